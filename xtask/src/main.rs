@@ -1,0 +1,2 @@
+//! Maintenance jobs.
+fn main() {}
