@@ -1,0 +1,60 @@
+//! The machine-readable half of an error, as JSON: `google.rpc` details with their `@type`.
+
+use serde_json::{Value, json};
+
+use super::{Error, ErrorKind};
+use crate::json::Invalid;
+
+/// The domain of every reason in the table.
+pub(super) const DOMAIN: &str = "a2a-protocol.org";
+
+const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
+
+/// The details of an error: its reason, and the fields that were wrong.
+pub(super) fn write(error: &Error) -> Value {
+    let mut details = vec![json!({
+        "@type": ERROR_INFO,
+        "reason": error.kind.reason(),
+        "domain": DOMAIN,
+        "metadata": error.metadata,
+    })];
+    if !error.violations.is_empty() {
+        let violations: Vec<_> = error
+            .violations
+            .iter()
+            .map(|it| json!({"field": it.field, "description": it.problem}))
+            .collect();
+        details.push(json!({"@type": BAD_REQUEST, "fieldViolations": violations}));
+    }
+    details.into()
+}
+
+/// Adds what `details` tell to `error`: its meaning where a known reason is among them, the facts
+/// beside it, and the fields that were wrong. Anything else is passed over.
+pub(super) fn read(mut error: Error, details: &Value) -> Error {
+    for detail in details.as_array().into_iter().flatten() {
+        let text = |name: &str| detail.get(name).and_then(Value::as_str);
+        if let Some(kind) = text("reason").and_then(ErrorKind::from_reason) {
+            error.kind = refine(error.kind, kind);
+        }
+        for (name, value) in detail.get("metadata").and_then(Value::as_object).into_iter().flatten()
+        {
+            if let Some(value) = value.as_str() {
+                error = error.with(name, value);
+            }
+        }
+        let violations = detail.get("fieldViolations").and_then(Value::as_array);
+        for violation in violations.into_iter().flatten() {
+            let text = |name: &str| violation.get(name).and_then(Value::as_str).unwrap_or_default();
+            error = error.with_violation(Invalid::new(text("field"), text("description")));
+        }
+    }
+    error
+}
+
+/// The meaning that a reason gives to an error whose code meant `known`: several meanings share a
+/// reason, and then the code may know better.
+pub(super) fn refine(known: ErrorKind, from_reason: ErrorKind) -> ErrorKind {
+    if known.reason() == from_reason.reason() { known } else { from_reason }
+}

@@ -1,0 +1,116 @@
+//! Errors as HTTP responses.
+
+use serde_json::{Value, json};
+
+use super::table::status;
+use super::{Error, ErrorKind, detail};
+use crate::version::Version;
+
+/// An error as an HTTP response: its status, and its JSON body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpError {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body.
+    pub body: Value,
+}
+
+impl Error {
+    /// The HTTP response for a caller of `version`.
+    ///
+    /// A caller of 0.3 gets the union of what the SDKs of that time read.
+    #[must_use]
+    pub fn to_http(&self, version: Version) -> HttpError {
+        let code = self.kind.code(version);
+        let rpc_status = json!({
+            "code": code.http,
+            "status": status::name(code.grpc),
+            "message": self.message,
+            "details": detail::write(self),
+        });
+        let body = match version {
+            Version::V1_0 => json!({ "error": rpc_status }),
+            Version::V0_3 | Version::V0_1 => json!({
+                "code": code.jsonrpc,
+                "type": self.kind.type_name(),
+                "message": self.message,
+                "error": rpc_status,
+            }),
+        };
+        HttpError { status: code.http, body }
+    }
+
+    /// Reads the HTTP error response of a peer of `version`. Never fails: a body that tells nothing
+    /// leaves the meaning to the status.
+    ///
+    /// Reads the `google.rpc.Status` of 1.0, the objects of the 0.3 SDKs, problem details, and a
+    /// bare text under `error`.
+    #[must_use]
+    pub fn from_http(status: u16, body: &[u8], version: Version) -> Self {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let inner = body.get("error").filter(|it| it.is_object()).unwrap_or(&body);
+        let texts = [
+            inner.get("message"),
+            body.get("message"),
+            body.get("error"),
+            body.get("detail"),
+            body.get("title"),
+        ];
+        let message = texts.into_iter().flatten().find_map(Value::as_str);
+        let kind = known_kind(&body, inner, version).unwrap_or(ErrorKind::from_http_status(status));
+        let error = match message {
+            Some(message) if !message.is_empty() => Self::new(kind, message.to_owned()),
+            _ => Self::new(kind, format!("the peer answered with HTTP status {status}")),
+        };
+        detail::read(error, inner.get("details").unwrap_or(&Value::Null))
+    }
+}
+
+fn known_kind(body: &Value, inner: &Value, version: Version) -> Option<ErrorKind> {
+    let code = |object: &Value| {
+        let code = object.get("code").and_then(Value::as_i64)?;
+        ErrorKind::from_jsonrpc(code, version)
+    };
+    let named = || ErrorKind::from_type_name(body.get("type")?.as_str()?);
+    code(body).or_else(|| code(inner)).or_else(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for version in Version::ALL {
+            for kind in ErrorKind::ALL {
+                let error = Error::from(*kind).with("taskId", "t1");
+                let HttpError { status, body } = error.to_http(version);
+                let read = Error::from_http(status, body.to_string().as_bytes(), version);
+                assert_eq!(read.kind().reason(), kind.reason(), "{kind:?} in {version}");
+                assert_eq!(read.metadata(), error.metadata());
+                assert_eq!(read.message(), error.message());
+            }
+        }
+    }
+
+    #[test]
+    fn the_bodies_of_real_peers_are_read() {
+        for (status, body, kind, message) in [
+            (404, r#"{"message":"no task"}"#, ErrorKind::TaskNotFound, "no task"),
+            (409, r#"{"message":"m","type":"TaskNotFoundError"}"#, ErrorKind::TaskNotFound, "m"),
+            (501, r#"{"code":-32003,"message":"m"}"#, ErrorKind::PushNotificationNotSupported, "m"),
+            (400, r#"{"title":"t","detail":"d"}"#, ErrorKind::InvalidRequest, "d"),
+            (500, r#"{"error":"broken"}"#, ErrorKind::Internal, "broken"),
+            (
+                502,
+                "<html>",
+                ErrorKind::InvalidAgentResponse,
+                "the peer answered with HTTP status 502",
+            ),
+            (429, "", ErrorKind::RateLimited, "the peer answered with HTTP status 429"),
+        ] {
+            let error = Error::from_http(status, body.as_bytes(), Version::V0_3);
+            assert_eq!((error.kind(), error.message()), (kind, message), "{body}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What can go wrong, by meaning; one table says how each version and binding spells it.
+//!
+//! An [`Error`] is what a peer sees: its message is safe to send. The cause of an internal error
+//! belongs into the log of whoever made it, never in here.
+
+mod detail;
+mod http;
+mod jsonrpc;
+mod table;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub use http::HttpError;
+pub use jsonrpc::code;
+pub use table::{Code, ErrorKind};
+
+use crate::json::{Invalid, Unreadable};
+
+/// A failed call, as its caller may see it.
+///
+/// ```
+/// # use latimer_protocol::{Error, ErrorKind};
+/// let error = Error::task_not_found("t1");
+/// assert_eq!(error.kind(), ErrorKind::TaskNotFound);
+/// assert_eq!(error.to_string(), "task t1 was not found");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorKind,
+    message: Cow<'static, str>,
+    metadata: BTreeMap<String, String>,
+    violations: Vec<Invalid>,
+}
+
+impl Error {
+    /// An error of this meaning, with a message that is safe to send.
+    pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, message: message.into(), metadata: BTreeMap::new(), violations: Vec::new() }
+    }
+
+    /// No such task, or none of this caller's: the two must look the same.
+    pub fn task_not_found(task: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::TaskNotFound, format!("task {task} was not found"))
+            .with("taskId", task.to_string())
+    }
+
+    /// Something failed that the caller can do nothing about.
+    #[must_use]
+    pub fn internal() -> Self {
+        ErrorKind::Internal.into()
+    }
+
+    /// The same error with one more fact for programs, kept beside the reason.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.insert(name.into(), value.into());
+        self
+    }
+
+    /// The same error with a field that was wrong.
+    #[must_use]
+    pub fn with_violation(mut self, violation: Invalid) -> Self {
+        self.violations.push(violation);
+        self
+    }
+
+    /// What it means.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What happened, for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Facts for programs.
+    #[must_use]
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
+    }
+
+    /// The fields that were wrong.
+    #[must_use]
+    pub fn violations(&self) -> &[Invalid] {
+        &self.violations
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self::new(kind, kind.default_message())
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Self {
+        let message = format!("invalid parameters: {invalid}");
+        Self::new(ErrorKind::InvalidParams, message).with_violation(invalid)
+    }
+}
+
+impl From<Unreadable> for Error {
+    fn from(unreadable: Unreadable) -> Self {
+        match unreadable {
+            Unreadable::Invalid(invalid) => invalid.into(),
+            Unreadable::Malformed(_) => Self::new(ErrorKind::Parse, unreadable.to_string()),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The one table of errors: each meaning, and how each version and binding spells it.
+
+use crate::version::Version;
+
+/// How one version spells an error in each binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// The JSON-RPC error code.
+    pub jsonrpc: i32,
+    /// The HTTP status.
+    pub http: u16,
+    /// The gRPC status code.
+    pub grpc: i32,
+}
+
+const fn code(jsonrpc: i32, http: u16, grpc: i32) -> Code {
+    Code { jsonrpc, http, grpc }
+}
+
+/// gRPC status codes by name.
+pub(super) mod status {
+    pub(in crate::error) const INVALID_ARGUMENT: i32 = 3;
+    pub(in crate::error) const NOT_FOUND: i32 = 5;
+    pub(in crate::error) const PERMISSION_DENIED: i32 = 7;
+    pub(in crate::error) const RESOURCE_EXHAUSTED: i32 = 8;
+    pub(in crate::error) const FAILED_PRECONDITION: i32 = 9;
+    pub(in crate::error) const UNIMPLEMENTED: i32 = 12;
+    pub(in crate::error) const INTERNAL: i32 = 13;
+    pub(in crate::error) const UNAVAILABLE: i32 = 14;
+    pub(in crate::error) const UNAUTHENTICATED: i32 = 16;
+
+    /// The name of a status code, as HTTP bodies write it.
+    pub(in crate::error) const fn name(code: i32) -> &'static str {
+        match code {
+            0 => "OK",
+            1 => "CANCELLED",
+            INVALID_ARGUMENT => "INVALID_ARGUMENT",
+            4 => "DEADLINE_EXCEEDED",
+            NOT_FOUND => "NOT_FOUND",
+            6 => "ALREADY_EXISTS",
+            PERMISSION_DENIED => "PERMISSION_DENIED",
+            RESOURCE_EXHAUSTED => "RESOURCE_EXHAUSTED",
+            FAILED_PRECONDITION => "FAILED_PRECONDITION",
+            10 => "ABORTED",
+            11 => "OUT_OF_RANGE",
+            UNIMPLEMENTED => "UNIMPLEMENTED",
+            INTERNAL => "INTERNAL",
+            UNAVAILABLE => "UNAVAILABLE",
+            15 => "DATA_LOSS",
+            UNAUTHENTICATED => "UNAUTHENTICATED",
+            _ => "UNKNOWN",
+        }
+    }
+}
+
+use status::{
+    FAILED_PRECONDITION, INTERNAL, INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
+    RESOURCE_EXHAUSTED, UNAUTHENTICATED, UNAVAILABLE, UNIMPLEMENTED,
+};
+
+/// One row: the reason and default message, and the spelling in 1.0, 0.3 and 0.1.
+struct Row {
+    kind: ErrorKind,
+    reason: &'static str,
+    /// The name of the error's type in 0.3, which some of its peers put into HTTP bodies.
+    name: &'static str,
+    message: &'static str,
+    v1_0: Code,
+    v0_3: Code,
+    v0_1: i32,
+}
+
+macro_rules! errors {
+    ($($(#[doc = $doc:literal])+ $kind:ident $reason:literal $name:literal $message:literal
+        [$v1_0:expr, $v0_3:expr, $v0_1:expr])+) => {
+        /// What went wrong, by meaning.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $($(#[doc = $doc])+ $kind,)+
+        }
+
+        impl ErrorKind {
+            /// Every meaning.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),+];
+        }
+
+        const TABLE: &[Row] = &[$(Row {
+            kind: ErrorKind::$kind,
+            reason: $reason,
+            name: $name,
+            message: $message,
+            v1_0: $v1_0,
+            v0_3: $v0_3,
+            v0_1: $v0_1,
+        }),+];
+    };
+}
+
+// Of several kinds with one code in one version, the first is what the code is read as.
+errors! {
+    /// No such task, or none of this caller's.
+    TaskNotFound "TASK_NOT_FOUND" "TaskNotFoundError" "the task was not found"
+        [code(-32001, 404, NOT_FOUND), code(-32001, 404, NOT_FOUND), -32001]
+    /// The task is over and cannot be canceled.
+    TaskNotCancelable "TASK_NOT_CANCELABLE" "TaskNotCancelableError" "the task cannot be canceled"
+        [code(-32002, 400, FAILED_PRECONDITION), code(-32002, 409, UNIMPLEMENTED), -32002]
+    /// The agent does not send push notifications.
+    PushNotificationNotSupported "PUSH_NOTIFICATION_NOT_SUPPORTED" "PushNotificationNotSupportedError"
+        "push notifications are not supported"
+        [code(-32003, 400, FAILED_PRECONDITION), code(-32003, 501, UNIMPLEMENTED), -32003]
+    /// The agent does not do that, or not in this state of the task.
+    UnsupportedOperation "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
+        "the operation is not supported"
+        [code(-32004, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32004]
+    /// The agent does not stream.
+    StreamingNotSupported "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
+        "streaming is not supported"
+        [code(-32004, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32006]
+    /// The task is over and takes no more messages.
+    TaskFinished "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
+        "the task is over and takes no more messages"
+        [code(-32004, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32009]
+    /// The agent does not read, or cannot write, this media type.
+    ContentTypeNotSupported "CONTENT_TYPE_NOT_SUPPORTED" "ContentTypeNotSupportedError"
+        "the content type is not supported"
+        [code(-32005, 400, INVALID_ARGUMENT), code(-32005, 415, UNIMPLEMENTED), -32005]
+    /// What the agent answered breaks the protocol.
+    InvalidAgentResponse "INVALID_AGENT_RESPONSE" "InvalidAgentResponseError"
+        "the agent's answer was not valid"
+        [code(-32006, 500, INTERNAL), code(-32006, 502, INTERNAL), -32603]
+    /// The agent says it has an extended card, and none is configured.
+    ExtendedAgentCardNotConfigured "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
+        "AuthenticatedExtendedCardNotConfiguredError" "no extended agent card is configured"
+        [code(-32007, 400, FAILED_PRECONDITION), code(-32007, 404, NOT_FOUND), -32004]
+    /// The agent needs an extension that the caller did not activate.
+    ExtensionSupportRequired "EXTENSION_SUPPORT_REQUIRED" "ExtensionSupportRequiredError"
+        "an extension is required"
+        [code(-32008, 400, FAILED_PRECONDITION), code(-32004, 400, FAILED_PRECONDITION), -32004]
+    /// We do not speak the caller's version.
+    VersionNotSupported "VERSION_NOT_SUPPORTED" "VersionNotSupportedError"
+        "the A2A version is not supported"
+        [code(-32009, 400, FAILED_PRECONDITION), code(-32009, 400, FAILED_PRECONDITION), -32004]
+    /// Not JSON.
+    Parse "PARSE_ERROR" "JSONParseError" "the request is not JSON"
+        [code(-32700, 400, INVALID_ARGUMENT), code(-32700, 400, INTERNAL), -32700]
+    /// JSON, but no request.
+    InvalidRequest "INVALID_REQUEST" "InvalidRequestError" "the request is not valid"
+        [code(-32600, 400, INVALID_ARGUMENT), code(-32600, 400, INVALID_ARGUMENT), -32600]
+    /// No such method or path.
+    MethodNotFound "METHOD_NOT_FOUND" "MethodNotFoundError" "there is no such method"
+        [code(-32601, 404, UNIMPLEMENTED), code(-32601, 404, NOT_FOUND), -32601]
+    /// A field is wrong.
+    InvalidParams "INVALID_PARAMS" "InvalidParamsError" "the parameters are not valid"
+        [code(-32602, 400, INVALID_ARGUMENT), code(-32602, 422, INVALID_ARGUMENT), -32602]
+    /// Something failed that the caller can do nothing about.
+    Internal "INTERNAL_ERROR" "InternalError" "something went wrong"
+        [code(-32603, 500, INTERNAL), code(-32603, 500, INTERNAL), -32603]
+    /// The caller did not say who it is.
+    Unauthenticated "UNAUTHENTICATED" "UnauthenticatedError" "authentication is required"
+        [code(-31401, 401, UNAUTHENTICATED), code(-31401, 401, UNAUTHENTICATED), -32007]
+    /// The caller may not do that.
+    PermissionDenied "UNAUTHORIZED" "UnauthorizedError" "that is not allowed"
+        [code(-31403, 403, PERMISSION_DENIED), code(-31403, 403, PERMISSION_DENIED), -32008]
+    /// The caller asks too often, or has too much going on.
+    RateLimited "RATE_LIMITED" "RateLimitedError" "too many requests; try again later"
+        [code(-31429, 429, RESOURCE_EXHAUSTED), code(-31429, 429, RESOURCE_EXHAUSTED), -32010]
+    /// Not now; trying again may help.
+    Unavailable "UNAVAILABLE" "UnavailableError" "not available now; try again later"
+        [code(-31503, 503, UNAVAILABLE), code(-31503, 503, UNAVAILABLE), -32011]
+}
+
+impl ErrorKind {
+    fn row(self) -> &'static Row {
+        // The table lists every kind in the order of the enum.
+        &TABLE[self as usize]
+    }
+
+    /// How `version` spells it.
+    #[must_use]
+    pub fn code(self, version: Version) -> Code {
+        let row = self.row();
+        match version {
+            Version::V1_0 => row.v1_0,
+            Version::V0_3 => row.v0_3,
+            // 0.1 has JSON-RPC only; the statuses are those that its REST forerunner used.
+            Version::V0_1 => Code { jsonrpc: row.v0_1, ..row.v0_3 },
+        }
+    }
+
+    /// The reason that programs decide by, in 1.0.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        self.row().reason
+    }
+
+    /// The name of the error's type, in 0.3.
+    pub(super) fn type_name(self) -> &'static str {
+        self.row().name
+    }
+
+    pub(super) fn default_message(self) -> &'static str {
+        self.row().message
+    }
+
+    /// The meaning of a JSON-RPC code in `version`.
+    #[must_use]
+    pub fn from_jsonrpc(code: i64, version: Version) -> Option<Self> {
+        TABLE.iter().map(|row| row.kind).find(|kind| i64::from(kind.code(version).jsonrpc) == code)
+    }
+
+    /// The meaning of a reason.
+    #[must_use]
+    pub fn from_reason(reason: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.reason == reason).map(|row| row.kind)
+    }
+
+    pub(super) fn from_type_name(name: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.name == name).map(|row| row.kind)
+    }
+
+    /// The nearest meaning of an HTTP status that came without any detail.
+    #[must_use]
+    pub fn from_http_status(status: u16) -> Self {
+        match status {
+            401 => Self::Unauthenticated,
+            403 => Self::PermissionDenied,
+            404 => Self::TaskNotFound,
+            405 => Self::MethodNotFound,
+            409 => Self::TaskNotCancelable,
+            415 => Self::ContentTypeNotSupported,
+            422 => Self::InvalidParams,
+            429 => Self::RateLimited,
+            400..=499 => Self::InvalidRequest,
+            501 => Self::UnsupportedOperation,
+            502 => Self::InvalidAgentResponse,
+            503 | 504 => Self::Unavailable,
+            _ => Self::Internal,
+        }
+    }
+
+    /// The nearest meaning of a gRPC status that came without any detail.
+    #[must_use]
+    pub fn from_grpc_code(code: i32) -> Self {
+        match code {
+            INVALID_ARGUMENT => Self::InvalidParams,
+            NOT_FOUND => Self::TaskNotFound,
+            PERMISSION_DENIED => Self::PermissionDenied,
+            RESOURCE_EXHAUSTED => Self::RateLimited,
+            FAILED_PRECONDITION | UNIMPLEMENTED => Self::UnsupportedOperation,
+            UNAVAILABLE | 1 | 4 => Self::Unavailable,
+            UNAUTHENTICATED => Self::Unauthenticated,
+            _ => Self::Internal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_kinds() {
+        for (row, kind) in TABLE.iter().zip(ErrorKind::ALL) {
+            assert_eq!(row.kind, *kind);
+            assert_eq!(kind.row().kind, *kind);
+        }
+    }
+
+    #[test]
+    fn every_code_is_read_as_a_kind_with_that_code() {
+        for version in Version::ALL {
+            for kind in ErrorKind::ALL {
+                let code = kind.code(version).jsonrpc;
+                let read = ErrorKind::from_jsonrpc(code.into(), version).unwrap();
+                assert_eq!(read.code(version).jsonrpc, code, "{kind:?} in {version}");
+            }
+        }
+    }
+
+    #[test]
+    fn codes_mean_what_their_version_says() {
+        for (version, code, want) in [
+            (Version::V1_0, -32006, ErrorKind::InvalidAgentResponse),
+            (Version::V1_0, -32009, ErrorKind::VersionNotSupported),
+            (Version::V0_3, -32007, ErrorKind::ExtendedAgentCardNotConfigured),
+            (Version::V0_1, -32006, ErrorKind::StreamingNotSupported),
+            (Version::V0_1, -32007, ErrorKind::Unauthenticated),
+            (Version::V0_1, -32008, ErrorKind::PermissionDenied),
+            (Version::V0_1, -32009, ErrorKind::TaskFinished),
+            (Version::V0_1, -32010, ErrorKind::RateLimited),
+            (Version::V0_1, -32011, ErrorKind::Unavailable),
+        ] {
+            assert_eq!(ErrorKind::from_jsonrpc(code, version), Some(want), "{version} {code}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Reads JSON into typed values: fast when it is well formed, and precise when it is not.
+//!
+//! The happy path is one pass of `serde_json` over the bytes. Only when that fails are they read
+//! again, slowly, to say which field is wrong and how. Nothing here knows what is being read.
+
+use std::fmt;
+
+use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Unexpected, Visitor};
+use serde_json::{Map, Value};
+
+/// How deeply arrays and objects may nest.
+pub const MAX_DEPTH: usize = 127;
+
+/// How many steps of a path are worth telling.
+const MAX_PATH: usize = 160;
+
+/// Why bytes could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Not JSON at all.
+    #[error("malformed JSON: {0}")]
+    Malformed(String),
+    /// JSON, but not of the right shape.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+}
+
+/// One field that is wrong: where it is, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// Path from the root of what was read, in the sender's spelling: `message.parts[0].url`.
+    /// Empty when the whole is wrong.
+    pub field: String,
+    /// What is wrong, as the end of a sentence: `is required`.
+    pub problem: String,
+}
+
+impl Invalid {
+    /// Says what is wrong with `field`.
+    pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into() }
+    }
+
+    /// A required `field` that is not there.
+    pub fn missing(field: impl Into<String>) -> Self {
+        Self::new(field, "is required")
+    }
+
+    /// The same problem, seen from one level further out.
+    #[must_use]
+    pub fn within(mut self, parent: &str) -> Self {
+        self.field = join(parent, &self.field);
+        self
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field.as_str() {
+            "" => out.write_str(&self.problem),
+            field => write!(out, "{field}: {}", self.problem),
+        }
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl de::Error for Invalid {
+    fn custom<T: fmt::Display>(problem: T) -> Self {
+        Self::new("", problem.to_string())
+    }
+
+    // The value itself is left out: it may be long, and it may be a secret.
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::new("", format!("expected {expected}, found {}", kind_of(found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::new("", format!("expected {expected}, found another {}", kind_of(found)))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::missing(field)
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::new(field, "is given twice")
+    }
+}
+
+/// Reads one value of type `T` from `bytes`.
+///
+/// # Errors
+/// [`Unreadable::Malformed`] when the bytes are not JSON or nest more than [`MAX_DEPTH`] deep where
+/// the value is kept, [`Unreadable::Invalid`] with the field when they are JSON of another shape.
+pub(crate) fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
+    serde_json::from_slice(bytes).map_err(|error| explain::<T>(bytes, &error))
+}
+
+/// Reads one value of type `T` from JSON that has been parsed already.
+///
+/// # Errors
+/// The first field that is wrong.
+pub(crate) fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, Invalid> {
+    serde_path_to_error::deserialize(Node(value)).map_err(|error| {
+        let path = path_text(error.path());
+        error.into_inner().within(&path)
+    })
+}
+
+/// Reads one value of type `T` from the members of an object.
+///
+/// # Errors
+/// The first field that is wrong.
+pub(crate) fn from_members<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, Invalid> {
+    from_value(&Value::Object(members))
+}
+
+#[cold]
+fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Unreadable {
+    if error.is_data() {
+        if let Ok(value) = serde_json::from_slice::<Value>(bytes)
+            && let Err(invalid) = from_value::<T>(&value)
+        {
+            return Unreadable::Invalid(invalid);
+        }
+        return Unreadable::Invalid(Invalid::new("", "has the wrong shape"));
+    }
+    if depth(bytes) > MAX_DEPTH {
+        let reader = &mut serde_json::Deserializer::from_slice(bytes);
+        let path = match serde_path_to_error::deserialize::<_, T>(reader) {
+            Ok(_) => String::new(),
+            Err(error) => path_text(error.path()),
+        };
+        let problem = format!("is nested more than {MAX_DEPTH} levels deep");
+        return Unreadable::Invalid(Invalid::new(path, problem));
+    }
+    let (line, column) = (error.line(), error.column());
+    let what = if error.is_eof() { "ends too early" } else { "is not JSON" };
+    Unreadable::Malformed(format!("the text {what} at line {line}, column {column}"))
+}
+
+/// The deepest nesting of brackets outside strings.
+fn depth(bytes: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn path_text(path: &serde_path_to_error::Path) -> String {
+    let mut text = path.to_string();
+    if text == "." {
+        text.clear();
+    }
+    if text.len() > MAX_PATH {
+        text.truncate(text.floor_char_boundary(MAX_PATH));
+        text.push('…');
+    }
+    text
+}
+
+fn join(parent: &str, child: &str) -> String {
+    match (parent, child) {
+        ("", only) | (only, "") => only.to_owned(),
+        (parent, child) if child.starts_with('[') => format!("{parent}{child}"),
+        (parent, child) => format!("{parent}.{child}"),
+    }
+}
+
+fn kind_of(found: Unexpected<'_>) -> &'static str {
+    match found {
+        Unexpected::Bool(_) => "boolean",
+        Unexpected::Unsigned(_) | Unexpected::Signed(_) => "integer",
+        Unexpected::Float(_) => "number",
+        Unexpected::Str(_) | Unexpected::Char(_) => "string",
+        Unexpected::Unit | Unexpected::Option => "null",
+        Unexpected::Seq => "array",
+        Unexpected::Map => "object",
+        _ => "value",
+    }
+}
+
+/// A parsed value as the source of a deserialization whose errors are [`Invalid`].
+#[derive(Clone, Copy)]
+struct Node<'a>(&'a Value);
+
+impl<'de> Deserializer<'de> for Node<'de> {
+    type Error = Invalid;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        match self.0 {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                (Some(value), _, _) => visitor.visit_u64(value),
+                (_, Some(value), _) => visitor.visit_i64(value),
+                (_, _, value) => visitor.visit_f64(value.unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => visitor.visit_borrowed_str(text),
+            Value::Array(items) => visitor.visit_seq(SeqDeserializer::new(items.iter().map(Node))),
+            Value::Object(members) => visitor.visit_map(MapDeserializer::new(
+                members.iter().map(|(name, value)| (name.as_str(), Node(value))),
+            )),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        match self.0 {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Invalid> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+impl<'de> IntoDeserializer<'de, Invalid> for Node<'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only the errors are looked at")]
+    struct Outer {
+        inner: Vec<Inner>,
+        any: Option<Value>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    #[expect(dead_code, reason = "only the errors are looked at")]
+    struct Inner {
+        some_id: String,
+    }
+
+    #[test]
+    fn errors_name_the_field_and_never_its_value() {
+        for (text, want) in [
+            (r#"{"inner":[{"someId":"a"},{}]}"#, "inner[1].someId: is required"),
+            (r#"{"inner":[{"someId":5}]}"#, "inner[0].someId: expected a string, found integer"),
+            (r#"{"inner":"secret"}"#, "inner: expected a sequence, found string"),
+            (r#"{"inner":[{"someId":"a","someId":"b"}]}"#, "has the wrong shape"),
+            (r#"{"#, "malformed JSON: the text ends too early at line 1, column 1"),
+            ("{\n]", "malformed JSON: the text is not JSON at line 2, column 1"),
+        ] {
+            let error = from_slice::<Outer>(text.as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_with_its_place() {
+        let text = format!(r#"{{"inner":[],"any":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+        let Unreadable::Invalid(invalid) = from_slice::<Outer>(text.as_bytes()).unwrap_err() else {
+            panic!("depth is a problem of the field");
+        };
+        assert!(invalid.field.starts_with("any[0][0]"), "{invalid}");
+        assert_eq!(invalid.problem, "is nested more than 127 levels deep");
+    }
+}

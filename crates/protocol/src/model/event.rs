@@ -1,0 +1,172 @@
+//! What is said about a task while it goes on.
+
+use serde::{Deserialize, Serialize};
+
+use super::wire;
+use super::{Artifact, ContextId, Message, Metadata, Task, TaskId, TaskStatus};
+
+/// A task's status changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskStatusUpdateEvent {
+    /// The task.
+    #[serde(alias = "task_id")]
+    pub task_id: TaskId,
+    /// Its conversation. Always there in what we send; old or careless peers leave it out.
+    #[serde(
+        default,
+        alias = "context_id",
+        deserialize_with = "wire::text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub context_id: Option<ContextId>,
+    /// The new status.
+    pub status: TaskStatus,
+    /// Free-form members.
+    #[serde(
+        default,
+        deserialize_with = "wire::nullable",
+        skip_serializing_if = "Metadata::is_empty"
+    )]
+    pub metadata: Metadata,
+}
+
+/// A task made an artifact, or a further piece of one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskArtifactUpdateEvent {
+    /// The task.
+    #[serde(alias = "task_id")]
+    pub task_id: TaskId,
+    /// Its conversation. Always there in what we send; old or careless peers leave it out.
+    #[serde(
+        default,
+        alias = "context_id",
+        deserialize_with = "wire::text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub context_id: Option<ContextId>,
+    /// The artifact, or the further piece.
+    pub artifact: Artifact,
+    /// Whether the parts go behind those the artifact has already; else they replace it.
+    #[serde(default, deserialize_with = "wire::set", skip_serializing_if = "wire::is_off")]
+    pub append: bool,
+    /// Whether the artifact is complete with this.
+    #[serde(
+        default,
+        alias = "last_chunk",
+        deserialize_with = "wire::set",
+        skip_serializing_if = "wire::is_off"
+    )]
+    pub last_chunk: bool,
+    /// Free-form members.
+    #[serde(
+        default,
+        deserialize_with = "wire::nullable",
+        skip_serializing_if = "Metadata::is_empty"
+    )]
+    pub metadata: Metadata,
+}
+
+/// The answer to a message: a task, or just another message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", try_from = "Payload")]
+pub enum SendMessageResponse {
+    /// The task that the message began or went to.
+    Task(Task),
+    /// A direct answer, without a task.
+    Message(Message),
+}
+
+/// One event of a stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", try_from = "Payload")]
+pub enum StreamResponse {
+    /// The task as it stands.
+    Task(Task),
+    /// A direct answer, without a task.
+    Message(Message),
+    /// The status changed.
+    StatusUpdate(TaskStatusUpdateEvent),
+    /// There is an artifact, or a further piece of one.
+    ArtifactUpdate(TaskArtifactUpdateEvent),
+}
+
+impl StreamResponse {
+    /// The task the event is about, if it is about one.
+    #[must_use]
+    pub fn task_id(&self) -> Option<&TaskId> {
+        match self {
+            Self::Task(task) => Some(&task.id),
+            Self::Message(message) => message.task_id.as_ref(),
+            Self::StatusUpdate(update) => Some(&update.task_id),
+            Self::ArtifactUpdate(update) => Some(&update.task_id),
+        }
+    }
+
+    /// The status the event tells of, if it tells of one.
+    #[must_use]
+    pub fn status(&self) -> Option<&TaskStatus> {
+        match self {
+            Self::Task(task) => Some(&task.status),
+            Self::StatusUpdate(update) => Some(&update.status),
+            Self::Message(_) | Self::ArtifactUpdate(_) => None,
+        }
+    }
+}
+
+impl From<SendMessageResponse> for StreamResponse {
+    fn from(response: SendMessageResponse) -> Self {
+        match response {
+            SendMessageResponse::Task(task) => Self::Task(task),
+            SendMessageResponse::Message(message) => Self::Message(message),
+        }
+    }
+}
+
+/// The members of either answer as they are read, before they are known to hold exactly one.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Payload {
+    task: Option<Task>,
+    message: Option<Message>,
+    #[serde(alias = "status_update")]
+    status_update: Option<TaskStatusUpdateEvent>,
+    #[serde(alias = "artifact_update")]
+    artifact_update: Option<TaskArtifactUpdateEvent>,
+}
+
+impl TryFrom<Payload> for StreamResponse {
+    type Error = &'static str;
+
+    fn try_from(payload: Payload) -> Result<Self, Self::Error> {
+        let mut members = [
+            payload.task.map(Self::Task),
+            payload.message.map(Self::Message),
+            payload.status_update.map(Self::StatusUpdate),
+            payload.artifact_update.map(Self::ArtifactUpdate),
+        ]
+        .into_iter()
+        .flatten();
+        match (members.next(), members.next()) {
+            (Some(only), None) => Ok(only),
+            (None, _) => Err("needs one of task, message, statusUpdate or artifactUpdate"),
+            (Some(_), Some(_)) => {
+                Err("holds more than one of task, message, statusUpdate and artifactUpdate")
+            }
+        }
+    }
+}
+
+impl TryFrom<Payload> for SendMessageResponse {
+    type Error = &'static str;
+
+    fn try_from(payload: Payload) -> Result<Self, Self::Error> {
+        match (payload.task, payload.message) {
+            (Some(task), None) => Ok(Self::Task(task)),
+            (None, Some(message)) => Ok(Self::Message(message)),
+            (None, None) => Err("needs one of task or message"),
+            (Some(_), Some(_)) => Err("holds both task and message"),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! A piece of content.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::wire;
+
+/// Free-form members that travel beside the protocol's own: any JSON object.
+pub type Metadata = Map<String, Value>;
+
+/// A piece of content: a text, bytes, an address or any JSON value.
+///
+/// ```
+/// # use latimer_protocol::Part;
+/// # use serde_json::json;
+/// assert_eq!(json!(Part::text("hi")), json!({"text": "hi"}));
+/// assert_eq!(
+///     json!(Part::raw("hi", "text/plain").with_filename("hi.txt")),
+///     json!({"raw": "aGk=", "filename": "hi.txt", "mediaType": "text/plain"}),
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Members")]
+pub struct Part {
+    /// What it holds.
+    pub content: Content,
+    /// Free-form members.
+    pub metadata: Metadata,
+    /// The name of the file it is or came from.
+    pub filename: Option<String>,
+    /// The media type of the content, such as `image/png`.
+    pub media_type: Option<String>,
+}
+
+/// What a part holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// A text.
+    Text(String),
+    /// Bytes, sent along.
+    Raw(Bytes),
+    /// An address where the bytes are.
+    Url(String),
+    /// Any JSON value, `null` included.
+    Data(Value),
+}
+
+impl Part {
+    /// A part with this content and nothing else.
+    #[must_use]
+    pub fn new(content: Content) -> Self {
+        Self { content, metadata: Metadata::new(), filename: None, media_type: None }
+    }
+
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(Content::Text(text.into()))
+    }
+
+    /// Bytes of a media type.
+    pub fn raw(bytes: impl Into<Bytes>, media_type: impl Into<String>) -> Self {
+        Self::new(Content::Raw(bytes.into())).with_media_type(media_type)
+    }
+
+    /// The address of a file of a media type.
+    pub fn url(url: impl Into<String>, media_type: impl Into<String>) -> Self {
+        Self::new(Content::Url(url.into())).with_media_type(media_type)
+    }
+
+    /// Any JSON value.
+    pub fn data(value: impl Into<Value>) -> Self {
+        Self::new(Content::Data(value.into()))
+    }
+
+    /// The same part under a file name.
+    #[must_use]
+    pub fn with_filename(mut self, filename: impl Into<String>) -> Self {
+        self.filename = Some(filename.into());
+        self
+    }
+
+    /// The same part with a media type.
+    #[must_use]
+    pub fn with_media_type(mut self, media_type: impl Into<String>) -> Self {
+        self.media_type = Some(media_type.into());
+        self
+    }
+
+    /// The text, when it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            Content::Raw(_) | Content::Url(_) | Content::Data(_) => None,
+        }
+    }
+}
+
+impl From<&str> for Part {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Part {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+/// The members of a part as they are read, before they are known to hold exactly one content.
+#[derive(Deserialize)]
+struct Members {
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default, deserialize_with = "wire::base64_bytes")]
+    raw: Option<Bytes>,
+    #[serde(default)]
+    url: Option<String>,
+    // A null is a value here, and the only place where it is.
+    #[serde(default, deserialize_with = "some")]
+    data: Option<Value>,
+    #[serde(default, deserialize_with = "wire::nullable")]
+    metadata: Metadata,
+    #[serde(default, deserialize_with = "wire::text")]
+    filename: Option<String>,
+    #[serde(default, alias = "media_type", rename = "mediaType", deserialize_with = "wire::text")]
+    media_type: Option<String>,
+}
+
+fn some<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl TryFrom<Members> for Part {
+    type Error = &'static str;
+
+    fn try_from(members: Members) -> Result<Self, Self::Error> {
+        let mut contents = [
+            members.text.map(Content::Text),
+            members.raw.map(Content::Raw),
+            members.url.map(Content::Url),
+            members.data.map(Content::Data),
+        ]
+        .into_iter()
+        .flatten();
+        let content = contents.next().ok_or("needs one of text, raw, url or data")?;
+        if contents.next().is_some() {
+            return Err("holds more than one of text, raw, url and data");
+        }
+        let Members { metadata, filename, media_type, .. } = members;
+        Ok(Self { content, metadata, filename, media_type })
+    }
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Raw<'a>(#[serde(serialize_with = "write_raw")] &'a Bytes);
+
+        fn write_raw<S: Serializer>(bytes: &&Bytes, out: S) -> Result<S::Ok, S::Error> {
+            wire::write_base64(bytes, out)
+        }
+
+        use serde::ser::SerializeMap;
+        let mut members = serializer.serialize_map(None)?;
+        match &self.content {
+            Content::Text(text) => members.serialize_entry("text", text)?,
+            Content::Raw(bytes) => members.serialize_entry("raw", &Raw(bytes))?,
+            Content::Url(url) => members.serialize_entry("url", url)?,
+            Content::Data(value) => members.serialize_entry("data", value)?,
+        }
+        if !self.metadata.is_empty() {
+            members.serialize_entry("metadata", &self.metadata)?;
+        }
+        if let Some(filename) = &self.filename {
+            members.serialize_entry("filename", filename)?;
+        }
+        if let Some(media_type) = &self.media_type {
+            members.serialize_entry("mediaType", media_type)?;
+        }
+        members.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn any_json_value_is_real_content() {
+        for value in [json!(null), json!(false), json!(""), json!(0), json!([]), json!({})] {
+            let wire = json!({ "data": value });
+            let part: Part = serde_json::from_value(wire.clone()).unwrap();
+            assert_eq!(part, Part::data(value));
+            assert_eq!(json!(part), wire);
+        }
+        for wire in [json!({"text": ""}), json!({"raw": ""}), json!({"url": ""})] {
+            let part: Part = serde_json::from_value(wire.clone()).unwrap();
+            assert_eq!(json!(part), wire);
+        }
+    }
+
+    #[test]
+    fn exactly_one_content_is_needed() {
+        for wire in [
+            json!({}),
+            json!({"text": null}),
+            json!({"metadata": {"a": 1}}),
+            json!({"text": "a", "data": null}),
+            json!({"raw": "", "url": "https://example.com"}),
+        ] {
+            assert!(serde_json::from_value::<Part>(wire.clone()).is_err(), "{wire}");
+        }
+        let wire = json!({"text": "a", "url": null});
+        assert_eq!(serde_json::from_value::<Part>(wire).unwrap(), Part::text("a"));
+    }
+}

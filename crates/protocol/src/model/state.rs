@@ -1,0 +1,283 @@
+//! The states of a task and the roles of a message.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(i32)]
+pub enum TaskState {
+    /// Not known. Only ever read, never written by us.
+    #[default]
+    Unspecified = 0,
+    /// Received, and not started.
+    Submitted = 1,
+    /// Being worked on.
+    Working = 2,
+    /// Done, with success.
+    Completed = 3,
+    /// Done, without success.
+    Failed = 4,
+    /// Stopped on request.
+    Canceled = 5,
+    /// Waiting for another message of the caller.
+    InputRequired = 6,
+    /// Refused by the agent.
+    Rejected = 7,
+    /// Waiting for the caller to authenticate or to consent.
+    AuthRequired = 8,
+}
+
+/// What a state means for those who wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Something is, or will be, at work.
+    Active,
+    /// Nothing happens until somebody answers.
+    Interrupted,
+    /// Over, for good.
+    Terminal,
+}
+
+impl TaskState {
+    /// Every state, in the order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Unspecified,
+        Self::Submitted,
+        Self::Working,
+        Self::Completed,
+        Self::Failed,
+        Self::Canceled,
+        Self::InputRequired,
+        Self::Rejected,
+        Self::AuthRequired,
+    ];
+
+    /// What the state means for those who wait.
+    #[must_use]
+    pub const fn phase(self) -> Phase {
+        match self {
+            Self::Unspecified | Self::Submitted | Self::Working => Phase::Active,
+            Self::InputRequired | Self::AuthRequired => Phase::Interrupted,
+            Self::Completed | Self::Failed | Self::Canceled | Self::Rejected => Phase::Terminal,
+        }
+    }
+
+    /// Whether the task is over, for good.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        matches!(self.phase(), Phase::Terminal)
+    }
+
+    /// Whether the task waits for its caller.
+    #[must_use]
+    pub const fn is_interrupted(self) -> bool {
+        matches!(self.phase(), Phase::Interrupted)
+    }
+
+    /// The protobuf name, which is the JSON value in 1.0.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unspecified => "TASK_STATE_UNSPECIFIED",
+            Self::Submitted => "TASK_STATE_SUBMITTED",
+            Self::Working => "TASK_STATE_WORKING",
+            Self::Completed => "TASK_STATE_COMPLETED",
+            Self::Failed => "TASK_STATE_FAILED",
+            Self::Canceled => "TASK_STATE_CANCELED",
+            Self::InputRequired => "TASK_STATE_INPUT_REQUIRED",
+            Self::Rejected => "TASK_STATE_REJECTED",
+            Self::AuthRequired => "TASK_STATE_AUTH_REQUIRED",
+        }
+    }
+
+    /// The protobuf number.
+    #[must_use]
+    pub const fn number(self) -> i32 {
+        self as i32
+    }
+
+    /// The state with this protobuf number.
+    #[must_use]
+    pub fn from_number(number: i64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+/// Who wrote a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(i32)]
+pub enum Role {
+    /// Not known. Only ever read, never written by us.
+    #[default]
+    Unspecified = 0,
+    /// The caller.
+    User = 1,
+    /// The agent.
+    Agent = 2,
+}
+
+impl Role {
+    /// Every role, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Unspecified, Self::User, Self::Agent];
+
+    /// The protobuf name, which is the JSON value in 1.0.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unspecified => "ROLE_UNSPECIFIED",
+            Self::User => "ROLE_USER",
+            Self::Agent => "ROLE_AGENT",
+        }
+    }
+
+    /// The protobuf number.
+    #[must_use]
+    pub const fn number(self) -> i32 {
+        self as i32
+    }
+
+    /// The role with this protobuf number.
+    #[must_use]
+    pub fn from_number(number: i64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+/// A name that no version of the protocol gives to a state or role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is not a known {0}")]
+pub struct UnknownName(&'static str);
+
+impl FromStr for TaskState {
+    type Err = UnknownName;
+
+    /// Reads every spelling that any version ever used: `TASK_STATE_CANCELED`,
+    /// `TASK_STATE_CANCELLED`, `canceled`, `cancelled`, `input-required`, `inputRequired`, …
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        if let Some(state) = Self::ALL.into_iter().find(|state| state.name() == text) {
+            return Ok(state);
+        }
+        let bare = text.strip_prefix("TASK_STATE_").unwrap_or(text);
+        let plain: String = bare
+            .chars()
+            .filter(|letter| !matches!(letter, '-' | '_'))
+            .map(|letter| letter.to_ascii_lowercase())
+            .collect();
+        Ok(match plain.as_str() {
+            "unspecified" | "unknown" => Self::Unspecified,
+            "submitted" => Self::Submitted,
+            "working" => Self::Working,
+            "completed" => Self::Completed,
+            "failed" => Self::Failed,
+            "canceled" | "cancelled" => Self::Canceled,
+            "inputrequired" => Self::InputRequired,
+            "rejected" => Self::Rejected,
+            "authrequired" => Self::AuthRequired,
+            _ => return Err(UnknownName("task state")),
+        })
+    }
+}
+
+impl FromStr for Role {
+    type Err = UnknownName;
+
+    /// Reads every spelling that any version ever used: `ROLE_USER`, `user`, …
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Ok(match text {
+            "ROLE_USER" | "user" => Self::User,
+            "ROLE_AGENT" | "agent" => Self::Agent,
+            "ROLE_UNSPECIFIED" => Self::Unspecified,
+            _ => return Err(UnknownName("role")),
+        })
+    }
+}
+
+macro_rules! protojson_enum {
+    ($($name:ident: $what:literal)+) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(self.name())
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct NameOrNumber;
+
+                impl Visitor<'_> for NameOrNumber {
+                    type Value = $name;
+
+                    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        out.write_str($what)
+                    }
+
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$name, E> {
+                        text.parse().map_err(E::custom)
+                    }
+
+                    fn visit_i64<E: de::Error>(self, number: i64) -> Result<$name, E> {
+                        $name::from_number(number)
+                            .ok_or_else(|| E::custom(concat!("is not the number of ", $what)))
+                    }
+
+                    fn visit_u64<E: de::Error>(self, number: u64) -> Result<$name, E> {
+                        self.visit_i64(i64::try_from(number).unwrap_or(-1))
+                    }
+                }
+
+                deserializer.deserialize_any(NameOrNumber)
+            }
+        }
+    )+};
+}
+
+protojson_enum! {
+    TaskState: "a task state"
+    Role: "a role"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_lead_back_to_the_state() {
+        for state in TaskState::ALL {
+            assert_eq!(TaskState::from_number(state.number().into()), Some(state));
+            assert_eq!(state.name().parse(), Ok(state));
+        }
+        for role in Role::ALL {
+            assert_eq!(Role::from_number(role.number().into()), Some(role));
+            assert_eq!(role.name().parse(), Ok(role));
+        }
+        assert_eq!(TaskState::from_number(9), None);
+        assert_eq!(TaskState::from_number(-1), None);
+    }
+
+    #[test]
+    fn every_spelling_of_a_state_is_read() {
+        for (text, want) in [
+            ("input-required", TaskState::InputRequired),
+            ("inputRequired", TaskState::InputRequired),
+            ("InputRequired", TaskState::InputRequired),
+            ("input_required", TaskState::InputRequired),
+            ("INPUT_REQUIRED", TaskState::InputRequired),
+            ("TASK_STATE_CANCELLED", TaskState::Canceled),
+            ("Cancelled", TaskState::Canceled),
+            ("unknown", TaskState::Unspecified),
+        ] {
+            assert_eq!(text.parse(), Ok(want), "{text}");
+        }
+        assert!("paused".parse::<TaskState>().is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! Points in time.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A point in time, in milliseconds. Anything finer that a peer sends is dropped.
+///
+/// Written as `YYYY-MM-DDTHH:mm:ss.sssZ`; read from any RFC 3339 text, with any offset and any
+/// number of digits, and from one without an offset, which is taken for UTC.
+///
+/// ```
+/// # use latimer_protocol::Timestamp;
+/// let time: Timestamp = "2026-01-01T02:00:00.123456+02:00".parse()?;
+/// assert_eq!(time.to_string(), "2026-01-01T00:00:00.123Z");
+/// # Ok::<(), latimer_protocol::InvalidTimestamp>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(jiff::Timestamp);
+
+/// A text or number that is not a point in time between the years 0000 and 9999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is not a timestamp: write it like 2026-01-31T12:00:00.000Z")]
+pub struct InvalidTimestamp;
+
+impl Timestamp {
+    /// The point `milliseconds` after the start of 1970.
+    ///
+    /// # Errors
+    /// When it lies outside the years 0000 to 9999.
+    pub fn from_millis(milliseconds: i64) -> Result<Self, InvalidTimestamp> {
+        match jiff::Timestamp::from_millisecond(milliseconds) {
+            // 0000-01-01T00:00:00Z: there is no way to write an earlier one.
+            Ok(time) if time.as_second() >= -62_167_219_200 => Ok(Self(time)),
+            _ => Err(InvalidTimestamp),
+        }
+    }
+
+    /// Milliseconds since the start of 1970.
+    #[must_use]
+    pub fn as_millis(self) -> i64 {
+        self.0.as_millisecond()
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = InvalidTimestamp;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
+        let time = text.parse::<jiff::Timestamp>().or_else(|_| {
+            let local = text.parse::<jiff::civil::DateTime>()?;
+            jiff::tz::Offset::UTC.to_timestamp(local)
+        });
+        let nanoseconds = time.map_err(|_| InvalidTimestamp)?.as_nanosecond();
+        let milliseconds = i64::try_from(nanoseconds.div_euclid(1_000_000));
+        Self::from_millis(milliseconds.map_err(|_| InvalidTimestamp)?)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:.3}", self.0)
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Timestamp({self})")
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Timestamp;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a timestamp")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_an_instant_is_the_same_instant() {
+        for text in [
+            "2026-01-01T00:00:00Z",
+            "2026-01-01T00:00:00.000Z",
+            "2026-01-01T00:00:00.000000001Z",
+            "2026-01-01T01:00:00+01:00",
+            "2025-12-31T19:00:00.0-05:00",
+            "2026-01-01T00:00:00",
+            "2026-01-01T00:00:00.000999",
+            "2026-01-01t00:00:00z",
+        ] {
+            let time: Timestamp = text.parse().unwrap();
+            assert_eq!(time.to_string(), "2026-01-01T00:00:00.000Z", "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in ["", "now", "2026-13-01T00:00:00Z", "1767225600", "10000-01-01T00:00:00Z"] {
+            assert_eq!(text.parse::<Timestamp>(), Err(InvalidTimestamp), "{text}");
+        }
+        assert!(Timestamp::from_millis(i64::MIN).is_err());
+        assert!(Timestamp::from_millis(i64::MAX).is_err());
+    }
+
+    #[test]
+    fn times_before_1970_round_down() {
+        let time: Timestamp = "1969-12-31T23:59:59.9999Z".parse().unwrap();
+        assert_eq!(time.to_string(), "1969-12-31T23:59:59.999Z");
+    }
+}

@@ -1,0 +1,207 @@
+//! How ProtoJSON says that something is, or is not, there.
+//!
+//! `null` means absent, an empty text in an implicit-presence field means absent, numbers may come
+//! as decimal texts, and bytes in either base64 alphabet. Used as `deserialize_with`.
+
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::Bytes;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serializer};
+
+/// A value whose `null` is its default.
+pub(crate) fn nullable<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A text that is absent when `null` or empty.
+pub(crate) fn text<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_option(Text(PhantomData))
+}
+
+/// A count: a number that is not negative, a decimal text, or an integral float.
+pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    deserializer.deserialize_option(Count)
+}
+
+/// A flag: `true` or `false`, also as texts, for query strings.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    deserializer.deserialize_option(Flag)
+}
+
+/// A flag that is false when absent.
+pub(crate) fn set<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(flag(deserializer)?.unwrap_or_default())
+}
+
+/// Bytes as base64, in either alphabet, padded or not.
+pub(crate) fn base64_bytes<'de, D>(deserializer: D) -> Result<Option<Bytes>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_option(Base64)
+}
+
+/// Writes bytes as standard base64 with padding.
+pub(crate) fn write_base64<S: Serializer>(bytes: &[u8], out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(&to_base64(bytes))
+}
+
+/// Standard base64 with padding.
+pub(crate) fn to_base64(bytes: &[u8]) -> String {
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+/// Bytes of a base64 text in either alphabet, padded or not.
+pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
+    const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    let url_safe = text.bytes().any(|byte| matches!(byte, b'-' | b'_'));
+    let alphabet = if url_safe { &URL_SAFE } else { &STANDARD };
+    GeneralPurpose::new(alphabet, LENIENT).decode(text).ok()
+}
+
+/// Whether a flag is off, for `skip_serializing_if`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_off(flag: &bool) -> bool {
+    !*flag
+}
+
+/// A visitor of an optional text-like value: absent as `null`, else what `visit_str` makes of it.
+macro_rules! optional_visitor {
+    ($what:literal) => {
+        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str($what)
+        }
+
+        fn visit_none<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
+            inner.deserialize_any(self)
+        }
+    };
+}
+
+struct Text<T>(PhantomData<T>);
+
+impl<'de, T: FromStr<Err: Display>> Visitor<'de> for Text<T> {
+    type Value = Option<T>;
+
+    optional_visitor!("a string");
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<T>, E> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        text.parse().map(Some).map_err(E::custom)
+    }
+}
+
+struct Count;
+
+impl<'de> Visitor<'de> for Count {
+    type Value = Option<u32>;
+
+    optional_visitor!("a whole number");
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Option<u32>, E> {
+        // The wire type is int32.
+        match i32::try_from(number) {
+            Ok(number) => Ok(Some(number.unsigned_abs())),
+            Err(_) => Err(E::custom("must not be greater than 2147483647")),
+        }
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Option<u32>, E> {
+        match u64::try_from(number) {
+            Ok(number) => self.visit_u64(number),
+            Err(_) => Err(E::custom("must not be negative")),
+        }
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Option<u32>, E> {
+        if number.fract() != 0.0 || number.abs() > 1e15 {
+            return Err(E::invalid_type(de::Unexpected::Float(number), &self));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "integral, and far below 2^63")]
+        self.visit_i64(number as i64)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<u32>, E> {
+        match text.parse::<i64>() {
+            Ok(number) => self.visit_i64(number),
+            Err(_) => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+        }
+    }
+}
+
+struct Flag;
+
+impl<'de> Visitor<'de> for Flag {
+    type Value = Option<bool>;
+
+    optional_visitor!("true or false");
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Option<bool>, E> {
+        Ok(Some(flag))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<bool>, E> {
+        match text {
+            "true" => Ok(Some(true)),
+            "false" => Ok(Some(false)),
+            _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+        }
+    }
+}
+
+struct Base64;
+
+impl<'de> Visitor<'de> for Base64 {
+    type Value = Option<Bytes>;
+
+    optional_visitor!("base64 text");
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<Bytes>, E> {
+        match from_base64(text) {
+            Some(bytes) => Ok(Some(bytes.into())),
+            None => Err(E::custom("is not base64")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_read_in_both_alphabets_with_or_without_padding() {
+        let bytes = [0xfb, 0xff, 0xbe, 0x01];
+        for text in ["+/++AQ==", "+/++AQ", "-_--AQ==", "-_--AQ"] {
+            assert_eq!(from_base64(text).unwrap(), bytes, "{text}");
+        }
+        for text in ["*", "A", "+-AA", "a b=", "é"] {
+            assert_eq!(from_base64(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Versions of the protocol, and what a caller says about its own.
+//!
+//! Which shape a version has on the wire is the business of [`crate::dialect`].
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind};
+
+/// The version of A2A that the model follows, as cards and headers write it.
+pub const PROTOCOL_VERSION: &str = "1.0";
+
+/// The header, and query parameter, in which a caller says its version.
+pub const VERSION_HEADER: &str = "a2a-version";
+
+/// A version of the protocol that we speak. The patch number never matters, and 0.2 is read and
+/// written as 0.3, of which it is a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Version {
+    /// 0.1: `tasks/send`.
+    V0_1,
+    /// 0.3, and 0.2.x before it: `message/send`.
+    V0_3,
+    /// 1.0: `SendMessage`.
+    V1_0,
+}
+
+impl Version {
+    /// Every version, newest first.
+    pub const ALL: [Self; 3] = [Self::V1_0, Self::V0_3, Self::V0_1];
+
+    /// The version as headers and cards write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V0_1 => "0.1",
+            Self::V0_3 => "0.3",
+            Self::V1_0 => PROTOCOL_VERSION,
+        }
+    }
+
+    /// Reads what a caller said: the header, else the query parameter `A2A-Version`.
+    ///
+    /// `None` when it said nothing. §3.6.2 reads that, and an empty text, as 0.3; whether a request
+    /// that only 1.0 can mean is served all the same is for the binding to decide.
+    ///
+    /// ```
+    /// # use latimer_protocol::Version;
+    /// assert_eq!(Version::said(Some("1.0.3"), None)?, Some(Version::V1_0));
+    /// assert_eq!(Version::said(Some(""), None)?, None);
+    /// assert!(Version::said(Some("2.0"), None).is_err());
+    /// # Ok::<(), latimer_protocol::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::VersionNotSupported`], with the versions that are.
+    pub fn said(header: Option<&str>, query: Option<&str>) -> Result<Option<Self>, Error> {
+        let said = [header, query].into_iter().flatten().map(str::trim).find(|it| !it.is_empty());
+        said.map(|text| text.parse().map_err(|_: UnknownVersion| unsupported(text))).transpose()
+    }
+}
+
+/// The error for a version that is said and not supported.
+#[must_use]
+pub fn unsupported(said: &str) -> Error {
+    let supported = Version::ALL.map(Version::as_str).join(", ");
+    let shown: String = said.chars().filter(|it| !it.is_control()).take(32).collect();
+    Error::new(
+        ErrorKind::VersionNotSupported,
+        format!("A2A version {shown:?} is not supported; supported are {supported}"),
+    )
+    .with("supportedVersions", supported)
+}
+
+/// A text that is not a version we speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is not a supported A2A version")]
+pub struct UnknownVersion;
+
+impl FromStr for Version {
+    type Err = UnknownVersion;
+
+    fn from_str(text: &str) -> Result<Self, UnknownVersion> {
+        let mut numbers = text.split('.').map(|it| it.parse::<u32>().map_err(|_| UnknownVersion));
+        let mut next = || numbers.next().transpose();
+        match (next()?, next()?, next()?, next()?) {
+            (Some(1), Some(0), _, None) => Ok(Self::V1_0),
+            (Some(0), Some(2 | 3), _, None) => Ok(Self::V0_3),
+            (Some(0), Some(1), _, None) => Ok(Self::V0_1),
+            _ => Err(UnknownVersion),
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patch_numbers_never_matter() {
+        for (text, want) in [
+            ("1.0", Version::V1_0),
+            ("1.0.0", Version::V1_0),
+            ("1.0.7", Version::V1_0),
+            ("0.3", Version::V0_3),
+            ("0.3.0", Version::V0_3),
+            ("0.2.5", Version::V0_3),
+            ("0.1.0", Version::V0_1),
+        ] {
+            assert_eq!(text.parse(), Ok(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_we_do_not_speak_is_refused_with_what_we_do() {
+        for text in ["1", "1.1", "2.0", "0.5", "abc", "1.0.0.0", "1.0-rc", "-1.0"] {
+            let error = Version::said(Some(text), None).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::VersionNotSupported, "{text}");
+            assert!(error.message().contains("1.0, 0.3, 0.1"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_header_wins_over_the_query_and_empty_is_nothing() {
+        assert_eq!(Version::said(None, None), Ok(None));
+        assert_eq!(Version::said(Some(" "), Some("")), Ok(None));
+        assert_eq!(Version::said(None, Some("1.0")), Ok(Some(Version::V1_0)));
+        assert_eq!(Version::said(Some("0.3"), Some("1.0")), Ok(Some(Version::V0_3)));
+    }
+}
