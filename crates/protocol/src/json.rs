@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Unexpected, Visitor};
 use serde_json::{Map, Value};
@@ -117,6 +118,12 @@ pub(crate) fn from_members<T: DeserializeOwned>(members: Map<String, Value>) -> 
     from_value(&Value::Object(members))
 }
 
+/// Writes a value of our own.
+#[expect(clippy::expect_used, reason = "what we write has text keys and no failing parts")]
+pub(crate) fn to_vec<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("a value of our own is JSON")
+}
+
 #[cold]
 fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Unreadable {
     if error.is_data() {
@@ -136,6 +143,12 @@ fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Unre
         let problem = format!("is nested more than {MAX_DEPTH} levels deep");
         return Unreadable::Invalid(Invalid::new(path, problem));
     }
+    malformed(error)
+}
+
+/// Says where a text stops to be JSON.
+#[cold]
+pub(crate) fn malformed(error: &serde_json::Error) -> Unreadable {
     let (line, column) = (error.line(), error.column());
     let what = if error.is_eof() { "ends too early" } else { "is not JSON" };
     Unreadable::Malformed(format!("the text {what} at line {line}, column {column}"))

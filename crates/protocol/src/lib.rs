@@ -2,14 +2,22 @@
 //!
 //! The canonical model is A2A 1.0.
 
+pub mod binding;
+pub mod card;
+mod dialect;
 mod error;
 mod json;
+mod lifecycle;
 mod model;
 mod operation;
+mod revision;
+mod service;
 mod version;
 
-pub use error::{Code, Error, ErrorKind, HttpError, code};
+pub use dialect::{Dialect, EventWriter, protobuf};
+pub use error::{Code, Error, ErrorKind, GrpcStatus, HttpError, code};
 pub use json::{Invalid, MAX_DEPTH, Unreadable};
+pub use lifecycle::{Event, Refused};
 pub use model::{
     Artifact, ArtifactId, AuthenticationInfo, CancelTaskRequest, Content, ContextId,
     DEFAULT_PAGE_SIZE, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
@@ -22,4 +30,6 @@ pub use model::{
     TaskStatusUpdateEvent, Timestamp, UnknownName,
 };
 pub use operation::{Capability, Operation};
+pub use revision::{InvalidRevision, Revision};
+pub use service::{Call, EventStream, Reply, Request, Service, Streamed};
 pub use version::{PROTOCOL_VERSION, UnknownVersion, VERSION_HEADER, Version, unsupported};

@@ -4,6 +4,7 @@
 //! belongs into the log of whoever made it, never in here.
 
 mod detail;
+mod grpc;
 mod http;
 mod jsonrpc;
 mod table;
@@ -12,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub use grpc::GrpcStatus;
 pub use http::HttpError;
 pub use jsonrpc::code;
 pub use table::{Code, ErrorKind};

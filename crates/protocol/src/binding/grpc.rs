@@ -1,0 +1,75 @@
+//! gRPC: which service and method is which operation of which version.
+
+use crate::operation::Operation;
+use crate::version::Version;
+
+/// The service of 1.0.
+pub const SERVICE: &str = "lf.a2a.v1.A2AService";
+/// The service of 0.3.
+pub const SERVICE_0_3: &str = "a2a.v1.A2AService";
+
+/// The service of `version`, if it has one: 0.1 knows no gRPC.
+#[must_use]
+pub fn service(version: Version) -> Option<&'static str> {
+    match version {
+        Version::V1_0 => Some(SERVICE),
+        Version::V0_3 => Some(SERVICE_0_3),
+        Version::V0_1 => None,
+    }
+}
+
+/// The full path of `operation` in `version`, if it has one there.
+///
+/// ```
+/// # use latimer_protocol::{Operation, Version, binding::grpc};
+/// let path = grpc::path(Operation::SubscribeToTask, Version::V0_3);
+/// assert_eq!(path.as_deref(), Some("/a2a.v1.A2AService/TaskSubscription"));
+/// ```
+#[must_use]
+pub fn path(operation: Operation, version: Version) -> Option<String> {
+    Some(format!("/{}/{}", service(version)?, operation.rpc(version)?))
+}
+
+/// The operation and version that a full path names.
+#[must_use]
+pub fn from_path(path: &str) -> Option<(Operation, Version)> {
+    let (name, rpc) = path.strip_prefix('/')?.split_once('/')?;
+    let version = Version::ALL.into_iter().find(|it| service(*it) == Some(name))?;
+    let operation = Operation::ALL.into_iter().find(|it| it.rpc(version) == Some(rpc))?;
+    Some((operation, version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_leads_back_to_its_operation() {
+        let mut count = 0;
+        for operation in Operation::ALL {
+            for version in Version::ALL {
+                let Some(path) = path(operation, version) else { continue };
+                assert_eq!(from_path(&path), Some((operation, version)), "{path}");
+                count += 1;
+            }
+        }
+        assert_eq!(count, 22);
+    }
+
+    #[test]
+    fn other_paths_are_nobodys() {
+        for path in [
+            "",
+            "/",
+            "lf.a2a.v1.A2AService/GetTask",
+            "/lf.a2a.v1.A2AService",
+            "/lf.a2a.v1.A2AService/",
+            "/lf.a2a.v1.A2AService/TaskSubscription",
+            "/a2a.v1.A2AService/SubscribeToTask",
+            "/a2a.v2.A2AService/GetTask",
+            "/lf.a2a.v1.A2AService/GetTask/",
+        ] {
+            assert_eq!(from_path(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! JSON-RPC 2.0: the envelope around a payload, for both sides.
+//!
+//! Envelopes are read in one pass that keeps payloads as the raw JSON they came as, and written
+//! around payloads that are encoded already. Batches are not served: A2A has no use for them.
+
+mod id;
+mod members;
+mod method;
+mod request;
+mod response;
+#[cfg(test)]
+mod tests;
+
+pub use id::{Id, MAX_ID_LENGTH};
+pub use method::resolve;
+pub use request::{Refused, Request};
+pub use response::{Outcome, Response};
+
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::version::Version;
+
+/// The envelope of a result, ready to be put around any number of them.
+///
+/// A stream answers one request many times; its events are encoded once, for all readers, and each
+/// reader has its own envelope.
+///
+/// ```
+/// # use latimer_protocol::binding::jsonrpc::{Envelope, Id};
+/// let envelope = Envelope::new(&Id::from(7));
+/// assert_eq!(envelope.around(b"{}").concat(), br#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Envelope(Vec<u8>);
+
+impl Envelope {
+    /// The envelope of answers to the request `id`.
+    #[must_use]
+    pub fn new(id: &Id<'_>) -> Self {
+        let mut head = Vec::with_capacity(id.as_json().len() + 40);
+        start(&mut head, id);
+        head.extend_from_slice(br#""result":"#);
+        Self(head)
+    }
+
+    /// The pieces that make up the answer with `result`, which must be JSON.
+    #[must_use]
+    pub fn around<'a>(&'a self, result: &'a [u8]) -> [&'a [u8]; 3] {
+        [&self.0, result, b"}"]
+    }
+}
+
+/// The answer to the request `id` with `result`, which must be JSON.
+#[must_use]
+pub fn reply(id: &Id<'_>, result: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(result.len() + id.as_json().len() + 40);
+    write_reply(&mut out, id, result);
+    out
+}
+
+/// Writes what [`reply`] gives behind whatever is in `out`.
+pub fn write_reply(out: &mut Vec<u8>, id: &Id<'_>, result: &[u8]) {
+    start(out, id);
+    out.extend_from_slice(br#""result":"#);
+    out.extend_from_slice(result);
+    out.push(b'}');
+}
+
+/// The answer to the request `id` that it failed, for a caller of `version`.
+#[must_use]
+pub fn error_reply(id: &Id<'_>, error: &Error, version: Version) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_error_reply(&mut out, id, error, version);
+    out
+}
+
+/// Writes what [`error_reply`] gives behind whatever is in `out`.
+pub fn write_error_reply(out: &mut Vec<u8>, id: &Id<'_>, error: &Error, version: Version) {
+    start(out, id);
+    out.extend_from_slice(br#""error":"#);
+    out.extend_from_slice(error.to_jsonrpc(version).to_string().as_bytes());
+    out.push(b'}');
+}
+
+/// A request for `method` with `params`, which must be JSON; nothing is sent as `{}`, because some
+/// servers do not take a request without parameters.
+#[must_use]
+pub fn request(id: &Id<'_>, method: &str, params: &[u8]) -> Vec<u8> {
+    let params = if params.is_empty() { b"{}" } else { params };
+    let mut out = Vec::with_capacity(params.len() + id.as_json().len() + method.len() + 48);
+    start(&mut out, id);
+    out.extend_from_slice(br#""method":"#);
+    out.extend_from_slice(Value::from(method).to_string().as_bytes());
+    out.extend_from_slice(br#","params":"#);
+    out.extend_from_slice(params);
+    out.push(b'}');
+    out
+}
+
+fn start(out: &mut Vec<u8>, id: &Id<'_>) {
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(id.as_json().as_bytes());
+    out.push(b',');
+}

@@ -1,0 +1,109 @@
+//! Requests, as a server reads them.
+
+use std::borrow::Cow;
+
+use super::members::{self, NoObject};
+use super::{Id, error_reply};
+use crate::error::{Error, ErrorKind};
+use crate::version::Version;
+
+/// A request: its envelope opened, its parameters as they came.
+///
+/// ```
+/// # use latimer_protocol::binding::jsonrpc::{Request, reply};
+/// let body = br#"{"jsonrpc":"2.0","id":1.0,"method":"GetTask","params":{"id":"t1"}}"#;
+/// let request = Request::read(body)?;
+/// assert_eq!((&*request.method, request.params), ("GetTask", r#"{"id":"t1"}"#));
+/// assert_eq!(reply(&request.id, b"{}"), br#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#);
+/// # Ok::<(), latimer_protocol::binding::jsonrpc::Refused>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// What the answer repeats. A notification, which has none, is answered with `null`.
+    pub id: Id<'a>,
+    /// The method; never empty.
+    pub method: Cow<'a, str>,
+    /// The parameters: the JSON of an object, `{}` when there are none.
+    pub params: &'a str,
+}
+
+/// A request that could not be read: what to answer, and to whom.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct Refused {
+    /// The identifier of the request as far as it could be read, else `null`.
+    pub id: Id<'static>,
+    /// What is wrong.
+    pub error: Error,
+}
+
+impl Refused {
+    /// The answer for a caller of `version`.
+    #[must_use]
+    pub fn reply(&self, version: Version) -> Vec<u8> {
+        error_reply(&self.id, &self.error, version)
+    }
+}
+
+impl<'a> Request<'a> {
+    /// Opens the envelope, in one pass and without a copy.
+    ///
+    /// # Errors
+    /// Bytes that are not JSON ([`ErrorKind::Parse`]); JSON that is not one request, such as a
+    /// batch, or has a member twice ([`ErrorKind::InvalidRequest`]); parameters by position
+    /// ([`ErrorKind::InvalidParams`]).
+    pub fn read(body: &'a [u8]) -> Result<Self, Refused> {
+        const NAMES: [&str; 4] = ["jsonrpc", "id", "method", "params"];
+        let found = members::find(body, &NAMES).map_err(|error| no_request(body, error))?;
+        let [jsonrpc, id, method, params] = found.values;
+        // Of two identifiers, neither is the one to answer.
+        let [_, ambiguous, _, _] = found.repeated;
+        let id = match id.filter(|_| !ambiguous) {
+            Some(id) => Id::from_json(id).map_err(|problem| refused(Id::NULL, problem))?,
+            None => Id::NULL,
+        };
+        if let Some(index) = found.repeated.iter().position(|it| *it) {
+            return Err(refused(id, format!("{} is repeated", NAMES[index])));
+        }
+        if jsonrpc.and_then(text).as_deref() != Some("2.0") {
+            return Err(refused(id, "jsonrpc must be \"2.0\""));
+        }
+        let Some(method) = method.and_then(text).filter(|it| !it.is_empty()) else {
+            return Err(refused(id, "method must be a string and not empty"));
+        };
+        match params.unwrap_or("null") {
+            "null" => Ok(Self { id, method, params: "{}" }),
+            params if params.starts_with('{') => Ok(Self { id, method, params }),
+            _ => {
+                let error = Error::new(ErrorKind::InvalidParams, "params must be an object");
+                Err(Refused { id: id.into_owned(), error })
+            }
+        }
+    }
+}
+
+/// The text of a JSON string; borrowed unless something in it is escaped.
+fn text(json: &str) -> Option<Cow<'_, str>> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str(json).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}
+
+#[cold]
+fn refused(id: Id<'_>, problem: impl Into<Cow<'static, str>>) -> Refused {
+    let message = format!("invalid request: {}", problem.into());
+    Refused { id: id.into_owned(), error: Error::new(ErrorKind::InvalidRequest, message) }
+}
+
+#[cold]
+fn no_request(body: &[u8], error: NoObject) -> Refused {
+    match error {
+        NoObject::Malformed(unreadable) => Refused { id: Id::NULL, error: unreadable.into() },
+        NoObject::Other if body.trim_ascii_start().starts_with(b"[") => {
+            refused(Id::NULL, "batches are not served: send one request at a time")
+        }
+        NoObject::Other => refused(Id::NULL, "a request is a JSON object"),
+    }
+}

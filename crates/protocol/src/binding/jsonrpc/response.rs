@@ -1,0 +1,95 @@
+//! Answers, as a client reads them.
+
+use serde_json::Value;
+
+use super::Id;
+use super::members::{self, NoObject};
+use crate::error::Error;
+use crate::json::Unreadable;
+use crate::version::Version;
+
+/// An answer: its envelope opened, its payload as it came.
+///
+/// Tolerant of what servers really send: an envelope without `jsonrpc`, a success without a
+/// result, `"error": null`, and a payload with no envelope at all.
+///
+/// ```
+/// # use latimer_protocol::{Version, binding::jsonrpc::{Id, Response}};
+/// let answer = Response::read(br#"{"jsonrpc":"2.0","id":1,"result":{"task":{}}}"#)?;
+/// assert!(answer.answers(&Id::from(1)));
+/// assert_eq!(answer.payload(Version::V1_0)?, r#"{"task":{}}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response<'a> {
+    /// The request it answers; `None` when it does not say.
+    pub id: Option<Id<'a>>,
+    /// What is in it.
+    pub outcome: Outcome<'a>,
+}
+
+/// What an answer holds, as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome<'a> {
+    /// The result; `null` when there is none and no error either.
+    Result(&'a str),
+    /// The error object.
+    Error(&'a str),
+    /// A payload without an envelope, whole. The oldest servers answer a bare task, and some
+    /// streams have an envelope around their first event only.
+    Bare(&'a str),
+}
+
+impl<'a> Response<'a> {
+    /// Opens the envelope, if there is one.
+    ///
+    /// # Errors
+    /// When the bytes are not JSON.
+    pub fn read(body: &'a [u8]) -> Result<Self, Unreadable> {
+        const NAMES: [&str; 4] = ["jsonrpc", "id", "result", "error"];
+        let found = match members::find(body, &NAMES) {
+            Ok(found) => found,
+            Err(NoObject::Other) => return bare(body),
+            Err(NoObject::Malformed(error)) => return Err(error),
+        };
+        let [jsonrpc, id, result, error] = found.values;
+        let outcome = match (error.filter(|it| *it != "null"), result) {
+            (Some(error), _) => Outcome::Error(error),
+            (None, Some(result)) => Outcome::Result(result),
+            (None, None) if jsonrpc.is_some() || error.is_some() => Outcome::Result("null"),
+            (None, None) => return bare(body),
+        };
+        let id = id.and_then(|it| Id::from_json(it).ok());
+        Ok(Self { id, outcome })
+    }
+
+    /// Whether it answers the request `id`.
+    ///
+    /// One that does not say what it answers does: a server that cannot read a request has no other
+    /// way to say so, and what has no envelope has no place for it.
+    #[must_use]
+    pub fn answers(&self, id: &Id<'_>) -> bool {
+        self.id.as_ref().is_none_or(|it| it.is_null() || it.matches(id))
+    }
+
+    /// The payload, as JSON.
+    ///
+    /// # Errors
+    /// What the server says went wrong, by the codes of `version`.
+    pub fn payload(&self, version: Version) -> Result<&'a str, Error> {
+        match self.outcome {
+            Outcome::Result(json) | Outcome::Bare(json) => Ok(json),
+            Outcome::Error(json) => {
+                let object: Value = serde_json::from_str(json).unwrap_or_default();
+                Err(Error::from_jsonrpc(&object, version))
+            }
+        }
+    }
+}
+
+fn bare(body: &[u8]) -> Result<Response<'_>, Unreadable> {
+    match std::str::from_utf8(body) {
+        Ok(json) => Ok(Response { id: None, outcome: Outcome::Bare(json.trim_ascii()) }),
+        Err(_) => Err(Unreadable::Malformed("the text is not UTF-8".to_owned())),
+    }
+}

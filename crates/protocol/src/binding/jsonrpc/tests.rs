@@ -1,0 +1,193 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::error::ErrorKind;
+
+#[test]
+fn an_id_is_echoed_byte_for_byte() {
+    let texts =
+        ["1", "\"1\"", "1.0", "-0", "1e400", "123456789012345678901", "\"\\u0041\\/\"", "\"✓\""];
+    for text in texts.into_iter().chain(["null", "\"\""]) {
+        let body = format!(r#" {{"jsonrpc":"2.0", "id" : {text} ,"method":"GetTask"}} "#);
+        let request = Request::read(body.as_bytes()).unwrap();
+        assert_eq!(request.id.as_json(), text);
+        let answer = String::from_utf8(reply(&request.id, b"null")).unwrap();
+        assert_eq!(answer, format!(r#"{{"jsonrpc":"2.0","id":{text},"result":null}}"#));
+    }
+}
+
+#[test]
+fn requests_are_read_however_their_members_stand() {
+    for (body, id, method, params) in [
+        (r#"{"jsonrpc":"2.0","method":"M"}"#, "null", "M", "{}"),
+        (r#"{"jsonrpc":"2.0","method":"M","params":null,"id":1}"#, "1", "M", "{}"),
+        (r#"{"params":{ "a":[1] },"method":"M","jsonrpc":"2.0"}"#, "null", "M", r#"{ "a":[1] }"#),
+        (r#"{"\u006asonrpc":"2\u002e0","method":"\u004d\/x"}"#, "null", "M/x", "{}"),
+        (r#"{"x":{"jsonrpc":1},"x":2,"jsonrpc":"2.0","method":"M"}"#, "null", "M", "{}"),
+    ] {
+        let request = Request::read(body.as_bytes()).unwrap_or_else(|it| panic!("{body}: {it}"));
+        assert_eq!(request.id.as_json(), id, "{body}");
+        assert_eq!((&*request.method, request.params), (method, params), "{body}");
+    }
+}
+
+#[test]
+fn what_is_no_request_is_refused_with_the_id_that_could_be_read() {
+    use ErrorKind::{InvalidParams, InvalidRequest, Parse};
+    let long = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"M"}}"#, "x".repeat(2000));
+    for (body, id, kind) in [
+        ("", "null", Parse),
+        ("{", "null", Parse),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"M"} x"#, "null", Parse),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"M""#, "null", Parse),
+        ("[{", "null", Parse),
+        ("\u{feff}{}", "null", Parse),
+        ("[]", "null", InvalidRequest),
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"M"}]"#, "null", InvalidRequest),
+        (r#""hello""#, "null", InvalidRequest),
+        ("null", "null", InvalidRequest),
+        ("{}", "null", InvalidRequest),
+        (r#"{"id":1,"method":"M"}"#, "1", InvalidRequest),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"M"}"#, "1", InvalidRequest),
+        (r#"{"jsonrpc":2.0,"id":1,"method":"M"}"#, "1", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":"a"}"#, "\"a\"", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":"a","method":""}"#, "\"a\"", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":"a","method":5}"#, "\"a\"", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":"a","method":"\ud800"}"#, "\"a\"", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"M"}"#, "null", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":[1],"method":"M"}"#, "null", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":true,"method":"M"}"#, "null", InvalidRequest),
+        (&long, "null", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"M"}"#, "null", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"M","method":"M"}"#, "1", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","params":{},"method":"M","id":1,"params":{}}"#, "1", InvalidRequest),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"M","params":[1]}"#, "1", InvalidParams),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"M","params":"x"}"#, "1", InvalidParams),
+    ] {
+        let refused = Request::read(body.as_bytes()).expect_err(body);
+        assert_eq!((refused.id.as_json(), refused.error.kind()), (id, kind), "{body}");
+    }
+}
+
+#[test]
+fn a_refusal_is_an_answer() {
+    let refused = Request::read(b"[]").unwrap_err();
+    let answer: Value = serde_json::from_slice(&refused.reply(Version::V1_0)).unwrap();
+    assert_eq!(answer["id"], Value::Null);
+    assert_eq!(answer["error"]["code"], -32600);
+    assert_eq!(
+        answer["error"]["message"],
+        "invalid request: batches are not served: send one request at a time"
+    );
+}
+
+#[test]
+fn deep_parameters_are_passed_on_unseen() {
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"M","params":{deep},"x":{deep}}}"#);
+    assert_eq!(Request::read(body.as_bytes()).unwrap().params, deep);
+}
+
+#[test]
+fn a_request_that_is_written_is_read_again() {
+    for (id, method, params, want) in [
+        (Id::from(7), "SendMessage", &br#"{"a":1}"#[..], r#"{"a":1}"#),
+        (Id::from("a\"b"), "x\\\"y", b"", "{}"),
+    ] {
+        let body = request(&id, method, params);
+        let read = Request::read(&body).unwrap();
+        assert_eq!((&read.id, &*read.method, read.params), (&id, method, want));
+    }
+}
+
+#[test]
+fn answers_of_every_kind_are_read() {
+    use Outcome::{Bare, Error, Result};
+    for (body, id, outcome) in [
+        (r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#, Some("1"), Result(r#"{"a":1}"#)),
+        (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, Some("1"), Result("null")),
+        (r#"{"jsonrpc":"2.0","id":1}"#, Some("1"), Result("null")),
+        (r#"{"id":"x","result":[],"more":{}}"#, Some("\"x\""), Result("[]")),
+        (r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#, Some("null"), Error(r#"{"code":1}"#)),
+        (r#"{"result":1,"error":{"code":1}}"#, None, Error(r#"{"code":1}"#)),
+        (r#"{"result":1,"error":null}"#, None, Result("1")),
+        (r#"{"id":1,"error":null}"#, Some("1"), Result("null")),
+        (r#"{"jsonrpc":"2.0","id":{},"result":1}"#, None, Result("1")),
+        (
+            r#" {"id":"t1","status":"completed"} "#,
+            None,
+            Bare(r#"{"id":"t1","status":"completed"}"#),
+        ),
+        (r#"{"type":"TaskStatusUpdateEvent"}"#, None, Bare(r#"{"type":"TaskStatusUpdateEvent"}"#)),
+        ("{}", None, Bare("{}")),
+        ("[1]", None, Bare("[1]")),
+    ] {
+        let answer = Response::read(body.as_bytes()).unwrap_or_else(|it| panic!("{body}: {it}"));
+        assert_eq!(answer.id.as_ref().map(Id::as_json), id, "{body}");
+        assert_eq!(answer.outcome, outcome, "{body}");
+    }
+    for body in ["", "[DONE]", "<html>", r#"{"result":1"#] {
+        assert!(Response::read(body.as_bytes()).is_err(), "{body}");
+    }
+}
+
+#[test]
+fn the_payload_of_a_failure_is_its_error_in_the_servers_version() {
+    let body = br#"{"id":1,"error":{"code":-32006,"message":"no"}}"#;
+    let answer = Response::read(body).unwrap();
+    for (version, want) in [
+        (Version::V1_0, ErrorKind::InvalidAgentResponse),
+        (Version::V0_1, ErrorKind::StreamingNotSupported),
+    ] {
+        let error = answer.payload(version).unwrap_err();
+        assert_eq!((error.kind(), error.message()), (want, "no"));
+    }
+    let odd = Response::read(br#"{"id":1,"error":"oops"}"#).unwrap();
+    assert_eq!(odd.payload(Version::V1_0).unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn ids_are_compared_by_what_they_say() {
+    for (one, two, want) in [
+        ("1", "1", true),
+        ("1", "1.0", true),
+        ("1", "\"1\"", false),
+        ("1", "2", false),
+        (r#""a""#, r#""\u0061""#, true),
+        (r#""a""#, r#""b""#, false),
+    ] {
+        let id = |text| Id::from_json(text).unwrap();
+        assert_eq!(id(one).matches(&id(two)), want, "{one} {two}");
+    }
+    let null = Response::read(br#"{"id":null,"error":{}}"#).unwrap();
+    assert!(null.answers(&Id::from(1)));
+    let other = Response::read(br#"{"id":2,"result":{}}"#).unwrap();
+    assert!(!other.answers(&Id::from(1)));
+}
+
+#[test]
+fn an_error_is_spliced_like_a_result() {
+    let mut out = b"data: ".to_vec();
+    write_error_reply(&mut out, &Id::from("r"), &ErrorKind::TaskNotFound.into(), Version::V1_0);
+    let answer: Value = serde_json::from_slice(&out[6..]).unwrap();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("r"), &json!(-32001)));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes: Vec<u8>) {
+        let _ = Request::read(&bytes);
+        let _ = Response::read(&bytes);
+    }
+
+    #[test]
+    fn whatever_is_put_in_comes_out(id: String, method in ".+", text: String) {
+        let params = json!({ "text": text }).to_string();
+        let body = request(&Id::from(id.as_str()), &method, params.as_bytes());
+        match Request::read(&body) {
+            Ok(read) => prop_assert_eq!((&*read.method, read.params), (&*method, &*params)),
+            Err(refused) => prop_assert!(id.len() > 100, "{}", refused),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Media types of bodies, and bodies that are not there.
+
+/// JSON.
+pub const JSON: &str = "application/json";
+/// JSON of A2A, from 1.0.1 on.
+pub const A2A_JSON: &str = "application/a2a+json";
+
+/// The media type to answer in.
+///
+/// The specification wants `application/a2a+json`, and one client drops the body of an error that
+/// does not begin with `application/json`: so the first is for those that ask for it by name.
+///
+/// ```
+/// # use latimer_protocol::binding::rest::{A2A_JSON, JSON, negotiate};
+/// assert_eq!(negotiate(Some("application/a2a+json, application/json")), A2A_JSON);
+/// assert_eq!(negotiate(Some("*/*")), JSON);
+/// assert_eq!(negotiate(None), JSON);
+/// ```
+#[must_use]
+pub fn negotiate(accept: Option<&str>) -> &'static str {
+    let weight = |wanted: &str| {
+        let ranges = accept.unwrap_or_default().split(',');
+        let mut named = ranges.filter(|it| essence(it).eq_ignore_ascii_case(wanted));
+        named.next().map_or(0.0, quality)
+    };
+    let preferred = weight(A2A_JSON);
+    if preferred > 0.0 && preferred >= weight(JSON) { A2A_JSON } else { JSON }
+}
+
+/// Whether a `Content-Type` is one of JSON; parameters such as `charset` do not matter.
+#[must_use]
+pub fn is_json(content_type: &str) -> bool {
+    let essence = essence(content_type);
+    [JSON, A2A_JSON].iter().any(|it| essence.eq_ignore_ascii_case(it))
+}
+
+/// Whether a body with this `Content-Type`, or none, is to be read as JSON.
+///
+/// Nothing needs no type. Anything else does: browsers let any page send a body without one, and
+/// would ask first if it said JSON.
+#[must_use]
+pub fn readable(content_type: Option<&str>, body: &[u8]) -> bool {
+    body.is_empty() || content_type.is_some_and(is_json)
+}
+
+/// The body as the JSON of a request: nothing and `null` are an empty one.
+#[must_use]
+pub fn body(bytes: &[u8]) -> &[u8] {
+    match bytes.trim_ascii() {
+        b"" | b"null" => b"{}",
+        bytes => bytes,
+    }
+}
+
+/// A media type without its parameters.
+fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// The weight of a media range: 1 unless a `q` says otherwise.
+fn quality(range: &str) -> f32 {
+    let parameters = range.split(';').skip(1).filter_map(|it| it.split_once('='));
+    let mut weights = parameters.filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+    weights.next().and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_type_of_the_specification_is_for_those_that_name_it() {
+        for (accept, want) in [
+            ("", JSON),
+            ("application/json", JSON),
+            ("application/*", JSON),
+            ("text/html, */*;q=0.1", JSON),
+            ("application/a2a+json", A2A_JSON),
+            ("Application/A2A+JSON; charset=utf-8", A2A_JSON),
+            ("application/json, application/a2a+json", A2A_JSON),
+            ("application/json;q=0.5, application/a2a+json;q=0.5", A2A_JSON),
+            ("application/json, application/a2a+json;q=0.9", JSON),
+            ("application/a2a+json;q=0", JSON),
+            ("application/a2a+json;q=x", A2A_JSON),
+            ("application/a2a+jsonx", JSON),
+        ] {
+            assert_eq!(negotiate(Some(accept)), want, "{accept}");
+        }
+    }
+
+    #[test]
+    fn json_is_known_by_its_type() {
+        for (content_type, want) in [
+            ("application/json", true),
+            ("application/a2a+json", true),
+            (" APPLICATION/JSON ; charset=UTF-8", true),
+            ("text/plain", false),
+            ("application/x-www-form-urlencoded", false),
+            ("application/jsonl", false),
+            ("", false),
+        ] {
+            assert_eq!(is_json(content_type), want, "{content_type}");
+            assert!(readable(Some(content_type), b""), "{content_type}");
+            assert_eq!(readable(Some(content_type), b"{}"), want, "{content_type}");
+        }
+        assert!(readable(None, b""));
+        assert!(!readable(None, b"{}"));
+    }
+
+    #[test]
+    fn no_body_is_an_empty_one() {
+        for (bytes, want) in
+            [("", "{}"), (" \n", "{}"), ("null", "{}"), (" {\"a\":1}", "{\"a\":1}")]
+        {
+            assert_eq!(body(bytes.as_bytes()), want.as_bytes(), "{bytes:?}");
+        }
+    }
+}

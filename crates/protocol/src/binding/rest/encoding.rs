@@ -1,0 +1,65 @@
+//! Percent-encoding, and the form encoding of queries.
+
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use crate::version::VERSION_HEADER;
+
+/// Everything but what RFC 3986 calls unreserved. A `:` is encoded too, so that an identifier that
+/// ends in `:cancel` stays one.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Parameters that are times.
+const TIMES: [&str; 4] =
+    ["statusTimestampAfter", "status_timestamp_after", "lastUpdatedAfter", "last_updated_after"];
+
+/// What is wrong with an encoded text.
+pub(super) const MALFORMED: &str = "is not percent-encoded UTF-8";
+
+/// Writes `text` as one segment of a path, or one name or value of a query.
+pub(super) fn encode(text: &str) -> impl std::fmt::Display {
+    utf8_percent_encode(text, RESERVED)
+}
+
+/// Reads one segment of a path.
+pub(super) fn decode(text: &str) -> Result<String, &'static str> {
+    let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+    let mut parts = text.as_bytes().split(|byte| *byte == b'%').skip(1);
+    if !parts.all(|it| digit(it.first()) && digit(it.get(1))) {
+        return Err(MALFORMED);
+    }
+    percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| MALFORMED)
+}
+
+/// Reads one name or value of a query, where `+` is a blank.
+pub(in crate::binding) fn decode_form(text: &str) -> Result<String, &'static str> {
+    if text.contains('+') { decode(&text.replace('+', " ")) } else { decode(text) }
+}
+
+/// Whether a segment, encoded or not, is this literal.
+pub(super) fn is_literal(segment: &str, literal: &str) -> bool {
+    segment == literal || percent_decode_str(segment).eq(literal.bytes())
+}
+
+/// Whether this is the name of the parameter in which a caller says its version, encoded or not.
+pub(in crate::binding) fn is_version(name: &str) -> bool {
+    let lower = percent_decode_str(name).map(|byte| byte.to_ascii_lowercase());
+    lower.eq(VERSION_HEADER.bytes())
+}
+
+/// Puts back a `+` before the offset of a time that the form encoding has made a blank.
+///
+/// Only where a time of day stands before the blank: one between date and time is meant.
+pub(super) fn mend_time<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    let Some((time, offset)) = value.rsplit_once(' ') else { return value.into() };
+    let is_offset = match offset.as_bytes() {
+        [h, i, b':', m, n] | [h, i, m, n] => [h, i, m, n].iter().all(|it| it.is_ascii_digit()),
+        [h, i] => h.is_ascii_digit() && i.is_ascii_digit(),
+        _ => false,
+    };
+    if TIMES.contains(&name) && time.contains(':') && is_offset {
+        return format!("{time}+{offset}").into();
+    }
+    value.into()
+}

@@ -1,0 +1,132 @@
+//! Requests: an address and a body on one side, what is asked on the other.
+
+use http::Method;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{Route, Shape, body, has_body};
+use crate::binding::jsonrpc;
+use crate::dialect::{Dialect, Source};
+use crate::error::Error;
+use crate::json;
+use crate::model::{MessageId, PushConfigId, TaskId};
+use crate::operation::Operation;
+use crate::service::Request;
+
+/// A request as a client sends it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The HTTP method.
+    pub method: Method,
+    /// The path and query, below the address of the interface.
+    pub path: String,
+    /// The body, where the operation has one.
+    pub body: Option<Vec<u8>>,
+}
+
+impl Outgoing {
+    /// Writes a request in a dialect of HTTP+JSON.
+    ///
+    /// # Errors
+    /// When the dialect has no such operation, or an id cannot stand in an address.
+    pub fn new(request: &Request, dialect: Dialect) -> Result<Self, Error> {
+        let (method, path) = Route::to(request, dialect).address()?;
+        let written = has_body(request.operation()).then(|| dialect.write_request(request));
+        Ok(Self { method, path, body: written.transpose()? })
+    }
+}
+
+impl Route {
+    /// The dialect that a request of this route is read in.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        match self.shape {
+            Shape::Oldest => Dialect::Oldest,
+            Shape::Plain | Shape::AsMade => Dialect::over_http(self.version),
+        }
+    }
+
+    /// Reads the request: what the address says goes over what the body says. `new_id` names a
+    /// message without an id, where the dialect's messages have none.
+    ///
+    /// # Errors
+    /// When the body is not JSON, or a field is wrong.
+    pub fn read_request(
+        &self,
+        text: &[u8],
+        new_id: impl FnOnce() -> MessageId,
+    ) -> Result<Request, Error> {
+        let dialect = self.dialect();
+        let text = body(text);
+        match self.operation {
+            Operation::SendMessage | Operation::SendStreamingMessage => {
+                let enveloped = (dialect == Dialect::Oldest).then(|| jsonrpc::Request::read(text));
+                let params = match enveloped {
+                    Some(Ok(request)) => request.params.as_bytes(),
+                    Some(Err(refused)) => return Err(refused.error),
+                    None => text,
+                };
+                let mut request = dialect.read_request(self.operation, params, new_id)?;
+                if self.tenant.is_some() {
+                    request.set_tenant(self.tenant.clone());
+                }
+                Ok(request)
+            }
+            _ => {
+                let mut members: Map<String, Value> = match has_body(self.operation) {
+                    true => json::from_slice(text)?,
+                    false => Map::new(),
+                };
+                members.extend(self.members());
+                dialect.read_source(self.operation, Source::Members(members), new_id)
+            }
+        }
+    }
+
+    /// The route of a request.
+    fn to(request: &Request, dialect: Dialect) -> Self {
+        let mut route = Self::new(request.operation(), dialect.version());
+        // Only 1.0 has tenants.
+        route.tenant = request.tenant().filter(|_| dialect == Dialect::V1_0).map(str::to_owned);
+        let task = |id: &TaskId| Some(id.to_string());
+        let config = |id: &Option<PushConfigId>| id.as_ref().map(ToString::to_string);
+        match request {
+            Request::GetTask(it) => {
+                route.task_id = task(&it.id);
+                route.query = query(it, &["tenant", "id"]);
+            }
+            Request::CancelTask(it) => route.task_id = task(&it.id),
+            Request::SubscribeToTask(it) => route.task_id = task(&it.id),
+            Request::ListTasks(it) => route.query = query(it, &["tenant"]),
+            Request::CreateTaskPushNotificationConfig(it) => {
+                route.task_id = it.task_id.as_ref().and_then(task);
+            }
+            Request::GetTaskPushNotificationConfig(it) => {
+                (route.task_id, route.config_id) = (task(&it.task_id), config(&it.id));
+            }
+            Request::DeleteTaskPushNotificationConfig(it) => {
+                (route.task_id, route.config_id) = (task(&it.task_id), config(&it.id));
+            }
+            Request::ListTaskPushNotificationConfigs(it) => {
+                route.task_id = task(&it.task_id);
+                route.query = query(it, &["tenant", "taskId"]);
+            }
+            Request::SendMessage(_)
+            | Request::SendStreamingMessage(_)
+            | Request::GetExtendedAgentCard(_)
+            | Request::GetAgentCard => {}
+        }
+        route
+    }
+}
+
+/// The members of a request as the parameters of a query, but for those in the path.
+fn query(request: &impl Serialize, in_path: &[&str]) -> Vec<(String, String)> {
+    let Ok(Value::Object(members)) = serde_json::to_value(request) else { return Vec::new() };
+    let rest = members.into_iter().filter(|(name, _)| !in_path.contains(&name.as_str()));
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    rest.map(|(name, value)| (name, text(value))).collect()
+}

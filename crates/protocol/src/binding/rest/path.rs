@@ -1,0 +1,86 @@
+//! Makes the address of what is asked for.
+
+use std::fmt::Write;
+
+use http::Method;
+
+use super::encoding::encode;
+use super::{Route, names, table};
+use crate::error::{Error, ErrorKind};
+use crate::json::Invalid;
+use crate::operation::Operation;
+use crate::version::Version;
+
+impl Route {
+    /// The HTTP method to send, and the path and query to send it to, below the address of the
+    /// interface. Identifiers are encoded so that [`Route::find`] gives them back as they are.
+    ///
+    /// Some servers take a subscription by GET only: send that when POST is answered with 405.
+    ///
+    /// ```
+    /// # use {http::Method, latimer_protocol::{Operation, Version, binding::rest::Route}};
+    /// let mut route = Route::new(Operation::GetTask, Version::V1_0);
+    /// route.task_id = Some("a/b:cancel".to_owned());
+    /// route.query.push(("historyLength".to_owned(), "2".to_owned()));
+    /// let (method, address) = route.address()?;
+    /// assert_eq!(method, Method::GET);
+    /// assert_eq!(address, "/tasks/a%2Fb%3Acancel?historyLength=2");
+    /// # Ok::<(), latimer_protocol::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedOperation`] when the version has no address for the operation, and
+    /// [`ErrorKind::InvalidParams`] when a task or configuration is missing, or is one of `.` and
+    /// `..`: on its way through URLs that would become another address.
+    pub fn address(&self) -> Result<(Method, String), Error> {
+        let Some((method, template)) = template(self.operation, self.version) else {
+            let message = format!("{:?} has no address in A2A {}", self.operation, self.version);
+            return Err(Error::new(ErrorKind::UnsupportedOperation, message));
+        };
+        let (task, config) = names(self.operation);
+        let mut address = String::new();
+        let tenant = self.tenant.as_deref().unwrap_or_default();
+        for segment in tenant.split('/').filter(|_| !tenant.is_empty()) {
+            push(&mut address, "tenant", segment, "")?;
+        }
+        for part in template.split('/').skip(1) {
+            if let Some(suffix) = part.strip_prefix("{id}") {
+                let id = self.task_id.as_deref().unwrap_or_default();
+                push(&mut address, task, id, suffix)?;
+            } else if part == "{config}" {
+                let id = self.config_id.as_deref().unwrap_or_default();
+                push(&mut address, config, id, "")?;
+            } else {
+                address.push('/');
+                address.push_str(part);
+            }
+        }
+        for (index, (name, value)) in self.query.iter().enumerate() {
+            address.push(if index == 0 { '?' } else { '&' });
+            // Writing to a string cannot fail.
+            let _ = write!(address, "{}={}", encode(name), encode(value));
+        }
+        Ok((method.clone(), address))
+    }
+}
+
+fn template(operation: Operation, version: Version) -> Option<(&'static Method, &'static str)> {
+    match version {
+        Version::V1_0 | Version::V0_3 => operation.route(version),
+        Version::V0_1 => {
+            let row = table::OLDEST.iter().find(|row| row.operation == operation)?;
+            Some((&row.method, row.path))
+        }
+    }
+}
+
+fn push(address: &mut String, name: &str, segment: &str, suffix: &str) -> Result<(), Invalid> {
+    match segment {
+        "" => return Err(Invalid::missing(name)),
+        "." | ".." => return Err(Invalid::new(name, "cannot be sent in an address")),
+        _ => {}
+    }
+    // Writing to a string cannot fail.
+    let _ = write!(address, "/{}{suffix}", encode(segment));
+    Ok(())
+}

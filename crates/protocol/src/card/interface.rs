@@ -1,0 +1,177 @@
+//! One way to call an agent: an address, a binding and a version.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::model::wire;
+use crate::version::{PROTOCOL_VERSION, Version};
+
+/// One way to call an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentInterface {
+    /// Its address. Of gRPC it may be `host:port` alone.
+    pub url: String,
+    /// The transport that is spoken there.
+    #[serde(default, alias = "protocol_binding", deserialize_with = "wire::nullable")]
+    pub protocol_binding: ProtocolBinding,
+    /// The tenant to name in each call.
+    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// The version of the protocol, as `1.0`. A card may name versions that we do not speak:
+    /// [`AgentInterface::version`] tells.
+    #[serde(default, alias = "protocol_version", deserialize_with = "wire::nullable")]
+    pub protocol_version: String,
+}
+
+impl AgentInterface {
+    /// An interface of the current version.
+    pub fn new(url: impl Into<String>, binding: ProtocolBinding) -> Self {
+        Self {
+            url: url.into(),
+            protocol_binding: binding,
+            tenant: None,
+            protocol_version: PROTOCOL_VERSION.to_owned(),
+        }
+    }
+
+    /// The same interface in another version.
+    #[must_use]
+    pub fn in_version(mut self, version: Version) -> Self {
+        self.protocol_version = version.as_str().to_owned();
+        self
+    }
+
+    /// The same interface, for one tenant.
+    #[must_use]
+    pub fn for_tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// The version, when it is one we speak.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        self.protocol_version.parse().ok()
+    }
+}
+
+impl Default for AgentInterface {
+    /// JSON-RPC of the current version, at no address yet.
+    fn default() -> Self {
+        Self::new("", ProtocolBinding::default())
+    }
+}
+
+/// A transport, as cards name it.
+///
+/// Read in every spelling that is in use, and written in that of the specification.
+///
+/// ```
+/// # use latimer_protocol::card::ProtocolBinding;
+/// assert_eq!(ProtocolBinding::from("json-rpc"), ProtocolBinding::JsonRpc);
+/// assert_eq!(ProtocolBinding::from("rest").as_str(), "HTTP+JSON");
+/// assert_eq!(ProtocolBinding::from("https://a.example/ws").as_str(), "https://a.example/ws");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProtocolBinding {
+    /// JSON-RPC 2.0 over HTTP.
+    #[default]
+    JsonRpc,
+    /// HTTP with JSON bodies: the REST of A2A.
+    HttpJson,
+    /// gRPC.
+    Grpc,
+    /// A binding of somebody's own, usually named by a URI.
+    Other(String),
+}
+
+impl ProtocolBinding {
+    /// The name as cards write it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::JsonRpc => "JSONRPC",
+            Self::HttpJson => "HTTP+JSON",
+            Self::Grpc => "GRPC",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl From<&str> for ProtocolBinding {
+    fn from(name: &str) -> Self {
+        match name.to_ascii_lowercase().as_str() {
+            "jsonrpc" | "json-rpc" | "json_rpc" | "jsonrpc2.0" => Self::JsonRpc,
+            "http+json" | "http_json" | "http-json" | "http" | "rest" => Self::HttpJson,
+            "grpc" => Self::Grpc,
+            _ => Self::Other(name.to_owned()),
+        }
+    }
+}
+
+impl From<String> for ProtocolBinding {
+    fn from(name: String) -> Self {
+        name.as_str().into()
+    }
+}
+
+impl fmt::Display for ProtocolBinding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl Serialize for ProtocolBinding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ProtocolBinding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bindings_are_read_in_every_spelling() {
+        for (names, want) in [
+            (&["JSONRPC", "jsonrpc", "json-rpc", "JSON-RPC"][..], ProtocolBinding::JsonRpc),
+            (&["HTTP+JSON", "http+json", "REST", "rest"], ProtocolBinding::HttpJson),
+            (&["GRPC", "gRPC", "grpc"], ProtocolBinding::Grpc),
+            (&["urn:x:Pigeon"], ProtocolBinding::Other("urn:x:Pigeon".into())),
+        ] {
+            for name in names {
+                let read: ProtocolBinding = serde_json::from_value(json!(name)).unwrap();
+                assert_eq!(read, want, "{name}");
+            }
+            assert_eq!(json!(want), want.as_str());
+        }
+    }
+
+    #[test]
+    fn the_version_is_known_or_not_but_always_kept() {
+        for (text, want) in [
+            ("1.0", Some(Version::V1_0)),
+            ("1.0.1", Some(Version::V1_0)),
+            ("0.3.0", Some(Version::V0_3)),
+            ("0.2.5", Some(Version::V0_3)),
+            ("0.1", Some(Version::V0_1)),
+            ("2.0", None),
+            ("", None),
+        ] {
+            let wire = json!({"url": "u", "protocolBinding": "GRPC", "protocolVersion": text});
+            let interface: AgentInterface = serde_json::from_value(wire.clone()).unwrap();
+            assert_eq!(interface.version(), want, "{text}");
+            assert_eq!(json!(interface), wire);
+        }
+    }
+}

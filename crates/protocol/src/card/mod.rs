@@ -1,0 +1,37 @@
+//! Agent cards: what an agent says about itself.
+//!
+//! [`AgentCard`] is the card of 1.0. [`AgentCard::read`] understands the cards of every version and
+//! [`AgentCard::to_json`] writes them; [`validate`] looks at a card as somebody published it, and
+//! [`sign`] and [`verify`] prove who did. Fetching cards, keys and addresses is for others to do.
+
+mod build;
+mod interface;
+mod manifest;
+mod model;
+mod oauth;
+mod read;
+mod security;
+mod signature;
+mod validate;
+mod write;
+
+pub use build::{AgentCardBuilder, InvalidCard};
+pub use interface::{AgentInterface, ProtocolBinding};
+pub use manifest::{DefaultSkills, Manifest, Tool, build_agent_card};
+pub use model::{
+    AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentProvider, AgentSkill,
+};
+pub use oauth::{
+    AuthorizationCodeOAuthFlow, ClientCredentialsOAuthFlow, DeviceCodeOAuthFlow, ImplicitOAuthFlow,
+    OAuthFlows, PasswordOAuthFlow,
+};
+pub use security::{
+    ApiKeySecurityScheme, HttpAuthSecurityScheme, MutualTlsSecurityScheme, OAuth2SecurityScheme,
+    OpenIdConnectSecurityScheme, SecurityRequirement, SecurityScheme,
+};
+pub use signature::{
+    Canonical, Forms, InvalidKey, JwsAlgorithm, KeySet, Policy, ProtectedHeader, Refusal,
+    SignatureError, SigningKey, UnknownAlgorithm, Verified, VerifyingKey, sign, verify,
+};
+pub use validate::{PROBLEMS, Problem, Rule, Severity, validate};
+pub use write::{Form, TransitionHistory, list_to_json};

@@ -1,0 +1,203 @@
+//! Lifts a card of any version to the members of 1.0, as JSON.
+//!
+//! Where a card says something in the words of 1.0 and of 0.3, those of 1.0 count. What is optional
+//! and malformed is left out, because an agent with a broken icon can still be called.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::security::{lift_requirements, lift_security};
+use crate::card::{AgentCardSignature, AgentExtension, AgentProvider};
+use crate::json::{self, Invalid};
+use crate::version::Version;
+
+/// A card in the words of 1.0.
+pub(crate) struct Lifted {
+    /// Its members.
+    pub(crate) card: Value,
+    /// The version of the card, as `0.3`, when it did not use the words of 1.0.
+    pub(crate) older: Option<String>,
+}
+
+/// The members of a card of any version, as a card of 1.0 has them. Nothing is made up that the
+/// card does not say, save for a version where older cards have none.
+///
+/// # Errors
+/// When the card is no object, or its address no text.
+pub(crate) fn lift(value: &Value) -> Result<Lifted, Invalid> {
+    let Value::Object(members) = value else {
+        return Err(Invalid::new("", "expected an object"));
+    };
+    let mut card = camel_case(members);
+    let older = (!has_interfaces(&card)).then(|| older_version(&card));
+    if let Some(version) = &older {
+        lift_interfaces(&mut card, version)?;
+    }
+    lift_capabilities(&mut card);
+    lift_security(&mut card);
+    lift_skills(&mut card);
+    keep_if::<AgentProvider>(&mut card, "provider");
+    keep_if::<String>(&mut card, "documentationUrl");
+    keep_if::<String>(&mut card, "iconUrl");
+    keep_items::<AgentCardSignature>(&mut card, "signatures");
+    Ok(Lifted { card: Value::Object(card), older })
+}
+
+/// Whether a card says how it is called in the words of 1.0.
+fn has_interfaces(card: &Map<String, Value>) -> bool {
+    card.get("supportedInterfaces").is_some_and(|it| it.as_array().is_none_or(|it| !it.is_empty()))
+}
+
+/// The version of a card that has no interfaces of 1.0, as `0.3`.
+///
+/// 0.2.5 was the first to say it. Before that only details tell 0.1 from 0.2: members that came
+/// later, or that went away, and how modes were written.
+fn older_version(card: &Map<String, Value>) -> String {
+    if let Some(said) = said_version(card) {
+        return major_minor(said).to_owned();
+    }
+    let has = |name: &str| card.contains_key(name);
+    let later = [
+        "preferredTransport",
+        "additionalInterfaces",
+        "securitySchemes",
+        "security",
+        "supportsAuthenticatedExtendedCard",
+        "iconUrl",
+        "signatures",
+    ];
+    let first =
+        !later.into_iter().any(has) && (has("authentication") || looks_like_the_first(card));
+    if first { Version::V0_1 } else { Version::V0_3 }.as_str().to_owned()
+}
+
+/// What a card says in `protocolVersion`, if anything.
+pub(super) fn said_version(card: &Map<String, Value>) -> Option<&str> {
+    card.get("protocolVersion")?.as_str().filter(|it| !it.is_empty())
+}
+
+/// In 0.1 modes were optional and mostly `text`, and all three capabilities were always written.
+fn looks_like_the_first(card: &Map<String, Value>) -> bool {
+    let Some(modes) = card.get("defaultInputModes").and_then(Value::as_array) else { return true };
+    let words = modes.iter().all(|it| it.as_str().is_some_and(|mode| !mode.contains('/')));
+    words && card.get("capabilities").is_some_and(|it| it.get("stateTransitionHistory").is_some())
+}
+
+/// `0.3` of `0.3.0`.
+fn major_minor(version: &str) -> &str {
+    match version.match_indices('.').nth(1) {
+        Some((end, _)) => &version[..end],
+        None => version,
+    }
+}
+
+fn lift_interfaces(card: &mut Map<String, Value>, version: &str) -> Result<(), Invalid> {
+    let interface = |url: &str, binding: &str| {
+        let mut interface = json!({"url": url, "protocolBinding": binding});
+        interface["protocolVersion"] = version.into();
+        interface
+    };
+    let mut interfaces = Vec::new();
+    match card.get("url") {
+        Some(Value::String(url)) => {
+            let binding = card.get("preferredTransport").and_then(Value::as_str);
+            interfaces.push(interface(url, binding.unwrap_or("JSONRPC")));
+        }
+        Some(_) => return Err(Invalid::new("url", "expected a string")),
+        None => {}
+    }
+    // `interfaces` is what one implementation of 1.0 calls them.
+    for name in ["additionalInterfaces", "interfaces"] {
+        for item in card.get(name).and_then(Value::as_array).into_iter().flatten() {
+            let binding = ["transport", "protocolBinding", "protocol", "type"]
+                .into_iter()
+                .find_map(|name| item.get(name)?.as_str());
+            let Some(url) = item.get("url").and_then(Value::as_str) else { continue };
+            let found = interface(url, binding.unwrap_or("JSONRPC"));
+            if !interfaces.contains(&found) {
+                interfaces.push(found);
+            }
+        }
+    }
+    card.insert("supportedInterfaces".into(), interfaces.into());
+    Ok(())
+}
+
+fn lift_capabilities(card: &mut Map<String, Value>) {
+    let extended = card.get("supportsAuthenticatedExtendedCard") == Some(&Value::Bool(true));
+    let said = card.entry("capabilities").or_insert_with(|| json!({}));
+    let Value::Object(members) = said else { return };
+    let mut capabilities = camel_case(members);
+    for name in ["streaming", "pushNotifications", "extendedAgentCard"] {
+        keep_if::<bool>(&mut capabilities, name);
+    }
+    keep_items::<AgentExtension>(&mut capabilities, "extensions");
+    if extended {
+        capabilities.entry("extendedAgentCard").or_insert(Value::Bool(true));
+    }
+    *said = Value::Object(capabilities);
+}
+
+fn lift_skills(card: &mut Map<String, Value>) {
+    let Some(Value::Array(skills)) = card.get_mut("skills") else { return };
+    for skill in skills.iter_mut() {
+        let Value::Object(members) = skill else { continue };
+        let mut lifted = camel_case(members);
+        for (name, other) in [("id", "name"), ("name", "id")] {
+            if let (None, Some(value)) = (lifted.get(name), lifted.get(other).cloned()) {
+                lifted.insert(name.into(), value);
+            }
+        }
+        for name in ["examples", "inputModes", "outputModes"] {
+            keep_if::<Vec<String>>(&mut lifted, name);
+        }
+        lift_requirements(&mut lifted);
+        *skill = Value::Object(lifted);
+    }
+    skills.retain(|it| !it.is_object() || it.get("id").is_some());
+}
+
+/// The members that are there, under their names in camel case: ProtoJSON may use either spelling,
+/// and `null` for what is not there.
+pub(super) fn camel_case(members: &Map<String, Value>) -> Map<String, Value> {
+    let present = || members.iter().filter(|(_, value)| !value.is_null());
+    let mut lifted: Map<_, _> = present()
+        .filter(|(name, _)| !name.contains('_'))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    for (name, value) in present().filter(|(name, _)| name.contains('_')) {
+        lifted.entry(camel_name(name)).or_insert_with(|| value.clone());
+    }
+    lifted
+}
+
+fn camel_name(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        camel.extend(letters.next().map(|it| it.to_ascii_uppercase()));
+        camel.push_str(letters.as_str());
+    }
+    camel
+}
+
+/// Removes the member `name` unless it is a `T`.
+fn keep_if<T: DeserializeOwned>(members: &mut Map<String, Value>, name: &str) {
+    if members.get(name).is_some_and(|it| !is::<T>(it)) {
+        members.remove(name);
+    }
+}
+
+/// Removes from the list `name` what is not a `T`, and the member itself unless it is a list.
+pub(super) fn keep_items<T: DeserializeOwned>(members: &mut Map<String, Value>, name: &str) {
+    match members.get_mut(name) {
+        Some(Value::Array(items)) => items.retain(is::<T>),
+        Some(_) => drop(members.remove(name)),
+        None => {}
+    }
+}
+
+pub(super) fn is<T: DeserializeOwned>(value: &Value) -> bool {
+    json::from_value::<T>(value).is_ok()
+}

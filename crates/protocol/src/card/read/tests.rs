@@ -1,0 +1,302 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::card::{
+    AgentInterface, ClientCredentialsOAuthFlow, Form, KeySet, OAuthFlows, PROBLEMS, Policy,
+    ProtocolBinding, SecurityRequirement, SecurityScheme, TransitionHistory, validate, verify,
+};
+
+/// A card of 0.3 with `more` members in place of its own; `null` removes one.
+fn older(more: Value) -> Value {
+    let mut card = json!({
+        "name": "n", "description": "d", "version": "1", "url": "https://a.example/rpc",
+        "protocolVersion": "0.3.0", "capabilities": {}, "skills": [],
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+    });
+    for (name, value) in more.as_object().unwrap() {
+        card[name] = value.clone();
+    }
+    card
+}
+
+fn interface(url: &str, binding: ProtocolBinding, version: &str) -> AgentInterface {
+    AgentInterface { protocol_version: version.into(), ..AgentInterface::new(url, binding) }
+}
+
+#[test]
+fn the_oldest_card_is_read() {
+    let card = AgentCard::read(include_bytes!("../../../fixtures/cards/s0.json")).unwrap();
+    assert_eq!(card.name, "code-reviewer");
+    let url = "http://127.0.0.1:50051/a2a";
+    assert_eq!(card.supported_interfaces, [interface(url, ProtocolBinding::JsonRpc, "0.1")]);
+    assert_eq!(card.capabilities.streaming, Some(true));
+    assert_eq!(card.default_input_modes, ["text/plain"]);
+    assert_eq!(card.skills[0].tags, ["tool"]);
+}
+
+#[test]
+fn addresses_become_interfaces() {
+    use ProtocolBinding::{Grpc, HttpJson, JsonRpc};
+    let main = "https://a.example/rpc";
+    for (more, want) in [
+        (json!({}), vec![interface(main, JsonRpc, "0.3")]),
+        (json!({"protocolVersion": "0.2.5"}), vec![interface(main, JsonRpc, "0.2")]),
+        (json!({"protocolVersion": null}), vec![interface(main, JsonRpc, "0.3")]),
+        (json!({"protocolVersion": 3}), vec![interface(main, JsonRpc, "0.3")]),
+        (
+            json!({"preferredTransport": "HTTP+JSON", "additionalInterfaces": [
+                {"url": main, "transport": "HTTP+JSON"},
+                {"url": "h:443", "transport": "GRPC"},
+                {"transport": "GRPC"}, "broken",
+            ]}),
+            vec![interface(main, HttpJson, "0.3"), interface("h:443", Grpc, "0.3")],
+        ),
+        (json!({"additionalInterfaces": "broken"}), vec![interface(main, JsonRpc, "0.3")]),
+        (
+            json!({"supportedInterfaces": [
+                {"url": "https://new", "protocolBinding": "json-rpc", "protocolVersion": "1.0"},
+            ]}),
+            vec![interface("https://new", JsonRpc, "1.0")],
+        ),
+        (
+            json!({"protocolVersion": "1.0", "supportedInterfaces": [{"url": "u", "protocolBinding": "rest"}]}),
+            vec![interface("u", HttpJson, "1.0")],
+        ),
+        (
+            json!({"url": null, "protocolVersion": null, "supported_interfaces":
+                [{"url": "u", "protocol_binding": "grpc", "protocol_version": "1.0"}]}),
+            vec![interface("u", Grpc, "1.0")],
+        ),
+        (
+            json!({"url": null, "protocolVersion": "1.0", "interfaces": [{"url": "u", "type": "json-rpc"}]}),
+            vec![interface("u", JsonRpc, "1.0")],
+        ),
+        (json!({"supportedInterfaces": []}), vec![interface(main, JsonRpc, "0.3")]),
+    ] {
+        let card = AgentCard::from_json(&older(more.clone())).unwrap();
+        assert_eq!(card.supported_interfaces, want, "{more}");
+    }
+}
+
+#[test]
+fn the_version_of_a_card_that_does_not_say_is_told_from_its_members() {
+    let text = json!(["text"]);
+    let history = json!({"streaming": true, "stateTransitionHistory": false});
+    for (more, want) in [
+        (json!({"authentication": {"schemes": ["Bearer"]}}), "0.1"),
+        (json!({"defaultInputModes": null}), "0.1"),
+        (json!({"defaultInputModes": text, "capabilities": history}), "0.1"),
+        (json!({"defaultInputModes": text, "capabilities": {"streaming": true}}), "0.3"),
+        (json!({"capabilities": history}), "0.3"),
+        (json!({"defaultInputModes": text, "capabilities": history, "security": []}), "0.3"),
+        (json!({"defaultInputModes": null, "supportsAuthenticatedExtendedCard": false}), "0.3"),
+    ] {
+        let mut card = older(more.clone());
+        card["protocolVersion"] = Value::Null;
+        let read = AgentCard::from_json(&card).unwrap();
+        assert_eq!(read.supported_interfaces[0].protocol_version, want, "{more}");
+        assert_eq!(read.default_input_modes, ["text/plain"], "{more}");
+    }
+}
+
+#[test]
+fn requirements_are_read_in_both_shapes_under_both_names() {
+    let want = [SecurityRequirement::scheme("g").with_scopes("g", ["openid"])];
+    let flat = json!([{"g": ["openid"]}]);
+    let nested = json!([{"schemes": {"g": {"list": ["openid"]}}}]);
+    let mixed = json!([{"schemes": {"g": ["openid"]}}]);
+    for requirements in [flat, nested.clone(), mixed] {
+        for name in ["security", "securityRequirements"] {
+            let skill = json!({"id": "s", "name": "s", name: requirements});
+            let read = AgentCard::from_json(&older(json!({name: requirements, "skills": [skill]})));
+            let read = read.unwrap();
+            assert_eq!(read.security_requirements, want, "{name}: {requirements}");
+            assert_eq!(read.skills[0].security_requirements, want, "{name}: {requirements}");
+        }
+    }
+    let both = older(json!({"security": [{"old": []}], "securityRequirements": nested}));
+    assert_eq!(AgentCard::from_json(&both).unwrap().security_requirements, want);
+}
+
+#[test]
+fn schemes_are_read_in_both_forms() {
+    let flow = ClientCredentialsOAuthFlow { token_url: "https://t".into(), ..Default::default() };
+    for (wire, want) in [
+        (
+            json!({"type": "apiKey", "in": "header", "name": "X"}),
+            Some(SecurityScheme::api_key("X")),
+        ),
+        (json!({"in": "header", "name": "X"}), Some(SecurityScheme::api_key("X"))),
+        (
+            json!({"type": "apiKey", "in": "query", "name": "old",
+                   "apiKeySecurityScheme": {"location": "header", "name": "X"}}),
+            Some(SecurityScheme::api_key("X")),
+        ),
+        (json!({"type": "http", "scheme": "Bearer"}), Some(SecurityScheme::bearer())),
+        (
+            json!({"type": "oauth2", "flows": {
+                "password": {"tokenUrl": "https://p", "scopes": {}},
+                "clientCredentials": {"tokenUrl": "https://t", "scopes": {}},
+            }}),
+            Some(SecurityScheme::OAuth2(crate::card::OAuth2SecurityScheme {
+                description: None,
+                flows: OAuthFlows::ClientCredentials(flow),
+                oauth2_metadata_url: None,
+            })),
+        ),
+        (json!({"type": "mutualTLS"}), Some(SecurityScheme::MutualTls(Default::default()))),
+        (json!({"type": "http"}), None),
+        (json!({"type": "telepathy"}), None),
+        (json!("broken"), None),
+    ] {
+        let read = AgentCard::from_json(&older(json!({"securitySchemes": {"s": wire}}))).unwrap();
+        assert_eq!(read.security_schemes.get("s"), want.as_ref(), "{wire}");
+    }
+    let read =
+        older(json!({"authentication": {"schemes": ["Bearer", "apiKey"], "credentials": "x"}}));
+    let read = AgentCard::from_json(&read).unwrap();
+    assert_eq!(read.security_schemes["Bearer"], SecurityScheme::bearer());
+    assert_eq!(read.security_schemes["apiKey"], SecurityScheme::api_key("X-API-Key"));
+    let want = [SecurityRequirement::scheme("Bearer"), SecurityRequirement::scheme("apiKey")];
+    assert_eq!(read.security_requirements, want);
+}
+
+#[test]
+fn what_is_optional_and_broken_is_left_out() {
+    let card = older(json!({
+        "provider": "Acme", "documentationUrl": 5, "iconUrl": {}, "signatures": [1, {"protected": "a"}],
+        "securitySchemes": [], "securityRequirements": "none", "unknown": [[[]]],
+        "capabilities": {"streaming": "yes", "pushNotifications": true, "extensions": [{"uri": 1}]},
+        "skills": [
+            {"id": "a", "examples": "one", "inputModes": [1], "security": 5},
+            {"name": "b", "description": null},
+            {"tags": ["neither id nor name"]},
+        ],
+    }));
+    let read = AgentCard::from_json(&card).unwrap();
+    let plain = AgentCard::from_json(&older(json!({}))).unwrap();
+    assert_eq!(read.capabilities.push_notifications, Some(true));
+    let names: Vec<_> = read.skills.iter().map(|it| (&*it.id, &*it.name)).collect();
+    assert_eq!(names, [("a", "a"), ("b", "b")]);
+    let capabilities = plain.capabilities.clone();
+    assert_eq!(AgentCard { skills: vec![], capabilities, ..read }, plain);
+}
+
+#[test]
+fn the_extended_card_of_older_cards_is_a_capability() {
+    for (more, want) in [
+        (json!({"supportsAuthenticatedExtendedCard": true}), Some(true)),
+        (json!({"supportsAuthenticatedExtendedCard": false}), None),
+        (
+            json!({"supportsAuthenticatedExtendedCard": true, "capabilities": {"extendedAgentCard": false}}),
+            Some(false),
+        ),
+    ] {
+        let read = AgentCard::from_json(&older(more.clone())).unwrap();
+        assert_eq!(read.capabilities.extended_agent_card, want, "{more}");
+    }
+}
+
+#[test]
+fn what_a_card_cannot_do_without_is_named() {
+    let mut nameless = older(json!({}));
+    nameless.as_object_mut().unwrap().remove("name");
+    for (card, want) in [
+        (json!([]), "expected an object"),
+        (nameless, "name: is required"),
+        (older(json!({"name": 5})), "name: expected a string, found integer"),
+        (older(json!({"url": 5})), "url: expected a string"),
+        (older(json!({"url": null})), "supportedInterfaces: is required"),
+        (
+            older(json!({"supportedInterfaces": "x"})),
+            "supportedInterfaces: expected a sequence, found string",
+        ),
+        (
+            older(json!({"supportedInterfaces": [{"url": "a"}, {}]})),
+            "supportedInterfaces[1].url: is required",
+        ),
+        (older(json!({"skills": {}})), "skills: expected a sequence, found object"),
+        (
+            older(json!({"skills": [{"id": "a", "name": []}]})),
+            "skills[0].name: expected a string, found array",
+        ),
+        (
+            older(json!({"skills": [{"id": "a", "tags": "a"}]})),
+            "skills[0].tags: expected a sequence, found string",
+        ),
+        (
+            older(json!({"defaultInputModes": "text"})),
+            "defaultInputModes: expected a sequence, found string",
+        ),
+        (
+            older(json!({"capabilities": "all"})),
+            "capabilities: expected struct AgentCapabilities, found string",
+        ),
+    ] {
+        let error = AgentCard::from_json(&card).unwrap_err();
+        assert_eq!(error.to_string(), want, "{card}");
+    }
+    let error = AgentCard::read(b"{").unwrap_err();
+    assert!(matches!(error, Unreadable::Malformed(_)), "{error}");
+}
+
+/// Texts that mean something in a card.
+const TEXTS: &[&str] =
+    &["", "text", "a/b", "https://a.example", "h:1", "JSONRPC", "0.3.0", "header", "oauth2"];
+
+/// Names of members of cards and of what is in them.
+#[rustfmt::skip]
+const NAMES: &[&str] = &[
+    "name", "url", "version", "protocolVersion", "protocol_version", "protocolBinding", "tenant",
+    "supportedInterfaces", "additionalInterfaces", "preferredTransport", "transport", "skills",
+    "id", "tags", "security", "securityRequirements", "securitySchemes", "schemes", "list", "k",
+    "apiKeySecurityScheme", "oauth2SecurityScheme", "flows", "implicit", "type", "in",
+    "location", "scheme", "capabilities", "extensions", "uri", "params", "authentication",
+    "signatures", "protected", "signature", "defaultInputModes", "provider", "organization",
+    "iconUrl",
+];
+
+/// Values of a card's members, right and wrong ones.
+fn anything() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop::sample::select(TEXTS).prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 60, 8, move |inner| {
+        let members = prop::collection::vec((prop::sample::select(NAMES), inner.clone()), 0..8);
+        prop_oneof![
+            prop::collection::vec(inner, 0..4).prop_map(Value::from),
+            members.prop_map(|it| it.into_iter().map(|(name, it)| (name.to_owned(), it)).collect()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_card_is_too_strange_and_what_is_read_is_written_again(more in anything()) {
+        let mut card = older(json!({}));
+        for (name, value) in more.as_object().into_iter().flatten() {
+            card[name] = value.clone();
+        }
+        for value in [&more, &card] {
+            for problem in validate(value) {
+                prop_assert!(PROBLEMS.iter().any(|it| it.id == problem.id), "{}", problem);
+            }
+            prop_assert!(verify(value, &KeySet::default(), &Policy::default()).is_err());
+            let Ok(read) = AgentCard::from_json(value) else { continue };
+            for form in [Form::V1_0, Form::Superset(TransitionHistory::Kept)] {
+                let again = AgentCard::from_json(&read.to_json(form));
+                prop_assert_eq!(again.as_ref(), Ok(&read), "{:?}", form);
+            }
+            for form in [Form::V0_3(TransitionHistory::Kept), Form::V0_1(TransitionHistory::Kept)] {
+                let again = AgentCard::from_json(&read.to_json(form));
+                prop_assert_eq!(again.map(|it| it.name), Ok(read.name.clone()), "{:?}", form);
+            }
+        }
+    }
+}

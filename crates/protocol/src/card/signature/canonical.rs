@@ -1,0 +1,202 @@
+//! The bytes that a signature covers.
+//!
+//! §8.4.1 defines one form, and the SDKs sign others. The differences, all of them seen in real
+//! signatures: empty texts, lists and objects are removed everywhere, also where the member is
+//! required (Python, JavaScript); other characters than ASCII are escaped and numbers are written
+//! as Python writes them (Python before 1.3); and cards of 0.3 are signed in their own words,
+//! without members that have their default (Python 0.3).
+
+use serde_json::{Map, Value, json};
+
+use super::python;
+use super::{Forms, SignatureError};
+use crate::card::AgentCard;
+use crate::card::read::lift;
+use crate::json;
+
+/// The largest integer that every JSON reader keeps exactly: 2^53 - 1.
+pub(crate) const MAX_INTEGER: u64 = (1 << 53) - 1;
+
+/// A canonical form of a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Canonical {
+    /// That of the specification: required members are there even when they are empty.
+    Specification,
+    /// That of the SDKs for Python and JavaScript: nothing that is empty is there.
+    Stripped,
+}
+
+/// Something a signature might cover.
+pub(super) struct Candidate {
+    /// The card, as far as the payload has it.
+    pub(super) card: Value,
+    /// Its canonical form.
+    pub(super) payload: Vec<u8>,
+}
+
+/// The payload of a signature over `card`.
+pub(super) fn payload(card: &AgentCard, canonical: Canonical) -> Result<Vec<u8>, SignatureError> {
+    let value = unsigned(&json!(card));
+    check_numbers(&value)?;
+    match canonical {
+        Canonical::Specification => jcs(&value),
+        Canonical::Stripped => jcs(&strip(&value)),
+    }
+}
+
+/// Everything that a signature over `card`, as somebody published it, might cover; the form of the
+/// specification first.
+///
+/// # Errors
+/// When the card is none, or holds a number that has no canonical form.
+pub(super) fn candidates(card: &Value, forms: Forms) -> Result<Vec<Candidate>, SignatureError> {
+    let raw = unsigned(card);
+    check_numbers(&raw)?;
+    // A card may have members of other versions beside those of 1.0. They are no part of what is
+    // signed unless a reader would use them, so what the reader makes of the card is what counts.
+    let lifted = lift(&raw)?.card;
+    let model = json!(json::from_value::<AgentCard>(&lifted)?);
+    let mut found = Candidates::default();
+    found.add(&model, jcs(&model)?);
+    if forms == Forms::Any {
+        for card in [model, raw.clone()] {
+            let stripped = strip(&card);
+            found.add(&stripped, jcs(&stripped)?);
+            found.add(&stripped, python::dumps(&stripped));
+            found.add(&card, jcs(&card)?);
+        }
+        let older = without_defaults(strip(&raw));
+        found.add(&older, python::dumps(&older));
+    }
+    Ok(found.0)
+}
+
+#[derive(Default)]
+struct Candidates(Vec<Candidate>);
+
+impl Candidates {
+    fn add(&mut self, card: &Value, payload: Vec<u8>) {
+        if self.0.iter().all(|it| it.payload != payload) {
+            self.0.push(Candidate { card: card.clone(), payload });
+        }
+    }
+}
+
+fn unsigned(card: &Value) -> Value {
+    let mut card = card.clone();
+    if let Value::Object(members) = &mut card {
+        members.remove("signatures");
+    }
+    card
+}
+
+/// RFC 8785.
+fn jcs(value: &Value) -> Result<Vec<u8>, SignatureError> {
+    serde_json_canonicalizer::to_vec(value)
+        .map_err(|error| SignatureError::Signing(error.to_string()))
+}
+
+/// Without `null`, and without empty texts, lists and objects, nor what they leave empty.
+fn strip(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let kept = members.iter().map(|(name, it)| (name.clone(), strip(it)));
+            kept.filter(|(_, it)| !is_empty(it)).collect::<Map<_, _>>().into()
+        }
+        Value::Array(items) => items.iter().map(strip).filter(|it| !is_empty(it)).collect(),
+        other => other.clone(),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// A card of 0.3 without the members that have their default. The kind of a scheme is one.
+fn without_defaults(mut card: Value) -> Value {
+    let Value::Object(members) = &mut card else { return card };
+    for (name, default) in [("protocolVersion", "0.3.0"), ("preferredTransport", "JSONRPC")] {
+        if members.get(name).is_some_and(|it| it == default) {
+            members.remove(name);
+        }
+    }
+    let schemes = members.get_mut("securitySchemes").and_then(Value::as_object_mut);
+    for scheme in schemes.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+        scheme.remove("type");
+    }
+    card
+}
+
+/// Two integers that a double cannot tell apart have one canonical form, so that one of them could
+/// be put in the place of the other.
+fn check_numbers(value: &Value) -> Result<(), SignatureError> {
+    match value {
+        Value::Number(number) => {
+            let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+            match size {
+                Some(size) if size > MAX_INTEGER => {
+                    Err(SignatureError::UnsafeNumber(number.to_string()))
+                }
+                _ => Ok(()),
+            }
+        }
+        Value::Array(items) => items.iter().try_for_each(check_numbers),
+        Value::Object(members) => members.values().try_for_each(check_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_specification() {
+        let value = json!({
+            "name": "Example Agent",
+            "description": "",
+            "capabilities": {"streaming": false, "pushNotifications": false, "extensions": []},
+            "skills": [],
+        });
+        let card: AgentCard = json::from_value(&value).unwrap();
+        let text = String::from_utf8(payload(&card, Canonical::Specification).unwrap()).unwrap();
+        // The example leaves out what it does not talk about.
+        assert_eq!(
+            text,
+            r#"{"capabilities":{"pushNotifications":false,"streaming":false},"defaultInputModes":[],"defaultOutputModes":[],"description":"","name":"Example Agent","skills":[],"supportedInterfaces":[],"version":""}"#
+        );
+        let text = String::from_utf8(payload(&card, Canonical::Stripped).unwrap()).unwrap();
+        assert_eq!(
+            text,
+            r#"{"capabilities":{"pushNotifications":false,"streaming":false},"name":"Example Agent"}"#
+        );
+    }
+
+    #[test]
+    fn integers_that_doubles_cannot_hold_are_refused() {
+        for (number, fits) in [
+            (json!(MAX_INTEGER), true),
+            (json!(MAX_INTEGER + 1), false),
+            (json!(-9_007_199_254_740_991_i64), true),
+            (json!(-9_007_199_254_740_992_i64), false),
+            (json!(u64::MAX), false),
+            (json!(1e300), true),
+        ] {
+            let value = json!({"a": [{"b": number}]});
+            assert_eq!(check_numbers(&value).is_ok(), fits, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_empty_is_removed_too() {
+        let value =
+            json!({"a": "", "b": [[], [""], {"c": null}], "d": 0, "e": false, "f": ["x", ""]});
+        assert_eq!(strip(&value), json!({"d": 0, "e": false, "f": ["x"]}));
+    }
+}

@@ -1,0 +1,99 @@
+//! Keys as JSON (RFC 7517), read strictly: what a key is for must be beyond doubt.
+
+use jsonwebtoken::{DecodingKey, EncodingKey};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::der::{self, KEY_LENGTH};
+use super::key::InvalidKey;
+use super::{JwsAlgorithm, from_base64url};
+
+/// The members of a JWK that matter here.
+#[derive(Deserialize)]
+pub(super) struct Jwk {
+    kty: String,
+    pub(super) kid: Option<String>,
+    alg: Option<String>,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    crv: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    d: Option<String>,
+    p: Option<String>,
+    q: Option<String>,
+    dp: Option<String>,
+    dq: Option<String>,
+    qi: Option<String>,
+}
+
+impl Jwk {
+    pub(super) fn read(value: &Value) -> Result<Self, InvalidKey> {
+        let jwk: Self = crate::json::from_value(value).map_err(|_| InvalidKey::Malformed)?;
+        if jwk.usage.as_deref().is_some_and(|it| it != "sig") {
+            return Err(InvalidKey::Unsupported);
+        }
+        Ok(jwk)
+    }
+
+    /// The one algorithm the key is for.
+    pub(super) fn algorithm(&self) -> Result<JwsAlgorithm, InvalidKey> {
+        let algorithm = match (self.kty.as_str(), self.crv.as_deref()) {
+            ("EC", Some("P-256")) => JwsAlgorithm::Es256,
+            ("OKP", Some("Ed25519")) => JwsAlgorithm::EdDsa,
+            ("RSA", _) => JwsAlgorithm::Rs256,
+            _ => return Err(InvalidKey::Unsupported),
+        };
+        match self.alg.as_deref() {
+            Some(said) if said != algorithm.as_str() => Err(InvalidKey::Unsupported),
+            _ => Ok(algorithm),
+        }
+    }
+
+    pub(super) fn public(&self) -> Result<DecodingKey, InvalidKey> {
+        let text = |it: &Option<String>| it.clone().ok_or(InvalidKey::Malformed);
+        let key = match self.algorithm()? {
+            JwsAlgorithm::Es256 => {
+                exact(&self.x)?;
+                exact(&self.y)?;
+                DecodingKey::from_ec_components(&text(&self.x)?, &text(&self.y)?)
+            }
+            JwsAlgorithm::EdDsa => {
+                exact(&self.x)?;
+                DecodingKey::from_ed_components(&text(&self.x)?)
+            }
+            JwsAlgorithm::Rs256 => {
+                DecodingKey::from_rsa_components(&text(&self.n)?, &text(&self.e)?)
+            }
+        };
+        key.map_err(|_| InvalidKey::Malformed)
+    }
+
+    pub(super) fn private(&self) -> Result<EncodingKey, InvalidKey> {
+        Ok(match self.algorithm()? {
+            JwsAlgorithm::Es256 => {
+                let der = der::p256_key(&exact(&self.d)?, &exact(&self.x)?, &exact(&self.y)?);
+                EncodingKey::from_ec_der(&der)
+            }
+            JwsAlgorithm::EdDsa => EncodingKey::from_ed_der(&der::ed25519_key(&exact(&self.d)?)),
+            JwsAlgorithm::Rs256 => {
+                let numbers =
+                    [&self.n, &self.e, &self.d, &self.p, &self.q, &self.dp, &self.dq, &self.qi];
+                let numbers: Result<Vec<_>, _> = numbers.into_iter().map(bytes).collect();
+                EncodingKey::from_rsa_der(&der::rsa_key(&numbers?))
+            }
+        })
+    }
+}
+
+fn bytes(text: &Option<String>) -> Result<Vec<u8>, InvalidKey> {
+    text.as_deref().and_then(from_base64url).ok_or(InvalidKey::Malformed)
+}
+
+/// Bytes of the one length that keys and coordinates of both curves have.
+fn exact(text: &Option<String>) -> Result<Vec<u8>, InvalidKey> {
+    bytes(text)
+        .and_then(|it| if it.len() == KEY_LENGTH { Ok(it) } else { Err(InvalidKey::Malformed) })
+}

@@ -1,0 +1,244 @@
+//! Signatures over cards: JWS (RFC 7515) with the card itself as the payload that is left out.
+//!
+//! What is signed is the canonical form of the card, which [`canonical`] makes. Keys are given by
+//! the caller: where a card says its key can be found is told, and never followed here.
+
+mod algorithm;
+mod canonical;
+mod der;
+mod header;
+mod jwk;
+mod key;
+mod python;
+#[cfg(test)]
+mod tests;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+pub use algorithm::{JwsAlgorithm, UnknownAlgorithm};
+pub use canonical::Canonical;
+pub(super) use canonical::MAX_INTEGER;
+use canonical::{Candidate, candidates, payload};
+pub use header::ProtectedHeader;
+pub use key::{InvalidKey, KeySet, SigningKey, VerifyingKey};
+
+use super::{AgentCard, AgentCardSignature};
+use crate::json::Invalid;
+
+/// How many signatures of one card are looked at. More are no rotation of keys but an attack.
+const MAX_SIGNATURES: usize = 16;
+
+/// Signs a card in one canonical form. [`AgentCard::sign`] picks the forms and attaches the result.
+///
+/// # Errors
+/// [`SignatureError::UnsafeNumber`] when the card has no canonical form,
+/// [`SignatureError::Signing`] when the key cannot sign.
+pub fn sign(
+    card: &AgentCard,
+    key: &SigningKey,
+    canonical: Canonical,
+) -> Result<AgentCardSignature, SignatureError> {
+    let payload = payload(card, canonical)?;
+    let header = json!(ProtectedHeader::of(key));
+    let protected = URL_SAFE_NO_PAD.encode(header.to_string());
+    let signature = key.sign(signing_input(&protected, &payload).as_bytes())?;
+    Ok(AgentCardSignature { protected, signature, ..AgentCardSignature::default() })
+}
+
+/// Proves that a card was signed with one of `keys`. One valid signature is enough.
+///
+/// The card that was proven comes back in [`Verified::card`]: use that one, because `card` may have
+/// members that no signature covers.
+///
+/// ```
+/// # use latimer_protocol::card::{AgentCard, Form, KeySet, Policy, SigningKey, verify};
+/// # use serde_json::json;
+/// # let jwk = json!({"kty": "OKP", "crv": "Ed25519", "kid": "k1",
+/// #     "d": "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A",
+/// #     "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
+/// let key = SigningKey::from_jwk(&jwk)?;
+/// let mut card = AgentCard::placeholder("https://agent.example/a2a");
+/// card.sign(&key)?;
+///
+/// let keys = KeySet::from([key.verifying_key()?]);
+/// let verified = verify(&card.to_json(Form::V1_0), &keys, &Policy::default())?;
+/// assert_eq!(verified.kid, "k1");
+///
+/// card.description = "Something else".into();
+/// assert!(verify(&card.to_json(Form::V1_0), &keys, &Policy::default()).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`SignatureError::Unsigned`], [`SignatureError::Refused`] with the reason for each signature, or
+/// that the card is no card.
+pub fn verify(card: &Value, keys: &KeySet, policy: &Policy) -> Result<Verified, SignatureError> {
+    let signatures = signatures(card);
+    if signatures.is_empty() {
+        return Err(SignatureError::Unsigned);
+    }
+    let candidates = candidates(card, policy.forms)?;
+    let mut refusals = Vec::new();
+    for signature in signatures.into_iter().take(MAX_SIGNATURES) {
+        match check(&signature, &candidates, keys, policy) {
+            Ok(verified) => return Ok(verified),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    Err(SignatureError::Refused(refusals))
+}
+
+impl AgentCard {
+    /// Signs the card and attaches the signature.
+    ///
+    /// It covers the form that the specification defines. Where that has empty members, a second
+    /// signature covers the form without them, which is the one that the SDKs for Python and
+    /// JavaScript compute. A card that changes afterwards has to be signed anew.
+    ///
+    /// # Errors
+    /// When the card has no canonical form, or the key cannot sign.
+    pub fn sign(&mut self, key: &SigningKey) -> Result<(), SignatureError> {
+        let mut signatures = vec![sign(self, key, Canonical::Specification)?];
+        if payload(self, Canonical::Specification)? != payload(self, Canonical::Stripped)? {
+            signatures.push(sign(self, key, Canonical::Stripped)?);
+        }
+        self.signatures.extend(signatures);
+        Ok(())
+    }
+}
+
+/// What is accepted as proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The algorithms that count. All of [`JwsAlgorithm::ALL`] by default; there is none that could
+    /// be added, so `none` and HMAC never count.
+    pub algorithms: Vec<JwsAlgorithm>,
+    /// The canonical forms that count. All that are in use by default.
+    pub forms: Forms,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { algorithms: JwsAlgorithm::ALL.to_vec(), forms: Forms::default() }
+    }
+}
+
+/// Which canonical forms of a card a signature may cover.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Forms {
+    /// The form of the specification, and those that the SDKs sign instead.
+    #[default]
+    Any,
+    /// The form of the specification alone.
+    Specification,
+}
+
+/// A proof that held.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verified {
+    /// The card, as far as the signature covers it.
+    pub card: AgentCard,
+    /// The key, as the signature names it.
+    pub kid: String,
+    /// The algorithm.
+    pub alg: JwsAlgorithm,
+}
+
+/// Why a card is not proven, or cannot be signed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignatureError {
+    /// There is no signature.
+    #[error("the card is not signed")]
+    Unsigned,
+    /// There are signatures, and none of them counts. One reason for each.
+    #[error("no signature of the card holds: {}", join(.0))]
+    Refused(Vec<Refusal>),
+    /// It is no card.
+    #[error("the card cannot be read: {0}")]
+    Unreadable(#[from] Invalid),
+    /// A number has no canonical form: an integer that a double cannot hold.
+    #[error("the card holds the integer {0}, which has no canonical form; write it as a string")]
+    UnsafeNumber(String),
+    /// The key cannot sign.
+    #[error("signing failed: {0}")]
+    Signing(String),
+}
+
+/// Why one signature does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The protected header is not what a card's signature needs.
+    #[error("its protected header {0}")]
+    Header(&'static str),
+    /// The algorithm is not accepted.
+    #[error("the algorithm {0:?} is not accepted")]
+    Algorithm(String),
+    /// None of the keys has this name.
+    #[error("the key {0:?} is not known")]
+    UnknownKey(String),
+    /// The key is for another algorithm.
+    #[error("the key {kid:?} is not one for {alg}")]
+    KeyMismatch {
+        /// The key, as the signature names it.
+        kid: String,
+        /// The algorithm, as the signature names it.
+        alg: JwsAlgorithm,
+    },
+    /// The card, or the signature, is not what was made with that key.
+    #[error("it does not match the card and the key {0:?}")]
+    Mismatch(String),
+}
+
+fn join(refusals: &[Refusal]) -> String {
+    refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// The bytes of base64url without padding.
+pub(super) fn from_base64url(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text).ok()
+}
+
+fn signing_input(protected: &str, payload: &[u8]) -> String {
+    format!("{protected}.{}", URL_SAFE_NO_PAD.encode(payload))
+}
+
+/// The signatures that have the form of one.
+fn signatures(card: &Value) -> Vec<AgentCardSignature> {
+    let items = card.get("signatures").and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(|it| crate::json::from_value(it).ok()).collect()
+}
+
+fn check(
+    signature: &AgentCardSignature,
+    candidates: &[Candidate],
+    keys: &KeySet,
+    policy: &Policy,
+) -> Result<Verified, Refusal> {
+    let header = ProtectedHeader::read(&signature.protected)?;
+    let alg: JwsAlgorithm =
+        header.alg.parse().map_err(|_| Refusal::Algorithm(header.alg.clone()))?;
+    if !policy.algorithms.contains(&alg) {
+        return Err(Refusal::Algorithm(header.alg));
+    }
+    let kid = header.kid;
+    let named = keys.named(&kid);
+    if named.is_empty() {
+        return Err(Refusal::UnknownKey(kid));
+    }
+    let fitting: Vec<_> = named.into_iter().filter(|it| it.algorithm() == alg).collect();
+    if fitting.is_empty() {
+        return Err(Refusal::KeyMismatch { kid, alg });
+    }
+    for candidate in candidates {
+        let input = signing_input(&signature.protected, &candidate.payload);
+        let holds = fitting.iter().any(|key| key.verify(input.as_bytes(), &signature.signature));
+        if holds && let Ok(card) = AgentCard::from_json(&candidate.card) {
+            return Ok(Verified { card, kid, alg });
+        }
+    }
+    Err(Refusal::Mismatch(kid))
+}

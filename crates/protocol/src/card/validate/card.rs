@@ -1,0 +1,262 @@
+//! Checks the card itself: its members, modes, skills and extensions.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::node::Node;
+use super::rules;
+use super::{Report, interface, security, signature};
+use crate::card::signature::MAX_INTEGER;
+use crate::version::Version;
+
+/// Which version's words a card uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Words {
+    /// Those of 1.0.
+    Current,
+    /// Those of 0.3 or 0.2.
+    Older,
+    /// Those of 0.1.
+    Oldest,
+    /// Those of 1.0 and of 0.3.
+    Both,
+}
+
+impl Words {
+    fn of(card: &Node<'_>) -> Self {
+        match (card.has("supportedInterfaces"), card.has("url")) {
+            (true, true) => Self::Both,
+            (_, false) => Self::Current,
+            (false, true) => match crate::card::read::lift(card.value()) {
+                Ok(lifted) if lifted.older.as_deref() == Some(Version::V0_1.as_str()) => {
+                    Self::Oldest
+                }
+                _ => Self::Older,
+            },
+        }
+    }
+}
+
+/// Every member that a card of some version has.
+const MEMBERS: [&str; 21] = [
+    "name",
+    "description",
+    "supportedInterfaces",
+    "provider",
+    "version",
+    "documentationUrl",
+    "capabilities",
+    "securitySchemes",
+    "securityRequirements",
+    "defaultInputModes",
+    "defaultOutputModes",
+    "skills",
+    "signatures",
+    "iconUrl",
+    "url",
+    "preferredTransport",
+    "additionalInterfaces",
+    "protocolVersion",
+    "security",
+    "supportsAuthenticatedExtendedCard",
+    "authentication",
+];
+
+pub(super) fn check(card: &Node<'_>, report: &mut Report) {
+    if !card.value().is_object() {
+        let message = format!("a card is a JSON object, and this is {}", card.type_name());
+        return report.add(&rules::SHAPE, card, message);
+    }
+    let words = Words::of(card);
+    let advice = "say what the agent is called";
+    report.required_text(card, "name", &rules::NAME_MISSING, advice);
+    check_description(card, words, report);
+    let advice = "give the agent a version, such as \"1.0.0\"";
+    report.required_text(card, "version", &rules::VERSION_MISSING, advice);
+    interface::check(card, words, report);
+    check_provider(card, report);
+    check_link(card, "documentationUrl", report);
+    check_link(card, "iconUrl", report);
+    check_capabilities(card, report);
+    for name in ["defaultInputModes", "defaultOutputModes"] {
+        check_default_modes(card, name, words, report);
+    }
+    check_skills(card, words, report);
+    security::check(card, words, report);
+    signature::check(card, report);
+    check_members(card, report);
+    check_numbers(card, report);
+}
+
+/// §8.4.1: an empty description is still one, so that only its absence is a problem.
+fn check_description(card: &Node<'_>, words: Words, report: &mut Report) {
+    let optional = words == Words::Oldest || card.has("description");
+    if report.text(card, "description").is_ok() && !optional {
+        let message = "description is required; say what the agent is for";
+        report.add_member(&rules::DESCRIPTION_MISSING, card, "description", message);
+    }
+}
+
+fn check_provider(card: &Node<'_>, report: &mut Report) {
+    let Some(provider) = card.get("provider") else { return };
+    if !provider.value().is_object() {
+        report.wrong_type(&provider, "an object");
+        return;
+    }
+    for name in ["organization", "url"] {
+        let advice = "name who runs the agent, or leave the provider out";
+        report.required_text(&provider, name, &rules::PROVIDER_INCOMPLETE, advice);
+    }
+    check_link(&provider, "url", report);
+}
+
+fn check_link(node: &Node<'_>, name: &str, report: &mut Report) {
+    let Ok(Some(url)) = report.text(node, name) else { return };
+    if !interface::is_web_url(url) {
+        let message = format!("{url:?} must be an absolute http or https URL");
+        report.add_member(&rules::LINK_INVALID, node, name, message);
+    }
+}
+
+fn check_capabilities(card: &Node<'_>, report: &mut Report) {
+    let Some(capabilities) = card.get("capabilities") else {
+        let message = "capabilities are required; write {} if there are none";
+        return report.add_member(&rules::CAPABILITIES_MISSING, card, "capabilities", message);
+    };
+    if !capabilities.value().is_object() {
+        report.wrong_type(&capabilities, "an object");
+        return;
+    }
+    for name in ["streaming", "pushNotifications", "extendedAgentCard", "stateTransitionHistory"] {
+        if let Some(flag) = capabilities.get(name).filter(|it| !it.value().is_boolean()) {
+            report.wrong_type(&flag, "true or false");
+        }
+    }
+    let mut seen = HashSet::new();
+    for extension in report.objects(&capabilities, "extensions") {
+        let advice = "an extension is known by its URI";
+        let rule = &rules::EXTENSION_URI_MISSING;
+        let Some(uri) = report.required_text(&extension, "uri", rule, advice) else { continue };
+        if !interface::is_uri(uri) {
+            let message = format!("{uri:?} must be an absolute URI");
+            report.add_member(&rules::EXTENSION_URI_INVALID, &extension, "uri", message);
+        }
+        if !seen.insert(uri) {
+            let message = format!("{uri:?} is listed before; keep one of them");
+            report.add_member(&rules::EXTENSION_DUPLICATE, &extension, "uri", message);
+        }
+    }
+}
+
+fn check_default_modes(card: &Node<'_>, name: &str, words: Words, report: &mut Report) {
+    if !card.has(name) {
+        if words != Words::Oldest {
+            let message = format!("{name} are required; for plain text write [\"text/plain\"]");
+            report.add_member(&rules::MODES_MISSING, card, name, message);
+        }
+        return;
+    }
+    let empty = card.get(name).and_then(|it| it.items()).is_some_and(|it| it.is_empty());
+    if empty {
+        let message = "must not be empty; for plain text write [\"text/plain\"]";
+        report.add_member(&rules::MODES_EMPTY, card, name, message);
+    }
+    check_modes(card, name, words, report);
+}
+
+fn check_modes(node: &Node<'_>, name: &str, words: Words, report: &mut Report) {
+    for mode in texts(node, name, report) {
+        let text = mode.value().as_str().unwrap_or_default();
+        let word = words == Words::Oldest && !text.is_empty() && !text.contains('/');
+        if !word && !is_media_type(text) {
+            let message = format!("{text:?} is not a media type; plain text is \"text/plain\"");
+            report.add(&rules::MODE_FORM, &mode, message);
+        }
+    }
+}
+
+fn check_skills(card: &Node<'_>, words: Words, report: &mut Report) {
+    let Some(skills) = card.get("skills") else {
+        let message = "skills are required; list what the agent can do";
+        return report.add_member(&rules::SKILLS_MISSING, card, "skills", message);
+    };
+    if skills.items().is_some_and(|it| it.is_empty()) {
+        let message = "there is no skill by which the agent could be found; list what it can do";
+        report.add(&rules::SKILLS_EMPTY, &skills, message);
+    }
+    let mut seen = HashSet::new();
+    for skill in report.objects(card, "skills") {
+        check_skill(&skill, words, report);
+        let Some(id) = skill.get("id").and_then(|it| it.value().as_str()) else { continue };
+        if !seen.insert(id) {
+            let message = format!("the id {id:?} is taken by a skill before; ids must differ");
+            report.add_member(&rules::SKILL_DUPLICATE, &skill, "id", message);
+        }
+    }
+}
+
+fn check_skill(skill: &Node<'_>, words: Words, report: &mut Report) {
+    let rule = &rules::SKILL_MEMBER_MISSING;
+    report.required_text(skill, "id", rule, "requests and logs refer to a skill by it");
+    report.required_text(skill, "name", rule, "say what the skill is called");
+    if words != Words::Oldest {
+        report.required_text(skill, "description", rule, "say what the skill does");
+        if !skill.has("tags") {
+            report.add_member(rule, skill, "tags", "tags are required; give words to find it by");
+        }
+    }
+    if skill.get("tags").and_then(|it| it.items()).is_some_and(|it| it.is_empty()) {
+        let message = "there is no tag; give words to find the skill by";
+        report.add_member(&rules::SKILL_TAGS_EMPTY, skill, "tags", message);
+    }
+    texts(skill, "tags", report);
+    texts(skill, "examples", report);
+    check_modes(skill, "inputModes", words, report);
+    check_modes(skill, "outputModes", words, report);
+}
+
+/// The texts of a list; what is none is a problem.
+fn texts<'a>(node: &Node<'a>, name: &str, report: &mut Report) -> Vec<Node<'a>> {
+    let mut items = report.items(node, name);
+    items.retain(|item| {
+        let fits = item.value().is_string();
+        if !fits {
+            report.wrong_type(item, "a string");
+        }
+        fits
+    });
+    items
+}
+
+fn check_members(card: &Node<'_>, report: &mut Report) {
+    for (name, member) in card.entries() {
+        let known = MEMBERS.iter().any(|it| *it == name || super::node::snake_name(it) == name);
+        if !known && !member.value().is_null() {
+            let message = format!("no version of A2A has {name:?}; strict readers refuse the card");
+            report.add(&rules::MEMBER_UNKNOWN, &member, message);
+        }
+    }
+}
+
+fn check_numbers(node: &Node<'_>, report: &mut Report) {
+    if let Value::Number(number) = node.value() {
+        let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+        if size.is_some_and(|it| it > MAX_INTEGER) {
+            let message = "is too large for JSON readers to keep exactly; write it as a string";
+            report.add(&rules::NUMBER_UNSAFE, node, message);
+        }
+    }
+    node.items().into_iter().flatten().for_each(|item| check_numbers(&item, report));
+    node.entries().for_each(|(_, member)| check_numbers(&member, report));
+}
+
+/// `type/subtype`, whatever parameters follow.
+fn is_media_type(text: &str) -> bool {
+    let token = |it: &str| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+*".contains(&byte);
+        !it.is_empty() && it.bytes().all(fits)
+    };
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
+    essence.split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+}

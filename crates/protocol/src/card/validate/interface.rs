@@ -1,0 +1,178 @@
+//! Checks how an agent is called: addresses, bindings and versions.
+
+use http::Uri;
+
+use super::card::Words;
+use super::node::Node;
+use super::{Report, rules};
+use crate::card::ProtocolBinding;
+use crate::version::Version;
+
+pub(super) fn check(card: &Node<'_>, words: Words, report: &mut Report) {
+    match words {
+        Words::Current => check_interfaces(card, report),
+        Words::Older | Words::Oldest => check_older(card, report),
+        Words::Both => {
+            check_interfaces(card, report);
+            check_older(card, report);
+            check_listed(card, report);
+        }
+    }
+}
+
+fn check_interfaces(card: &Node<'_>, report: &mut Report) {
+    let Some(interfaces) = card.get("supportedInterfaces") else {
+        let message = "supportedInterfaces are required; say where and how the agent is called";
+        return report.add_member(&rules::INTERFACES_MISSING, card, "supportedInterfaces", message);
+    };
+    if interfaces.items().is_some_and(|it| it.is_empty()) {
+        let message = "there is no interface; say where and how the agent is called";
+        report.add(&rules::INTERFACES_EMPTY, &interfaces, message);
+    }
+    let mut seen = Vec::new();
+    for interface in report.objects(card, "supportedInterfaces") {
+        let advice = "name the transport: JSONRPC, HTTP+JSON or GRPC";
+        let rule = &rules::BINDING_MISSING;
+        let binding = report.required_text(&interface, "protocolBinding", rule, advice);
+        check_binding(&interface, "protocolBinding", report);
+        let rule = &rules::INTERFACE_URL_MISSING;
+        report.required_text(&interface, "url", rule, "say where the agent is called");
+        check_address(&interface, "url", binding.unwrap_or_default(), report);
+        check_version(&interface, report);
+        let members = ["url", "protocolBinding", "protocolVersion", "tenant"];
+        let identity = members.map(|name| interface.get(name).map(|it| it.value().clone()));
+        if seen.contains(&identity) {
+            let message = "is the same as an interface before; keep one of them";
+            report.add(&rules::INTERFACE_DUPLICATE, &interface, message);
+        }
+        seen.push(identity);
+    }
+}
+
+fn check_version(interface: &Node<'_>, report: &mut Report) {
+    let name = "protocolVersion";
+    let advice = "name the version of A2A, such as \"1.0\"";
+    let rule = &rules::PROTOCOL_MISSING;
+    let Some(version) = report.required_text(interface, name, rule, advice) else { return };
+    if version.parse::<Version>().is_err() {
+        let message = format!("{version:?} is not a version of A2A that is known");
+        report.add_member(&rules::PROTOCOL_UNKNOWN, interface, name, message);
+    } else if version.split('.').count() > 2 {
+        let message = format!("{version:?} has a patch number, which readers may not expect");
+        report.add_member(&rules::PROTOCOL_PATCH, interface, name, message);
+    }
+}
+
+fn check_binding(node: &Node<'_>, name: &str, report: &mut Report) {
+    let Some(text) = node.get(name).and_then(|it| it.value().as_str()).filter(|it| !it.is_empty())
+    else {
+        return;
+    };
+    match ProtocolBinding::from(text) {
+        ProtocolBinding::Other(_) if is_uri(text) => {}
+        ProtocolBinding::Other(_) => {
+            let message = format!("{text:?} is no known binding; one of your own needs a URI");
+            report.add_member(&rules::BINDING_UNKNOWN, node, name, message);
+        }
+        known if known.as_str() != text => {
+            let message = format!("write {text:?} as {:?}", known.as_str());
+            report.add_member(&rules::BINDING_SPELLING, node, name, message);
+        }
+        _ => {}
+    }
+}
+
+/// Checks what a card before 1.0 says: one address, and perhaps others.
+fn check_older(card: &Node<'_>, report: &mut Report) {
+    let binding = report.text(card, "preferredTransport").ok().flatten().unwrap_or("JSONRPC");
+    check_binding(card, "preferredTransport", report);
+    let rule = &rules::URL_MISSING;
+    report.required_text(card, "url", rule, "say where the agent is called");
+    check_address(card, "url", binding, report);
+    if let Ok(Some(version)) = report.text(card, "protocolVersion")
+        && version.parse::<Version>().is_err()
+    {
+        let message = format!("{version:?} is not a version of A2A that is known");
+        report.add_member(&rules::PROTOCOL_UNKNOWN, card, "protocolVersion", message);
+    }
+    for interface in report.objects(card, "additionalInterfaces") {
+        let advice = "name the transport: JSONRPC, HTTP+JSON or GRPC";
+        let rule = &rules::BINDING_MISSING;
+        let binding = report.required_text(&interface, "transport", rule, advice);
+        check_binding(&interface, "transport", report);
+        let rule = &rules::INTERFACE_URL_MISSING;
+        report.required_text(&interface, "url", rule, "say where the agent is called");
+        check_address(&interface, "url", binding.unwrap_or_default(), report);
+    }
+}
+
+/// A card of two versions must not send its readers to different agents.
+fn check_listed(card: &Node<'_>, report: &mut Report) {
+    let Some(url) = card.get("url").and_then(|it| it.value().as_str()) else { return };
+    let interfaces = card.get("supportedInterfaces").and_then(|it| it.items());
+    let listed = interfaces
+        .into_iter()
+        .flatten()
+        .any(|it| it.get("url").is_some_and(|it| it.value().as_str() == Some(url)));
+    if !listed {
+        let message = format!("{url:?} is for older callers; list it in supportedInterfaces too");
+        report.add_member(&rules::URL_UNLISTED, card, "url", message);
+    }
+}
+
+fn check_address(node: &Node<'_>, name: &str, binding: &str, report: &mut Report) {
+    let Some(url) = node.get(name).and_then(|it| it.value().as_str()).filter(|it| !it.is_empty())
+    else {
+        return;
+    };
+    let binding = ProtocolBinding::from(binding);
+    let fits = match binding {
+        ProtocolBinding::JsonRpc | ProtocolBinding::HttpJson => is_web_url(url),
+        ProtocolBinding::Grpc => is_web_url(url) || is_grpc_target(url),
+        ProtocolBinding::Other(_) => is_uri(url),
+    };
+    if !fits {
+        let wanted = match binding {
+            ProtocolBinding::Grpc => "host:port, or an absolute https URL",
+            _ => "an absolute URL, such as https://agent.example.com/a2a",
+        };
+        let message = format!("{url:?} must be {wanted}");
+        return report.add_member(&rules::INTERFACE_URL_INVALID, node, name, message);
+    }
+    if url.starts_with("http://") && !is_loopback(url) {
+        let message = format!("{url:?} leads over plain HTTP; use https");
+        report.add_member(&rules::INTERFACE_URL_INSECURE, node, name, message);
+    }
+}
+
+/// An absolute URL of http or https.
+pub(super) fn is_web_url(text: &str) -> bool {
+    let Ok(uri) = text.parse::<Uri>() else { return false };
+    matches!(uri.scheme_str(), Some("http" | "https"))
+        && uri.host().is_some_and(|it| !it.is_empty())
+}
+
+/// `host:port`, also behind `grpc://`, `grpcs://` or the `dns:///` of gRPC.
+fn is_grpc_target(text: &str) -> bool {
+    let schemes = ["grpc://", "grpcs://", "dns:///", "dns:"];
+    let target = schemes.iter().find_map(|it| text.strip_prefix(it)).unwrap_or(text);
+    let Ok(authority) = target.parse::<http::uri::Authority>() else { return false };
+    !authority.host().is_empty() && authority.port_u16().is_some()
+}
+
+/// A scheme and something behind it.
+pub(super) fn is_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let named = scheme.starts_with(|it: char| it.is_ascii_alphabetic());
+    named && scheme.bytes().all(letter) && !rest.is_empty() && !text.contains(char::is_whitespace)
+}
+
+fn is_loopback(url: &str) -> bool {
+    let Ok(uri) = url.parse::<Uri>() else { return false };
+    let host = uri.host().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback())
+}

@@ -1,0 +1,116 @@
+//! A place in a card: a value, and the JSON pointer to it.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// A value in a card, and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Node<'a> {
+    value: &'a Value,
+    pointer: String,
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn root(value: &'a Value) -> Self {
+        Self { value, pointer: String::new() }
+    }
+
+    pub(super) fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    pub(super) fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// Where the member `name` stands, in the spelling of the card when it is there.
+    pub(super) fn pointer_to(&self, name: &str) -> String {
+        self.get(name).map_or_else(|| self.child_pointer(name), |it| it.pointer)
+    }
+
+    /// The member `name`, in either spelling; `null` is the same as absent.
+    pub(super) fn get(&self, name: &str) -> Option<Self> {
+        let members = self.value.as_object()?;
+        let snake = snake_name(name);
+        let (name, value) = members
+            .get_key_value(name)
+            .filter(|(_, it)| !it.is_null())
+            .or_else(|| members.get_key_value(&*snake).filter(|(_, it)| !it.is_null()))?;
+        Some(Self { value, pointer: self.child_pointer(name) })
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// The members, if it is an object.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> {
+        let members = self.value.as_object().into_iter().flatten();
+        members
+            .map(|(name, value)| (name.as_str(), Self { value, pointer: self.child_pointer(name) }))
+    }
+
+    /// The items, if it is a list.
+    pub(super) fn items(&self) -> Option<Vec<Self>> {
+        let items = self.value.as_array()?.iter().enumerate();
+        Some(
+            items
+                .map(|(at, value)| Self { value, pointer: format!("{}/{at}", self.pointer) })
+                .collect(),
+        )
+    }
+
+    /// What the value is, for people.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self.value {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        }
+    }
+
+    fn child_pointer(&self, name: &str) -> String {
+        let escaped: Cow<'_, str> = if name.contains(['~', '/']) {
+            name.replace('~', "~0").replace('/', "~1").into()
+        } else {
+            name.into()
+        };
+        format!("{}/{escaped}", self.pointer)
+    }
+}
+
+/// `input_modes` of `inputModes`.
+pub(super) fn snake_name(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pointers_follow_the_card_and_are_escaped() {
+        let value = json!({"input_modes": [{"a/b~": 1}], "gone": null});
+        let root = Node::root(&value);
+        let modes = root.get("inputModes").unwrap();
+        let item = &modes.items().unwrap()[0];
+        assert_eq!(modes.pointer(), "/input_modes");
+        assert_eq!(item.pointer_to("a/b~"), "/input_modes/0/a~1b~0");
+        assert_eq!(value.pointer(&item.pointer_to("a/b~")), Some(&json!(1)));
+        assert!(!root.has("gone"));
+        assert_eq!(root.pointer_to("gone"), "/gone");
+    }
+}

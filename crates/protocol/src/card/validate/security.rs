@@ -1,0 +1,190 @@
+//! Checks how callers authenticate: schemes, and the requirements that name them.
+
+use super::card::Words;
+use super::node::Node;
+use super::{Report, interface, rules};
+use crate::card::security::KINDS;
+
+/// The flows of OAuth, the addresses each needs, and whether it is still recommended.
+const FLOWS: [(&str, &[&str], bool); 5] = [
+    ("authorizationCode", &["authorizationUrl", "tokenUrl"], true),
+    ("clientCredentials", &["tokenUrl"], true),
+    ("deviceCode", &["deviceAuthorizationUrl", "tokenUrl"], true),
+    ("implicit", &["authorizationUrl"], false),
+    ("password", &["tokenUrl"], false),
+];
+
+pub(super) fn check(card: &Node<'_>, words: Words, report: &mut Report) {
+    let schemes = card.get("securitySchemes");
+    match &schemes {
+        Some(schemes) if !schemes.value().is_object() => {
+            report.wrong_type(schemes, "an object");
+        }
+        Some(schemes) => {
+            schemes.entries().for_each(|(_, scheme)| check_scheme(&scheme, words, report));
+        }
+        None => {}
+    }
+    let defined = |name: &str| schemes.as_ref().is_some_and(|it| it.value().get(name).is_some());
+    check_requirements(card, words, &defined, report);
+    for skill in card.get("skills").and_then(|it| it.items()).into_iter().flatten() {
+        check_requirements(&skill, words, &defined, report);
+    }
+}
+
+fn check_scheme(scheme: &Node<'_>, words: Words, report: &mut Report) {
+    if !scheme.value().is_object() {
+        report.wrong_type(scheme, "an object");
+        return;
+    }
+    let kinds: Vec<_> = KINDS.iter().filter(|(_, member, _)| scheme.has(member)).collect();
+    let said = scheme.get("type");
+    let current = matches!(words, Words::Current | Words::Both);
+    match (current, kinds.as_slice(), &said) {
+        (true, [(kind, member, _)], _) => {
+            if let Some(body) = scheme.get(member) {
+                check_kind(&body, kind, Words::Current, report);
+            }
+        }
+        (true, [], _) => {
+            let message = "has none of the kinds of 1.0, such as httpAuthSecurityScheme; \
+                           put its members below one";
+            report.add(&rules::SCHEME_NONE, scheme, message);
+        }
+        (true, _, _) => {
+            let message = "has more than one kind; define a scheme for each";
+            report.add(&rules::SCHEME_SEVERAL, scheme, message);
+        }
+        (false, _, None) => {
+            let message = "has no type; say apiKey, http, oauth2, openIdConnect or mutualTLS";
+            report.add_member(&rules::SCHEME_NONE, scheme, "type", message);
+        }
+        (false, _, Some(said)) => {
+            let kind = KINDS.iter().find(|(kind, _, _)| said.value().as_str() == Some(*kind));
+            match kind {
+                Some((kind, _, _)) => check_kind(scheme, kind, words, report),
+                None => {
+                    let message = "must be apiKey, http, oauth2, openIdConnect or mutualTLS";
+                    report.add(&rules::SCHEME_UNKNOWN, said, message);
+                }
+            }
+        }
+    }
+}
+
+fn check_kind(body: &Node<'_>, kind: &str, words: Words, report: &mut Report) {
+    let rule = &rules::SCHEME_MEMBER_MISSING;
+    match kind {
+        "apiKey" => {
+            let name = if words == Words::Current { "location" } else { "in" };
+            let advice = "say header, query or cookie";
+            let location = report.required_text(body, name, rule, advice);
+            if location.is_some_and(|it| !matches!(it, "header" | "query" | "cookie")) {
+                let message = "must be header, query or cookie";
+                report.add_member(&rules::SCHEME_LOCATION, body, name, message);
+            }
+            report.required_text(body, "name", rule, "name the header, parameter or cookie");
+        }
+        "http" => {
+            report.required_text(body, "scheme", rule, "name it, such as \"Bearer\"");
+        }
+        "oauth2" => check_flows(body, words, report),
+        "openIdConnect" => check_url(body, "openIdConnectUrl", report),
+        _ => {}
+    }
+}
+
+fn check_flows(body: &Node<'_>, words: Words, report: &mut Report) {
+    let Some(flows) = body.get("flows") else {
+        let message = "flows are required; say how a token is got";
+        return report.add_member(&rules::SCHEME_MEMBER_MISSING, body, "flows", message);
+    };
+    let found: Vec<_> = FLOWS.iter().filter_map(|flow| Some((flow, flows.get(flow.0)?))).collect();
+    if found.is_empty() {
+        let message = "has no flow, such as clientCredentials; say how a token is got";
+        report.add(&rules::FLOWS_NONE, &flows, message);
+    }
+    if found.len() > 1 && words == Words::Current {
+        let message = "has more than one flow; define a scheme for each";
+        report.add(&rules::FLOWS_SEVERAL, &flows, message);
+    }
+    for ((name, urls, recommended), flow) in found {
+        urls.iter().for_each(|url| check_url(&flow, url, report));
+        if !recommended {
+            let message = format!("the {name} flow is deprecated; use authorizationCode with PKCE");
+            report.add(&rules::FLOW_DEPRECATED, &flow, message);
+        }
+    }
+}
+
+fn check_url(node: &Node<'_>, name: &str, report: &mut Report) {
+    let rule = &rules::SCHEME_MEMBER_MISSING;
+    let Some(url) = report.required_text(node, name, rule, "give its address") else { return };
+    if !interface::is_web_url(url) {
+        let message = format!("{url:?} must be an absolute https URL");
+        report.add_member(&rules::SCHEME_URL_INVALID, node, name, message);
+    }
+}
+
+/// Requirements of the card or of a skill, in the shape of the card's version.
+fn check_requirements(
+    node: &Node<'_>,
+    words: Words,
+    defined: &dyn Fn(&str) -> bool,
+    report: &mut Report,
+) {
+    if words == Words::Current && node.has("security") {
+        let message = "is a name of 0.3; in 1.0 it is securityRequirements";
+        report.add_member(&rules::REQUIREMENT_KEY, node, "security", message);
+    }
+    for requirement in report.objects(node, "securityRequirements") {
+        check_requirement(&requirement, Shape::Nested, defined, report);
+    }
+    for requirement in report.objects(node, "security") {
+        let nested = requirement.get("schemes").is_some_and(|it| it.value().is_object());
+        let shape = if nested { Shape::Nested } else { Shape::Flat };
+        check_requirement(&requirement, shape, defined, report);
+    }
+}
+
+/// How a requirement is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// As 1.0 has it: `{"schemes": {"g": {"list": […]}}}`.
+    Nested,
+    /// As 0.3 has it: `{"g": […]}`.
+    Flat,
+}
+
+fn check_requirement(
+    requirement: &Node<'_>,
+    shape: Shape,
+    defined: &dyn Fn(&str) -> bool,
+    report: &mut Report,
+) {
+    let schemes = match shape {
+        Shape::Nested => requirement.get("schemes"),
+        Shape::Flat => Some(requirement.clone()),
+    };
+    let Some(schemes) = schemes.filter(|it| it.value().is_object()) else {
+        // An empty requirement says that nothing is needed.
+        if requirement.entries().next().is_some() {
+            let message = "must be {\"schemes\": {\"<name>\": {\"list\": [<scopes>]}}}";
+            report.add(&rules::REQUIREMENT_SHAPE, requirement, message);
+        }
+        return;
+    };
+    for (name, scopes) in schemes.entries() {
+        let (fits, wanted) = match shape {
+            Shape::Nested => (scopes.value().is_object(), "{\"list\": [<scopes>]}"),
+            Shape::Flat => (scopes.value().is_array(), "[<scopes>]"),
+        };
+        if !fits {
+            report.add(&rules::REQUIREMENT_SHAPE, &scopes, format!("must be {wanted}"));
+        }
+        if !defined(name) {
+            let message = format!("{name:?} is not in securitySchemes; define it there");
+            report.add(&rules::REQUIREMENT_UNDEFINED, &scopes, message);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Writes a card for readers of every version.
+
+use serde_json::{Map, Value, json};
+
+use super::model::PLAIN_TEXT;
+use super::security::KINDS;
+use super::{
+    AgentCard, AgentInterface, AgentSkill, ProtocolBinding, SecurityRequirement, SecurityScheme,
+};
+use crate::version::Version;
+
+/// The version that a card of 0.3 says.
+const OLDER_VERSION: &str = "0.3.0";
+
+/// The shape in which a card is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// 1.0, and nothing else. Carries everything.
+    V1_0,
+    /// 1.0 with the members of 0.3 beside them, for readers of either. Carries everything; without
+    /// an interface of 0.3 there is nothing to tell its readers, and this is the same as 1.0.
+    Superset(TransitionHistory),
+    /// 0.3, which readers of 0.2 understand as well.
+    ///
+    /// Cannot carry interfaces of other versions, unless there is none of 0.3, tenants, and
+    /// signatures, which are made over the form of 1.0.
+    V0_3(TransitionHistory),
+    /// The oldest: 0.1, with modes in words.
+    ///
+    /// Cannot carry more than one interface, extensions, the extended card, icon and signatures,
+    /// the media types and requirements of a skill, and of security anything but names.
+    V0_1(TransitionHistory),
+}
+
+/// Whether an agent keeps a log of its tasks' states. Only cards before 1.0 say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransitionHistory {
+    /// It does.
+    Kept,
+    /// It does not.
+    NotKept,
+}
+
+impl AgentCard {
+    /// The card as JSON, in the shape its reader expects. See [`Form`] for what each cannot carry.
+    ///
+    /// ```
+    /// # use latimer_protocol::card::{AgentCard, AgentInterface, Form, TransitionHistory};
+    /// let interface = AgentInterface { url: "https://a.example".into(), ..Default::default() };
+    /// let card = AgentCard { supported_interfaces: vec![interface], ..Default::default() };
+    /// let oldest = card.to_json(Form::V0_1(TransitionHistory::Kept));
+    /// assert_eq!(oldest["url"], "https://a.example");
+    /// assert_eq!(oldest["defaultInputModes"][0], "text");
+    /// ```
+    #[must_use]
+    pub fn to_json(&self, form: Form) -> Value {
+        match form {
+            Form::V1_0 => json!(self),
+            Form::Superset(history) => superset(self, history),
+            Form::V0_3(history) => Value::Object(v0_3(self, history)),
+            Form::V0_1(history) => v0_1(self, history),
+        }
+    }
+
+    /// The interfaces that speak one of these versions, JSON-RPC first, because it is the only one
+    /// that old readers know; all of them when none does. Tenants came with 1.0.
+    fn older_interfaces(&self, versions: &[Version]) -> Vec<&AgentInterface> {
+        let open = || self.supported_interfaces.iter().filter(|it| it.tenant.is_none());
+        let mut found: Vec<_> = versions
+            .iter()
+            .map(|wanted| open().filter(|it| it.version() == Some(*wanted)).collect::<Vec<_>>())
+            .find(|it| !it.is_empty())
+            .unwrap_or_else(|| open().collect());
+        if found.is_empty() {
+            found = self.supported_interfaces.iter().collect();
+        }
+        found.sort_by_key(|it| it.protocol_binding != ProtocolBinding::JsonRpc);
+        found
+    }
+}
+
+/// Several cards as one object: `agents`, and how many they are as `total`.
+pub fn list_to_json<'a>(cards: impl IntoIterator<Item = &'a AgentCard>, form: Form) -> Value {
+    let agents: Vec<_> = cards.into_iter().map(|card| card.to_json(form)).collect();
+    let total = agents.len();
+    json!({ "agents": agents, "total": total })
+}
+
+fn superset(card: &AgentCard, history: TransitionHistory) -> Value {
+    let mut value = json!(card);
+    let speaks_older =
+        card.supported_interfaces.iter().any(|it| it.version() == Some(Version::V0_3));
+    if speaks_older {
+        merge(&mut value, Value::Object(v0_3(card, history)));
+    }
+    value
+}
+
+/// Adds what `value` does not have yet.
+fn merge(value: &mut Value, more: Value) {
+    match (value, more) {
+        (Value::Object(members), Value::Object(more)) => {
+            for (name, more) in more {
+                match members.get_mut(&name) {
+                    Some(value) => merge(value, more),
+                    None => drop(members.insert(name, more)),
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(more)) => {
+            items.iter_mut().zip(more).for_each(|(value, more)| merge(value, more));
+        }
+        _ => {}
+    }
+}
+
+fn v0_3(card: &AgentCard, history: TransitionHistory) -> Map<String, Value> {
+    let interfaces = card.older_interfaces(&[Version::V0_3]);
+    let mut members = Map::new();
+    let mut put = |name: &str, value: Value| drop(members.insert(name.into(), value));
+    put("protocolVersion", OLDER_VERSION.into());
+    put("name", json!(card.name));
+    put("description", json!(card.description));
+    if let Some((main, others)) = interfaces.split_first() {
+        put("url", json!(main.url));
+        put("preferredTransport", json!(main.protocol_binding));
+        let wire = |it: &AgentInterface| json!({"url": it.url, "transport": it.protocol_binding});
+        let mut listed = vec![wire(main)];
+        for other in others.iter().map(|it| wire(it)) {
+            if !listed.contains(&other) {
+                listed.push(other);
+            }
+        }
+        if listed.len() > 1 {
+            put("additionalInterfaces", json!(listed[1..]));
+        }
+    }
+    put_optional(&mut put, card);
+    put("version", json!(card.version));
+    let mut capabilities = json!(card.capabilities);
+    if let Value::Object(capabilities) = &mut capabilities {
+        capabilities.remove("extendedAgentCard");
+        capabilities.insert("stateTransitionHistory".into(), flag(history));
+    }
+    put("capabilities", capabilities);
+    if !card.security_schemes.is_empty() {
+        let schemes = card.security_schemes.iter();
+        put(
+            "securitySchemes",
+            schemes.map(|(name, it)| (name.clone(), older_scheme(it))).collect(),
+        );
+    }
+    if !card.security_requirements.is_empty() {
+        put("security", older_requirements(&card.security_requirements));
+    }
+    put("defaultInputModes", json!(card.default_input_modes));
+    put("defaultOutputModes", json!(card.default_output_modes));
+    put("skills", card.skills.iter().map(v0_3_skill).collect());
+    if card.capabilities.extended_agent_card == Some(true) {
+        put("supportsAuthenticatedExtendedCard", true.into());
+    }
+    if let Some(icon) = &card.icon_url {
+        put("iconUrl", json!(icon));
+    }
+    members
+}
+
+fn put_optional(put: &mut impl FnMut(&str, Value), card: &AgentCard) {
+    if let Some(provider) = &card.provider {
+        put("provider", json!(provider));
+    }
+    if let Some(url) = &card.documentation_url {
+        put("documentationUrl", json!(url));
+    }
+}
+
+fn v0_3_skill(skill: &AgentSkill) -> Value {
+    let mut value = json!(skill);
+    if let Value::Object(members) = &mut value
+        && members.remove("securityRequirements").is_some()
+    {
+        members.insert("security".into(), older_requirements(&skill.security_requirements));
+    }
+    value
+}
+
+fn older_requirements(requirements: &[SecurityRequirement]) -> Value {
+    requirements.iter().map(|it| json!(it.schemes)).collect()
+}
+
+/// The members of a scheme as OpenAPI has them, and `type` for the kind. Members that came with
+/// 1.0 stay: older readers pass over them, and some newer ones read no other form.
+fn older_scheme(scheme: &SecurityScheme) -> Value {
+    let value = json!(scheme);
+    let kind = KINDS.iter().find_map(|(kind, member, _)| Some((*kind, value.get(member)?)));
+    let Some((kind, Value::Object(members))) = kind else { return value };
+    let mut older = Map::from_iter([("type".to_owned(), json!(kind))]);
+    for (name, value) in members {
+        let name = if name == "location" { "in" } else { name };
+        older.insert(name.to_owned(), value.clone());
+    }
+    // 0.3 demands scopes of every flow.
+    let flows = older.get_mut("flows").and_then(Value::as_object_mut);
+    for flow in flows.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+        flow.entry("scopes").or_insert_with(|| json!({}));
+    }
+    Value::Object(older)
+}
+
+fn v0_1(card: &AgentCard, history: TransitionHistory) -> Value {
+    let interfaces = card.older_interfaces(&[Version::V0_1, Version::V0_3]);
+    let url = interfaces.first().map(|it| it.url.as_str()).unwrap_or_default();
+    let flags = &card.capabilities;
+    let mut value = json!({
+        "name": card.name,
+        "description": card.description,
+        "url": url,
+        "version": card.version,
+        "capabilities": {
+            "streaming": flags.streaming.unwrap_or_default(),
+            "pushNotifications": flags.push_notifications.unwrap_or_default(),
+            "stateTransitionHistory": flag(history),
+        },
+        "skills": card.skills.iter().map(v0_1_skill).collect::<Vec<_>>(),
+        "defaultInputModes": words(&card.default_input_modes),
+        "defaultOutputModes": words(&card.default_output_modes),
+    });
+    if let Value::Object(members) = &mut value {
+        let mut put = |name: &str, value: Value| drop(members.insert(name.into(), value));
+        put_optional(&mut put, card);
+        let schemes = authentication(card);
+        if !schemes.is_empty() {
+            put("authentication", json!({ "schemes": schemes }));
+        }
+    }
+    value
+}
+
+fn v0_1_skill(skill: &AgentSkill) -> Value {
+    json!({
+        "id": skill.id,
+        "name": skill.name,
+        "description": skill.description,
+        "tags": skill.tags,
+        "examples": skill.examples,
+    })
+}
+
+/// What 0.1 can say about authentication: the names of the schemes that are asked for.
+fn authentication(card: &AgentCard) -> Vec<String> {
+    let required = card.security_requirements.iter().flat_map(|it| it.schemes.keys());
+    let mut names: Vec<_> = required
+        .filter_map(|name| match card.security_schemes.get(name)? {
+            SecurityScheme::ApiKey(_) => Some("apiKey".to_owned()),
+            SecurityScheme::HttpAuth(it) => Some(it.scheme.clone()),
+            SecurityScheme::OAuth2(_) | SecurityScheme::OpenIdConnect(_) => Some("Bearer".into()),
+            SecurityScheme::MutualTls(_) => None,
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn words(modes: &[String]) -> Vec<&str> {
+    modes.iter().map(|mode| if mode == PLAIN_TEXT { "text" } else { mode }).collect()
+}
+
+fn flag(history: TransitionHistory) -> Value {
+    (history == TransitionHistory::Kept).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEPT: TransitionHistory = TransitionHistory::Kept;
+
+    fn fixture(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn the_oldest_form_is_written_member_for_member() {
+        let text = include_str!("../../fixtures/cards/s0.json");
+        let card = AgentCard::from_json(&fixture(text)).unwrap();
+        let written = card.to_json(Form::V0_1(KEPT));
+        // As text, so that the order counts too.
+        assert_eq!(written.to_string(), fixture(text).to_string());
+        let list = list_to_json([&card], Form::V0_1(KEPT));
+        assert_eq!(list.to_string(), format!(r#"{{"agents":[{written}],"total":1}}"#));
+        assert_eq!(list_to_json([], Form::V1_0), json!({"agents": [], "total": 0}));
+    }
+
+    #[test]
+    fn a_superset_has_the_members_of_both_versions() {
+        let text = include_str!("../../fixtures/cards/superset.json");
+        let card = AgentCard::from_json(&fixture(text)).unwrap();
+        assert_eq!(card.to_json(Form::Superset(KEPT)), fixture(text));
+        let mut newer = card.clone();
+        newer.supported_interfaces.truncate(3);
+        assert_eq!(newer.to_json(Form::Superset(KEPT)), newer.to_json(Form::V1_0));
+    }
+
+    #[test]
+    fn cards_of_0_3_say_what_they_can_in_their_own_words() {
+        let card = AgentCard::from_json(&json!({
+            "name": "n", "description": "d", "version": "1", "supportedInterfaces": [
+                {"url": "https://h/one", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+                {"url": "h:443", "protocolBinding": "GRPC", "protocolVersion": "0.3"},
+                {"url": "https://h/old", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
+                {"url": "https://h/t", "protocolBinding": "JSONRPC", "protocolVersion": "0.3", "tenant": "t"},
+            ],
+            "capabilities": {"streaming": true, "extendedAgentCard": false},
+            "securitySchemes": {
+                "o": {"oauth2SecurityScheme": {"flows": {"implicit": {"authorizationUrl": "https://a"}}}},
+                "m": {"mtlsSecurityScheme": {}},
+            },
+            "securityRequirements": [{"schemes": {"o": {"list": ["x"]}, "m": {}}}],
+            "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+            "skills": [{"id": "s", "name": "s", "description": "s", "tags": ["t"],
+                        "securityRequirements": [{"schemes": {"m": {}}}]}],
+            "signatures": [{"protected": "a", "signature": "b"}],
+        }))
+        .unwrap();
+        let want = json!({
+            "protocolVersion": "0.3.0", "name": "n", "description": "d", "version": "1",
+            "url": "https://h/old", "preferredTransport": "JSONRPC",
+            "additionalInterfaces": [{"url": "h:443", "transport": "GRPC"}],
+            "capabilities": {"streaming": true, "stateTransitionHistory": false},
+            "securitySchemes": {
+                "o": {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": "https://a", "scopes": {}}}},
+                "m": {"type": "mutualTLS"},
+            },
+            "security": [{"o": ["x"], "m": []}],
+            "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+            "skills": [{"id": "s", "name": "s", "description": "s", "tags": ["t"], "security": [{"m": []}]}],
+        });
+        let written = card.to_json(Form::V0_3(TransitionHistory::NotKept));
+        assert_eq!(written, want);
+        let again = AgentCard::from_json(&written).unwrap();
+        assert_eq!(again.security_schemes, card.security_schemes);
+        assert_eq!(again.security_requirements, card.security_requirements);
+        assert_eq!(again.skills, card.skills);
+        let oldest = card.to_json(Form::V0_1(KEPT));
+        assert_eq!(oldest["url"], "https://h/old");
+        assert_eq!(oldest["authentication"], json!({"schemes": ["Bearer"]}));
+    }
+}

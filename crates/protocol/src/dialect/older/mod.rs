@@ -1,0 +1,28 @@
+//! Reads every JSON shape from before 1.0.
+//!
+//! Strict in what is sent, tolerant in what is read: there is one reader for 0.3, 0.2.x, 0.1 and
+//! the oldest REST, because real peers mix their spellings (a `message/send` with `ROLE_USER` and
+//! parts without `kind` is a documented call). What each of them *writes* is a module of its own:
+//! [`super::v0_3`], [`super::v0_1`], [`super::oldest`].
+//!
+//! Two members cannot be understood without knowing the [`Shape`]: a `data` without a tag, and the
+//! bytes of a file.
+
+mod object;
+mod part;
+mod reply;
+mod request;
+
+pub(super) use part::{WRAPPED_MARK, WRAPPED_VALUE, decoded_twice, unwrap_value};
+pub(super) use reply::{read_event, read_reply};
+pub(super) use request::read_request;
+
+/// Which family of JSON a text belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The JSON schema's: tagged parts, lower-case names.
+    Schema,
+    /// The protobuf file's: untagged parts, a data part nests its value once more, and the bytes
+    /// of a file may be base64 twice.
+    Proto,
+}

@@ -1,0 +1,257 @@
+//! Parts: tagged by `kind`, by `type`, by neither, nested or flat.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Shape;
+use crate::json::Invalid;
+use crate::model::wire::from_base64;
+use crate::model::{self, Content, Metadata, wire};
+
+/// The name under which a value that is not an object travels in a data part.
+pub(in crate::dialect) const WRAPPED_VALUE: &str = "value";
+/// The mark, in a part's metadata, that its data is such a wrapped value.
+pub(in crate::dialect) const WRAPPED_MARK: &str = "data_part_compat";
+
+/// A part of any age.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part {
+    #[serde(alias = "type")]
+    kind: Option<String>,
+    text: Option<String>,
+    file: Option<File>,
+    #[serde(default, deserialize_with = "some")]
+    data: Option<Value>,
+    // Members of 1.0, and of the oldest flat files.
+    raw: Option<String>,
+    #[serde(alias = "uri")]
+    url: Option<String>,
+    #[serde(alias = "name")]
+    filename: Option<String>,
+    #[serde(alias = "mimeType", alias = "mime_type", alias = "media_type")]
+    media_type: Option<String>,
+    #[serde(default, deserialize_with = "wire::nullable")]
+    metadata: Metadata,
+}
+
+/// The file of a file part.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    #[serde(alias = "fileWithBytes", alias = "file_with_bytes")]
+    bytes: Option<String>,
+    #[serde(alias = "fileWithUri", alias = "file_with_uri")]
+    uri: Option<String>,
+    name: Option<String>,
+    #[serde(alias = "mime_type", alias = "mediaType")]
+    mime_type: Option<String>,
+}
+
+fn some<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl Part {
+    pub(super) fn into_model(mut self, shape: Shape) -> Result<model::Part, Invalid> {
+        let content = self.take_content(shape)?;
+        let mut part = model::Part {
+            content,
+            metadata: self.metadata,
+            filename: self.filename.filter(|it| !it.is_empty()),
+            media_type: self.media_type.filter(|it| !it.is_empty()),
+        };
+        unwrap_value(&mut part);
+        Ok(part)
+    }
+
+    fn take_content(&mut self, shape: Shape) -> Result<Content, Invalid> {
+        let tag = self.kind.take();
+        let flat_file = tag.as_deref() == Some("file") && self.file.is_none();
+        let file = self.file.take().unwrap_or_default();
+        let file_given = file.bytes.is_some() || file.uri.is_some();
+        let [bytes, uri] = [file.bytes, file.uri];
+        if let Some(name) = file.name {
+            self.filename = Some(name);
+        }
+        if let Some(mime_type) = file.mime_type {
+            self.media_type = Some(mime_type);
+        }
+        let mut contents = Vec::with_capacity(1);
+        if let Some(text) = self.text.take() {
+            contents.push(Content::Text(text));
+        }
+        if let Some(text) = bytes {
+            contents.push(Content::Raw(
+                file_bytes(&text, shape).map_err(|it| it.within("file.bytes"))?,
+            ));
+        }
+        if let Some(url) = uri.or_else(|| self.url.take().filter(|_| !file_given)) {
+            contents.push(Content::Url(url));
+        }
+        if let Some(text) = self.raw.take() {
+            contents.push(Content::Raw(plain_bytes(&text).map_err(|it| it.within("raw"))?));
+        }
+        match self.data.take() {
+            Some(Value::String(text)) if flat_file => {
+                contents.push(Content::Raw(plain_bytes(&text).map_err(|it| it.within("data"))?));
+            }
+            Some(value) => contents.push(Content::Data(data(value, tag.as_deref(), shape)?)),
+            None => {}
+        }
+        let content = contents.pop();
+        match (content, contents.is_empty()) {
+            (Some(content), true) => Ok(content),
+            (Some(_), false) => Err(Invalid::new("", "holds more than one of text, file and data")),
+            (None, _) => match tag.as_deref() {
+                Some(tag @ ("text" | "file" | "data")) => Err(Invalid::missing(tag)),
+                Some(_) => Err(Invalid::new("kind", "must be text, file or data")),
+                None => Err(Invalid::new("", "needs one of text, file or data")),
+            },
+        }
+    }
+}
+
+/// The value of a data part. The protobuf shape nests it in a message with one member; a tag shows
+/// that the sender does not write that shape after all.
+fn data(value: Value, tag: Option<&str>, shape: Shape) -> Result<Value, Invalid> {
+    match (shape, tag, value) {
+        (Shape::Proto, None, Value::Object(mut members)) => match members.remove("data") {
+            Some(inner) => Ok(inner),
+            // An empty message is an empty value.
+            None if members.is_empty() => Ok(Value::Object(members)),
+            None => Err(Invalid::missing("data.data")),
+        },
+        (_, _, value) => Ok(value),
+    }
+}
+
+fn plain_bytes(text: &str) -> Result<Bytes, Invalid> {
+    let bytes = from_base64(text).ok_or_else(|| Invalid::new("", "is not base64"))?;
+    Ok(bytes.into())
+}
+
+fn file_bytes(text: &str, shape: Shape) -> Result<Bytes, Invalid> {
+    let bytes = plain_bytes(text)?;
+    Ok(match shape {
+        Shape::Schema => bytes,
+        Shape::Proto => decoded_twice(bytes),
+    })
+}
+
+/// The bytes of a file on a protobuf wire of 0.3. Most peers put base64 *text* into the bytes
+/// field, some the bytes themselves, so what reads as base64 text is decoded once more.
+pub(in crate::dialect) fn decoded_twice(bytes: Bytes) -> Bytes {
+    let text = std::str::from_utf8(&bytes).ok().filter(|text| text.len().is_multiple_of(4));
+    match text.and_then(from_base64) {
+        Some(inner) => inner.into(),
+        None => bytes,
+    }
+}
+
+/// Undoes the wrapping of a value that is not an object.
+pub(in crate::dialect) fn unwrap_value(part: &mut model::Part) {
+    if part.metadata.get(WRAPPED_MARK) != Some(&Value::Bool(true)) {
+        return;
+    }
+    if let Content::Data(Value::Object(members)) = &mut part.content
+        && members.len() == 1
+        && let Some(value) = members.remove(WRAPPED_VALUE)
+    {
+        part.content = Content::Data(value);
+        part.metadata.remove(WRAPPED_MARK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::json;
+
+    fn read(wire: &Value, shape: Shape) -> Result<model::Part, Invalid> {
+        json::from_value::<Part>(wire)?.into_model(shape)
+    }
+
+    #[test]
+    fn every_spelling_of_a_part_is_read() {
+        let raw = model::Part::raw("hi", "text/plain").with_filename("n");
+        let url = model::Part::url("https://example.com/a", "text/plain").with_filename("n");
+        let [schema, proto] = [Shape::Schema, Shape::Proto];
+        for (shape, wire, want) in [
+            (schema, json!({"kind": "text", "text": "a"}), model::Part::text("a")),
+            (schema, json!({"type": "text", "text": "a"}), model::Part::text("a")),
+            (schema, json!({"text": "a"}), model::Part::text("a")),
+            (proto, json!({"kind": "text", "text": "a"}), model::Part::text("a")),
+            (
+                schema,
+                json!({"kind": "file", "file": {"bytes": "aGk=", "name": "n", "mimeType": "text/plain"}}),
+                raw.clone(),
+            ),
+            (
+                schema,
+                json!({"type": "file", "name": "n", "mime_type": "text/plain", "data": "aGk="}),
+                raw.clone(),
+            ),
+            (
+                proto,
+                json!({"file": {"fileWithBytes": "YUdrPQ==", "name": "n", "mimeType": "text/plain"}}),
+                raw.clone(),
+            ),
+            (
+                proto,
+                json!({"file": {"file_with_bytes": "aGk=", "name": "n", "mime_type": "text/plain"}}),
+                raw.clone(),
+            ),
+            (schema, json!({"raw": "aGk=", "filename": "n", "mediaType": "text/plain"}), raw),
+            (
+                schema,
+                json!({"kind": "file", "file": {"uri": "https://example.com/a", "name": "n", "mimeType": "text/plain"}}),
+                url.clone(),
+            ),
+            (
+                proto,
+                json!({"file": {"fileWithUri": "https://example.com/a", "name": "n", "mimeType": "text/plain"}}),
+                url,
+            ),
+            (
+                schema,
+                json!({"kind": "data", "data": {"data": 1}}),
+                model::Part::data(json!({"data": 1})),
+            ),
+            (proto, json!({"data": {"data": {"a": 1}}}), model::Part::data(json!({"a": 1}))),
+            (
+                proto,
+                json!({"kind": "data", "data": {"data": 1}}),
+                model::Part::data(json!({"data": 1})),
+            ),
+            (
+                schema,
+                json!({"kind": "data", "data": {"value": [1]}, "metadata": {"data_part_compat": true}}),
+                model::Part::data(json!([1])),
+            ),
+        ] {
+            assert_eq!(read(&wire, shape), Ok(want), "{wire}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (wire, want) in [
+            (json!({}), "needs one of text, file or data"),
+            (json!({"kind": "text"}), "text: is required"),
+            (json!({"kind": "file", "file": {}}), "file: is required"),
+            (json!({"kind": "video"}), "kind: must be text, file or data"),
+            (json!({"kind": "file", "file": {"bytes": "*"}}), "file.bytes: is not base64"),
+            (json!({"text": "a", "data": {}}), "holds more than one of text, file and data"),
+            (
+                json!({"kind": "file", "file": {"bytes": "", "uri": "u"}}),
+                "holds more than one of text, file and data",
+            ),
+        ] {
+            assert_eq!(read(&wire, Shape::Schema).unwrap_err().to_string(), want, "{wire}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Requests of any age before 1.0.
+
+use serde::Deserialize;
+
+use super::Shape;
+use super::object::Message;
+use crate::dialect::source::Source;
+use crate::dialect::v0_3::name;
+use crate::error::Error;
+use crate::json::Invalid;
+use crate::model::{
+    AuthenticationInfo, CancelTaskRequest, ContextId, DeleteTaskPushNotificationConfigRequest,
+    GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest, MessageId, Metadata, PushConfigId, Secret,
+    SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest, TaskId,
+    TaskPushNotificationConfig, wire,
+};
+use crate::operation::Operation;
+use crate::service::Request;
+
+/// Reads the parameters of `operation`. `name` names a message that has no id; where it gives none,
+/// the id is required.
+pub(in crate::dialect) fn read_request(
+    operation: Operation,
+    source: Source<'_>,
+    shape: Shape,
+    name: impl FnOnce() -> Option<MessageId>,
+) -> Result<Request, Error> {
+    Ok(match operation {
+        Operation::SendMessage => Request::SendMessage(send(source, shape, name)?),
+        Operation::SendStreamingMessage => {
+            Request::SendStreamingMessage(send(source, shape, name)?)
+        }
+        Operation::GetTask => {
+            let params: TaskParams = source.read()?;
+            let history_length = params.history_length;
+            Request::GetTask(GetTaskRequest { tenant: None, id: params.task_id()?, history_length })
+        }
+        Operation::ListTasks => Request::ListTasks(source.read()?),
+        Operation::CancelTask => {
+            let mut params: TaskParams = source.read()?;
+            let metadata = std::mem::take(&mut params.metadata);
+            Request::CancelTask(CancelTaskRequest { tenant: None, id: params.task_id()?, metadata })
+        }
+        Operation::SubscribeToTask => {
+            let params: TaskParams = source.read()?;
+            Request::SubscribeToTask(SubscribeToTaskRequest::from(params.task_id()?))
+        }
+        Operation::CreateTaskPushNotificationConfig => {
+            let config: PushConfig = source.read()?;
+            Request::CreateTaskPushNotificationConfig(config.into_new()?)
+        }
+        Operation::GetTaskPushNotificationConfig => {
+            let (task_id, id) = source.read::<PushParams>()?.ids()?;
+            let params = GetTaskPushNotificationConfigRequest { tenant: None, task_id, id };
+            Request::GetTaskPushNotificationConfig(params)
+        }
+        Operation::DeleteTaskPushNotificationConfig => {
+            let (task_id, id) = source.read::<PushParams>()?.ids()?;
+            let params = DeleteTaskPushNotificationConfigRequest { tenant: None, task_id, id };
+            Request::DeleteTaskPushNotificationConfig(params)
+        }
+        Operation::ListTaskPushNotificationConfigs => {
+            let params: PushParams = source.read()?;
+            let (page_size, page_token) = (params.page_size, params.page_token.clone());
+            let (task_id, _) = params.ids()?;
+            Request::ListTaskPushNotificationConfigs(ListTaskPushNotificationConfigsRequest {
+                tenant: None,
+                task_id,
+                page_size,
+                page_token,
+            })
+        }
+        Operation::GetExtendedAgentCard => {
+            Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default())
+        }
+        Operation::GetAgentCard => Request::GetAgentCard,
+    })
+}
+
+/// The parameters of `message/send` and of `tasks/send`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SendParams {
+    #[serde(alias = "request")]
+    message: Message,
+    #[serde(default)]
+    configuration: Option<Configuration>,
+    #[serde(default, deserialize_with = "wire::nullable")]
+    metadata: Metadata,
+    // From here on: members of 0.1 and the oldest.
+    #[serde(default, deserialize_with = "wire::text")]
+    id: Option<TaskId>,
+    #[serde(default, alias = "session_id", deserialize_with = "wire::text")]
+    session_id: Option<ContextId>,
+    #[serde(default)]
+    push_notification: Option<PushTarget>,
+    #[serde(default, deserialize_with = "wire::count")]
+    history_length: Option<u32>,
+    #[serde(default, deserialize_with = "wire::nullable")]
+    accepted_output_modes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Configuration {
+    #[serde(default, alias = "accepted_output_modes", deserialize_with = "wire::nullable")]
+    accepted_output_modes: Vec<String>,
+    #[serde(
+        default,
+        alias = "pushNotification",
+        alias = "push_notification",
+        alias = "push_notification_config"
+    )]
+    push_notification_config: Option<PushTarget>,
+    #[serde(default, alias = "history_length", deserialize_with = "wire::count")]
+    history_length: Option<u32>,
+    #[serde(default, deserialize_with = "wire::flag")]
+    blocking: Option<bool>,
+}
+
+fn send(
+    source: Source<'_>,
+    shape: Shape,
+    name: impl FnOnce() -> Option<MessageId>,
+) -> Result<SendMessageRequest, Error> {
+    let params: SendParams = source.read()?;
+    let name = || name().ok_or_else(|| Invalid::missing("messageId"));
+    let mut message =
+        params.message.into_model(shape, name).map_err(|error| error.within("message"))?;
+    if params.id.is_some() {
+        message.task_id = params.id;
+    }
+    if params.session_id.is_some() {
+        message.context_id = params.session_id;
+    }
+    let configuration = match params.configuration {
+        Some(it) => Some(it.into_model(shape).map_err(|error| error.within("configuration"))?),
+        None => {
+            let push = params.push_notification.map(PushTarget::into_model).transpose();
+            let configuration = SendMessageConfiguration {
+                accepted_output_modes: params.accepted_output_modes,
+                task_push_notification_config: push
+                    .map_err(|error| error.within("pushNotification"))?,
+                history_length: params.history_length,
+                return_immediately: false,
+            };
+            Some(configuration).filter(|it| *it != SendMessageConfiguration::default())
+        }
+    };
+    Ok(SendMessageRequest { tenant: None, message, configuration, metadata: params.metadata })
+}
+
+impl Configuration {
+    fn into_model(self, shape: Shape) -> Result<SendMessageConfiguration, Invalid> {
+        let waits = self.waits(shape);
+        let push = self.push_notification_config.map(PushTarget::into_model).transpose();
+        Ok(SendMessageConfiguration {
+            accepted_output_modes: self.accepted_output_modes,
+            task_push_notification_config: push
+                .map_err(|error| error.within("pushNotificationConfig"))?,
+            history_length: self.history_length,
+            return_immediately: !waits,
+        })
+    }
+
+    /// Whether the caller waits for the end. Who says nothing waits. Protobuf has no way to write
+    /// a flag that is off, so there its absence beside other settings means what it says.
+    fn waits(&self, shape: Shape) -> bool {
+        let silent = self.accepted_output_modes.is_empty()
+            && self.push_notification_config.is_none()
+            && self.history_length.is_none();
+        match shape {
+            Shape::Schema => self.blocking.unwrap_or(true),
+            Shape::Proto => self.blocking.unwrap_or(silent),
+        }
+    }
+}
+
+/// The parameters of an operation on one task.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskParams {
+    #[serde(default, alias = "taskId", alias = "task_id", deserialize_with = "wire::text")]
+    id: Option<TaskId>,
+    #[serde(default, deserialize_with = "wire::text")]
+    name: Option<String>,
+    #[serde(default, alias = "history_length", deserialize_with = "wire::count")]
+    history_length: Option<u32>,
+    #[serde(default, deserialize_with = "wire::nullable")]
+    metadata: Metadata,
+}
+
+impl TaskParams {
+    fn task_id(self) -> Result<TaskId, Invalid> {
+        match (self.id, self.name) {
+            (Some(id), _) => Ok(id),
+            (None, Some(name)) => name::task(&name).map_err(|error| error.within("name")),
+            (None, None) => Err(Invalid::missing("id")),
+        }
+    }
+}
+
+/// The parameters of an operation on the webhooks of one task. `id` is the task's, unless the task
+/// has a member of its own.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PushParams {
+    #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
+    task_id: Option<TaskId>,
+    #[serde(default, deserialize_with = "wire::text")]
+    id: Option<String>,
+    #[serde(default, alias = "push_notification_config_id", deserialize_with = "wire::text")]
+    push_notification_config_id: Option<PushConfigId>,
+    #[serde(default, alias = "parent", deserialize_with = "wire::text")]
+    name: Option<String>,
+    #[serde(default, alias = "page_size", deserialize_with = "wire::count")]
+    page_size: Option<u32>,
+    #[serde(default, alias = "page_token", deserialize_with = "wire::text")]
+    page_token: Option<String>,
+}
+
+impl PushParams {
+    fn ids(self) -> Result<(TaskId, Option<PushConfigId>), Invalid> {
+        let invalid = |error: crate::model::InvalidId| Invalid::new("id", error.to_string());
+        match (self.task_id, self.id, self.name) {
+            (Some(task), id, _) => {
+                let id = id.map(PushConfigId::new).transpose().map_err(invalid)?;
+                Ok((task, self.push_notification_config_id.or(id)))
+            }
+            (None, Some(id), _) => {
+                Ok((TaskId::new(id).map_err(invalid)?, self.push_notification_config_id))
+            }
+            (None, None, Some(name)) => {
+                name::push_config(&name).map_err(|error| error.within("name"))
+            }
+            (None, None, None) => Err(Invalid::missing("id")),
+        }
+    }
+}
+
+/// A webhook with its task, which 0.3 names beside it, 0.1 calls `id`, and the protobuf shape hides
+/// in a resource name.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PushConfig {
+    #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
+    task_id: Option<TaskId>,
+    #[serde(default, deserialize_with = "wire::text")]
+    id: Option<TaskId>,
+    #[serde(default, deserialize_with = "wire::text")]
+    parent: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
+    name: Option<String>,
+    #[serde(default, alias = "config_id", deserialize_with = "wire::nullable")]
+    config_id: String,
+    #[serde(default)]
+    config: Option<Box<PushConfig>>,
+    #[serde(default, alias = "push_notification_config")]
+    push_notification_config: Option<PushTarget>,
+}
+
+impl PushConfig {
+    /// A webhook that exists: its name has its id.
+    pub(super) fn into_model(self) -> Result<TaskPushNotificationConfig, Invalid> {
+        let named = self.name.as_deref().map(name::push_config).transpose();
+        let id = named.map_err(|error| error.within("name"))?.and_then(|(_, id)| id);
+        let config = self.into_new()?;
+        Ok(TaskPushNotificationConfig { id: config.id.clone().or(id), ..config })
+    }
+
+    /// A webhook to be made. Its name tells the task only: it may say `None` for no id.
+    fn into_new(self) -> Result<TaskPushNotificationConfig, Invalid> {
+        let mut task = self.task_id.or(self.id);
+        if let Some(parent) = &self.parent {
+            let parent = name::task(parent).map_err(|error| error.within("parent"))?;
+            task.get_or_insert(parent);
+        }
+        if let Some(name) = &self.name {
+            let (named, _) = name::push_config(name).map_err(|error| error.within("name"))?;
+            task.get_or_insert(named);
+        }
+        let config = match (self.config, self.push_notification_config) {
+            (Some(config), _) => config.into_new().map_err(|error| error.within("config"))?,
+            (None, Some(target)) => {
+                target.into_model().map_err(|error| error.within("pushNotificationConfig"))?
+            }
+            (None, None) => return Err(Invalid::missing("pushNotificationConfig")),
+        };
+        let id = name::new_push_config(&self.config_id);
+        let id = id.map_err(|error| Invalid::new("configId", error.to_string()))?;
+        Ok(TaskPushNotificationConfig {
+            task_id: task.or(config.task_id),
+            id: config.id.or(id),
+            ..config
+        })
+    }
+}
+
+/// A webhook without its task.
+#[derive(Deserialize)]
+struct PushTarget {
+    #[serde(default, deserialize_with = "wire::text")]
+    id: Option<PushConfigId>,
+    url: String,
+    #[serde(default, deserialize_with = "wire::text")]
+    token: Option<Secret>,
+    #[serde(default)]
+    authentication: Option<Authentication>,
+}
+
+/// How to authenticate: several schemes in a list, of which the first counts.
+#[derive(Deserialize)]
+struct Authentication {
+    #[serde(default, deserialize_with = "wire::nullable")]
+    schemes: Vec<String>,
+    #[serde(default, deserialize_with = "wire::text")]
+    credentials: Option<Secret>,
+}
+
+impl PushTarget {
+    fn into_model(self) -> Result<TaskPushNotificationConfig, Invalid> {
+        let authentication = match self.authentication {
+            None => None,
+            Some(Authentication { schemes, credentials }) => match schemes.into_iter().next() {
+                Some(scheme) => Some(AuthenticationInfo { scheme, credentials }),
+                None if credentials.is_none() => None,
+                None => return Err(Invalid::missing("authentication.schemes")),
+            },
+        };
+        Ok(TaskPushNotificationConfig {
+            tenant: None,
+            id: self.id,
+            task_id: None,
+            url: self.url,
+            token: self.token,
+            authentication,
+        })
+    }
+}

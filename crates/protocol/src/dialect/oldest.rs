@@ -1,0 +1,162 @@
+//! The oldest REST, from before the protocol had versions: bare tasks with a string for a status.
+//!
+//! A task is `{id, sessionId, status, messages, artifacts}`; a request to send is a JSON-RPC object
+//! posted to a path, and its answer is the task itself. What it cannot carry:
+//!
+//! - ids, metadata and extensions of messages and artifacts; metadata of parts and tasks.
+//! - the time of a status; its message joins the others.
+//! - `rejected` and `auth-required`, which become `failed` and `inputRequired`.
+//! - an address in a part, which becomes a text.
+//! - a direct message: it becomes a finished task that says it.
+//! - streams, lists and webhooks: there are none.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::each::Each;
+use super::{v0_1, v0_3::json};
+use crate::card::{Form, TransitionHistory};
+use crate::error::{Error, ErrorKind, HttpError};
+use crate::json::to_vec;
+use crate::model::wire::to_base64;
+use crate::model::{self, Content, ContextId, SendMessageResponse, TaskId, TaskState};
+use crate::operation::Operation;
+use crate::service::{Reply, Request};
+use crate::version::Version;
+
+/// Writes the body of a request: a JSON-RPC object for a message, nothing otherwise.
+pub(super) fn write_request(request: &Request) -> Result<Vec<u8>, Error> {
+    #[derive(Serialize)]
+    struct Envelope<'a> {
+        jsonrpc: &'static str,
+        id: u32,
+        method: &'static str,
+        params: Params<'a>,
+    }
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        message: Message<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session_id: Option<&'a ContextId>,
+    }
+
+    let method = Operation::SendMessage.method(Version::V0_1).unwrap_or_default();
+    match request {
+        Request::SendMessage(it) => {
+            let session_id = it.message.context_id.as_ref();
+            let params = Params { message: Message::from(&it.message), session_id };
+            Ok(to_vec(&Envelope { jsonrpc: "2.0", id: 1, method, params }))
+        }
+        Request::GetTask(_) | Request::CancelTask(_) => Ok(b"{}".to_vec()),
+        _ => {
+            let message = "the oldest REST does not have this operation";
+            Err(Error::new(ErrorKind::UnsupportedOperation, message))
+        }
+    }
+}
+
+/// Writes the body of a reply.
+pub(super) fn write_reply(request: &Request, reply: &Reply) -> Result<Vec<u8>, Error> {
+    Ok(match reply {
+        Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
+            to_vec(&Task::from(task))
+        }
+        Reply::Sent(SendMessageResponse::Message(message)) => {
+            to_vec(&Task::from(&v0_1::answer(request, message)?))
+        }
+        Reply::Card(card) => to_vec(&card.to_json(Form::V0_1(TransitionHistory::Kept))),
+        Reply::Tasks(_) | Reply::PushConfig(_) | Reply::PushConfigs(_) | Reply::Removed(_) => {
+            json::write_reply(request, reply)?
+        }
+        Reply::Stream(_) => return Err(Error::internal()),
+    })
+}
+
+/// Writes an error: a status, and an object that says what happened.
+pub(super) fn write_error(error: &Error) -> HttpError {
+    let HttpError { status, .. } = error.to_http(Version::V0_3);
+    HttpError { status, body: serde_json::json!({ "error": error.message() }) }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Task<'a> {
+    id: &'a TaskId,
+    session_id: Option<&'a ContextId>,
+    status: &'static str,
+    messages: Vec<Message<'a>>,
+    artifacts: Each<'a, model::Artifact, Artifact<'a>>,
+}
+
+impl<'a> From<&'a model::Task> for Task<'a> {
+    fn from(task: &'a model::Task) -> Self {
+        let said = task.history.iter().chain(&task.status.message);
+        Self {
+            id: &task.id,
+            session_id: task.context_id.as_ref(),
+            status: state(task.status.state),
+            messages: said.map(Message::from).collect(),
+            artifacts: Each::of(&task.artifacts),
+        }
+    }
+}
+
+fn state(state: TaskState) -> &'static str {
+    match v0_1::nearest(state) {
+        TaskState::Canceled => "cancelled",
+        TaskState::InputRequired => "inputRequired",
+        TaskState::Unspecified => "submitted",
+        other => json::state(other),
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    parts: Each<'a, model::Part, Part<'a>>,
+}
+
+impl<'a> From<&'a model::Message> for Message<'a> {
+    fn from(message: &'a model::Message) -> Self {
+        Self { role: json::role(message.role), parts: Each::of(&message.parts) }
+    }
+}
+
+#[derive(Serialize)]
+struct Artifact<'a> {
+    name: &'a str,
+    parts: Each<'a, model::Part, Part<'a>>,
+}
+
+impl<'a> From<&'a model::Artifact> for Artifact<'a> {
+    fn from(artifact: &'a model::Artifact) -> Self {
+        let name = artifact.name.as_deref().unwrap_or(artifact.artifact_id.as_str());
+        Self { name, parts: Each::of(&artifact.parts) }
+    }
+}
+
+/// Flat parts. All their members are required.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Part<'a> {
+    Text { text: &'a str },
+    File { name: &'a str, mime_type: &'a str, data: String },
+    Data { mime_type: &'a str, data: &'a Value },
+}
+
+impl<'a> From<&'a model::Part> for Part<'a> {
+    fn from(part: &'a model::Part) -> Self {
+        let media_type = |default| part.media_type.as_deref().unwrap_or(default);
+        match &part.content {
+            Content::Text(text) | Content::Url(text) => Self::Text { text },
+            Content::Raw(bytes) => Self::File {
+                name: part.filename.as_deref().unwrap_or("file"),
+                mime_type: media_type("application/octet-stream"),
+                data: to_base64(bytes),
+            },
+            Content::Data(data) => Self::Data { mime_type: media_type("application/json"), data },
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! 0.3 as the ProtoJSON of its protobuf file, which is what its SDKs send over HTTP+JSON.
+//!
+//! Their parsers are strict, so nothing is written that the oldest of their protobuf files lacks.
+
+mod object;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub(in crate::dialect) use object::Event;
+use object::{Message, Task};
+
+use super::name;
+use super::push::Target;
+use crate::card::{AgentCard, Form, TransitionHistory};
+use crate::dialect::each::Each;
+use crate::error::Error;
+use crate::json::to_vec;
+use crate::model::{
+    self, ListTaskPushNotificationConfigsResponse, ListTasksResponse, Metadata, PushConfigId,
+    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, TaskId,
+    TaskPushNotificationConfig,
+};
+use crate::service::{Reply, Request};
+
+/// Writes the body of a request; an operation whose parameters all go into the path and query has
+/// an empty object.
+pub(in crate::dialect) fn write_request(request: &Request) -> Vec<u8> {
+    match request {
+        Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
+            to_vec(&SendParams::from(it))
+        }
+        Request::CancelTask(it) => to_vec(&Named { name: name::of_task(&it.id) }),
+        Request::CreateTaskPushNotificationConfig(it) => to_vec(&CreatePushConfig::from(it)),
+        Request::GetTask(_)
+        | Request::ListTasks(_)
+        | Request::SubscribeToTask(_)
+        | Request::GetTaskPushNotificationConfig(_)
+        | Request::ListTaskPushNotificationConfigs(_)
+        | Request::DeleteTaskPushNotificationConfig(_)
+        | Request::GetExtendedAgentCard(_)
+        | Request::GetAgentCard => b"{}".to_vec(),
+    }
+}
+
+/// Writes the body of a reply.
+pub(in crate::dialect) fn write_reply(reply: &Reply) -> Result<Vec<u8>, Error> {
+    Ok(match reply {
+        Reply::Sent(SendMessageResponse::Task(task)) => to_vec(&Event::Task(Task::from(task))),
+        Reply::Sent(SendMessageResponse::Message(message)) => {
+            to_vec(&Event::Message(Message::from(message)))
+        }
+        Reply::Task(task) => to_vec(&Task::from(task)),
+        Reply::Tasks(page) => to_vec(&Tasks::from(page)),
+        Reply::PushConfig(config) => to_vec(&PushConfig::from(config)),
+        Reply::PushConfigs(page) => to_vec(&PushConfigs::from(page)),
+        Reply::Removed(_) => b"{}".to_vec(),
+        Reply::Card(card) => to_vec(&write_card(card)),
+        Reply::Stream(_) => return Err(Error::internal()),
+    })
+}
+
+/// A card with each security scheme in both shapes: some SDKs read the JSON schema's here, and some
+/// the protobuf file's.
+fn write_card(card: &AgentCard) -> Value {
+    let mut written = card.to_json(Form::V0_3(TransitionHistory::Kept));
+    let newer = card.to_json(Form::V1_0);
+    let wrapped = newer.get("securitySchemes").and_then(Value::as_object);
+    for (name, scheme) in wrapped.into_iter().flatten() {
+        let both = written.pointer_mut("/securitySchemes").and_then(|it| it.get_mut(name));
+        if let (Some(Value::Object(both)), Value::Object(scheme)) = (both, scheme) {
+            both.extend(scheme.clone());
+        }
+    }
+    written
+}
+
+#[derive(Serialize)]
+struct SendParams<'a> {
+    message: Message<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<Configuration<'a>>,
+    #[serde(skip_serializing_if = "Metadata::is_empty")]
+    metadata: &'a Metadata,
+}
+
+impl<'a> From<&'a SendMessageRequest> for SendParams<'a> {
+    fn from(request: &'a SendMessageRequest) -> Self {
+        Self {
+            message: Message::from(&request.message),
+            configuration: request.configuration.as_ref().map(Configuration::from),
+            metadata: &request.metadata,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Configuration<'a> {
+    #[serde(skip_serializing_if = "crate::dialect::each::empty")]
+    accepted_output_modes: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    push_notification: Option<Target<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_length: Option<u32>,
+    blocking: bool,
+}
+
+impl<'a> From<&'a SendMessageConfiguration> for Configuration<'a> {
+    fn from(configuration: &'a SendMessageConfiguration) -> Self {
+        Self {
+            accepted_output_modes: &configuration.accepted_output_modes,
+            push_notification: configuration
+                .task_push_notification_config
+                .as_ref()
+                .map(Target::from),
+            history_length: configuration.history_length,
+            blocking: !configuration.return_immediately,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PushConfig<'a> {
+    name: String,
+    push_notification_config: Target<'a>,
+}
+
+impl<'a> From<&'a TaskPushNotificationConfig> for PushConfig<'a> {
+    fn from(config: &'a TaskPushNotificationConfig) -> Self {
+        let task = config.task_id.as_ref();
+        Self {
+            name: task
+                .map_or_else(String::new, |task| name::of_push_config(task, config.id.as_ref())),
+            push_notification_config: Target::from(config),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatePushConfig<'a> {
+    parent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config_id: Option<&'a PushConfigId>,
+    config: PushConfig<'a>,
+}
+
+impl<'a> From<&'a TaskPushNotificationConfig> for CreatePushConfig<'a> {
+    fn from(config: &'a TaskPushNotificationConfig) -> Self {
+        Self {
+            parent: config
+                .task_id
+                .as_ref()
+                .map_or_else(String::new, |it: &TaskId| name::of_task(it)),
+            config_id: config.id.as_ref(),
+            config: PushConfig::from(config),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PushConfigs<'a> {
+    configs: Each<'a, TaskPushNotificationConfig, PushConfig<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_page_token: Option<&'a str>,
+}
+
+impl<'a> From<&'a ListTaskPushNotificationConfigsResponse> for PushConfigs<'a> {
+    fn from(page: &'a ListTaskPushNotificationConfigsResponse) -> Self {
+        Self { configs: Each::of(&page.configs), next_page_token: page.next_page_token.as_deref() }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tasks<'a> {
+    tasks: Each<'a, model::Task, Task<'a>>,
+    next_page_token: &'a str,
+    total_size: u32,
+}
+
+impl<'a> From<&'a ListTasksResponse> for Tasks<'a> {
+    fn from(page: &'a ListTasksResponse) -> Self {
+        Self {
+            tasks: Each::of(&page.tasks),
+            next_page_token: &page.next_page_token,
+            total_size: page.total_size,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Webhooks: the target by itself, which every shape of 0.3 and 0.1 writes alike.
+
+use serde::Serialize;
+
+use crate::model::{PushConfigId, Secret, TaskPushNotificationConfig};
+
+#[derive(Serialize)]
+pub(in crate::dialect) struct Target<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a PushConfigId>,
+    url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authentication: Option<Authentication<'a>>,
+}
+
+#[derive(Serialize)]
+struct Authentication<'a> {
+    schemes: [&'a str; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credentials: Option<&'a Secret>,
+}
+
+impl<'a> From<&'a TaskPushNotificationConfig> for Target<'a> {
+    fn from(config: &'a TaskPushNotificationConfig) -> Self {
+        let authentication = config.authentication.as_ref().map(|it| Authentication {
+            schemes: [it.scheme.as_str()],
+            credentials: it.credentials.as_ref(),
+        });
+        Self {
+            id: config.id.as_ref(),
+            url: &config.url,
+            token: config.token.as_ref(),
+            authentication,
+        }
+    }
+}
+
+impl Target<'_> {
+    /// The same target without an id: 0.1 knows none.
+    #[must_use]
+    pub(in crate::dialect) fn nameless(self) -> Self {
+        Self { id: None, ..self }
+    }
+}

@@ -1,0 +1,150 @@
+//! Well-known protobuf types: free-form JSON and times.
+
+use prost_types::value::Kind;
+use prost_types::{ListValue, Struct, Value as Proto};
+use serde_json::{Number, Value};
+
+use crate::json::{Invalid, MAX_DEPTH};
+use crate::model::{Metadata, Timestamp};
+
+/// The largest integer that a double holds exactly, and so the largest that is written as one.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Free-form members as a message; none when there are none.
+pub(super) fn to_struct(members: &Metadata) -> Option<Struct> {
+    (!members.is_empty()).then(|| to_full_struct(members))
+}
+
+/// The same, but an empty object is an empty message.
+pub(super) fn to_full_struct(members: &Metadata) -> Struct {
+    let fields = members.iter().map(|(name, value)| (name.clone(), to_value(value)));
+    Struct { fields: fields.collect() }
+}
+
+/// Any JSON value. Integers beyond 2^53 lose precision: there are only doubles.
+pub(super) fn to_value(value: &Value) -> Proto {
+    let kind = match value {
+        Value::Null => Kind::NullValue(0),
+        Value::Bool(flag) => Kind::BoolValue(*flag),
+        Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
+        Value::String(text) => Kind::StringValue(text.clone()),
+        Value::Array(items) => {
+            Kind::ListValue(ListValue { values: items.iter().map(to_value).collect() })
+        }
+        Value::Object(members) => Kind::StructValue(to_full_struct(members)),
+    };
+    Proto { kind: Some(kind) }
+}
+
+/// Members of a message.
+pub(super) fn from_struct(members: Option<Struct>, field: &str) -> Result<Metadata, Invalid> {
+    let members = members.unwrap_or_default();
+    members_at(members, 1).map_err(|error| error.within(field))
+}
+
+/// Any JSON value.
+pub(super) fn from_value(value: Proto, field: &str) -> Result<Value, Invalid> {
+    value_at(value, 1).map_err(|error| error.within(field))
+}
+
+fn members_at(members: Struct, depth: usize) -> Result<Metadata, Invalid> {
+    if depth > MAX_DEPTH {
+        return Err(Invalid::new("", format!("is nested more than {MAX_DEPTH} levels deep")));
+    }
+    let members = members.fields.into_iter();
+    members
+        .map(|(name, value)| match value_at(value, depth + 1) {
+            Ok(value) => Ok((name, value)),
+            Err(error) => Err(error.within(&name)),
+        })
+        .collect()
+}
+
+fn value_at(value: Proto, depth: usize) -> Result<Value, Invalid> {
+    if depth > MAX_DEPTH {
+        return Err(Invalid::new("", format!("is nested more than {MAX_DEPTH} levels deep")));
+    }
+    Ok(match value.kind {
+        None | Some(Kind::NullValue(_)) => Value::Null,
+        Some(Kind::BoolValue(flag)) => Value::Bool(flag),
+        Some(Kind::NumberValue(number)) => Value::Number(to_number(number)?),
+        Some(Kind::StringValue(text)) => Value::String(text),
+        Some(Kind::ListValue(list)) => {
+            let items = list.values.into_iter().map(|item| value_at(item, depth + 1));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        Some(Kind::StructValue(members)) => Value::Object(members_at(members, depth + 1)?),
+    })
+}
+
+/// A double as a JSON number: without a fraction when it has none.
+fn to_number(number: f64) -> Result<Number, Invalid> {
+    if number.fract() == 0.0
+        && number.abs() <= MAX_EXACT
+        && !(number == 0.0 && number.is_sign_negative())
+    {
+        #[expect(clippy::cast_possible_truncation, reason = "integral, and at most 2^53")]
+        return Ok(Number::from(number as i64));
+    }
+    Number::from_f64(number).ok_or_else(|| Invalid::new("", "must be a finite number"))
+}
+
+/// A point in time.
+pub(super) fn to_timestamp(time: Timestamp) -> prost_types::Timestamp {
+    let milliseconds = time.as_millis();
+    // Below a thousand, so it fits.
+    let rest = i32::try_from(milliseconds.rem_euclid(1000)).unwrap_or_default();
+    prost_types::Timestamp { seconds: milliseconds.div_euclid(1000), nanos: rest * 1_000_000 }
+}
+
+/// A point in time, its nanoseconds cut to milliseconds.
+pub(super) fn from_timestamp(
+    time: prost_types::Timestamp,
+    field: &str,
+) -> Result<Timestamp, Invalid> {
+    let invalid = || Invalid::new(field, crate::model::InvalidTimestamp.to_string());
+    if !(0..1_000_000_000).contains(&time.nanos) {
+        return Err(invalid());
+    }
+    let milliseconds = time.seconds.checked_mul(1000);
+    let milliseconds =
+        milliseconds.and_then(|it| it.checked_add(i64::from(time.nanos / 1_000_000)));
+    milliseconds.and_then(|it| Timestamp::from_millis(it).ok()).ok_or_else(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn any_json_survives() {
+        let value = json!({"a": [1, 1.5, -3, true, null, "x", {"b": {}}], "c": [], "big": 9007199254740992u64});
+        assert_eq!(from_value(to_value(&value), "").unwrap(), value);
+    }
+
+    #[test]
+    fn what_json_cannot_say_is_refused() {
+        for number in [f64::NAN, f64::INFINITY] {
+            let proto = Proto { kind: Some(Kind::NumberValue(number)) };
+            assert!(from_value(proto, "data").is_err());
+        }
+        let mut deep = to_value(&json!(1));
+        for _ in 0..200 {
+            deep = Proto { kind: Some(Kind::ListValue(ListValue { values: vec![deep] })) };
+        }
+        let error = from_value(deep, "data").unwrap_err();
+        assert_eq!(error.field, "data");
+    }
+
+    #[test]
+    fn times_survive_on_both_sides_of_1970() {
+        for milliseconds in [0, 1, 999, 1000, -1, -1000, -1001, 1_767_225_600_123] {
+            let time = Timestamp::from_millis(milliseconds).unwrap();
+            assert_eq!(from_timestamp(to_timestamp(time), "t").unwrap(), time);
+        }
+        let bad = prost_types::Timestamp { seconds: i64::MAX, nanos: 0 };
+        assert!(from_timestamp(bad, "t").is_err());
+    }
+}

@@ -1,0 +1,105 @@
+//! Errors as gRPC statuses, with the `google.rpc.Status` of the `grpc-status-details-bin` trailer.
+
+use latimer_pb::rpc::{BadRequest, ErrorInfo, Status, bad_request::FieldViolation};
+use prost::Message;
+use prost_types::Any;
+
+use super::detail::{DOMAIN, refine};
+use super::{Error, ErrorKind};
+use crate::json::Invalid;
+use crate::version::Version;
+
+/// An error as a gRPC status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrpcStatus {
+    /// The status code.
+    pub code: i32,
+    /// What happened, for people.
+    pub message: String,
+    /// A `google.rpc.Status` for programs, as bytes; empty when there is none.
+    pub details: Vec<u8>,
+}
+
+impl Error {
+    /// The gRPC status for a caller of `version`.
+    #[must_use]
+    pub fn to_grpc(&self, version: Version) -> GrpcStatus {
+        let code = self.kind.code(version).grpc;
+        let info = ErrorInfo {
+            reason: self.kind.reason().to_owned(),
+            domain: DOMAIN.to_owned(),
+            metadata: self.metadata.clone(),
+        };
+        let mut details = vec![any(&info)];
+        if !self.violations.is_empty() {
+            let violation = |it: &Invalid| FieldViolation {
+                field: it.field.clone(),
+                description: it.problem.clone(),
+                ..FieldViolation::default()
+            };
+            let field_violations = self.violations.iter().map(violation).collect();
+            details.push(any(&BadRequest { field_violations }));
+        }
+        let message = self.message.clone().into_owned();
+        let status = Status { code, message: message.clone(), details };
+        GrpcStatus { code, message, details: status.encode_to_vec() }
+    }
+
+    /// Reads the gRPC status of a peer. Never fails: without details that tell more, the code has
+    /// to do.
+    #[must_use]
+    pub fn from_grpc(status: &GrpcStatus) -> Self {
+        let kind = ErrorKind::from_grpc_code(status.code);
+        let mut error = match status.message.as_str() {
+            "" => kind.into(),
+            message => Self::new(kind, message.to_owned()),
+        };
+        let details = Status::decode(status.details.as_slice()).unwrap_or_default().details;
+        for detail in details {
+            if let Ok(info) = detail.to_msg::<ErrorInfo>() {
+                if let Some(kind) = ErrorKind::from_reason(&info.reason) {
+                    error.kind = refine(error.kind, kind);
+                }
+                error.metadata.extend(info.metadata);
+            } else if let Ok(request) = detail.to_msg::<BadRequest>() {
+                let read = |it: FieldViolation| Invalid::new(it.field, it.description);
+                error.violations.extend(request.field_violations.into_iter().map(read));
+            }
+        }
+        error
+    }
+}
+
+fn any<M: prost::Name>(message: &M) -> Any {
+    Any { type_url: M::type_url(), value: message.encode_to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for version in [Version::V1_0, Version::V0_3] {
+            for kind in ErrorKind::ALL {
+                let error = Error::from(*kind)
+                    .with("taskId", "t1")
+                    .with_violation(Invalid::missing("message.parts"));
+                let read = Error::from_grpc(&error.to_grpc(version));
+                assert_eq!(read.kind().reason(), kind.reason(), "{kind:?} in {version}");
+                assert_eq!(read.metadata(), error.metadata());
+                assert_eq!(read.violations(), error.violations());
+                assert_eq!(read.message(), error.message());
+            }
+        }
+    }
+
+    #[test]
+    fn details_that_are_no_status_are_passed_over() {
+        for details in [vec![], vec![0xff; 20], b"text".to_vec()] {
+            let status = GrpcStatus { code: 5, message: "gone".into(), details };
+            let error = Error::from_grpc(&status);
+            assert_eq!((error.kind(), error.message()), (ErrorKind::TaskNotFound, "gone"));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The place of an event in the log of its task.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Numbers one event in the log of a task: the first is 1, and each next one is one more.
+///
+/// It is the `id:` of an event on a stream, and what a reader resumes after.
+///
+/// ```
+/// # use latimer_protocol::Revision;
+/// let seen: Revision = "41".parse()?;
+/// assert_eq!(seen.next().to_string(), "42");
+/// # Ok::<(), latimer_protocol::InvalidRevision>(())
+/// ```
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Revision(u64);
+
+impl Revision {
+    /// Before the first event: what a log without events is at.
+    pub const START: Self = Self(0);
+
+    /// The revision of this number.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The one behind it. The last one there can be stays the last.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+/// A text that is not a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is not a revision: write a number without a sign")]
+pub struct InvalidRevision;
+
+impl FromStr for Revision {
+    type Err = InvalidRevision;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRevision> {
+        // `u64` would take a leading plus.
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(InvalidRevision);
+        }
+        text.parse().map(Self).map_err(|_| InvalidRevision)
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_numbers_are_revisions() {
+        for (text, want) in [("0", 0), ("7", 7), ("18446744073709551615", u64::MAX)] {
+            assert_eq!(text.parse(), Ok(Revision::new(want)), "{text}");
+        }
+        for text in ["", " 1", "+1", "-1", "1.0", "18446744073709551616", "٣", "a"] {
+            assert_eq!(text.parse::<Revision>(), Err(InvalidRevision), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_revision_stays_the_last() {
+        assert_eq!(Revision::START.next(), Revision::new(1));
+        assert_eq!(Revision::new(u64::MAX).next(), Revision::new(u64::MAX));
+    }
+}

@@ -1,0 +1,211 @@
+//! The one seam: a call goes in, a reply comes out.
+//!
+//! Left of it is wire, right of it is meaning. The engine is a [`Service`], and so is every client
+//! transport; limits, tracing and the like are wrappers over the same trait.
+
+use std::fmt;
+use std::pin::Pin;
+
+use async_trait::async_trait;
+use futures_core::Stream;
+
+use crate::card::AgentCard;
+use crate::dialect::Dialect;
+use crate::error::Error;
+use crate::json::Invalid;
+use crate::model::{
+    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse,
+    SendMessageRequest, SendMessageResponse, StreamResponse, SubscribeToTaskRequest, Task,
+    TaskPushNotificationConfig,
+};
+use crate::operation::Operation;
+use crate::revision::Revision;
+
+/// Answers calls. Dropping the future gives up waiting; it does not undo what the call began.
+#[async_trait]
+pub trait Service: fmt::Debug + Send + Sync + 'static {
+    /// Answers one call.
+    async fn call(&self, call: Call) -> Result<Reply, Error>;
+}
+
+/// One ask, with its context.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// What is asked.
+    pub request: Request,
+    /// The wire it came over, or goes over. A task and a webhook remember theirs.
+    pub dialect: Dialect,
+    /// URIs of the extensions that the caller activates.
+    pub extensions: Vec<String>,
+    /// The last event that the caller saw, when it resumes a stream.
+    pub after: Option<Revision>,
+}
+
+impl Call {
+    /// A call over 1.0 without extensions.
+    #[must_use]
+    pub fn new(request: Request) -> Self {
+        Self { request, dialect: Dialect::V1_0, extensions: Vec::new(), after: None }
+    }
+}
+
+/// What is asked: an operation with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// See [`Operation::SendMessage`].
+    SendMessage(SendMessageRequest),
+    /// See [`Operation::SendStreamingMessage`].
+    SendStreamingMessage(SendMessageRequest),
+    /// See [`Operation::GetTask`].
+    GetTask(GetTaskRequest),
+    /// See [`Operation::ListTasks`].
+    ListTasks(ListTasksRequest),
+    /// See [`Operation::CancelTask`].
+    CancelTask(CancelTaskRequest),
+    /// See [`Operation::SubscribeToTask`].
+    SubscribeToTask(SubscribeToTaskRequest),
+    /// See [`Operation::CreateTaskPushNotificationConfig`].
+    CreateTaskPushNotificationConfig(TaskPushNotificationConfig),
+    /// See [`Operation::GetTaskPushNotificationConfig`].
+    GetTaskPushNotificationConfig(GetTaskPushNotificationConfigRequest),
+    /// See [`Operation::ListTaskPushNotificationConfigs`].
+    ListTaskPushNotificationConfigs(ListTaskPushNotificationConfigsRequest),
+    /// See [`Operation::DeleteTaskPushNotificationConfig`].
+    DeleteTaskPushNotificationConfig(DeleteTaskPushNotificationConfigRequest),
+    /// See [`Operation::GetExtendedAgentCard`].
+    GetExtendedAgentCard(GetExtendedAgentCardRequest),
+    /// See [`Operation::GetAgentCard`].
+    GetAgentCard,
+}
+
+impl Request {
+    /// The operation that is asked for.
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        match self {
+            Self::SendMessage(_) => Operation::SendMessage,
+            Self::SendStreamingMessage(_) => Operation::SendStreamingMessage,
+            Self::GetTask(_) => Operation::GetTask,
+            Self::ListTasks(_) => Operation::ListTasks,
+            Self::CancelTask(_) => Operation::CancelTask,
+            Self::SubscribeToTask(_) => Operation::SubscribeToTask,
+            Self::CreateTaskPushNotificationConfig(_) => {
+                Operation::CreateTaskPushNotificationConfig
+            }
+            Self::GetTaskPushNotificationConfig(_) => Operation::GetTaskPushNotificationConfig,
+            Self::ListTaskPushNotificationConfigs(_) => Operation::ListTaskPushNotificationConfigs,
+            Self::DeleteTaskPushNotificationConfig(_) => {
+                Operation::DeleteTaskPushNotificationConfig
+            }
+            Self::GetExtendedAgentCard(_) => Operation::GetExtendedAgentCard,
+            Self::GetAgentCard => Operation::GetAgentCard,
+        }
+    }
+
+    /// Checks what the protocol demands beyond the shape.
+    ///
+    /// # Errors
+    /// The first field that breaks a rule.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        match self {
+            Self::SendMessage(it) | Self::SendStreamingMessage(it) => it.validate(),
+            Self::ListTasks(it) => it.validate(),
+            Self::CreateTaskPushNotificationConfig(it) if it.task_id.is_none() => {
+                Err(Invalid::missing("taskId"))
+            }
+            Self::CreateTaskPushNotificationConfig(it) => it.validate(),
+            Self::GetTask(_)
+            | Self::CancelTask(_)
+            | Self::SubscribeToTask(_)
+            | Self::GetTaskPushNotificationConfig(_)
+            | Self::ListTaskPushNotificationConfigs(_)
+            | Self::DeleteTaskPushNotificationConfig(_)
+            | Self::GetExtendedAgentCard(_)
+            | Self::GetAgentCard => Ok(()),
+        }
+    }
+
+    /// The tenant that the request names.
+    #[must_use]
+    pub fn tenant(&self) -> Option<&str> {
+        match self {
+            Self::SendMessage(it) | Self::SendStreamingMessage(it) => it.tenant.as_deref(),
+            Self::GetTask(it) => it.tenant.as_deref(),
+            Self::ListTasks(it) => it.tenant.as_deref(),
+            Self::CancelTask(it) => it.tenant.as_deref(),
+            Self::SubscribeToTask(it) => it.tenant.as_deref(),
+            Self::CreateTaskPushNotificationConfig(it) => it.tenant.as_deref(),
+            Self::GetTaskPushNotificationConfig(it) => it.tenant.as_deref(),
+            Self::ListTaskPushNotificationConfigs(it) => it.tenant.as_deref(),
+            Self::DeleteTaskPushNotificationConfig(it) => it.tenant.as_deref(),
+            Self::GetExtendedAgentCard(it) => it.tenant.as_deref(),
+            Self::GetAgentCard => None,
+        }
+    }
+
+    /// Names the tenant, in place of any that the request names itself: a path wins over a body.
+    pub fn set_tenant(&mut self, tenant: Option<String>) {
+        match self {
+            Self::SendMessage(it) | Self::SendStreamingMessage(it) => it.tenant = tenant,
+            Self::GetTask(it) => it.tenant = tenant,
+            Self::ListTasks(it) => it.tenant = tenant,
+            Self::CancelTask(it) => it.tenant = tenant,
+            Self::SubscribeToTask(it) => it.tenant = tenant,
+            Self::CreateTaskPushNotificationConfig(it) => it.tenant = tenant,
+            Self::GetTaskPushNotificationConfig(it) => it.tenant = tenant,
+            Self::ListTaskPushNotificationConfigs(it) => it.tenant = tenant,
+            Self::DeleteTaskPushNotificationConfig(it) => it.tenant = tenant,
+            Self::GetExtendedAgentCard(it) => it.tenant = tenant,
+            Self::GetAgentCard => {}
+        }
+    }
+}
+
+/// What is answered.
+pub enum Reply {
+    /// To a message: a task or another message.
+    Sent(SendMessageResponse),
+    /// A task.
+    Task(Task),
+    /// A page of tasks.
+    Tasks(ListTasksResponse),
+    /// A webhook.
+    PushConfig(TaskPushNotificationConfig),
+    /// The webhooks of a task.
+    PushConfigs(ListTaskPushNotificationConfigsResponse),
+    /// How many webhooks were removed.
+    Removed(u32),
+    /// A card.
+    Card(Box<AgentCard>),
+    /// Events, as they happen.
+    Stream(EventStream),
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sent(it) => out.debug_tuple("Sent").field(it).finish(),
+            Self::Task(it) => out.debug_tuple("Task").field(it).finish(),
+            Self::Tasks(it) => out.debug_tuple("Tasks").field(it).finish(),
+            Self::PushConfig(it) => out.debug_tuple("PushConfig").field(it).finish(),
+            Self::PushConfigs(it) => out.debug_tuple("PushConfigs").field(it).finish(),
+            Self::Removed(it) => out.debug_tuple("Removed").field(it).finish(),
+            Self::Card(it) => out.debug_tuple("Card").field(it).finish(),
+            Self::Stream(_) => out.write_str("Stream"),
+        }
+    }
+}
+
+/// The events of one stream, ending with the stream.
+pub type EventStream = Pin<Box<dyn Stream<Item = Result<Streamed, Error>> + Send>>;
+
+/// One event of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Streamed {
+    /// Its number in the task's log, by which a reader can resume; none for peers without numbers.
+    pub revision: Option<Revision>,
+    /// The event.
+    pub event: StreamResponse,
+}

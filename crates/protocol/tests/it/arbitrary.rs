@@ -1,0 +1,379 @@
+//! Arbitrary models, for the properties.
+
+use latimer_protocol::{
+    Artifact, ArtifactId, AuthenticationInfo, CancelTaskRequest, Content, ContextId,
+    DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest, ListTasksResponse, Message, MessageId, Metadata, Part, PushConfigId, Reply,
+    Request, Role, Secret, SendMessageConfiguration, SendMessageRequest, SendMessageResponse,
+    StreamResponse, SubscribeToTaskRequest, Task, TaskArtifactUpdateEvent, TaskId,
+    TaskPushNotificationConfig, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
+};
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
+use serde_json::{Number, Value};
+
+/// Any text that can be an id. Without slashes: the resource names of 0.3 have no room for them.
+fn id_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[a-z0-9-]{1,12}",
+        1 => "[^/\\p{Cc}]{1,8}",
+        1 => Just("a:cancel".to_owned()),
+        1 => Just("50%20off?".to_owned()),
+    ]
+}
+
+macro_rules! ids {
+    ($($function:ident: $id:ident),+ $(,)?) => {$(
+        pub(crate) fn $function() -> impl Strategy<Value = $id> {
+            id_text().prop_map(|text| $id::new(text).expect("printable"))
+        }
+    )+};
+}
+
+ids! {
+    task_id: TaskId,
+    context_id: ContextId,
+    message_id: MessageId,
+    artifact_id: ArtifactId,
+    push_config_id: PushConfigId,
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![3 => "[ -~]{0,12}", 1 => any::<String>()]
+}
+
+/// A text where an empty one is the same as none.
+fn some_text() -> impl Strategy<Value = String> {
+    prop_oneof![3 => "[ -~]{1,12}", 1 => "\\PC{1,6}"]
+}
+
+/// Any JSON value whose numbers every wire carries: integers up to 2^53, and halves.
+pub(crate) fn json() -> BoxedStrategy<Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-(1i64 << 53)..=1i64 << 53).prop_map(Value::from),
+        any::<i32>().prop_map(|it| Value::from(Number::from_f64(f64::from(it) + 0.5))),
+        text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            vec((text(), inner), 0..4).prop_map(|it| Value::Object(it.into_iter().collect())),
+        ]
+    })
+    .boxed()
+}
+
+fn metadata() -> impl Strategy<Value = Metadata> {
+    prop_oneof![
+        2 => Just(Metadata::new()),
+        1 => vec((text(), json()), 0..3).prop_map(|it| it.into_iter().collect()),
+    ]
+}
+
+pub(crate) fn timestamp() -> impl Strategy<Value = Timestamp> {
+    // The years 1 to 9999.
+    (-62_135_596_800_000..=253_402_300_799_999i64)
+        .prop_map(|it| Timestamp::from_millis(it).expect("within range"))
+}
+
+pub(crate) fn part() -> BoxedStrategy<Part> {
+    let content = prop_oneof![
+        text().prop_map(Content::Text),
+        vec(any::<u8>(), 0..24).prop_map(|it| Content::Raw(it.into())),
+        text().prop_map(Content::Url),
+        json().prop_map(Content::Data),
+    ];
+    (content, metadata(), of(some_text()), of(some_text()))
+        .prop_map(|(content, metadata, filename, media_type)| Part {
+            content,
+            metadata,
+            filename,
+            media_type,
+        })
+        .boxed()
+}
+
+pub(crate) fn message() -> BoxedStrategy<Message> {
+    let role = prop_oneof![Just(Role::User), Just(Role::Agent)];
+    let ids = (message_id(), of(context_id()), of(task_id()));
+    (ids, role, vec(part(), 1..4), metadata(), vec(text(), 0..3), vec(task_id(), 0..3))
+        .prop_map(
+            |(
+                (message_id, context_id, task_id),
+                role,
+                parts,
+                metadata,
+                extensions,
+                reference_task_ids,
+            )| {
+                Message {
+                    message_id,
+                    context_id,
+                    task_id,
+                    role,
+                    parts,
+                    metadata,
+                    extensions,
+                    reference_task_ids,
+                }
+            },
+        )
+        .boxed()
+}
+
+/// Any state but the one that is never written.
+pub(crate) fn state() -> impl Strategy<Value = TaskState> {
+    (1..TaskState::ALL.len()).prop_map(|it| TaskState::ALL[it])
+}
+
+pub(crate) fn status() -> BoxedStrategy<TaskStatus> {
+    (state(), of(message()), of(timestamp()))
+        .prop_map(|(state, message, timestamp)| TaskStatus { state, message, timestamp })
+        .boxed()
+}
+
+pub(crate) fn artifact() -> BoxedStrategy<Artifact> {
+    let texts = (of(some_text()), of(some_text()));
+    (artifact_id(), texts, vec(part(), 1..4), metadata(), vec(text(), 0..3))
+        .prop_map(|(artifact_id, (name, description), parts, metadata, extensions)| Artifact {
+            artifact_id,
+            name,
+            description,
+            parts,
+            metadata,
+            extensions,
+        })
+        .boxed()
+}
+
+pub(crate) fn task() -> BoxedStrategy<Task> {
+    let lists = (vec(artifact(), 0..3), vec(message(), 0..3));
+    (task_id(), of(context_id()), status(), lists, metadata())
+        .prop_map(|(id, context_id, status, (artifacts, history), metadata)| Task {
+            id,
+            context_id,
+            status,
+            artifacts,
+            history,
+            metadata,
+        })
+        .boxed()
+}
+
+pub(crate) fn status_update() -> BoxedStrategy<TaskStatusUpdateEvent> {
+    (task_id(), of(context_id()), status(), metadata())
+        .prop_map(|(task_id, context_id, status, metadata)| TaskStatusUpdateEvent {
+            task_id,
+            context_id,
+            status,
+            metadata,
+        })
+        .boxed()
+}
+
+pub(crate) fn artifact_update() -> BoxedStrategy<TaskArtifactUpdateEvent> {
+    let flags = (any::<bool>(), any::<bool>());
+    (task_id(), of(context_id()), artifact(), flags, metadata())
+        .prop_map(|(task_id, context_id, artifact, (append, last_chunk), metadata)| {
+            TaskArtifactUpdateEvent { task_id, context_id, artifact, append, last_chunk, metadata }
+        })
+        .boxed()
+}
+
+pub(crate) fn event() -> BoxedStrategy<StreamResponse> {
+    prop_oneof![
+        task().prop_map(StreamResponse::Task),
+        message().prop_map(StreamResponse::Message),
+        status_update().prop_map(StreamResponse::StatusUpdate),
+        artifact_update().prop_map(StreamResponse::ArtifactUpdate),
+    ]
+    .boxed()
+}
+
+pub(crate) fn push_config() -> BoxedStrategy<TaskPushNotificationConfig> {
+    let secret = || some_text().prop_map(Secret::new);
+    let authentication = (some_text(), of(secret()))
+        .prop_map(|(scheme, credentials)| AuthenticationInfo { scheme, credentials });
+    (
+        of(some_text()),
+        of(push_config_id()),
+        task_id(),
+        some_text(),
+        of(secret()),
+        of(authentication),
+    )
+        .prop_map(|(tenant, id, task_id, url, token, authentication)| TaskPushNotificationConfig {
+            tenant,
+            id,
+            task_id: Some(task_id),
+            url,
+            token,
+            authentication,
+        })
+        .boxed()
+}
+
+fn count() -> impl Strategy<Value = u32> {
+    0..=i32::MAX.unsigned_abs()
+}
+
+fn configuration() -> impl Strategy<Value = SendMessageConfiguration> {
+    (vec(text(), 0..3), of(push_config()), of(count()), any::<bool>()).prop_map(
+        |(accepted_output_modes, push, history_length, return_immediately)| {
+            SendMessageConfiguration {
+                accepted_output_modes,
+                task_push_notification_config: push,
+                history_length,
+                return_immediately,
+            }
+        },
+    )
+}
+
+pub(crate) fn send_request() -> BoxedStrategy<SendMessageRequest> {
+    (of(some_text()), message(), of(configuration()), metadata())
+        .prop_map(|(tenant, message, configuration, metadata)| SendMessageRequest {
+            tenant,
+            message,
+            configuration,
+            metadata,
+        })
+        .boxed()
+}
+
+fn list_request() -> impl Strategy<Value = ListTasksRequest> {
+    let filters = (of(context_id()), of(state()), of(timestamp()));
+    let page = (of(1..=100u32), of(some_text()));
+    (of(some_text()), filters, page, of(count()), of(any::<bool>())).prop_map(
+        |(
+            tenant,
+            (context_id, status, after),
+            (page_size, page_token),
+            history_length,
+            include,
+        )| {
+            ListTasksRequest {
+                tenant,
+                context_id,
+                status,
+                page_size,
+                page_token,
+                history_length,
+                status_timestamp_after: after,
+                include_artifacts: include,
+            }
+        },
+    )
+}
+
+/// Any request, of the kinds that have parameters.
+pub(crate) fn request() -> BoxedStrategy<Request> {
+    let tenant = || of(some_text());
+    prop_oneof![
+        send_request().prop_map(Request::SendMessage),
+        send_request().prop_map(Request::SendStreamingMessage),
+        (tenant(), task_id(), of(count())).prop_map(|(tenant, id, history_length)| {
+            Request::GetTask(GetTaskRequest { tenant, id, history_length })
+        }),
+        list_request().prop_map(Request::ListTasks),
+        (tenant(), task_id(), metadata()).prop_map(|(tenant, id, metadata)| {
+            Request::CancelTask(CancelTaskRequest { tenant, id, metadata })
+        }),
+        (tenant(), task_id()).prop_map(|(tenant, id)| {
+            Request::SubscribeToTask(SubscribeToTaskRequest { tenant, id })
+        }),
+        push_config().prop_map(Request::CreateTaskPushNotificationConfig),
+        (tenant(), task_id(), push_config_id()).prop_map(|(tenant, task_id, id)| {
+            let id = Some(id);
+            let request = GetTaskPushNotificationConfigRequest { tenant, task_id, id };
+            Request::GetTaskPushNotificationConfig(request)
+        }),
+        (tenant(), task_id(), push_config_id()).prop_map(|(tenant, task_id, id)| {
+            let id = Some(id);
+            let request = DeleteTaskPushNotificationConfigRequest { tenant, task_id, id };
+            Request::DeleteTaskPushNotificationConfig(request)
+        }),
+        (tenant(), task_id(), of(count()), of(some_text())).prop_map(
+            |(tenant, task_id, page_size, page_token)| {
+                let request = ListTaskPushNotificationConfigsRequest {
+                    tenant,
+                    task_id,
+                    page_size,
+                    page_token,
+                };
+                Request::ListTaskPushNotificationConfigs(request)
+            }
+        ),
+    ]
+    .boxed()
+}
+
+pub(crate) fn page() -> BoxedStrategy<ListTasksResponse> {
+    (vec(task(), 0..3), text(), count(), count())
+        .prop_map(|(tasks, next_page_token, page_size, total_size)| ListTasksResponse {
+            tasks,
+            next_page_token,
+            page_size,
+            total_size,
+        })
+        .boxed()
+}
+
+pub(crate) fn push_configs() -> BoxedStrategy<ListTaskPushNotificationConfigsResponse> {
+    (vec(push_config(), 0..3), of(some_text()))
+        .prop_map(|(configs, next_page_token)| ListTaskPushNotificationConfigsResponse {
+            configs,
+            next_page_token,
+        })
+        .boxed()
+}
+
+/// A request and a reply that answers it, streams and cards aside.
+pub(crate) fn exchange() -> BoxedStrategy<(Request, Answer)> {
+    let reply = prop_oneof![
+        task().prop_map(|it| Answer::Sent(SendMessageResponse::Task(it))),
+        message().prop_map(|it| Answer::Sent(SendMessageResponse::Message(it))),
+        task().prop_map(Answer::Task),
+        page().prop_map(Answer::Tasks),
+        push_config().prop_map(Answer::PushConfig),
+        push_configs().prop_map(Answer::PushConfigs),
+    ];
+    (request(), reply).boxed()
+}
+
+/// A reply that can be cloned and compared.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    Sent(SendMessageResponse),
+    Task(Task),
+    Tasks(ListTasksResponse),
+    PushConfig(TaskPushNotificationConfig),
+    PushConfigs(ListTaskPushNotificationConfigsResponse),
+}
+
+impl Answer {
+    pub(crate) fn reply(&self) -> Reply {
+        match self.clone() {
+            Self::Sent(it) => Reply::Sent(it),
+            Self::Task(it) => Reply::Task(it),
+            Self::Tasks(it) => Reply::Tasks(it),
+            Self::PushConfig(it) => Reply::PushConfig(it),
+            Self::PushConfigs(it) => Reply::PushConfigs(it),
+        }
+    }
+
+    pub(crate) fn from_reply(reply: Reply) -> Self {
+        match reply {
+            Reply::Sent(it) => Self::Sent(it),
+            Reply::Task(it) => Self::Task(it),
+            Reply::Tasks(it) => Self::Tasks(it),
+            Reply::PushConfig(it) => Self::PushConfig(it),
+            Reply::PushConfigs(it) => Self::PushConfigs(it),
+            other => panic!("{other:?} is no answer"),
+        }
+    }
+}

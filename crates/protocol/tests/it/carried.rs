@@ -1,0 +1,252 @@
+//! What each dialect can carry of a model: the model as it comes out at the other end.
+//!
+//! This restates the lists of losses in the documentation of the dialects, as code.
+
+use crate::arbitrary::Answer;
+use latimer_protocol::{
+    Artifact, ArtifactId, CancelTaskRequest, Content, Dialect,
+    ListTaskPushNotificationConfigsResponse, ListTasksResponse, Message, MessageId, Metadata, Part,
+    Request, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
+    Task, TaskArtifactUpdateEvent, TaskPushNotificationConfig, TaskState, TaskStatus,
+    TaskStatusUpdateEvent,
+};
+
+/// A wire: a dialect as JSON, or 0.3 as protobuf, which loses a little more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wire {
+    Json(Dialect),
+    V1_0Protobuf,
+    V0_3Protobuf,
+}
+
+impl Wire {
+    fn is_v1_0(self) -> bool {
+        matches!(self, Self::Json(Dialect::V1_0) | Self::V1_0Protobuf)
+    }
+
+    fn is_v0_1(self) -> bool {
+        matches!(self, Self::Json(Dialect::V0_1))
+    }
+
+    pub(crate) fn part(self, part: Part) -> Part {
+        match (&part.content, self.is_v1_0()) {
+            (_, true) | (Content::Raw(_) | Content::Url(_), false) => part,
+            (Content::Text(_) | Content::Data(_), false) => {
+                Part { filename: None, media_type: None, ..part }
+            }
+        }
+    }
+
+    fn parts(self, parts: Vec<Part>) -> Vec<Part> {
+        parts.into_iter().map(|part| self.part(part)).collect()
+    }
+
+    /// A message; `name` is what the reader calls it where it has no name.
+    pub(crate) fn message(self, message: Message, name: impl FnOnce() -> String) -> Message {
+        let parts = self.parts(message.parts);
+        let message = Message { parts, ..message };
+        if self.is_v0_1() {
+            return Message {
+                message_id: MessageId::new(name()).expect("printable"),
+                context_id: None,
+                task_id: None,
+                extensions: Vec::new(),
+                reference_task_ids: Vec::new(),
+                ..message
+            };
+        }
+        match self {
+            Self::Json(Dialect::V0_3Proto) => Message { reference_task_ids: Vec::new(), ..message },
+            _ => message,
+        }
+    }
+
+    pub(crate) fn status(self, status: TaskStatus, task: &str) -> TaskStatus {
+        TaskStatus {
+            state: self.state(status.state),
+            message: status.message.map(|it| self.message(it, || format!("{task}-status"))),
+            timestamp: status.timestamp,
+        }
+    }
+
+    fn state(self, state: TaskState) -> TaskState {
+        match (state, self.is_v0_1()) {
+            (TaskState::Rejected, true) => TaskState::Failed,
+            (TaskState::AuthRequired, true) => TaskState::InputRequired,
+            _ => state,
+        }
+    }
+
+    fn artifact(self, artifact: Artifact, place: u64) -> Artifact {
+        let artifact = Artifact { parts: self.parts(artifact.parts), ..artifact };
+        if self.is_v0_1() {
+            let artifact_id = ArtifactId::numbered(place);
+            return Artifact { artifact_id, extensions: Vec::new(), ..artifact };
+        }
+        artifact
+    }
+
+    pub(crate) fn task(self, task: Task) -> Task {
+        let id = task.id.to_string();
+        let artifacts = (0..).zip(task.artifacts).map(|(place, it)| self.artifact(it, place));
+        let history = task.history.into_iter().enumerate();
+        let history = history.map(|(place, it)| self.message(it, || format!("{id}-{place}")));
+        Task {
+            status: self.status(task.status, &id),
+            artifacts: artifacts.collect(),
+            history: history.collect(),
+            ..task
+        }
+    }
+
+    pub(crate) fn event(self, event: StreamResponse) -> StreamResponse {
+        match event {
+            StreamResponse::Task(it) => StreamResponse::Task(self.task(it)),
+            StreamResponse::Message(it) => {
+                StreamResponse::Message(self.message(it, || "message".to_owned()))
+            }
+            StreamResponse::StatusUpdate(it) => {
+                let status = self.status(it.status, it.task_id.as_str());
+                let context_id = it.context_id.filter(|_| !self.is_v0_1());
+                StreamResponse::StatusUpdate(TaskStatusUpdateEvent { status, context_id, ..it })
+            }
+            StreamResponse::ArtifactUpdate(it) => {
+                let artifact = self.artifact(it.artifact, 0);
+                let context_id = it.context_id.filter(|_| !self.is_v0_1());
+                StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
+                    artifact,
+                    context_id,
+                    ..it
+                })
+            }
+        }
+    }
+
+    fn push_config(self, config: TaskPushNotificationConfig) -> TaskPushNotificationConfig {
+        let tenant = config.tenant.filter(|_| self.is_v1_0());
+        let id = config.id.filter(|_| !self.is_v0_1());
+        TaskPushNotificationConfig { tenant, id, ..config }
+    }
+
+    pub(crate) fn answer(self, answer: Answer) -> Answer {
+        match answer {
+            Answer::Sent(SendMessageResponse::Task(it)) => {
+                Answer::Sent(SendMessageResponse::Task(self.task(it)))
+            }
+            Answer::Sent(SendMessageResponse::Message(it)) => {
+                let it = self.message(it, || "message".to_owned());
+                Answer::Sent(SendMessageResponse::Message(it))
+            }
+            Answer::Task(it) => Answer::Task(self.task(it)),
+            Answer::Tasks(page) => {
+                let tasks: Vec<_> = page.tasks.into_iter().map(|it| self.task(it)).collect();
+                // 0.3's protobuf file has no size of a page: what is on it is counted.
+                let counted = matches!(self, Self::Json(Dialect::V0_3Proto) | Self::V0_3Protobuf);
+                let count = u32::try_from(tasks.len()).expect("a few");
+                let page_size = if counted { count } else { page.page_size };
+                Answer::Tasks(ListTasksResponse { tasks, page_size, ..page })
+            }
+            Answer::PushConfig(it) => Answer::PushConfig(self.push_config(it)),
+            Answer::PushConfigs(page) => {
+                let configs = page.configs.into_iter().map(|it| self.push_config(it)).collect();
+                let bare = matches!(self, Self::Json(Dialect::V0_3));
+                let next_page_token = page.next_page_token.filter(|_| !bare);
+                Answer::PushConfigs(ListTaskPushNotificationConfigsResponse {
+                    configs,
+                    next_page_token,
+                })
+            }
+        }
+    }
+
+    /// A request whose parameters all travel in one text or message.
+    pub(crate) fn request(self, mut request: Request) -> Request {
+        if self.is_v1_0() {
+            return self.in_sending(request);
+        }
+        request.set_tenant(None);
+        match &mut request {
+            Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
+                *it = self.send(it.clone())
+            }
+            Request::ListTaskPushNotificationConfigs(it) if self == Self::Json(Dialect::V0_3) => {
+                (it.page_size, it.page_token) = (None, None);
+            }
+            Request::ListTaskPushNotificationConfigs(it) => {
+                it.page_size = it.page_size.filter(|it| *it != 0);
+            }
+            Request::GetTask(it) if self.is_v0_1() => {
+                it.history_length.get_or_insert(0);
+            }
+            Request::GetTask(it) if self == Self::V0_3Protobuf => {
+                it.history_length = it.history_length.filter(|it| *it != 0);
+            }
+            Request::ListTasks(it) if self == Self::V0_3Protobuf => {
+                it.history_length = it.history_length.filter(|it| *it != 0);
+                it.include_artifacts = it.include_artifacts.filter(|it| *it);
+            }
+            Request::CancelTask(it) if self == Self::V0_3Protobuf => it.metadata = Metadata::new(),
+            Request::CreateTaskPushNotificationConfig(it) => *it = self.push_config(it.clone()),
+            _ => {}
+        }
+        request
+    }
+
+    /// A request as an address and a body. The tenant stands in the path, before the rest.
+    pub(crate) fn over_http(self, request: Request) -> Request {
+        let tenant = request.tenant().map(str::to_owned).filter(|_| self.is_v1_0());
+        let mut carried = match request {
+            // 0.3 has no room for metadata in a cancellation.
+            Request::CancelTask(it) if !self.is_v1_0() => {
+                Request::CancelTask(CancelTaskRequest { metadata: Metadata::new(), ..it })
+            }
+            other => self.request(other),
+        };
+        carried.set_tenant(tenant);
+        carried
+    }
+
+    fn in_sending(self, request: Request) -> Request {
+        match (request, self) {
+            (Request::ListTaskPushNotificationConfigs(mut it), Self::V1_0Protobuf) => {
+                it.page_size = it.page_size.filter(|it| *it != 0);
+                Request::ListTaskPushNotificationConfigs(it)
+            }
+            (request, _) => request,
+        }
+    }
+
+    fn send(self, request: SendMessageRequest) -> SendMessageRequest {
+        let (task_id, context_id) =
+            (request.message.task_id.clone(), request.message.context_id.clone());
+        let message = self.message(request.message, || "made-here".to_owned());
+        let message = Message { task_id, context_id, ..message };
+        let configuration = request.configuration.map(|it| self.configuration(it));
+        let configuration = match self.is_v0_1() {
+            true => Some(configuration.unwrap_or_default()).map(|it| SendMessageConfiguration {
+                accepted_output_modes: Vec::new(),
+                history_length: it.history_length.or(Some(0)),
+                return_immediately: false,
+                ..it
+            }),
+            false => configuration,
+        };
+        SendMessageRequest { message, configuration, ..request }
+    }
+
+    fn configuration(self, configuration: SendMessageConfiguration) -> SendMessageConfiguration {
+        let push = configuration.task_push_notification_config.map(|it| {
+            let task_id = None;
+            TaskPushNotificationConfig { task_id, ..self.push_config(it) }
+        });
+        let mut carried =
+            SendMessageConfiguration { task_push_notification_config: push, ..configuration };
+        if self == Self::V0_3Protobuf {
+            carried.history_length = carried.history_length.filter(|it| *it != 0);
+            let rest = SendMessageConfiguration { return_immediately: false, ..carried.clone() };
+            // A wish to be answered at once is lost when it is the only wish.
+            carried.return_immediately &= rest != SendMessageConfiguration::default();
+        }
+        carried
+    }
+}

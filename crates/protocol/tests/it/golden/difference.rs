@@ -1,0 +1,398 @@
+//! Where we differ from a peer, and why we may.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use latimer_protocol::{Operation, Timestamp, Version};
+use serde_json::{Map, Value, json};
+
+use super::fixture::Fixture;
+
+/// A place where two values differ; what is missing is `None`.
+#[derive(Debug)]
+struct Difference<'a> {
+    fixture: &'a Fixture,
+    /// The half of the exchange, and the names that lead there, without numbers of list items.
+    path: String,
+    theirs: Option<Value>,
+    ours: Option<Value>,
+}
+
+/// A kind of difference that is right.
+struct Rule {
+    reason: &'static str,
+    applies: fn(&Difference<'_>) -> bool,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        reason: "times have milliseconds here, and always end in Z",
+        applies: |it| match (&it.theirs, &it.ours) {
+            (Some(Value::String(theirs)), Some(Value::String(ours))) => {
+                theirs.parse::<Timestamp>().is_ok_and(|time| time.to_string() == *ours)
+            }
+            _ => false,
+        },
+    },
+    Rule {
+        reason: "what is null, empty or off is not written where it says nothing",
+        applies: |it| it.ours.is_none() && it.theirs.as_ref().is_some_and(is_default),
+    },
+    Rule {
+        reason: "before 1.0 a list of authentication schemes: we keep the first",
+        applies: |it| {
+            let first = it.theirs.as_ref().and_then(|it| it.get(0)).cloned().map(|it| json!([it]));
+            it.path.ends_with("/authentication/schemes") && it.ours == first
+                || it.theirs == Some(json!("\"Basic\","))
+        },
+    },
+    Rule {
+        reason: "the modes a caller accepts are required up to 0.2.5, and so always written",
+        applies: |it| {
+            it.path.ends_with("/acceptedOutputModes")
+                && it.theirs.is_none()
+                && it.ours == Some(json!([]))
+        },
+    },
+    Rule {
+        reason: "whether a caller of 0.3 waits is always written",
+        applies: |it| {
+            it.path.ends_with("/configuration/blocking") && it.theirs.is_none()
+                || it.theirs == Some(json!("blocking: false,"))
+                || it.ours == Some(json!("blocking: true,"))
+        },
+    },
+    Rule {
+        reason: "a member nobody knows is dropped",
+        applies: |it| it.path.ends_with("/surprise") && it.ours.is_none(),
+    },
+    Rule {
+        reason: "parameters that are left out are an empty object",
+        applies: |it| it.path == "request" && it.ours == Some(json!({})),
+    },
+    Rule {
+        reason: "an empty message of 1.0 is {} over JSON-RPC too, where SDKs write null",
+        applies: |it| {
+            it.path == "reply" && it.theirs == Some(Value::Null) && it.ours == Some(json!({}))
+        },
+    },
+    Rule {
+        reason: "a subscription is sent by POST, and taken by GET as well",
+        applies: |it| {
+            let subscription = it.fixture.operation == Some(Operation::SubscribeToTask);
+            subscription && it.path == "request/method" && it.ours == Some(json!("POST"))
+        },
+    },
+    Rule {
+        reason: "the task of a cancellation stands in the path and in the body, as Python writes it",
+        applies: |it| {
+            let cancel = it.fixture.operation == Some(Operation::CancelTask);
+            cancel && ["request/body/id", "request/body/name"].contains(&it.path.as_str())
+        },
+    },
+    Rule {
+        reason: "0.3 over HTTP+JSON: a new webhook is written as Python does; JavaScript posts the \
+                 bare configuration",
+        applies: |it| {
+            let create = it.fixture.operation == Some(Operation::CreateTaskPushNotificationConfig);
+            let body = ["parent", "configId", "config", "pushNotificationConfig", "name"];
+            create
+                && it.fixture.name.starts_with("0.3/js-")
+                && body.iter().any(|name| it.path.starts_with(&format!("request/body/{name}")))
+        },
+    },
+    Rule {
+        reason: "0.3 over protobuf: a new webhook without an id has one that says None or undefined",
+        applies: |it| {
+            let text = |it: &Option<Value>| it.as_ref().map(Value::to_string).unwrap_or_default();
+            let theirs = text(&it.theirs);
+            let ours = text(&it.ours);
+            it.fixture.operation == Some(Operation::CreateTaskPushNotificationConfig)
+                && (theirs.contains("None")
+                    || theirs.contains("undefined")
+                    || ours.contains("/pushNotificationConfigs/\\\",")
+                    || ours.contains("config_id: \\\"\\\""))
+        },
+    },
+    Rule {
+        reason: "0.3 over protobuf: the bytes of a file are base64 twice, but once in JavaScript",
+        applies: |it| {
+            let text = |it: &Option<Value>| it.as_ref().and_then(Value::as_str).map(str::to_owned);
+            match (text(&it.theirs), text(&it.ours)) {
+                (Some(theirs), Some(ours)) if it.path.ends_with("/fileWithBytes") => {
+                    BASE64_STANDARD.encode(theirs) == ours
+                }
+                (Some(line), _) | (_, Some(line)) => {
+                    it.fixture.name.starts_with("0.3/js-") && line.starts_with("b\"")
+                }
+                _ => false,
+            }
+        },
+    },
+    Rule {
+        reason: "a card does not repeat its main address among the others",
+        applies: |it| {
+            let theirs = it.theirs.as_ref().and_then(Value::as_array).map(|it| &it[1..]);
+            let ours = it.ours.as_ref().and_then(Value::as_array).map(Vec::as_slice);
+            it.path.ends_with("/additionalInterfaces")
+                && ours.unwrap_or_default() == theirs.unwrap_or_default()
+        },
+    },
+    Rule {
+        reason: "a card before 1.0 always says whether states are kept",
+        applies: |it| it.path.ends_with("/stateTransitionHistory") && it.theirs.is_none(),
+    },
+    Rule {
+        reason: "0.2 is read and written as 0.3",
+        applies: |it| it.path.ends_with("/protocolVersion") && it.ours == Some(json!("0.3.0")),
+    },
+    Rule {
+        reason: "of several flows of one scheme the model of 1.0 keeps the best",
+        applies: |it| it.path.contains("/securitySchemes/oauth/flows/") && it.ours.is_none(),
+    },
+    Rule {
+        reason: "a scheme keeps what 1.0 added to it in cards of every form",
+        applies: |it| it.path.ends_with("/pkceRequired") && it.theirs.is_none(),
+    },
+    Rule {
+        reason: "the JavaScript SDK publishes its own way to hold one of several",
+        applies: |it| {
+            let scheme = it.path.contains("/securitySchemes/") && it.theirs.is_none();
+            let theirs = it.theirs.as_ref().map(Value::to_string).unwrap_or_default();
+            it.fixture.name.contains("/js-1.3.0") && (scheme || theirs.contains("$case"))
+        },
+    },
+    Rule {
+        reason: "a list of webhooks is written even when it is empty",
+        applies: |it| it.path == "reply/configs" && it.ours == Some(json!([])),
+    },
+    Rule {
+        reason: "a signature covers the form it was made over, and is left out of others",
+        applies: |it| {
+            it.path.ends_with("/signatures")
+                && it.ours.is_none()
+                && it.fixture.version == Version::V0_3
+        },
+    },
+    Rule {
+        reason: "0.3 over HTTP+JSON: some SDKs write a card's security as JSON schema, some as \
+                 protobuf; we write schemes as both, and requirements as JSON schema",
+        applies: |it| {
+            let card = it.fixture.operation == Some(Operation::GetExtendedAgentCard);
+            let schemes = it.path.starts_with("reply/securitySchemes/") && it.theirs.is_none();
+            let requirements = it.path.contains("/security/");
+            card && it.fixture.binding == "rest" && (schemes || requirements)
+        },
+    },
+    Rule {
+        reason: "a bare id is taken for a name, and written as one",
+        applies: |it| it.fixture.name.contains("get_task-error_bad_name"),
+    },
+    Rule {
+        reason: "a verb that an address does not have is an unknown method",
+        applies: |it| it.path == "error/status" && it.theirs == Some(json!(405)),
+    },
+    Rule {
+        reason: "0.3 says nothing about statuses; ours are those of Python 0.3",
+        applies: |it| {
+            it.path == "error/status" && it.fixture.version == Version::V0_3
+                || it.path == "error/code"
+                    && it.fixture.binding == "grpc"
+                    && it.fixture.version == Version::V0_3
+        },
+    },
+    Rule {
+        reason: "what a gRPC library calls unknown is internal",
+        applies: |it| {
+            it.path == "error/code" && it.theirs == Some(json!(2)) && it.ours == Some(json!(13))
+        },
+    },
+];
+
+/// Requests whose spelling we read and do not write, by the case's name.
+const RESPELLED: &[(&str, &str)] = &[
+    ("-snake_case", "written in the spelling of the protobuf file, and with numbers for names"),
+    ("send_message-no_kind", "parts and message without their tags"),
+    ("send_message-error_kind_parts", "the shape of JSON-RPC over HTTP+JSON"),
+    ("-error_unknown_role", "a role as another version spells it"),
+    ("send_message-unknown_role", "the same, to a peer that takes it"),
+];
+
+/// Requests and replies that a peer took and we refuse, by the case's name.
+const REFUSED: &[(&str, &str)] = &[
+    ("-negative_history", "a length below zero"),
+    ("-no_parts", "a message that says nothing"),
+    ("-empty_part", "a part without content"),
+    ("-two_contents", "a part with two contents"),
+    ("-missing_role", "a message of nobody"),
+    ("send_message-unknown_role", "a history in which a role is neither known nor unspecified"),
+    ("-no_message", "a request to send nothing"),
+    ("list_tasks-unknown_status", "a state that no version knows"),
+    ("rest/get_task-no_id", "an address without an id"),
+];
+
+fn is_default(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => *members == Map::new(),
+    }
+}
+
+const SNAKE_CASE: &str = "the client of Python 1.x writes 0.3 over HTTP+JSON in snake_case";
+
+/// A request in snake_case, in the spelling that we write.
+fn camel_case(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| match name.as_str() {
+                "metadata" | "data" => (name.clone(), value.clone()),
+                "request" => ("message".to_owned(), camel_case(value)),
+                name => (camel_name(name), camel_case(value)),
+            });
+            members.collect()
+        }
+        Value::Array(items) => items.iter().map(camel_case).collect(),
+        other => other.clone(),
+    }
+}
+
+fn camel_name(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (head, tail) = word.split_at(usize::from(!word.is_empty()));
+        name + &head.to_uppercase() + tail
+    })
+}
+
+/// What was found in all fixtures, and which reasons were needed.
+#[derive(Default)]
+pub(super) struct Findings {
+    wrong: Vec<String>,
+    used: BTreeSet<&'static str>,
+}
+
+impl Findings {
+    /// Two JSON values that should be equal.
+    pub(super) fn compare(&mut self, fixture: &Fixture, what: &str, theirs: &Value, ours: &Value) {
+        let mut found = Vec::new();
+        compare(what.to_owned(), Some(theirs), Some(ours), &mut found);
+        for (path, theirs, ours) in found {
+            self.check(Difference { fixture, path, theirs, ours });
+        }
+    }
+
+    fn check(&mut self, difference: Difference<'_>) {
+        if let Some(rule) = RULES.iter().find(|rule| (rule.applies)(&difference)) {
+            self.used.insert(rule.reason);
+            return;
+        }
+        let Difference { fixture, path, theirs, ours } = difference;
+        let [theirs, ours] = [theirs, ours].map(|it| show(it.as_ref()));
+        let difference = format!("{path}\n    theirs: {theirs}\n    ours:   {ours}");
+        self.wrong.push(format!("{} {difference}", fixture.name));
+    }
+
+    /// Two requests that should be equal, unless the peer's is in a spelling we only read.
+    pub(super) fn compare_request(&mut self, fixture: &Fixture, theirs: &Value, ours: &Value) {
+        if let Some((case, _)) = RESPELLED.iter().find(|(case, _)| fixture.name.contains(case)) {
+            self.used.insert(case);
+            return;
+        }
+        if fixture.name.contains("python-1.3.0-compat/rest/") {
+            self.used.insert(SNAKE_CASE);
+            return self.compare(fixture, "request", &camel_case(theirs), ours);
+        }
+        self.compare(fixture, "request", theirs, ours);
+    }
+
+    /// Two printed messages that should be equal.
+    pub(super) fn compare_lines(
+        &mut self,
+        fixture: &Fixture,
+        what: &str,
+        theirs: &[String],
+        ours: &[String],
+    ) {
+        let only = |these: &[String], those: &[String]| {
+            let lines = these.iter().filter(|line| !those.contains(line));
+            lines.map(|line| Some(Value::from(line.as_str()))).collect::<Vec<_>>()
+        };
+        let path = format!("{what}/lines");
+        for theirs in only(theirs, ours) {
+            self.check(Difference { fixture, path: path.clone(), theirs, ours: None });
+        }
+        for ours in only(ours, theirs) {
+            self.check(Difference { fixture, path: path.clone(), theirs: None, ours });
+        }
+    }
+
+    /// Something that we refuse to read: right when the peer refused it, or when it is listed.
+    pub(super) fn refused(&mut self, fixture: &Fixture, error: impl Display) {
+        if fixture.failed() {
+            return;
+        }
+        let listed = REFUSED.iter().find(|(case, _)| fixture.name.contains(case));
+        match listed {
+            Some((case, _)) => {
+                self.used.insert(case);
+            }
+            None => self.wrong(fixture, "refused", error),
+        }
+    }
+
+    pub(super) fn wrong(&mut self, fixture: &Fixture, what: &str, error: impl Display) {
+        self.wrong.push(format!("{} {what}: {error}", fixture.name));
+    }
+
+    pub(super) fn report(mut self) {
+        let cases = REFUSED.iter().chain(RESPELLED).map(|(case, _)| *case);
+        let listed = RULES.iter().map(|it| it.reason).chain(cases).chain([SNAKE_CASE]);
+        for reason in listed.filter(|it| !self.used.contains(it)) {
+            self.wrong.push(format!("listed, but seen nowhere: {reason}"));
+        }
+        let count = self.wrong.len();
+        assert!(count == 0, "{count} findings\n{}", self.wrong.join("\n"));
+    }
+}
+
+fn show(value: Option<&Value>) -> String {
+    value.map_or("absent".to_owned(), Value::to_string)
+}
+
+type Found = (String, Option<Value>, Option<Value>);
+
+fn compare(path: String, theirs: Option<&Value>, ours: Option<&Value>, found: &mut Vec<Found>) {
+    match (theirs, ours) {
+        (Some(Value::Object(theirs)), Some(Value::Object(ours))) => {
+            let names: BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
+            for name in names {
+                compare(format!("{path}/{name}"), theirs.get(name), ours.get(name), found);
+            }
+        }
+        (Some(Value::Array(theirs)), Some(Value::Array(ours))) if theirs.len() == ours.len() => {
+            for (theirs, ours) in theirs.iter().zip(ours) {
+                compare(path.clone(), Some(theirs), Some(ours), found);
+            }
+        }
+        (theirs, ours) if theirs == ours => {}
+        (theirs, ours) => found.push((path, theirs.cloned(), ours.cloned())),
+    }
+}
+
+impl Fixture {
+    /// Whether the peer answered with an error.
+    fn failed(&self) -> bool {
+        let response = &self.response;
+        let error = |it: &Value| it.get("error").is_some();
+        let body = response.body.as_ref().is_some_and(error);
+        let events = response.events.iter().flatten().any(error);
+        body || events || response.status >= 400 || response.code != 0
+    }
+}

@@ -1,0 +1,236 @@
+//! JSON-RPC and HTTP+JSON: a request with its reply, its events or its error.
+
+use http::Method;
+use latimer_protocol::binding::rest::{Ask, Outgoing, Route};
+use latimer_protocol::binding::{jsonrpc, parameters, sse};
+use latimer_protocol::{Dialect, Error, EventWriter, MessageId, Request, Version};
+use serde_json::{Value, json};
+
+use super::difference::Findings;
+use super::fixture::{Fixture, Response};
+
+fn new_id() -> MessageId {
+    MessageId::new("made-here").expect("a valid id")
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).expect("we write JSON")
+}
+
+pub(super) fn jsonrpc(fixture: &Fixture, findings: &mut Findings) {
+    let dialect = Dialect::over_jsonrpc(fixture.version);
+    let Response { body, events, .. } = &fixture.response;
+    if let Some(error) = body.as_ref().and_then(|it| it.get("error")) {
+        jsonrpc_error(fixture, error, findings);
+    }
+    let Some(request) = jsonrpc_request(fixture, dialect, findings) else { return };
+    if let Some(events) = events {
+        let errors = events.iter().filter_map(|it| it.get("error"));
+        errors.for_each(|error| jsonrpc_error(fixture, error, findings));
+        let payloads: Vec<_> = frames(fixture)
+            .into_iter()
+            .filter_map(|text| {
+                let response = jsonrpc::Response::read(&text).expect("an envelope");
+                response.payload(fixture.version).ok().map(str::to_owned)
+            })
+            .collect();
+        stream(fixture, dialect, &request, &payloads, findings);
+    } else if let Some(body) = body.as_ref().filter(|it| it.get("error").is_none()) {
+        let text = body.to_string();
+        let response = jsonrpc::Response::read(text.as_bytes()).expect("an envelope");
+        let payload = response.payload(fixture.version).expect("no error");
+        reply(fixture, dialect, &request, payload, findings);
+    }
+}
+
+fn jsonrpc_request(
+    fixture: &Fixture,
+    dialect: Dialect,
+    findings: &mut Findings,
+) -> Option<Request> {
+    let body = fixture.request.as_ref()?.body.as_ref()?;
+    let operation = fixture.operation?;
+    let text = body.to_string();
+    let envelope = match jsonrpc::Request::read(text.as_bytes()) {
+        Ok(envelope) => envelope,
+        Err(refused) => {
+            findings.refused(fixture, refused.error);
+            return None;
+        }
+    };
+    let said = fixture.said();
+    let resolved =
+        said.and_then(|said| jsonrpc::resolve(&envelope.method, said, Default::default()));
+    match resolved {
+        Ok(resolved) if resolved == (operation, fixture.version) => {}
+        Ok(other) => {
+            findings.refused(fixture, format!("{other:?}"));
+            return None;
+        }
+        Err(error) => {
+            findings.refused(fixture, error);
+            return None;
+        }
+    }
+    match dialect.read_request(operation, envelope.params.as_bytes(), new_id) {
+        Ok(request) => {
+            let written = dialect.write_request(&request).expect("an operation of the version");
+            let params = body.get("params").cloned().unwrap_or(json!({}));
+            findings.compare_request(fixture, &params, &parse(&written));
+            Some(request)
+        }
+        Err(error) => {
+            findings.refused(fixture, error);
+            None
+        }
+    }
+}
+
+fn jsonrpc_error(fixture: &Fixture, theirs: &Value, findings: &mut Findings) {
+    let read = Error::from_jsonrpc(theirs, fixture.version);
+    let ours = read.to_jsonrpc(fixture.version);
+    for member in ["code", "message"] {
+        findings.compare(
+            fixture,
+            "error",
+            &json!({ member: theirs[member] }),
+            &json!({ member: ours[member] }),
+        );
+    }
+}
+
+pub(super) fn rest(fixture: &Fixture, findings: &mut Findings) {
+    let Response { body, events, status, .. } = &fixture.response;
+    if *status >= 400 {
+        rest_error(fixture, body.as_ref(), findings);
+    }
+    let Some(request) = rest_request(fixture, findings) else { return };
+    let dialect = Dialect::over_http(fixture.version);
+    if events.is_some() {
+        let frames = frames(fixture).into_iter().map(|it| String::from_utf8(it).expect("a text"));
+        // What is not an event is an error, and has no form of its own.
+        let payloads: Vec<_> =
+            frames.filter(|it| parse(it.as_bytes()).get("error").is_none()).collect();
+        stream(fixture, dialect, &request, &payloads, findings);
+    } else if let Some(body) = body.as_ref().filter(|_| *status < 300) {
+        reply(fixture, dialect, &request, &body.to_string(), findings);
+    }
+}
+
+fn rest_request(fixture: &Fixture, findings: &mut Findings) -> Option<Request> {
+    let request = fixture.request.as_ref()?;
+    let method: Method = request.method.parse().expect("an HTTP method");
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    let said = match fixture.said() {
+        Ok(said) => said,
+        Err(error) => {
+            findings.refused(fixture, error);
+            return None;
+        }
+    };
+    let route = match Route::find(&Ask { query, said, ..Ask::new(&method, path) }) {
+        Ok(route) => route,
+        Err(refused) => {
+            findings.refused(fixture, refused.error);
+            return None;
+        }
+    };
+    let text = request.body.as_ref().map(ToString::to_string).unwrap_or_default();
+    match route.read_request(text.as_bytes(), new_id) {
+        Ok(asked) => {
+            let ours = Outgoing::new(&asked, route.dialect()).expect("an operation of the version");
+            let wrote = |method: &Method, path: &str, body: &Option<Value>| {
+                let empty = json!({});
+                let body = body.as_ref().filter(|it| !it.is_null()).unwrap_or(&empty);
+                json!({ "method": method.as_str(), "path": path, "body": body })
+            };
+            let body = ours.body.as_deref().map(parse);
+            let theirs = wrote(&method, &request.path, &request.body);
+            findings.compare_request(fixture, &theirs, &wrote(&ours.method, &ours.path, &body));
+            Some(asked)
+        }
+        Err(error) => {
+            findings.refused(fixture, error);
+            None
+        }
+    }
+}
+
+fn rest_error(fixture: &Fixture, body: Option<&Value>, findings: &mut Findings) {
+    let text = body.map(ToString::to_string).unwrap_or_default();
+    let status = fixture.response.status;
+    let read = Error::from_http(status, text.as_bytes(), fixture.version);
+    let ours = read.to_http(fixture.version);
+    findings.compare(
+        fixture,
+        "error",
+        &json!({ "status": status }),
+        &json!({ "status": ours.status }),
+    );
+}
+
+/// The data of each event of the recorded stream, read in pieces of a few bytes.
+fn frames(fixture: &Fixture) -> Vec<Vec<u8>> {
+    let text = fixture.response.sse.as_deref().expect("a stream");
+    let mut decoder = sse::Decoder::new();
+    let mut frames = Vec::new();
+    for mut piece in text.as_bytes().chunks(7) {
+        while let Some(frame) = decoder.read(&mut piece).expect("small events") {
+            frames.push(frame.data);
+        }
+    }
+    frames.extend(std::iter::from_fn(|| decoder.finish()).map(|frame| frame.data));
+    let recorded = fixture.response.events.as_ref().map_or(0, Vec::len);
+    assert_eq!(frames.len(), recorded, "{}", fixture.name);
+    frames
+}
+
+fn reply(
+    fixture: &Fixture,
+    dialect: Dialect,
+    request: &Request,
+    theirs: &str,
+    findings: &mut Findings,
+) {
+    match dialect.read_reply(request.operation(), theirs.as_bytes()) {
+        Ok(reply) => {
+            let written = dialect.write_reply(request, &reply).expect("a reply, no stream");
+            findings.compare(fixture, "reply", &parse(theirs.as_bytes()), &parse(&written));
+        }
+        Err(error) => findings.refused(fixture, error),
+    }
+}
+
+fn stream(
+    fixture: &Fixture,
+    dialect: Dialect,
+    request: &Request,
+    payloads: &[String],
+    findings: &mut Findings,
+) {
+    let mut writer = EventWriter::new(dialect, request.clone(), None);
+    for theirs in payloads {
+        match dialect.read_event(theirs.as_bytes()) {
+            Ok(event) => {
+                let theirs = parse(theirs.as_bytes());
+                let flags = [theirs.get("final"), theirs.pointer("/statusUpdate/final")];
+                let closes = flags.contains(&Some(&Value::Bool(true)));
+                for ours in writer.write(&event, closes).expect("an event of the version") {
+                    findings.compare(fixture, "event", &theirs, &parse(&ours));
+                }
+            }
+            Err(error) => findings.wrong(fixture, "event", error),
+        }
+    }
+}
+
+impl Fixture {
+    /// The version that the request says it speaks.
+    fn said(&self) -> Result<Option<Version>, Error> {
+        let Some(request) = &self.request else { return Ok(None) };
+        let query =
+            request.path.split_once('?').and_then(|(_, query)| parameters::version_in(query));
+        let header = request.headers.get(parameters::VERSION).and_then(Value::as_str);
+        Version::said(header, query.as_deref())
+    }
+}

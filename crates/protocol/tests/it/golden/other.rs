@@ -1,0 +1,51 @@
+//! Cards, and what is posted to webhooks.
+
+use latimer_protocol::card::{AgentCard, Form, TransitionHistory};
+use latimer_protocol::{Dialect, EventWriter, GetTaskRequest, Request, TaskId};
+use serde_json::Value;
+
+use super::difference::Findings;
+use super::exchange::parse;
+use super::fixture::Fixture;
+
+/// A card is read whatever its form, and written in the form it came in.
+pub(super) fn card(fixture: &Fixture, findings: &mut Findings) {
+    let Some(body) = fixture.response.body.as_ref().filter(|_| fixture.response.status == 200)
+    else {
+        return;
+    };
+    match AgentCard::read(body.to_string().as_bytes()) {
+        Ok(card) => {
+            let history = match body.pointer("/capabilities/stateTransitionHistory") {
+                Some(Value::Bool(true)) => TransitionHistory::Kept,
+                _ => TransitionHistory::NotKept,
+            };
+            let members = [body.get("supportedInterfaces"), body.get("url")].map(|it| it.is_some());
+            let form = match members {
+                [true, false] => Form::V1_0,
+                [true, true] => Form::Superset(history),
+                [false, _] => Form::V0_3(history),
+            };
+            findings.compare(fixture, "card", body, &card.to_json(form));
+        }
+        Err(error) => findings.wrong(fixture, "card", error),
+    }
+}
+
+/// What is posted is an event in the shape of HTTP+JSON, or before 1.0 the bare task of JSON-RPC.
+pub(super) fn push(fixture: &Fixture, findings: &mut Findings) {
+    let body = fixture.request.as_ref().and_then(|it| it.body.as_ref()).expect("a body");
+    // The Python SDK posts the shape of 1.0 to every webhook, whatever version registered it.
+    let of_1_0 = ["task", "statusUpdate", "artifactUpdate"].iter().any(|it| body.get(it).is_some());
+    let dialect = if of_1_0 { Dialect::V1_0 } else { Dialect::over_jsonrpc(fixture.version) };
+    match dialect.read_event(body.to_string().as_bytes()) {
+        Ok(event) => {
+            let request = Request::GetTask(GetTaskRequest::from(TaskId::new("t").expect("an id")));
+            let mut writer = EventWriter::new(dialect, request, None);
+            let closes = body.get("final") == Some(&Value::Bool(true));
+            let written = writer.write(&event, closes).expect("an event");
+            findings.compare(fixture, "push", body, &parse(&written[0]));
+        }
+        Err(error) => findings.wrong(fixture, "push", error),
+    }
+}

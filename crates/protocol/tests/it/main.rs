@@ -1,0 +1,11 @@
+//! The crate from outside: real peers' bytes, the rules of the protocol, and arbitrary input.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod arbitrary;
+mod carried;
+mod golden;
+mod lifecycle;
+mod round_trip;
+mod streams;
+mod traps;
