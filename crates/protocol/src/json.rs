@@ -4,11 +4,15 @@
 //! again, slowly, to say which field is wrong and how. Nothing here knows what is being read.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Serialize;
 use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Unexpected, Visitor};
-use serde_json::{Map, Value};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, Unexpected, Visitor,
+};
+use serde_json::Value;
+use serde_path_to_error::Track;
 
 /// How deeply arrays and objects may nest.
 pub const MAX_DEPTH: usize = 127;
@@ -90,13 +94,23 @@ impl de::Error for Invalid {
     }
 }
 
-/// Reads one value of type `T` from `bytes`.
+/// Reads one value of type `T` from a JSON text.
 ///
 /// # Errors
-/// [`Unreadable::Malformed`] when the bytes are not JSON or nest more than [`MAX_DEPTH`] deep where
-/// the value is kept, [`Unreadable::Invalid`] with the field when they are JSON of another shape.
-pub(crate) fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
-    serde_json::from_slice(bytes).map_err(|error| explain::<T>(bytes, &error))
+/// [`Unreadable::Malformed`] when the text is not JSON, [`Unreadable::Invalid`] with the field when
+/// it is JSON of another shape, or nests more than [`MAX_DEPTH`] deep where the value is kept.
+pub(crate) fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Unreadable> {
+    seed_from_str(text, PhantomData::<T>)
+}
+
+/// The same for a value whose reader is chosen at run time.
+pub(crate) fn seed_from_str<T, S>(text: &str, seed: S) -> Result<T, Unreadable>
+where
+    S: Copy + for<'de> DeserializeSeed<'de, Value = T>,
+{
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let read = seed.deserialize(&mut reader);
+    read.and_then(|value| reader.end().map(|()| value)).map_err(|error| explain(text, &error, seed))
 }
 
 /// Reads one value of type `T` from JSON that has been parsed already.
@@ -104,44 +118,51 @@ pub(crate) fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreada
 /// # Errors
 /// The first field that is wrong.
 pub(crate) fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, Invalid> {
-    serde_path_to_error::deserialize(Node(value)).map_err(|error| {
-        let path = path_text(error.path());
-        error.into_inner().within(&path)
-    })
+    seed_from_value(value, PhantomData::<T>)
 }
 
-/// Reads one value of type `T` from the members of an object.
+/// The same for a value whose reader is chosen at run time.
+pub(crate) fn seed_from_value<T, S>(value: &Value, seed: S) -> Result<T, Invalid>
+where
+    S: for<'de> DeserializeSeed<'de, Value = T>,
+{
+    let mut track = Track::new();
+    let read = seed.deserialize(serde_path_to_error::Deserializer::new(Node(value), &mut track));
+    read.map_err(|error| error.within(&path_text(&track.path())))
+}
+
+/// The text of bytes that should be JSON.
 ///
 /// # Errors
-/// The first field that is wrong.
-pub(crate) fn from_members<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, Invalid> {
-    from_value(&Value::Object(members))
+/// [`Unreadable::Malformed`] when they are not UTF-8.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| Unreadable::Malformed("the text is not UTF-8".to_owned()))
 }
 
-/// Writes a value of our own.
+/// Writes a value of our own behind whatever is in `out`.
 #[expect(clippy::expect_used, reason = "what we write has text keys and no failing parts")]
-pub(crate) fn to_vec<T: Serialize>(value: &T) -> Vec<u8> {
-    serde_json::to_vec(value).expect("a value of our own is JSON")
+pub(crate) fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    serde_json::to_writer(out, value).expect("a value of our own is JSON");
 }
 
 #[cold]
-fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Unreadable {
+fn explain<T, S>(text: &str, error: &serde_json::Error, seed: S) -> Unreadable
+where
+    S: for<'de> DeserializeSeed<'de, Value = T>,
+{
     if error.is_data() {
-        if let Ok(value) = serde_json::from_slice::<Value>(bytes)
-            && let Err(invalid) = from_value::<T>(&value)
-        {
-            return Unreadable::Invalid(invalid);
-        }
-        return Unreadable::Invalid(Invalid::new("", "has the wrong shape"));
+        let value = serde_json::from_str::<Value>(text);
+        let invalid = value.ok().and_then(|value| seed_from_value(&value, seed).err());
+        return invalid.unwrap_or_else(|| Invalid::new("", "has the wrong shape")).into();
     }
-    if depth(bytes) > MAX_DEPTH {
-        let reader = &mut serde_json::Deserializer::from_slice(bytes);
-        let path = match serde_path_to_error::deserialize::<_, T>(reader) {
-            Ok(_) => String::new(),
-            Err(error) => path_text(error.path()),
-        };
+    if depth(text.as_bytes()) > MAX_DEPTH {
+        let mut track = Track::new();
+        let reader = &mut serde_json::Deserializer::from_str(text);
+        let read = seed.deserialize(serde_path_to_error::Deserializer::new(reader, &mut track));
+        let path = if read.is_err() { path_text(&track.path()) } else { String::new() };
         let problem = format!("is nested more than {MAX_DEPTH} levels deep");
-        return Unreadable::Invalid(Invalid::new(path, problem));
+        return Invalid::new(path, problem).into();
     }
     malformed(error)
 }
@@ -289,7 +310,7 @@ mod tests {
             (r#"{"#, "malformed JSON: the text ends too early at line 1, column 1"),
             ("{\n]", "malformed JSON: the text is not JSON at line 2, column 1"),
         ] {
-            let error = from_slice::<Outer>(text.as_bytes()).unwrap_err();
+            let error = from_str::<Outer>(text).unwrap_err();
             assert_eq!(error.to_string(), want, "{text}");
         }
     }
@@ -297,7 +318,7 @@ mod tests {
     #[test]
     fn deep_nesting_is_refused_with_its_place() {
         let text = format!(r#"{{"inner":[],"any":{}{}}}"#, "[".repeat(500), "]".repeat(500));
-        let Unreadable::Invalid(invalid) = from_slice::<Outer>(text.as_bytes()).unwrap_err() else {
+        let Unreadable::Invalid(invalid) = from_str::<Outer>(&text).unwrap_err() else {
             panic!("depth is a problem of the field");
         };
         assert!(invalid.field.starts_with("any[0][0]"), "{invalid}");

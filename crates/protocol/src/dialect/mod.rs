@@ -4,23 +4,24 @@
 //! and writes replies, a client the reverse. Each module says what its version cannot carry.
 
 mod each;
+mod event;
 mod field;
 mod older;
 mod oldest;
-mod source;
 mod v0_1;
 mod v0_3;
 mod v1_0;
 mod wellknown;
 
+pub use event::EventWriter;
 use older::Shape;
-pub(crate) use source::Source;
+use serde::de::DeserializeSeed;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
 use crate::error::{Error, HttpError};
-use crate::json::{Invalid, Unreadable};
-use crate::model::{
-    ArtifactId, MessageId, StreamResponse, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
-};
+use crate::json::{self, Invalid, Unreadable};
+use crate::model::{MessageId, SendMessageResponse, StreamResponse};
 use crate::operation::Operation;
 use crate::service::{Reply, Request};
 use crate::version::Version;
@@ -100,48 +101,33 @@ impl Dialect {
         }
     }
 
-    /// Reads the parameters of a call, and checks them. `new_id` names the message where the
-    /// dialect's messages have no ids.
+    /// Reads the parameters of a call, and checks them; nothing and `null` are no parameters.
+    /// `new_id` names the message where the dialect's messages have no ids.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidParams`](crate::ErrorKind::InvalidParams) with the field that is wrong.
     pub fn read_request(
         self,
         operation: Operation,
-        text: &[u8],
-        new_id: impl FnOnce() -> MessageId,
+        text: &str,
+        new_id: &dyn Fn() -> MessageId,
     ) -> Result<Request, Error> {
-        self.read_source(operation, Source::Text(text), new_id)
+        let text = match text.trim_ascii() {
+            "" | "null" => "{}",
+            _ => text,
+        };
+        json::seed_from_str(text, Params { dialect: self, operation, new_id })?
     }
 
-    /// The same for parameters from anywhere.
-    pub(crate) fn read_source(
+    /// The same for parameters that were collected from an address and a body.
+    pub(crate) fn read_members(
         self,
         operation: Operation,
-        source: Source<'_>,
-        new_id: impl FnOnce() -> MessageId,
+        members: Map<String, Value>,
+        new_id: &dyn Fn() -> MessageId,
     ) -> Result<Request, Error> {
-        let mut request = match self {
-            Self::V1_0 => v1_0::read_request(operation, source)?,
-            Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Oldest => {
-                let name = || (!self.messages_have_ids()).then(new_id);
-                older::read_request(operation, source, self.shape(), name)?
-            }
-        };
-        if self == Self::V0_1 {
-            v0_1::hide_history(&mut request);
-        }
-        request.validate().map_err(|invalid| Error::from(self.respell(invalid)))?;
-        Ok(request)
-    }
-
-    /// A rule names fields as 1.0 spells them; the caller knows its own spelling.
-    fn respell(self, invalid: Invalid) -> Invalid {
-        if self == Self::V1_0 {
-            return invalid;
-        }
-        let Invalid { field, problem } = invalid;
-        Invalid::new(field.replace("taskPushNotificationConfig", "pushNotificationConfig"), problem)
+        let params = Params { dialect: self, operation, new_id };
+        json::seed_from_value(&Value::Object(members), params)?
     }
 
     /// Writes the parameters of a call.
@@ -150,26 +136,46 @@ impl Dialect {
     /// [`ErrorKind::UnsupportedOperation`](crate::ErrorKind::UnsupportedOperation) when the version
     /// has no such operation.
     pub fn write_request(self, request: &Request) -> Result<Vec<u8>, Error> {
+        let mut out = Vec::with_capacity(ROOM);
+        self.write_request_to(&mut out, request)?;
+        Ok(out)
+    }
+
+    /// The same, behind whatever is in `out`.
+    pub(crate) fn write_request_to(
+        self,
+        out: &mut Vec<u8>,
+        request: &Request,
+    ) -> Result<(), Error> {
         match self {
-            Self::V1_0 => Ok(v1_0::write_request(request)),
-            Self::V0_3 => Ok(v0_3::json::write_request(request)),
-            Self::V0_3Proto => Ok(v0_3::protojson::write_request(request)),
-            Self::V0_1 => v0_1::write_request(request),
-            Self::Oldest => oldest::write_request(request),
+            Self::V1_0 => v1_0::write_request(request, out),
+            Self::V0_3 => v0_3::json::write_request(request, out),
+            Self::V0_3Proto => v0_3::protojson::write_request(request, out),
+            Self::V0_1 => v0_1::write_request(request, out)?,
+            Self::Oldest => oldest::write_request(request, out)?,
         }
+        Ok(())
     }
 
     /// Reads the reply to `operation`; of a stream, see [`Self::read_event`].
     ///
     /// # Errors
     /// When it is no such reply; the field that is wrong is named.
-    pub fn read_reply(self, operation: Operation, text: &[u8]) -> Result<Reply, Unreadable> {
+    pub fn read_reply(self, operation: Operation, text: &str) -> Result<Reply, Unreadable> {
         match self {
-            Self::V1_0 => v1_0::read_reply(operation, text),
+            Self::V1_0 if text.is_empty() => {
+                Ok(json::seed_from_str("null", self.answer(operation))??)
+            }
+            Self::V1_0 => Ok(json::seed_from_str(text, self.answer(operation))??),
             Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Oldest => {
                 older::read_reply(operation, text, self.shape())
             }
         }
+    }
+
+    /// What reads the likeliest reply to `operation` in one pass.
+    pub(crate) fn answer(self, operation: Operation) -> Answer {
+        Answer { dialect: self, operation }
     }
 
     /// Writes the reply to `request`; of a stream, see [`EventWriter`].
@@ -177,12 +183,24 @@ impl Dialect {
     /// # Errors
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) when the reply is a stream.
     pub fn write_reply(self, request: &Request, reply: &Reply) -> Result<Vec<u8>, Error> {
+        let mut out = Vec::with_capacity(ROOM);
+        self.write_reply_to(&mut out, request, reply)?;
+        Ok(out)
+    }
+
+    /// The same, behind whatever is in `out`.
+    pub(crate) fn write_reply_to(
+        self,
+        out: &mut Vec<u8>,
+        request: &Request,
+        reply: &Reply,
+    ) -> Result<(), Error> {
         match self {
-            Self::V1_0 => v1_0::write_reply(request, reply),
-            Self::V0_3 => v0_3::json::write_reply(request, reply),
-            Self::V0_3Proto => v0_3::protojson::write_reply(reply),
-            Self::V0_1 => v0_1::write_reply(request, reply),
-            Self::Oldest => oldest::write_reply(request, reply),
+            Self::V1_0 => v1_0::write_reply(request, reply, out),
+            Self::V0_3 => v0_3::json::write_reply(request, reply, out),
+            Self::V0_3Proto => v0_3::protojson::write_reply(reply, out),
+            Self::V0_1 => v0_1::write_reply(request, reply, out),
+            Self::Oldest => oldest::write_reply(request, reply, out),
         }
     }
 
@@ -190,9 +208,9 @@ impl Dialect {
     ///
     /// # Errors
     /// When it is no event; the field that is wrong is named.
-    pub fn read_event(self, text: &[u8]) -> Result<StreamResponse, Unreadable> {
+    pub fn read_event(self, text: &str) -> Result<StreamResponse, Unreadable> {
         match self {
-            Self::V1_0 => v1_0::read_event(text),
+            Self::V1_0 => json::from_str(text),
             Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Oldest => {
                 older::read_event(text, self.shape())
             }
@@ -209,89 +227,77 @@ impl Dialect {
     }
 }
 
-/// Writes the events of one stream.
-///
-/// In most dialects an event is written the same for every reader, and may be shared among them: see
-/// [`EventWriter::is_shared`]. In 0.1 artifacts have numbers, so a stream must know its task.
-#[derive(Clone, Debug)]
-pub struct EventWriter {
-    dialect: Dialect,
-    request: Request,
-    artifacts: Vec<ArtifactId>,
+/// What a short request or reply needs, so that most are written without moving the buffer.
+const ROOM: usize = 1024;
+
+/// Reads the parameters of a call from any source.
+#[derive(Clone, Copy)]
+pub(crate) struct Params<'a> {
+    pub(crate) dialect: Dialect,
+    pub(crate) operation: Operation,
+    pub(crate) new_id: &'a dyn Fn() -> MessageId,
 }
 
-impl EventWriter {
-    /// A writer for the answer to `request`. `task` is the task as the reader knows it, when it
-    /// resumes.
-    #[must_use]
-    pub fn new(dialect: Dialect, request: Request, task: Option<&Task>) -> Self {
-        let mut writer = Self { dialect, request, artifacts: Vec::new() };
-        if let Some(task) = task {
-            writer.know(task);
-        }
-        writer
-    }
+impl<'de> DeserializeSeed<'de> for Params<'_> {
+    type Value = Result<Request, Error>;
 
-    /// Whether what is written depends on the dialect and the event alone.
-    #[must_use]
-    pub fn is_shared(dialect: Dialect) -> bool {
-        dialect.version() != Version::V0_1
-    }
-
-    /// Writes one event, as one or several; `closes` when the stream ends with it.
-    ///
-    /// # Errors
-    /// When the dialect has no way to say it.
-    pub fn write(&mut self, event: &StreamResponse, closes: bool) -> Result<Vec<Vec<u8>>, Error> {
-        Ok(match self.dialect {
-            Dialect::V1_0 => vec![v1_0::write_event(event)],
-            Dialect::V0_3 => vec![crate::json::to_vec(&v0_3::json::Event::of(event, closes))],
-            Dialect::V0_3Proto => {
-                vec![crate::json::to_vec(&v0_3::protojson::Event::of(event, closes))]
-            }
-            Dialect::V0_1 | Dialect::Oldest => self.write_numbered(event, closes)?,
-        })
-    }
-
-    fn write_numbered(
-        &mut self,
-        event: &StreamResponse,
-        closes: bool,
-    ) -> Result<Vec<Vec<u8>>, Error> {
-        let whole = match event {
-            StreamResponse::Task(task) => task.clone(),
-            StreamResponse::Message(message) => v0_1::answer(&self.request, message)?,
-            StreamResponse::StatusUpdate(_) => {
-                return Ok(vec![v0_1::write_event(event, 0, closes)]);
-            }
-            StreamResponse::ArtifactUpdate(update) => {
-                let place = self.place(&update.artifact.artifact_id);
-                return Ok(vec![v0_1::write_event(event, place, closes)]);
+    fn deserialize<D: Deserializer<'de>>(self, params: D) -> Result<Self::Value, D::Error> {
+        let Self { dialect, operation, new_id } = self;
+        let read = match dialect {
+            Dialect::V1_0 => Ok(v1_0::read_request(operation, params)?),
+            Dialect::V0_3 | Dialect::V0_3Proto | Dialect::V0_1 | Dialect::Oldest => {
+                let name = || (!dialect.messages_have_ids()).then(new_id);
+                older::read_request(operation, params, dialect.shape(), name)?
             }
         };
-        self.know(&whole);
-        let Task { id, status, artifacts, .. } = whole;
-        let pieces = artifacts.into_iter().enumerate().map(|(place, artifact)| {
-            let update = TaskArtifactUpdateEvent::new(id.clone(), artifact);
-            v0_1::write_event(&StreamResponse::ArtifactUpdate(update), place, false)
-        });
-        let mut events: Vec<_> = pieces.collect();
-        let status = StreamResponse::StatusUpdate(TaskStatusUpdateEvent::new(id.clone(), status));
-        events.push(v0_1::write_event(&status, 0, closes));
-        Ok(events)
+        Ok(read.and_then(|request| dialect.check(request)).map_err(Error::from))
     }
+}
 
-    fn know(&mut self, task: &Task) {
-        for artifact in &task.artifacts {
-            self.place(&artifact.artifact_id);
+impl Dialect {
+    /// Applies the rules of the protocol, and what is peculiar to the dialect.
+    fn check(self, mut request: Request) -> Result<Request, Invalid> {
+        if self == Self::V1_0 {
+            v1_0::check(&request)?;
         }
+        if self == Self::V0_1 {
+            v0_1::hide_history(&mut request);
+        }
+        request.validate().map_err(|invalid| self.respell(invalid))?;
+        Ok(request)
     }
 
-    fn place(&mut self, artifact: &ArtifactId) -> usize {
-        let known = self.artifacts.iter().position(|it| it == artifact);
-        known.unwrap_or_else(|| {
-            self.artifacts.push(artifact.clone());
-            self.artifacts.len() - 1
-        })
+    /// A rule names fields as 1.0 spells them; the caller knows its own spelling.
+    fn respell(self, invalid: Invalid) -> Invalid {
+        if self == Self::V1_0 {
+            return invalid;
+        }
+        let Invalid { field, problem } = invalid;
+        Invalid::new(field.replace("taskPushNotificationConfig", "pushNotificationConfig"), problem)
+    }
+}
+
+/// Reads the likeliest reply to an operation in one pass. What it cannot read may still be a reply:
+/// before 1.0 only a look at the whole tells which of several shapes it has.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
+    dialect: Dialect,
+    operation: Operation,
+}
+
+impl<'de> DeserializeSeed<'de> for Answer {
+    type Value = Result<Reply, Invalid>;
+
+    fn deserialize<D: Deserializer<'de>>(self, result: D) -> Result<Self::Value, D::Error> {
+        if self.dialect == Dialect::V1_0 {
+            return v1_0::read_reply(self.operation, result);
+        }
+        let task = older::Task::deserialize(result)?;
+        let says_so = task.says_so();
+        Ok(task.into_model(self.dialect.shape()).and_then(|task| match self.operation {
+            Operation::GetTask | Operation::CancelTask => Ok(Reply::Task(task)),
+            Operation::SendMessage if says_so => Ok(Reply::Sent(SendMessageResponse::Task(task))),
+            _ => Err(Invalid::new("", "may be something else")),
+        }))
     }
 }

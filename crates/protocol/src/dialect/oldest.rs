@@ -17,7 +17,7 @@ use super::each::Each;
 use super::{v0_1, v0_3::json};
 use crate::card::{Form, TransitionHistory};
 use crate::error::{Error, ErrorKind, HttpError};
-use crate::json::to_vec;
+use crate::json::write;
 use crate::model::wire::to_base64;
 use crate::model::{self, Content, ContextId, SendMessageResponse, TaskId, TaskState};
 use crate::operation::Operation;
@@ -25,7 +25,7 @@ use crate::service::{Reply, Request};
 use crate::version::Version;
 
 /// Writes the body of a request: a JSON-RPC object for a message, nothing otherwise.
-pub(super) fn write_request(request: &Request) -> Result<Vec<u8>, Error> {
+pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) -> Result<(), Error> {
     #[derive(Serialize)]
     struct Envelope<'a> {
         jsonrpc: &'static str,
@@ -47,31 +47,37 @@ pub(super) fn write_request(request: &Request) -> Result<Vec<u8>, Error> {
         Request::SendMessage(it) => {
             let session_id = it.message.context_id.as_ref();
             let params = Params { message: Message::from(&it.message), session_id };
-            Ok(to_vec(&Envelope { jsonrpc: "2.0", id: 1, method, params }))
+            write(out, &Envelope { jsonrpc: "2.0", id: 1, method, params });
         }
-        Request::GetTask(_) | Request::CancelTask(_) => Ok(b"{}".to_vec()),
+        Request::GetTask(_) | Request::CancelTask(_) => out.extend_from_slice(b"{}"),
         _ => {
             let message = "the oldest REST does not have this operation";
-            Err(Error::new(ErrorKind::UnsupportedOperation, message))
+            return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
     }
+    Ok(())
 }
 
 /// Writes the body of a reply.
-pub(super) fn write_reply(request: &Request, reply: &Reply) -> Result<Vec<u8>, Error> {
-    Ok(match reply {
+pub(super) fn write_reply(
+    request: &Request,
+    reply: &Reply,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    match reply {
         Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
-            to_vec(&Task::from(task))
+            write(out, &Task::from(task))
         }
         Reply::Sent(SendMessageResponse::Message(message)) => {
-            to_vec(&Task::from(&v0_1::answer(request, message)?))
+            write(out, &Task::from(&v0_1::answer(request, message)?))
         }
-        Reply::Card(card) => to_vec(&card.to_json(Form::V0_1(TransitionHistory::Kept))),
+        Reply::Card(card) => write(out, &card.to_json(Form::V0_1(TransitionHistory::Kept))),
         Reply::Tasks(_) | Reply::PushConfig(_) | Reply::PushConfigs(_) | Reply::Removed(_) => {
-            json::write_reply(request, reply)?
+            json::write_reply(request, reply, out)?;
         }
         Reply::Stream(_) => return Err(Error::internal()),
-    })
+    }
+    Ok(())
 }
 
 /// Writes an error: a status, and an object that says what happened.

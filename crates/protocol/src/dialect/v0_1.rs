@@ -18,7 +18,7 @@ use super::each::Each;
 use super::v0_3::json::{self, TypedPart};
 use super::v0_3::push::Target;
 use crate::error::{Error, ErrorKind};
-use crate::json::to_vec;
+use crate::json::write;
 use crate::model::wire::is_off;
 use crate::model::{
     self, ContextId, Metadata, SendMessageRequest, SendMessageResponse, StreamResponse, TaskId,
@@ -27,14 +27,16 @@ use crate::model::{
 use crate::service::{Reply, Request};
 
 /// Writes the parameters of a request.
-pub(super) fn write_request(request: &Request) -> Result<Vec<u8>, Error> {
-    Ok(match request {
-        Request::SendMessage(it) | Request::SendStreamingMessage(it) => to_vec(&send_params(it)?),
-        Request::CreateTaskPushNotificationConfig(it) => to_vec(&PushConfig::from(it)),
+pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) -> Result<(), Error> {
+    match request {
+        Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
+            write(out, &send_params(it)?)
+        }
+        Request::CreateTaskPushNotificationConfig(it) => write(out, &PushConfig::from(it)),
         Request::GetTask(_)
         | Request::CancelTask(_)
         | Request::SubscribeToTask(_)
-        | Request::GetTaskPushNotificationConfig(_) => json::write_request(request),
+        | Request::GetTaskPushNotificationConfig(_) => json::write_request(request, out),
         Request::ListTasks(_)
         | Request::ListTaskPushNotificationConfigs(_)
         | Request::DeleteTaskPushNotificationConfig(_)
@@ -43,24 +45,30 @@ pub(super) fn write_request(request: &Request) -> Result<Vec<u8>, Error> {
             let message = "A2A 0.1 does not have this operation";
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
-    })
+    }
+    Ok(())
 }
 
 /// Writes the result of a call.
-pub(super) fn write_reply(request: &Request, reply: &Reply) -> Result<Vec<u8>, Error> {
-    Ok(match reply {
+pub(super) fn write_reply(
+    request: &Request,
+    reply: &Reply,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    match reply {
         Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
-            to_vec(&Task::from(task))
+            write(out, &Task::from(task))
         }
         Reply::Sent(SendMessageResponse::Message(message)) => {
-            to_vec(&Task::from(&answer(request, message)?))
+            write(out, &Task::from(&answer(request, message)?))
         }
-        Reply::PushConfig(config) => to_vec(&PushConfig::from(config)),
+        Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
         Reply::Tasks(_) | Reply::PushConfigs(_) | Reply::Removed(_) | Reply::Card(_) => {
-            json::write_reply(request, reply)?
+            json::write_reply(request, reply, out)?;
         }
         Reply::Stream(_) => return Err(Error::internal()),
-    })
+    }
+    Ok(())
 }
 
 /// The task that a direct message becomes: finished, under the id that the caller chose.
@@ -89,25 +97,33 @@ pub(super) fn answer(request: &Request, message: &model::Message) -> Result<mode
 
 /// Writes one event of a stream: `place` is the number of its artifact.
 pub(super) fn write_event(event: &StreamResponse, place: usize, closes: bool) -> Vec<u8> {
+    let out = &mut Vec::new();
     match event {
-        StreamResponse::StatusUpdate(update) => to_vec(&StatusUpdate {
-            id: &update.task_id,
-            status: Status::from(&update.status),
-            r#final: closes,
-            metadata: &update.metadata,
-        }),
-        StreamResponse::ArtifactUpdate(update) => to_vec(&ArtifactUpdate {
-            id: &update.task_id,
-            artifact: Artifact {
-                append: update.append,
-                last_chunk: update.last_chunk,
-                ..Artifact::at(place, &update.artifact)
+        StreamResponse::StatusUpdate(update) => write(
+            out,
+            &StatusUpdate {
+                id: &update.task_id,
+                status: Status::from(&update.status),
+                r#final: closes,
+                metadata: &update.metadata,
             },
-            metadata: &update.metadata,
-        }),
-        StreamResponse::Task(task) => to_vec(&Task::from(task)),
-        StreamResponse::Message(message) => to_vec(&Message::from(message)),
+        ),
+        StreamResponse::ArtifactUpdate(update) => write(
+            out,
+            &ArtifactUpdate {
+                id: &update.task_id,
+                artifact: Artifact {
+                    append: update.append,
+                    last_chunk: update.last_chunk,
+                    ..Artifact::at(place, &update.artifact)
+                },
+                metadata: &update.metadata,
+            },
+        ),
+        StreamResponse::Task(task) => write(out, &Task::from(task)),
+        StreamResponse::Message(message) => write(out, &Message::from(message)),
     }
+    std::mem::take(out)
 }
 
 #[derive(Serialize)]

@@ -265,6 +265,26 @@ mod tests {
     }
 
     #[test]
+    fn each_state_has_its_phase() {
+        use TaskState as S;
+        for (state, phase) in [
+            (S::Unspecified, Phase::Active),
+            (S::Submitted, Phase::Active),
+            (S::Working, Phase::Active),
+            (S::InputRequired, Phase::Interrupted),
+            (S::AuthRequired, Phase::Interrupted),
+            (S::Completed, Phase::Terminal),
+            (S::Failed, Phase::Terminal),
+            (S::Canceled, Phase::Terminal),
+            (S::Rejected, Phase::Terminal),
+        ] {
+            assert_eq!(state.phase(), phase, "{state}");
+            assert_eq!(state.is_terminal(), phase == Phase::Terminal, "{state}");
+            assert_eq!(state.is_interrupted(), phase == Phase::Interrupted, "{state}");
+        }
+    }
+
+    #[test]
     fn every_spelling_of_a_state_is_read() {
         for (text, want) in [
             ("input-required", TaskState::InputRequired),

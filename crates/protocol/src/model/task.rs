@@ -171,3 +171,38 @@ impl Artifact {
         join_texts(&self.parts)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::MessageId;
+
+    #[test]
+    fn texts_are_joined_line_by_line() {
+        let id = MessageId::new("m").unwrap();
+        let message = Message::user(id, "a").with_part(Part::data(1)).with_part("b");
+        assert_eq!(message.text(), "a\nb");
+    }
+
+    #[test]
+    fn a_finished_task_answers_with_its_text_under_the_ids_of_the_request() {
+        let ids = || (TaskId::new("t").unwrap(), ContextId::new("c").unwrap());
+        let request = Message::user(MessageId::new("m").unwrap(), "hi");
+        let (id, context) = ids();
+        let task = Task::completed_with_text(id, context, request.clone(), "done");
+        assert_eq!((task.text().as_str(), task.status.state), ("done", TaskState::Completed));
+        assert_eq!((task.id.as_str(), &task.history), ("t", &vec![request.clone()]));
+
+        let (id, context) = ids();
+        let named = request.to_task(TaskId::new("mine").unwrap());
+        assert_eq!(Task::completed_with_text(id, context, named, "done").id, "mine");
+    }
+
+    #[test]
+    fn without_artifacts_a_task_answers_with_its_status() {
+        let (id, context) = (TaskId::new("t").unwrap(), ContextId::new("c").unwrap());
+        let said = Message::agent(MessageId::new("m").unwrap(), "no");
+        let status = TaskStatus::from(TaskState::Failed).with_message(said);
+        assert_eq!(Task::new(id, context, status).text(), "no");
+    }
+}

@@ -3,9 +3,11 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod arbitrary;
+mod bad_input;
 mod carried;
 mod golden;
 mod lifecycle;
+mod oldest;
 mod round_trip;
 mod streams;
 mod traps;

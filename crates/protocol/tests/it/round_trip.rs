@@ -1,16 +1,23 @@
 //! A model that goes through a wire keeps all that the wire can carry.
 
 use latimer_pb::{v0_3, v1};
+use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::jsonrpc::{Call, Id, read_reply, write_call, write_result};
 use latimer_protocol::binding::rest::{Ask, Outgoing, Route};
 use latimer_protocol::{
-    Content, Dialect, EventWriter, GetTaskRequest, Invalid, MessageId, Operation, Reply, Request,
-    StreamResponse, Task, TaskId, protobuf,
+    Content, Dialect, ErrorKind, EventWriter, GetTaskRequest, Invalid, MessageId, Operation, Reply,
+    Request, StreamResponse, Task, TaskId, protobuf,
 };
-use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
+use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
 use prost::Message;
+use serde_json::{Map, Value};
 
 use crate::arbitrary::{Answer, event, exchange, request};
 use crate::carried::Wire;
+
+fn text(written: &[u8]) -> &str {
+    std::str::from_utf8(written).expect("we write UTF-8")
+}
 
 fn made_here() -> MessageId {
     MessageId::new("made-here").expect("a valid id")
@@ -33,7 +40,7 @@ proptest! {
     fn requests_as_json(request in request()) {
         for dialect in [Dialect::V1_0, Dialect::V0_3] {
             let written = dialect.write_request(&request).unwrap();
-            let read = dialect.read_request(request.operation(), &written, made_here);
+            let read = dialect.read_request(request.operation(), text(&written), &made_here);
             prop_assert_eq!(read, Ok(Wire::Json(dialect).request(request.clone())));
         }
     }
@@ -43,7 +50,7 @@ proptest! {
         let wire = Wire::Json(Dialect::V0_1);
         // What 0.1 has no word for, or no task's name in, is refused before it is written.
         let Ok(written) = Dialect::V0_1.write_request(&request) else { return Ok(()) };
-        let read = Dialect::V0_1.read_request(request.operation(), &written, made_here);
+        let read = Dialect::V0_1.read_request(request.operation(), text(&written), &made_here);
         prop_assert_eq!(read, Ok(wire.request(request)));
     }
 
@@ -60,7 +67,7 @@ proptest! {
             return Ok(());
         }
         let written = dialect.write_request(&request).unwrap();
-        let read = dialect.read_request(request.operation(), &written, made_here);
+        let read = dialect.read_request(request.operation(), text(&written), &made_here);
         prop_assert_eq!(read, Ok(Wire::Json(dialect).request(request)));
     }
 
@@ -77,8 +84,39 @@ proptest! {
             let ask = Ask { query, said, ..Ask::new(&sent.method, path) };
             let route = Route::find(&ask).unwrap();
             let body = sent.body.unwrap_or_default();
-            let read = route.read_request(&body, made_here);
+            let read = route.read_request(&body, &made_here);
             prop_assert_eq!(read, Ok(Wire::Json(dialect).over_http(request.clone())), "{}", sent.path);
+        }
+    }
+
+    /// The one pass over an envelope and the two steps come to the same.
+    #[test]
+    fn calls_over_jsonrpc(request in request(), id in any::<u64>()) {
+        let id = Id::from(id);
+        for dialect in [Dialect::V1_0, Dialect::V0_3] {
+            let Ok(sent) = write_call(&id, &request, dialect) else { continue };
+            let Value::Object(members) = serde_json::from_slice(&sent).unwrap() else { panic!("an object") };
+            // The parameters before the method: there is no one pass over that.
+            let backwards: Map<_, _> = members.into_iter().rev().collect();
+            let backwards = serde_json::to_vec(&backwards).unwrap();
+            for body in [&sent, &backwards] {
+                let said = Some(dialect.version());
+                let call = Call::read(body, said, VersionRule::Strict, &made_here).unwrap();
+                prop_assert_eq!(&call.request, &Wire::Json(dialect).request(request.clone()));
+                prop_assert_eq!((&call.id, call.dialect), (&id, dialect));
+            }
+        }
+    }
+
+    #[test]
+    fn answers_over_jsonrpc((request, answer) in exchange(), id in any::<u64>()) {
+        let id = Id::from(id);
+        for dialect in [Dialect::V1_0, Dialect::V0_3] {
+            let sent = write_result(&id, &request, &answer.reply(), dialect).unwrap();
+            let read = read_reply(&sent, &id, dialect, operation_of(&answer)).unwrap();
+            prop_assert_eq!(Answer::from_reply(read), Wire::Json(dialect).answer(answer.clone()));
+            let other = read_reply(&sent, &Id::from("other"), dialect, operation_of(&answer));
+            prop_assert_eq!(other.unwrap_err().kind(), ErrorKind::InvalidAgentResponse);
         }
     }
 
@@ -89,7 +127,7 @@ proptest! {
                 continue;
             }
             let written = dialect.write_reply(&request, &answer.reply()).unwrap();
-            let read = dialect.read_reply(operation_of(&answer), &written).unwrap();
+            let read = dialect.read_reply(operation_of(&answer), text(&written)).unwrap();
             let want = Wire::Json(dialect).answer(answer.clone());
             prop_assert_eq!(Answer::from_reply(read), want, "{:?}", dialect);
         }
@@ -100,7 +138,7 @@ proptest! {
         for dialect in [Dialect::V1_0, Dialect::V0_3, Dialect::V0_3Proto] {
             let mut writer = EventWriter::new(dialect, any_request(), None);
             let written = writer.write(&event, false).unwrap();
-            let read = dialect.read_event(&written[0]).unwrap();
+            let read = dialect.read_event(text(&written[0])).unwrap();
             prop_assert_eq!(read, Wire::Json(dialect).event(event.clone()), "{:?}", dialect);
         }
     }
@@ -112,7 +150,7 @@ proptest! {
         }
         let mut writer = EventWriter::new(Dialect::V0_1, any_request(), None);
         let written = writer.write(&event, false).unwrap();
-        let read = Dialect::V0_1.read_event(&written[0]).unwrap();
+        let read = Dialect::V0_1.read_event(text(&written[0])).unwrap();
         prop_assert_eq!(read, Wire::Json(Dialect::V0_1).event(event));
     }
 
@@ -172,7 +210,7 @@ proptest! {
     fn tasks_of_the_oldest((request, answer) in exchange()) {
         let Answer::Task(task) = answer else { return Ok(()) };
         let written = Dialect::Oldest.write_reply(&request, &Reply::Task(task.clone())).unwrap();
-        let read = Dialect::Oldest.read_reply(Operation::GetTask, &written);
+        let read = Dialect::Oldest.read_reply(Operation::GetTask, text(&written));
         let Ok(Reply::Task(read)) = read else { panic!("{read:?}") };
         prop_assert_eq!(&read.id, &task.id);
         prop_assert_eq!(&read.context_id, &task.context_id);

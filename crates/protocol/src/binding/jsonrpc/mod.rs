@@ -3,6 +3,7 @@
 //! Envelopes are read in one pass that keeps payloads as the raw JSON they came as, and written
 //! around payloads that are encoded already. Batches are not served: A2A has no use for them.
 
+mod call;
 mod id;
 mod members;
 mod method;
@@ -11,14 +12,14 @@ mod response;
 #[cfg(test)]
 mod tests;
 
+pub use call::{Call, read_reply, write_call, write_result};
 pub use id::{Id, MAX_ID_LENGTH};
 pub use method::resolve;
 pub use request::{Refused, Request};
 pub use response::{Outcome, Response};
 
-use serde_json::Value;
-
 use crate::error::Error;
+use crate::json;
 use crate::version::Version;
 
 /// The envelope of a result, ready to be put around any number of them.
@@ -79,7 +80,7 @@ pub fn error_reply(id: &Id<'_>, error: &Error, version: Version) -> Vec<u8> {
 pub fn write_error_reply(out: &mut Vec<u8>, id: &Id<'_>, error: &Error, version: Version) {
     start(out, id);
     out.extend_from_slice(br#""error":"#);
-    out.extend_from_slice(error.to_jsonrpc(version).to_string().as_bytes());
+    json::write(out, &error.to_jsonrpc(version));
     out.push(b'}');
 }
 
@@ -89,13 +90,17 @@ pub fn write_error_reply(out: &mut Vec<u8>, id: &Id<'_>, error: &Error, version:
 pub fn request(id: &Id<'_>, method: &str, params: &[u8]) -> Vec<u8> {
     let params = if params.is_empty() { b"{}" } else { params };
     let mut out = Vec::with_capacity(params.len() + id.as_json().len() + method.len() + 48);
-    start(&mut out, id);
-    out.extend_from_slice(br#""method":"#);
-    out.extend_from_slice(Value::from(method).to_string().as_bytes());
-    out.extend_from_slice(br#","params":"#);
+    start_request(&mut out, id, method);
     out.extend_from_slice(params);
     out.push(b'}');
     out
+}
+
+fn start_request(out: &mut Vec<u8>, id: &Id<'_>, method: &str) {
+    start(out, id);
+    out.extend_from_slice(br#""method":"#);
+    json::write(out, method);
+    out.extend_from_slice(br#","params":"#);
 }
 
 fn start(out: &mut Vec<u8>, id: &Id<'_>) {

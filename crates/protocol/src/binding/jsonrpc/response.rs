@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Id;
 use super::members::{self, NoObject};
 use crate::error::Error;
-use crate::json::Unreadable;
+use crate::json::{self, Unreadable};
 use crate::version::Version;
 
 /// An answer: its envelope opened, its payload as it came.
@@ -88,8 +88,6 @@ impl<'a> Response<'a> {
 }
 
 fn bare(body: &[u8]) -> Result<Response<'_>, Unreadable> {
-    match std::str::from_utf8(body) {
-        Ok(json) => Ok(Response { id: None, outcome: Outcome::Bare(json.trim_ascii()) }),
-        Err(_) => Err(Unreadable::Malformed("the text is not UTF-8".to_owned())),
-    }
+    let json = json::text(body)?;
+    Ok(Response { id: None, outcome: Outcome::Bare(json.trim_ascii()) })
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Route, Shape, body, has_body};
 use crate::binding::jsonrpc;
-use crate::dialect::{Dialect, Source};
+use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::json;
 use crate::model::{MessageId, PushConfigId, TaskId};
@@ -54,17 +54,18 @@ impl Route {
     pub fn read_request(
         &self,
         text: &[u8],
-        new_id: impl FnOnce() -> MessageId,
+        new_id: &dyn Fn() -> MessageId,
     ) -> Result<Request, Error> {
         let dialect = self.dialect();
-        let text = body(text);
+        let text = json::text(body(text))?;
         match self.operation {
             Operation::SendMessage | Operation::SendStreamingMessage => {
-                let enveloped = (dialect == Dialect::Oldest).then(|| jsonrpc::Request::read(text));
-                let params = match enveloped {
-                    Some(Ok(request)) => request.params.as_bytes(),
-                    Some(Err(refused)) => return Err(refused.error),
-                    None => text,
+                let params = match dialect {
+                    Dialect::Oldest => {
+                        let envelope = jsonrpc::Request::read(text.as_bytes());
+                        envelope.map_err(|refused| refused.error)?.params
+                    }
+                    _ => text,
                 };
                 let mut request = dialect.read_request(self.operation, params, new_id)?;
                 if self.tenant.is_some() {
@@ -74,11 +75,11 @@ impl Route {
             }
             _ => {
                 let mut members: Map<String, Value> = match has_body(self.operation) {
-                    true => json::from_slice(text)?,
+                    true => json::from_str(text)?,
                     false => Map::new(),
                 };
                 members.extend(self.members());
-                dialect.read_source(self.operation, Source::Members(members), new_id)
+                dialect.read_members(self.operation, members, new_id)
             }
         }
     }

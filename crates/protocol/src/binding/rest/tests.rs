@@ -255,20 +255,22 @@ fn members_are_what_the_requests_read() {
     }
 
     let members = |address: &str| found(Method::GET, address, Some(V1_0)).members();
-    let get: GetTaskRequest = json::from_members(members("/t/tasks/x?history_length=3")).unwrap();
+    let get: GetTaskRequest =
+        json::from_value(&members("/t/tasks/x?history_length=3").into()).unwrap();
     assert_eq!((get.tenant.as_deref(), get.history_length), (Some("t"), Some(3)));
     let list = "/tasks?pageSize=5&status=TASK_STATE_WORKING&includeArtifacts=true&contextId=c";
-    let list: ListTasksRequest = json::from_members(members(list)).unwrap();
+    let list: ListTasksRequest = json::from_value(&members(list).into()).unwrap();
     assert_eq!((list.page_size, list.include_artifacts), (Some(5), Some(true)));
     let config = members("/tasks/x/pushNotificationConfigs/c");
-    let config: GetTaskPushNotificationConfigRequest = json::from_members(config).unwrap();
+    let config: GetTaskPushNotificationConfigRequest = json::from_value(&config.into()).unwrap();
     assert_eq!(config.id.unwrap(), "c");
     let configs = members("/tasks/x/pushNotificationConfigs?pageSize=1&pageToken=p");
-    let configs: ListTaskPushNotificationConfigsRequest = json::from_members(configs).unwrap();
+    let configs: ListTaskPushNotificationConfigsRequest =
+        json::from_value(&configs.into()).unwrap();
     assert_eq!((configs.page_size, configs.page_token.as_deref()), (Some(1), Some("p")));
 
     for address in ["/tasks?pageSize=1&pageSize=2", "/tasks?pageSize=x"] {
-        let error = json::from_members::<ListTasksRequest>(members(address)).unwrap_err();
+        let error = json::from_value::<ListTasksRequest>(&members(address).into()).unwrap_err();
         assert_eq!(error.field, "pageSize", "{address}");
     }
 }
@@ -284,7 +286,7 @@ fn a_plus_in_a_time_may_come_unencoded() {
         ("statusTimestampAfter=2026-01-01+01:00", "2026-01-01T01:00:00.000Z"),
     ] {
         let members = found(Method::GET, &format!("/tasks?{query}"), Some(V1_0)).members();
-        let list: ListTasksRequest = json::from_members(members).unwrap();
+        let list: ListTasksRequest = json::from_value(&members.into()).unwrap();
         assert_eq!(list.status_timestamp_after.unwrap().to_string(), want, "{query}");
     }
     let other = found(Method::GET, "/tasks?pageToken=1:0+10:00", Some(V1_0)).members();

@@ -43,7 +43,7 @@ impl AgentCard {
     /// When the bytes are not JSON, or when what a card needs to be of use is missing or of the
     /// wrong type: a name, and an address.
     pub fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let value: Value = json::from_slice(bytes)?;
+        let value: Value = json::from_str(json::text(bytes)?)?;
         Ok(Self::from_json(&value)?)
     }
 

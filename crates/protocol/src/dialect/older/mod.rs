@@ -13,6 +13,7 @@ mod part;
 mod reply;
 mod request;
 
+pub(super) use object::Task;
 pub(super) use part::{WRAPPED_MARK, WRAPPED_VALUE, decoded_twice, unwrap_value};
 pub(super) use reply::{read_event, read_reply};
 pub(super) use request::read_request;

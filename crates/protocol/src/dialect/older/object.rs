@@ -166,6 +166,8 @@ impl Artifact {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::dialect) struct Task {
+    #[serde(default, deserialize_with = "wire::text")]
+    kind: Option<String>,
     id: TaskId,
     #[serde(
         default,
@@ -185,7 +187,12 @@ pub(in crate::dialect) struct Task {
 }
 
 impl Task {
-    pub(super) fn into_model(self, shape: Shape) -> Result<model::Task, Invalid> {
+    /// Whether it says itself that it is a task.
+    pub(in crate::dialect) fn says_so(&self) -> bool {
+        self.kind.as_deref() == Some("task")
+    }
+
+    pub(in crate::dialect) fn into_model(self, shape: Shape) -> Result<model::Task, Invalid> {
         let id = self.id;
         let status = self.status.into_model(shape, id.as_str());
         let artifacts = self.artifacts.into_iter().enumerate().map(|(place, artifact)| {

@@ -1,12 +1,11 @@
 //! Requests of any age before 1.0.
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
 use super::Shape;
 use super::object::Message;
-use crate::dialect::source::Source;
 use crate::dialect::v0_3::name;
-use crate::error::Error;
 use crate::json::Invalid;
 use crate::model::{
     AuthenticationInfo, CancelTaskRequest, ContextId, DeleteTaskPushNotificationConfigRequest,
@@ -20,61 +19,39 @@ use crate::service::Request;
 
 /// Reads the parameters of `operation`. `name` names a message that has no id; where it gives none,
 /// the id is required.
-pub(in crate::dialect) fn read_request(
+pub(in crate::dialect) fn read_request<'de, D: Deserializer<'de>>(
     operation: Operation,
-    source: Source<'_>,
+    params: D,
     shape: Shape,
     name: impl FnOnce() -> Option<MessageId>,
-) -> Result<Request, Error> {
+) -> Result<Result<Request, Invalid>, D::Error> {
     Ok(match operation {
-        Operation::SendMessage => Request::SendMessage(send(source, shape, name)?),
-        Operation::SendStreamingMessage => {
-            Request::SendStreamingMessage(send(source, shape, name)?)
+        Operation::SendMessage => {
+            SendParams::deserialize(params)?.into_model(shape, name).map(Request::SendMessage)
         }
-        Operation::GetTask => {
-            let params: TaskParams = source.read()?;
-            let history_length = params.history_length;
-            Request::GetTask(GetTaskRequest { tenant: None, id: params.task_id()?, history_length })
+        Operation::SendStreamingMessage => SendParams::deserialize(params)?
+            .into_model(shape, name)
+            .map(Request::SendStreamingMessage),
+        Operation::GetTask | Operation::CancelTask | Operation::SubscribeToTask => {
+            TaskParams::deserialize(params)?.into_model(operation)
         }
-        Operation::ListTasks => Request::ListTasks(source.read()?),
-        Operation::CancelTask => {
-            let mut params: TaskParams = source.read()?;
-            let metadata = std::mem::take(&mut params.metadata);
-            Request::CancelTask(CancelTaskRequest { tenant: None, id: params.task_id()?, metadata })
-        }
-        Operation::SubscribeToTask => {
-            let params: TaskParams = source.read()?;
-            Request::SubscribeToTask(SubscribeToTaskRequest::from(params.task_id()?))
-        }
-        Operation::CreateTaskPushNotificationConfig => {
-            let config: PushConfig = source.read()?;
-            Request::CreateTaskPushNotificationConfig(config.into_new()?)
-        }
-        Operation::GetTaskPushNotificationConfig => {
-            let (task_id, id) = source.read::<PushParams>()?.ids()?;
-            let params = GetTaskPushNotificationConfigRequest { tenant: None, task_id, id };
-            Request::GetTaskPushNotificationConfig(params)
-        }
-        Operation::DeleteTaskPushNotificationConfig => {
-            let (task_id, id) = source.read::<PushParams>()?.ids()?;
-            let params = DeleteTaskPushNotificationConfigRequest { tenant: None, task_id, id };
-            Request::DeleteTaskPushNotificationConfig(params)
-        }
-        Operation::ListTaskPushNotificationConfigs => {
-            let params: PushParams = source.read()?;
-            let (page_size, page_token) = (params.page_size, params.page_token.clone());
-            let (task_id, _) = params.ids()?;
-            Request::ListTaskPushNotificationConfigs(ListTaskPushNotificationConfigsRequest {
-                tenant: None,
-                task_id,
-                page_size,
-                page_token,
-            })
+        Operation::ListTasks => Ok(Request::ListTasks(Deserialize::deserialize(params)?)),
+        Operation::CreateTaskPushNotificationConfig => PushConfig::deserialize(params)?
+            .into_new()
+            .map(Request::CreateTaskPushNotificationConfig),
+        Operation::GetTaskPushNotificationConfig
+        | Operation::DeleteTaskPushNotificationConfig
+        | Operation::ListTaskPushNotificationConfigs => {
+            PushParams::deserialize(params)?.into_model(operation)
         }
         Operation::GetExtendedAgentCard => {
-            Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default())
+            IgnoredAny::deserialize(params)?;
+            Ok(Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default()))
         }
-        Operation::GetAgentCard => Request::GetAgentCard,
+        Operation::GetAgentCard => {
+            IgnoredAny::deserialize(params)?;
+            Ok(Request::GetAgentCard)
+        }
     })
 }
 
@@ -119,36 +96,37 @@ struct Configuration {
     blocking: Option<bool>,
 }
 
-fn send(
-    source: Source<'_>,
-    shape: Shape,
-    name: impl FnOnce() -> Option<MessageId>,
-) -> Result<SendMessageRequest, Error> {
-    let params: SendParams = source.read()?;
-    let name = || name().ok_or_else(|| Invalid::missing("messageId"));
-    let mut message =
-        params.message.into_model(shape, name).map_err(|error| error.within("message"))?;
-    if params.id.is_some() {
-        message.task_id = params.id;
-    }
-    if params.session_id.is_some() {
-        message.context_id = params.session_id;
-    }
-    let configuration = match params.configuration {
-        Some(it) => Some(it.into_model(shape).map_err(|error| error.within("configuration"))?),
-        None => {
-            let push = params.push_notification.map(PushTarget::into_model).transpose();
-            let configuration = SendMessageConfiguration {
-                accepted_output_modes: params.accepted_output_modes,
-                task_push_notification_config: push
-                    .map_err(|error| error.within("pushNotification"))?,
-                history_length: params.history_length,
-                return_immediately: false,
-            };
-            Some(configuration).filter(|it| *it != SendMessageConfiguration::default())
+impl SendParams {
+    fn into_model(
+        self,
+        shape: Shape,
+        name: impl FnOnce() -> Option<MessageId>,
+    ) -> Result<SendMessageRequest, Invalid> {
+        let name = || name().ok_or_else(|| Invalid::missing("messageId"));
+        let mut message =
+            self.message.into_model(shape, name).map_err(|error| error.within("message"))?;
+        if self.id.is_some() {
+            message.task_id = self.id;
         }
-    };
-    Ok(SendMessageRequest { tenant: None, message, configuration, metadata: params.metadata })
+        if self.session_id.is_some() {
+            message.context_id = self.session_id;
+        }
+        let configuration = match self.configuration {
+            Some(it) => Some(it.into_model(shape).map_err(|error| error.within("configuration"))?),
+            None => {
+                let push = self.push_notification.map(PushTarget::into_model).transpose();
+                let configuration = SendMessageConfiguration {
+                    accepted_output_modes: self.accepted_output_modes,
+                    task_push_notification_config: push
+                        .map_err(|error| error.within("pushNotification"))?,
+                    history_length: self.history_length,
+                    return_immediately: false,
+                };
+                Some(configuration).filter(|it| *it != SendMessageConfiguration::default())
+            }
+        };
+        Ok(SendMessageRequest { tenant: None, message, configuration, metadata: self.metadata })
+    }
 }
 
 impl Configuration {
@@ -192,12 +170,22 @@ struct TaskParams {
 }
 
 impl TaskParams {
-    fn task_id(self) -> Result<TaskId, Invalid> {
-        match (self.id, self.name) {
-            (Some(id), _) => Ok(id),
-            (None, Some(name)) => name::task(&name).map_err(|error| error.within("name")),
-            (None, None) => Err(Invalid::missing("id")),
-        }
+    fn into_model(self, operation: Operation) -> Result<Request, Invalid> {
+        let id = match (self.id, self.name) {
+            (Some(id), _) => id,
+            (None, Some(name)) => name::task(&name).map_err(|error| error.within("name"))?,
+            (None, None) => return Err(Invalid::missing("id")),
+        };
+        let (history_length, metadata) = (self.history_length, self.metadata);
+        Ok(match operation {
+            Operation::CancelTask => {
+                Request::CancelTask(CancelTaskRequest { tenant: None, id, metadata })
+            }
+            Operation::SubscribeToTask => {
+                Request::SubscribeToTask(SubscribeToTaskRequest::from(id))
+            }
+            _ => Request::GetTask(GetTaskRequest { tenant: None, id, history_length }),
+        })
     }
 }
 
@@ -221,6 +209,30 @@ struct PushParams {
 }
 
 impl PushParams {
+    fn into_model(self, operation: Operation) -> Result<Request, Invalid> {
+        let tenant = None;
+        let (page_size, page_token) = (self.page_size, self.page_token.clone());
+        let (task_id, id) = self.ids()?;
+        Ok(match operation {
+            Operation::ListTaskPushNotificationConfigs => {
+                Request::ListTaskPushNotificationConfigs(ListTaskPushNotificationConfigsRequest {
+                    tenant,
+                    task_id,
+                    page_size,
+                    page_token,
+                })
+            }
+            Operation::DeleteTaskPushNotificationConfig => {
+                let params = DeleteTaskPushNotificationConfigRequest { tenant, task_id, id };
+                Request::DeleteTaskPushNotificationConfig(params)
+            }
+            _ => {
+                let params = GetTaskPushNotificationConfigRequest { tenant, task_id, id };
+                Request::GetTaskPushNotificationConfig(params)
+            }
+        })
+    }
+
     fn ids(self) -> Result<(TaskId, Option<PushConfigId>), Invalid> {
         let invalid = |error: crate::model::InvalidId| Invalid::new("id", error.to_string());
         match (self.task_id, self.id, self.name) {

@@ -5,120 +5,138 @@
 
 pub(crate) mod protobuf;
 
-use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
-use super::source::Source;
 use crate::card::{AgentCard, Form};
 use crate::error::Error;
-use crate::json::{self, Invalid, Unreadable, to_vec};
+use crate::json::{Invalid, write};
 use crate::model::{
-    Artifact, ContextId, GetTaskPushNotificationConfigRequest, ListTasksResponse, Message,
-    Metadata, StreamResponse, Task, TaskId, TaskStatus,
+    Artifact, ContextId, ListTasksResponse, Message, Metadata, Task, TaskId, TaskStatus,
 };
 use crate::operation::Operation;
 use crate::service::{Reply, Request};
 
 /// Reads the parameters of `operation`.
-pub(super) fn read_request(operation: Operation, source: Source<'_>) -> Result<Request, Error> {
+pub(super) fn read_request<'de, D: Deserializer<'de>>(
+    operation: Operation,
+    params: D,
+) -> Result<Request, D::Error> {
     Ok(match operation {
-        Operation::SendMessage => Request::SendMessage(source.read()?),
-        Operation::SendStreamingMessage => Request::SendStreamingMessage(source.read()?),
-        Operation::GetTask => Request::GetTask(source.read()?),
-        Operation::ListTasks => Request::ListTasks(source.read()?),
-        Operation::CancelTask => Request::CancelTask(source.read()?),
-        Operation::SubscribeToTask => Request::SubscribeToTask(source.read()?),
+        Operation::SendMessage => Request::SendMessage(Deserialize::deserialize(params)?),
+        Operation::SendStreamingMessage => {
+            Request::SendStreamingMessage(Deserialize::deserialize(params)?)
+        }
+        Operation::GetTask => Request::GetTask(Deserialize::deserialize(params)?),
+        Operation::ListTasks => Request::ListTasks(Deserialize::deserialize(params)?),
+        Operation::CancelTask => Request::CancelTask(Deserialize::deserialize(params)?),
+        Operation::SubscribeToTask => Request::SubscribeToTask(Deserialize::deserialize(params)?),
         Operation::CreateTaskPushNotificationConfig => {
-            Request::CreateTaskPushNotificationConfig(source.read()?)
+            Request::CreateTaskPushNotificationConfig(Deserialize::deserialize(params)?)
         }
         Operation::GetTaskPushNotificationConfig => {
-            let request: GetTaskPushNotificationConfigRequest = source.read()?;
-            if request.id.is_none() {
-                return Err(Invalid::missing("id").into());
-            }
-            Request::GetTaskPushNotificationConfig(request)
+            Request::GetTaskPushNotificationConfig(Deserialize::deserialize(params)?)
         }
         Operation::ListTaskPushNotificationConfigs => {
-            Request::ListTaskPushNotificationConfigs(source.read()?)
+            Request::ListTaskPushNotificationConfigs(Deserialize::deserialize(params)?)
         }
         Operation::DeleteTaskPushNotificationConfig => {
-            let request = source.read()?;
-            if matches!(
-                &request,
-                crate::model::DeleteTaskPushNotificationConfigRequest { id: None, .. }
-            ) {
-                return Err(Invalid::missing("id").into());
-            }
-            Request::DeleteTaskPushNotificationConfig(request)
+            Request::DeleteTaskPushNotificationConfig(Deserialize::deserialize(params)?)
         }
-        Operation::GetExtendedAgentCard => Request::GetExtendedAgentCard(source.read()?),
-        Operation::GetAgentCard => Request::GetAgentCard,
+        Operation::GetExtendedAgentCard => {
+            Request::GetExtendedAgentCard(Deserialize::deserialize(params)?)
+        }
+        Operation::GetAgentCard => {
+            IgnoredAny::deserialize(params)?;
+            Request::GetAgentCard
+        }
     })
 }
 
-/// Writes the parameters of a request.
-pub(super) fn write_request(request: &Request) -> Vec<u8> {
+/// Checks what only 1.0 demands: before, a webhook could be left unnamed.
+pub(super) fn check(request: &Request) -> Result<(), Invalid> {
     match request {
-        Request::SendMessage(it) | Request::SendStreamingMessage(it) => to_vec(it),
-        Request::GetTask(it) => to_vec(it),
-        Request::ListTasks(it) => to_vec(it),
-        Request::CancelTask(it) => to_vec(it),
-        Request::SubscribeToTask(it) => to_vec(it),
-        Request::CreateTaskPushNotificationConfig(it) => to_vec(it),
-        Request::GetTaskPushNotificationConfig(it) => to_vec(it),
-        Request::ListTaskPushNotificationConfigs(it) => to_vec(it),
-        Request::DeleteTaskPushNotificationConfig(it) => to_vec(it),
-        Request::GetExtendedAgentCard(it) => to_vec(it),
-        Request::GetAgentCard => b"{}".to_vec(),
+        Request::GetTaskPushNotificationConfig(it) if it.id.is_none() => {
+            Err(Invalid::missing("id"))
+        }
+        Request::DeleteTaskPushNotificationConfig(it) if it.id.is_none() => {
+            Err(Invalid::missing("id"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the parameters of a request.
+pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) {
+    match request {
+        Request::SendMessage(it) | Request::SendStreamingMessage(it) => write(out, it),
+        Request::GetTask(it) => write(out, it),
+        Request::ListTasks(it) => write(out, it),
+        Request::CancelTask(it) => write(out, it),
+        Request::SubscribeToTask(it) => write(out, it),
+        Request::CreateTaskPushNotificationConfig(it) => write(out, it),
+        Request::GetTaskPushNotificationConfig(it) => write(out, it),
+        Request::ListTaskPushNotificationConfigs(it) => write(out, it),
+        Request::DeleteTaskPushNotificationConfig(it) => write(out, it),
+        Request::GetExtendedAgentCard(it) => write(out, it),
+        Request::GetAgentCard => out.extend_from_slice(b"{}"),
     }
 }
 
 /// Writes the result of a call.
-pub(super) fn write_reply(request: &Request, reply: &Reply) -> Result<Vec<u8>, Error> {
-    Ok(match reply {
-        Reply::Sent(it) => to_vec(it),
-        Reply::Task(it) => to_vec(it),
+pub(super) fn write_reply(
+    request: &Request,
+    reply: &Reply,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    match reply {
+        Reply::Sent(it) => write(out, it),
+        Reply::Task(it) => write(out, it),
         Reply::Tasks(it) => match request {
             Request::ListTasks(asked) if asked.include_artifacts == Some(true) => {
-                to_vec(&WithArtifacts::from(it))
+                write(out, &WithArtifacts::from(it));
             }
-            _ => to_vec(it),
+            _ => write(out, it),
         },
-        Reply::PushConfig(it) => to_vec(it),
-        Reply::PushConfigs(it) => to_vec(it),
-        Reply::Removed(_) => b"{}".to_vec(),
-        Reply::Card(it) => to_vec(&it.to_json(Form::V1_0)),
+        Reply::PushConfig(it) => write(out, it),
+        Reply::PushConfigs(it) => write(out, it),
+        Reply::Removed(_) => out.extend_from_slice(b"{}"),
+        Reply::Card(it) => write(out, &it.to_json(Form::V1_0)),
         Reply::Stream(_) => return Err(Error::internal()),
-    })
+    }
+    Ok(())
 }
 
 /// Reads the reply to `operation`, which is none of the streaming ones.
-pub(super) fn read_reply(operation: Operation, text: &[u8]) -> Result<Reply, Unreadable> {
-    Ok(match operation {
+pub(super) fn read_reply<'de, D: Deserializer<'de>>(
+    operation: Operation,
+    result: D,
+) -> Result<Result<Reply, Invalid>, D::Error> {
+    Ok(Ok(match operation {
         Operation::SendMessage | Operation::SendStreamingMessage | Operation::SubscribeToTask => {
-            Reply::Sent(json::from_slice(text)?)
+            Reply::Sent(Deserialize::deserialize(result)?)
         }
-        Operation::GetTask | Operation::CancelTask => Reply::Task(json::from_slice(text)?),
-        Operation::ListTasks => Reply::Tasks(json::from_slice(text)?),
+        Operation::GetTask | Operation::CancelTask => {
+            Reply::Task(Deserialize::deserialize(result)?)
+        }
+        Operation::ListTasks => Reply::Tasks(Deserialize::deserialize(result)?),
         Operation::CreateTaskPushNotificationConfig | Operation::GetTaskPushNotificationConfig => {
-            Reply::PushConfig(json::from_slice(text)?)
+            Reply::PushConfig(Deserialize::deserialize(result)?)
         }
-        Operation::ListTaskPushNotificationConfigs => Reply::PushConfigs(json::from_slice(text)?),
+        Operation::ListTaskPushNotificationConfigs => {
+            Reply::PushConfigs(Deserialize::deserialize(result)?)
+        }
         // Null, an empty object or nothing at all, depending on the peer.
-        Operation::DeleteTaskPushNotificationConfig => Reply::Removed(1),
-        Operation::GetExtendedAgentCard | Operation::GetAgentCard => {
-            Reply::Card(Box::new(AgentCard::read(text)?))
+        Operation::DeleteTaskPushNotificationConfig => {
+            IgnoredAny::deserialize(result)?;
+            Reply::Removed(1)
         }
-    })
-}
-
-/// Writes one event of a stream.
-pub(super) fn write_event(event: &StreamResponse) -> Vec<u8> {
-    to_vec(event)
-}
-
-/// Reads one event of a stream.
-pub(super) fn read_event(text: &[u8]) -> Result<StreamResponse, Unreadable> {
-    json::from_slice(text)
+        Operation::GetExtendedAgentCard | Operation::GetAgentCard => {
+            let card = AgentCard::from_json(&Value::deserialize(result)?);
+            return Ok(card.map(|card| Reply::Card(Box::new(card))));
+        }
+    }))
 }
 
 /// A page of tasks for a caller who asked for artifacts: they are there even where there are none.

@@ -393,6 +393,6 @@ impl Fixture {
         let error = |it: &Value| it.get("error").is_some();
         let body = response.body.as_ref().is_some_and(error);
         let events = response.events.iter().flatten().any(error);
-        body || events || response.status >= 400 || response.code != 0
+        body || events || response.aborted || response.status >= 400 || response.code != 0
     }
 }

@@ -72,7 +72,7 @@ fn jsonrpc_request(
             return None;
         }
     }
-    match dialect.read_request(operation, envelope.params.as_bytes(), new_id) {
+    match dialect.read_request(operation, envelope.params, &new_id) {
         Ok(request) => {
             let written = dialect.write_request(&request).expect("an operation of the version");
             let params = body.get("params").cloned().unwrap_or(json!({}));
@@ -136,7 +136,7 @@ fn rest_request(fixture: &Fixture, findings: &mut Findings) -> Option<Request> {
         }
     };
     let text = request.body.as_ref().map(ToString::to_string).unwrap_or_default();
-    match route.read_request(text.as_bytes(), new_id) {
+    match route.read_request(text.as_bytes(), &new_id) {
         Ok(asked) => {
             let ours = Outgoing::new(&asked, route.dialect()).expect("an operation of the version");
             let wrote = |method: &Method, path: &str, body: &Option<Value>| {
@@ -192,7 +192,7 @@ fn reply(
     theirs: &str,
     findings: &mut Findings,
 ) {
-    match dialect.read_reply(request.operation(), theirs.as_bytes()) {
+    match dialect.read_reply(request.operation(), theirs) {
         Ok(reply) => {
             let written = dialect.write_reply(request, &reply).expect("a reply, no stream");
             findings.compare(fixture, "reply", &parse(theirs.as_bytes()), &parse(&written));
@@ -210,7 +210,7 @@ fn stream(
 ) {
     let mut writer = EventWriter::new(dialect, request.clone(), None);
     for theirs in payloads {
-        match dialect.read_event(theirs.as_bytes()) {
+        match dialect.read_event(theirs) {
             Ok(event) => {
                 let theirs = parse(theirs.as_bytes());
                 let flags = [theirs.get("final"), theirs.pointer("/statusUpdate/final")];

@@ -44,6 +44,9 @@ pub(crate) struct Request {
 pub(crate) struct Response {
     #[serde(default)]
     pub(crate) status: u16,
+    /// Whether the peer gave up in the middle.
+    #[serde(default)]
+    pub(crate) aborted: bool,
     pub(crate) body: Option<Value>,
     pub(crate) events: Option<Vec<Value>>,
     pub(crate) sse: Option<String>,

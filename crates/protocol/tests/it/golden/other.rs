@@ -38,7 +38,7 @@ pub(super) fn push(fixture: &Fixture, findings: &mut Findings) {
     // The Python SDK posts the shape of 1.0 to every webhook, whatever version registered it.
     let of_1_0 = ["task", "statusUpdate", "artifactUpdate"].iter().any(|it| body.get(it).is_some());
     let dialect = if of_1_0 { Dialect::V1_0 } else { Dialect::over_jsonrpc(fixture.version) };
-    match dialect.read_event(body.to_string().as_bytes()) {
+    match dialect.read_event(&body.to_string()) {
         Ok(event) => {
             let request = Request::GetTask(GetTaskRequest::from(TaskId::new("t").expect("an id")));
             let mut writer = EventWriter::new(dialect, request, None);

@@ -12,7 +12,7 @@ use super::push::Target;
 use crate::card::{Form, TransitionHistory};
 use crate::dialect::each::Each;
 use crate::error::Error;
-use crate::json::to_vec;
+use crate::json::write;
 use crate::model::{
     self, ListTasksRequest, ListTasksResponse, Metadata, PushConfigId, SendMessageConfiguration,
     SendMessageRequest, SendMessageResponse, TaskId, TaskPushNotificationConfig,
@@ -20,60 +20,65 @@ use crate::model::{
 use crate::service::{Reply, Request};
 
 /// Writes the parameters of a request.
-pub(in crate::dialect) fn write_request(request: &Request) -> Vec<u8> {
+pub(in crate::dialect) fn write_request(request: &Request, out: &mut Vec<u8>) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
-            to_vec(&SendParams::from(it))
+            write(out, &SendParams::from(it))
         }
         Request::GetTask(it) => {
             let history_length = it.history_length;
-            to_vec(&TaskParams { history_length, ..TaskParams::of(&it.id) })
+            write(out, &TaskParams { history_length, ..TaskParams::of(&it.id) })
         }
-        Request::ListTasks(it) => to_vec(&ListTasksRequest { tenant: None, ..it.clone() }),
+        Request::ListTasks(it) => write(out, &ListTasksRequest { tenant: None, ..it.clone() }),
         Request::CancelTask(it) => {
-            to_vec(&TaskParams { metadata: Some(&it.metadata), ..TaskParams::of(&it.id) })
+            write(out, &TaskParams { metadata: Some(&it.metadata), ..TaskParams::of(&it.id) })
         }
-        Request::SubscribeToTask(it) => to_vec(&TaskParams::of(&it.id)),
-        Request::CreateTaskPushNotificationConfig(it) => to_vec(&PushConfig::from(it)),
+        Request::SubscribeToTask(it) => write(out, &TaskParams::of(&it.id)),
+        Request::CreateTaskPushNotificationConfig(it) => write(out, &PushConfig::from(it)),
         Request::GetTaskPushNotificationConfig(it) => {
             let push_notification_config_id = it.id.as_ref();
-            to_vec(&TaskParams { push_notification_config_id, ..TaskParams::of(&it.task_id) })
+            write(out, &TaskParams { push_notification_config_id, ..TaskParams::of(&it.task_id) })
         }
         Request::DeleteTaskPushNotificationConfig(it) => {
             let push_notification_config_id = it.id.as_ref();
-            to_vec(&TaskParams { push_notification_config_id, ..TaskParams::of(&it.task_id) })
+            write(out, &TaskParams { push_notification_config_id, ..TaskParams::of(&it.task_id) })
         }
-        Request::ListTaskPushNotificationConfigs(it) => to_vec(&TaskParams::of(&it.task_id)),
-        Request::GetExtendedAgentCard(_) | Request::GetAgentCard => b"{}".to_vec(),
+        Request::ListTaskPushNotificationConfigs(it) => write(out, &TaskParams::of(&it.task_id)),
+        Request::GetExtendedAgentCard(_) | Request::GetAgentCard => out.extend_from_slice(b"{}"),
     }
 }
 
 /// Writes the result of a call.
-pub(in crate::dialect) fn write_reply(request: &Request, reply: &Reply) -> Result<Vec<u8>, Error> {
-    Ok(match reply {
+pub(in crate::dialect) fn write_reply(
+    request: &Request,
+    reply: &Reply,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    match reply {
         Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
-            to_vec(&Task::from(task))
+            write(out, &Task::from(task))
         }
-        Reply::Sent(SendMessageResponse::Message(message)) => to_vec(&Message::from(message)),
-        Reply::Tasks(page) => to_vec(&Tasks::from(page)),
-        Reply::PushConfig(config) => to_vec(&PushConfig::from(config)),
+        Reply::Sent(SendMessageResponse::Message(message)) => write(out, &Message::from(message)),
+        Reply::Tasks(page) => write(out, &Tasks::from(page)),
+        Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
         Reply::PushConfigs(page) => {
-            to_vec(&Each::<TaskPushNotificationConfig, PushConfig<'_>>::of(&page.configs))
+            write(out, &Each::<TaskPushNotificationConfig, PushConfig<'_>>::of(&page.configs))
         }
-        Reply::Removed(count) => removed(request, *count),
-        Reply::Card(card) => to_vec(&card.to_json(Form::V0_3(TransitionHistory::Kept))),
+        Reply::Removed(count) => removed(request, *count, out),
+        Reply::Card(card) => write(out, &card.to_json(Form::V0_3(TransitionHistory::Kept))),
         Reply::Stream(_) => return Err(Error::internal()),
-    })
+    }
+    Ok(())
 }
 
 /// §7.8 answers with null. A caller who named no webhook asked for all of them to go, which is a
 /// habit outside the specification, and is told how many went.
-fn removed(request: &Request, count: u32) -> Vec<u8> {
+fn removed(request: &Request, count: u32, out: &mut Vec<u8>) {
     match request {
         Request::DeleteTaskPushNotificationConfig(it) if it.id.is_none() => {
-            format!(r#"{{"removed":{count}}}"#).into_bytes()
+            write(out, &serde_json::json!({ "removed": count }));
         }
-        _ => b"null".to_vec(),
+        _ => write(out, &()),
     }
 }
 

@@ -15,7 +15,7 @@ use super::push::Target;
 use crate::card::{AgentCard, Form, TransitionHistory};
 use crate::dialect::each::Each;
 use crate::error::Error;
-use crate::json::to_vec;
+use crate::json::write;
 use crate::model::{
     self, ListTaskPushNotificationConfigsResponse, ListTasksResponse, Metadata, PushConfigId,
     SendMessageConfiguration, SendMessageRequest, SendMessageResponse, TaskId,
@@ -25,13 +25,13 @@ use crate::service::{Reply, Request};
 
 /// Writes the body of a request; an operation whose parameters all go into the path and query has
 /// an empty object.
-pub(in crate::dialect) fn write_request(request: &Request) -> Vec<u8> {
+pub(in crate::dialect) fn write_request(request: &Request, out: &mut Vec<u8>) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
-            to_vec(&SendParams::from(it))
+            write(out, &SendParams::from(it))
         }
-        Request::CancelTask(it) => to_vec(&Named { name: name::of_task(&it.id) }),
-        Request::CreateTaskPushNotificationConfig(it) => to_vec(&CreatePushConfig::from(it)),
+        Request::CancelTask(it) => write(out, &Named { name: name::of_task(&it.id) }),
+        Request::CreateTaskPushNotificationConfig(it) => write(out, &CreatePushConfig::from(it)),
         Request::GetTask(_)
         | Request::ListTasks(_)
         | Request::SubscribeToTask(_)
@@ -39,25 +39,26 @@ pub(in crate::dialect) fn write_request(request: &Request) -> Vec<u8> {
         | Request::ListTaskPushNotificationConfigs(_)
         | Request::DeleteTaskPushNotificationConfig(_)
         | Request::GetExtendedAgentCard(_)
-        | Request::GetAgentCard => b"{}".to_vec(),
+        | Request::GetAgentCard => out.extend_from_slice(b"{}"),
     }
 }
 
 /// Writes the body of a reply.
-pub(in crate::dialect) fn write_reply(reply: &Reply) -> Result<Vec<u8>, Error> {
-    Ok(match reply {
-        Reply::Sent(SendMessageResponse::Task(task)) => to_vec(&Event::Task(Task::from(task))),
+pub(in crate::dialect) fn write_reply(reply: &Reply, out: &mut Vec<u8>) -> Result<(), Error> {
+    match reply {
+        Reply::Sent(SendMessageResponse::Task(task)) => write(out, &Event::Task(Task::from(task))),
         Reply::Sent(SendMessageResponse::Message(message)) => {
-            to_vec(&Event::Message(Message::from(message)))
+            write(out, &Event::Message(Message::from(message)))
         }
-        Reply::Task(task) => to_vec(&Task::from(task)),
-        Reply::Tasks(page) => to_vec(&Tasks::from(page)),
-        Reply::PushConfig(config) => to_vec(&PushConfig::from(config)),
-        Reply::PushConfigs(page) => to_vec(&PushConfigs::from(page)),
-        Reply::Removed(_) => b"{}".to_vec(),
-        Reply::Card(card) => to_vec(&write_card(card)),
+        Reply::Task(task) => write(out, &Task::from(task)),
+        Reply::Tasks(page) => write(out, &Tasks::from(page)),
+        Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
+        Reply::PushConfigs(page) => write(out, &PushConfigs::from(page)),
+        Reply::Removed(_) => out.extend_from_slice(b"{}"),
+        Reply::Card(card) => write(out, &write_card(card)),
         Reply::Stream(_) => return Err(Error::internal()),
-    })
+    }
+    Ok(())
 }
 
 /// A card with each security scheme in both shapes: some SDKs read the JSON schema's here, and some

@@ -1,0 +1,147 @@
+//! Reading and writing a message and its answer, against `serde_json::Value` doing the same.
+//!
+//! `Value` is the floor: it knows no protocol, and checks nothing but JSON. Ours reads the envelope,
+//! resolves the method, checks every field and makes the model, and the other way round.
+//!
+//! Run it with `cargo run --release -p latimer-bench --bin wire`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a program that prints what it found"
+)]
+
+use latimer_bench::{Measured, measure};
+use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::jsonrpc::{Call, Id, read_reply, write_call, write_result};
+use latimer_protocol::{Dialect, MessageId, Operation, Reply, Request, Version};
+use serde_json::{Value, json};
+
+fn main() {
+    println!("| version | payload | what | bytes | ours | `Value` | ratio |");
+    println!("| --- | --- | --- | ---: | ---: | ---: | ---: |");
+    for version in [Version::V1_0, Version::V0_3] {
+        for (payload, words) in [("short", 4), ("long", 800)] {
+            let exchange = Exchange::new(version, words);
+            exchange.report(payload);
+        }
+    }
+}
+
+/// One `SendMessage` with its answer, as bytes and as values of either kind.
+struct Exchange {
+    version: Version,
+    dialect: Dialect,
+    request: Vec<u8>,
+    reply: Vec<u8>,
+}
+
+impl Exchange {
+    fn new(version: Version, words: usize) -> Self {
+        let text = "lorem ".repeat(words);
+        let (request, reply) = match version {
+            Version::V1_0 => v1_0(&text),
+            Version::V0_3 | Version::V0_1 => v0_3(&text),
+        };
+        Self {
+            version,
+            dialect: Dialect::over_jsonrpc(version),
+            request: request.to_string().into_bytes(),
+            reply: reply.to_string().into_bytes(),
+        }
+    }
+
+    fn report(&self, payload: &str) {
+        let (request, reply) = (self.read_request(), self.read_reply());
+        let values = [&self.request, &self.reply].map(|bytes| value(bytes));
+        let row = |what: &str, bytes: usize, measured: Measured| {
+            let Measured { ours, floor } = measured;
+            let (version, ratio) = (self.version, measured.ratio());
+            println!(
+                "| {version} | {payload} | {what} | {bytes} | {ours:?} | {floor:?} | {ratio:.2} |"
+            );
+        };
+        let (sent, answered) = (self.request.len(), self.reply.len());
+        row("read request", sent, measure(|| self.read_request(), || value(&self.request)));
+        row("write request", sent, measure(|| self.write_request(&request), || text(&values[0])));
+        row("read reply", answered, measure(|| self.read_reply(), || value(&self.reply)));
+        row(
+            "write reply",
+            answered,
+            measure(|| self.write_reply(&request, &reply), || text(&values[1])),
+        );
+    }
+
+    fn read_request(&self) -> Request {
+        let new_id = || MessageId::new("new").expect("an id");
+        let call = Call::read(&self.request, Some(self.version), VersionRule::Lenient, &new_id);
+        call.expect("a call").request
+    }
+
+    fn write_request(&self, request: &Request) -> Vec<u8> {
+        write_call(&Id::from("r1"), request, self.dialect).expect("an operation of the version")
+    }
+
+    fn read_reply(&self) -> Reply {
+        read_reply(&self.reply, &Id::from("r1"), self.dialect, Operation::SendMessage)
+            .expect("a reply")
+    }
+
+    fn write_reply(&self, request: &Request, reply: &Reply) -> Vec<u8> {
+        write_result(&Id::from("r1"), request, reply, self.dialect).expect("a reply")
+    }
+}
+
+fn value(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).expect("JSON")
+}
+
+fn text(value: &Value) -> Vec<u8> {
+    serde_json::to_vec(value).expect("JSON")
+}
+
+fn v1_0(text: &str) -> (Value, Value) {
+    let said = json!({
+        "messageId": "5b7f9a52-9c6a-4d7e-8d0a-1f3a52b7c001",
+        "contextId": "c0a8f9a5-29c6-4a4d-9e8d-0a1f3a52b7c0",
+        "role": "ROLE_USER",
+        "parts": [{"text": text}],
+        "metadata": {"trace": "abc", "attempt": 1},
+    });
+    let task = json!({
+        "id": "0198f9a5-29c6-7a4d-9e8d-0a1f3a52b7c0",
+        "contextId": "c0a8f9a5-29c6-4a4d-9e8d-0a1f3a52b7c0",
+        "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "2026-01-01T00:00:00.000Z"},
+        "artifacts": [{"artifactId": "a1", "name": "answer", "parts": [{"text": text}]}],
+        "history": [said],
+    });
+    (
+        json!({"jsonrpc": "2.0", "id": "r1", "method": "SendMessage", "params": {
+            "message": said, "configuration": {"acceptedOutputModes": ["text/plain"], "historyLength": 10}}}),
+        json!({"jsonrpc": "2.0", "id": "r1", "result": {"task": task}}),
+    )
+}
+
+fn v0_3(text: &str) -> (Value, Value) {
+    let said = json!({
+        "kind": "message",
+        "messageId": "5b7f9a52-9c6a-4d7e-8d0a-1f3a52b7c001",
+        "contextId": "c0a8f9a5-29c6-4a4d-9e8d-0a1f3a52b7c0",
+        "role": "user",
+        "parts": [{"kind": "text", "text": text}],
+        "metadata": {"trace": "abc", "attempt": 1},
+    });
+    let task = json!({
+        "kind": "task",
+        "id": "0198f9a5-29c6-7a4d-9e8d-0a1f3a52b7c0",
+        "contextId": "c0a8f9a5-29c6-4a4d-9e8d-0a1f3a52b7c0",
+        "status": {"state": "completed", "timestamp": "2026-01-01T00:00:00.000Z"},
+        "artifacts": [{"artifactId": "a1", "name": "answer", "parts": [{"kind": "text", "text": text}]}],
+        "history": [said],
+    });
+    (
+        json!({"jsonrpc": "2.0", "id": "r1", "method": "message/send", "params": {"message": said,
+            "configuration": {"acceptedOutputModes": ["text/plain"], "blocking": true, "historyLength": 10}}}),
+        json!({"jsonrpc": "2.0", "id": "r1", "result": task}),
+    )
+}

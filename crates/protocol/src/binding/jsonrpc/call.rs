@@ -1,0 +1,288 @@
+//! Whole calls and answers: the envelope and what is in it, at once.
+//!
+//! An envelope is opened, and its payload is read, in one pass where that is possible: the members
+//! stand in the usual order, and the payload has the likeliest shape. Whatever does not go this way
+//! is read again in two steps, which also find the words for what is wrong.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{Id, Refused, Request, Response, resolve, start, start_request};
+use crate::binding::VersionRule;
+use crate::dialect::{Answer, Dialect, Params};
+use crate::error::{Error, ErrorKind};
+use crate::model::MessageId;
+use crate::operation::Operation;
+use crate::service::{self, Reply};
+use crate::version::Version;
+
+/// A call as a server reads it.
+///
+/// ```
+/// # use latimer_protocol::{Dialect, MessageId, Request, binding::{VersionRule, jsonrpc::Call}};
+/// let body = br#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t1"}}"#;
+/// let new_id = || MessageId::new("made here").expect("an id");
+/// let call = Call::read(body, None, VersionRule::Lenient, &new_id)?;
+/// assert_eq!(call.dialect, Dialect::V1_0);
+/// assert!(matches!(call.request, Request::GetTask(request) if request.id == "t1"));
+/// # Ok::<(), latimer_protocol::binding::jsonrpc::Refused>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call<'a> {
+    /// What the answer repeats.
+    pub id: Id<'a>,
+    /// What is asked.
+    pub request: service::Request,
+    /// The dialect it is asked in, and the answer is written in.
+    pub dialect: Dialect,
+}
+
+impl<'a> Call<'a> {
+    /// Reads a call of a caller that said `said`. `new_id` names a message that has no id, where
+    /// the dialect's messages have none.
+    ///
+    /// # Errors
+    /// Whatever [`Request::read`], [`resolve`] and [`Dialect::read_request`] refuse.
+    pub fn read(
+        body: &'a [u8],
+        said: Option<Version>,
+        rule: VersionRule,
+        new_id: &dyn Fn() -> MessageId,
+    ) -> Result<Self, Refused> {
+        let at_once = AtOnce { said, rule, new_id };
+        if let Ok(call) = whole(body, at_once) {
+            return Ok(call);
+        }
+        let Request { id, method, params } = Request::read(body)?;
+        let read = resolve(&method, said, rule).and_then(|(operation, version)| {
+            let dialect = Dialect::over_jsonrpc(version);
+            Ok((dialect.read_request(operation, params, new_id)?, dialect))
+        });
+        match read {
+            Ok((request, dialect)) => Ok(Self { id, request, dialect }),
+            Err(error) => Err(Refused { id: id.into_owned(), error }),
+        }
+    }
+}
+
+/// Reads the answer to a call of `operation` under `id`; of a stream, read each event.
+///
+/// # Errors
+/// The error that the server answers with, or [`ErrorKind::InvalidAgentResponse`] when what it
+/// answers is not an answer, or one to another request.
+pub fn read_reply(
+    body: &[u8],
+    id: &Id<'_>,
+    dialect: Dialect,
+    operation: Operation,
+) -> Result<Reply, Error> {
+    let at_once = Enveloped { id, answer: dialect.answer(operation) };
+    if let Ok(reply) = whole(body, at_once) {
+        return Ok(reply);
+    }
+    let invalid = |problem: &dyn fmt::Display| {
+        let message = format!("the answer could not be read: {problem}");
+        Error::new(ErrorKind::InvalidAgentResponse, message)
+    };
+    let response = Response::read(body).map_err(|error| invalid(&error))?;
+    if !response.answers(id) {
+        return Err(invalid(&"it answers another request"));
+    }
+    let payload = response.payload(dialect.version())?;
+    dialect.read_reply(operation, payload).map_err(|error| invalid(&error))
+}
+
+/// A call under `id`, as a client sends it.
+///
+/// # Errors
+/// [`ErrorKind::UnsupportedOperation`] when the dialect has no such operation over JSON-RPC.
+pub fn write_call(
+    id: &Id<'_>,
+    request: &service::Request,
+    dialect: Dialect,
+) -> Result<Vec<u8>, Error> {
+    let operation = request.operation();
+    let Some(method) = operation.method(dialect.version()) else {
+        let message = format!("A2A {} has no method for this operation", dialect.version());
+        return Err(Error::new(ErrorKind::UnsupportedOperation, message));
+    };
+    let mut out = Vec::with_capacity(ROOM);
+    start_request(&mut out, id, method);
+    dialect.write_request_to(&mut out, request)?;
+    out.push(b'}');
+    Ok(out)
+}
+
+/// The answer to the call `id`, as a server sends it; of a stream, see [`super::Envelope`].
+///
+/// # Errors
+/// [`ErrorKind::Internal`] when the reply is a stream.
+pub fn write_result(
+    id: &Id<'_>,
+    request: &service::Request,
+    reply: &Reply,
+    dialect: Dialect,
+) -> Result<Vec<u8>, Error> {
+    let mut out = Vec::with_capacity(ROOM);
+    start(&mut out, id);
+    out.extend_from_slice(br#""result":"#);
+    dialect.write_reply_to(&mut out, request, reply)?;
+    out.push(b'}');
+    Ok(out)
+}
+
+/// What a short call or answer needs.
+const ROOM: usize = 1024;
+
+fn whole<'de, S: DeserializeSeed<'de>>(
+    body: &'de [u8],
+    seed: S,
+) -> Result<S::Value, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let value = seed.deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// Gives up on the one pass; nobody reads why.
+fn otherwise<E: de::Error>() -> E {
+    E::custom("read it in two steps")
+}
+
+/// The members of an envelope.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Member {
+    JsonRpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Other,
+}
+
+impl<'de> de::Deserialize<'de> for Member {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Name;
+
+        impl Visitor<'_> for Name {
+            type Value = Member;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a name")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Member, E> {
+                Ok(match name {
+                    "jsonrpc" => Member::JsonRpc,
+                    "id" => Member::Id,
+                    "method" => Member::Method,
+                    "params" => Member::Params,
+                    "result" => Member::Result,
+                    _ => Member::Other,
+                })
+            }
+        }
+
+        reader.deserialize_identifier(Name)
+    }
+}
+
+/// Reads a call whose method stands before its parameters.
+#[derive(Clone, Copy)]
+struct AtOnce<'f> {
+    said: Option<Version>,
+    rule: VersionRule,
+    new_id: &'f dyn Fn() -> MessageId,
+}
+
+impl<'de> DeserializeSeed<'de> for AtOnce<'_> {
+    type Value = Call<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AtOnce<'_> {
+    type Value = Call<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a request")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let (mut jsonrpc, mut id, mut resolved, mut request) = (false, None, None, None);
+        while let Some(member) = members.next_key::<Member>()? {
+            match member {
+                Member::JsonRpc if !jsonrpc => jsonrpc = members.next_value::<&str>()? == "2.0",
+                Member::Id if id.is_none() => {
+                    let json: &RawValue = members.next_value()?;
+                    id = Some(Id::from_json(json.get()).map_err(|_| otherwise())?);
+                }
+                Member::Method if resolved.is_none() => {
+                    let found = resolve(members.next_value()?, self.said, self.rule);
+                    resolved = Some(found.map_err(|_| otherwise())?);
+                }
+                Member::Params if request.is_none() => {
+                    let Some((operation, version)) = resolved else { return Err(otherwise()) };
+                    let dialect = Dialect::over_jsonrpc(version);
+                    let params = Params { dialect, operation, new_id: self.new_id };
+                    let read = members.next_value_seed(params)?;
+                    request = Some((read.map_err(|_| otherwise())?, dialect));
+                }
+                Member::Other | Member::Result => drop(members.next_value::<IgnoredAny>()?),
+                _ => return Err(otherwise()),
+            }
+        }
+        match (jsonrpc, request) {
+            (true, Some((request, dialect))) => {
+                Ok(Call { id: id.unwrap_or(Id::NULL), request, dialect })
+            }
+            _ => Err(otherwise()),
+        }
+    }
+}
+
+/// Reads an answer of the likeliest shape to the request `id`.
+#[derive(Clone, Copy)]
+struct Enveloped<'f> {
+    id: &'f Id<'f>,
+    answer: Answer,
+}
+
+impl<'de> DeserializeSeed<'de> for Enveloped<'_> {
+    type Value = Reply;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Enveloped<'_> {
+    type Value = Reply;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an answer")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let (mut ours, mut reply) = (false, None);
+        while let Some(member) = members.next_key::<Member>()? {
+            match member {
+                Member::JsonRpc => drop(members.next_value::<IgnoredAny>()?),
+                Member::Id if !ours => {
+                    let json: &RawValue = members.next_value()?;
+                    ours = Id::from_json(json.get()).is_ok_and(|id| id.matches(self.id));
+                }
+                Member::Result if reply.is_none() => {
+                    let read = members.next_value_seed(self.answer)?;
+                    reply = Some(read.map_err(|_| otherwise())?);
+                }
+                _ => return Err(otherwise()),
+            }
+        }
+        reply.filter(|_| ours).ok_or_else(otherwise)
+    }
+}
