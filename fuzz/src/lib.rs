@@ -1,0 +1,1 @@
+//! The fuzz targets are in `tests/`: one for each decoder.

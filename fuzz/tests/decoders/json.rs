@@ -1,0 +1,116 @@
+//! JSON: calls, requests, replies, events, errors and cards.
+
+use bolero::check;
+use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::jsonrpc::{Call, Id, Request, Response, read_reply};
+use latimer_protocol::card::{
+    AgentCard, Form, KeySet, Policy, TransitionHistory, validate, verify,
+};
+use latimer_protocol::{Dialect, Error, EventWriter, MessageId, Operation, Version};
+
+use crate::corpus::{Recipe, bake};
+
+fn new_id() -> MessageId {
+    MessageId::new("made-here").expect("an id")
+}
+
+#[test]
+fn calls() {
+    check!().with_type::<Recipe>().for_each(|recipe| {
+        let bytes = bake(recipe);
+        for said in [None, Some(Version::V1_0), Some(Version::V0_3)] {
+            match Call::read(&bytes, said, VersionRule::Lenient, &new_id) {
+                // What is read can be written, and read again as the same.
+                Ok(call) => {
+                    let written = call.dialect.write_request(&call.request).expect("what was read");
+                    let text = String::from_utf8(written).expect("we write UTF-8");
+                    let again = call.dialect.read_request(call.request.operation(), &text, &new_id);
+                    assert!(again.is_ok(), "{text}: {again:?}");
+                }
+                Err(refused) => drop(refused.reply(Version::V1_0)),
+            }
+        }
+        drop(Request::read(&bytes));
+    });
+}
+
+#[test]
+fn requests() {
+    check!().with_type::<Recipe>().for_each(|recipe| {
+        let bytes = bake(recipe);
+        let Ok(text) = std::str::from_utf8(&bytes) else { return };
+        for dialect in Dialect::ALL {
+            for operation in Operation::ALL {
+                drop(dialect.read_request(operation, text, &new_id));
+            }
+        }
+    });
+}
+
+#[test]
+fn replies() {
+    check!().with_type::<Recipe>().for_each(|recipe| {
+        let bytes = bake(recipe);
+        if let Ok(response) = Response::read(&bytes) {
+            drop(response.payload(Version::V0_3));
+        }
+        for dialect in Dialect::ALL {
+            for operation in Operation::ALL {
+                drop(read_reply(&bytes, &Id::from(1), dialect, operation));
+                if let Ok(text) = std::str::from_utf8(&bytes) {
+                    drop(dialect.read_reply(operation, text));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn events() {
+    let request = Dialect::V1_0.read_request(Operation::GetTask, r#"{"id":"t"}"#, &new_id);
+    let request = request.expect("a request");
+    check!().with_type::<Recipe>().for_each(|recipe| {
+        let bytes = bake(recipe);
+        let Ok(text) = std::str::from_utf8(&bytes) else { return };
+        for dialect in Dialect::ALL {
+            let Ok(event) = dialect.read_event(text) else { continue };
+            for dialect in Dialect::ALL {
+                let mut writer = EventWriter::new(dialect, request.clone(), None);
+                drop(writer.write(&event, true));
+            }
+        }
+    });
+}
+
+#[test]
+fn errors() {
+    check!().with_type::<Recipe>().for_each(|recipe| {
+        let bytes = bake(recipe);
+        for version in Version::ALL {
+            let status = recipe.0;
+            drop(Error::from_http(status, &bytes, version).to_http(version));
+            if let Ok(value) = serde_json::from_slice(&bytes) {
+                drop(Error::from_jsonrpc(&value, version).to_jsonrpc(version));
+            }
+        }
+    });
+}
+
+#[test]
+fn cards() {
+    let keys = KeySet::default();
+    check!().with_type::<Recipe>().for_each(|recipe| {
+        let bytes = bake(recipe);
+        if let Ok(value) = serde_json::from_slice(&bytes) {
+            drop(validate(&value));
+            drop(verify(&value, &keys, &Policy::default()));
+        }
+        let Ok(card) = AgentCard::read(&bytes) else { return };
+        let kept = TransitionHistory::Kept;
+        for form in [Form::V1_0, Form::Superset(kept), Form::V0_3(kept), Form::V0_1(kept)] {
+            let written = card.to_json(form).to_string();
+            let again = AgentCard::read(written.as_bytes());
+            assert!(again.is_ok(), "{form:?} {written}: {again:?}");
+        }
+    });
+}

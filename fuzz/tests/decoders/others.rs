@@ -1,0 +1,105 @@
+//! Addresses, streams, protobuf, headers and small texts.
+
+use bolero::check;
+use http::Method;
+use latimer_pb::{v0_3, v1};
+use latimer_protocol::binding::rest::{Ask, Route};
+use latimer_protocol::binding::{grpc, parameters, rest, sse};
+use latimer_protocol::{
+    ContextId, Error, GrpcStatus, MessageId, SendMessageRequest, StreamResponse, TaskId, TaskState,
+    Timestamp, Version, protobuf,
+};
+use prost::Message;
+
+use crate::corpus::{Recipe, bake};
+
+fn new_id() -> MessageId {
+    MessageId::new("made-here").expect("an id")
+}
+
+#[test]
+fn addresses_and_bodies() {
+    let methods = [Method::GET, Method::POST, Method::DELETE, Method::PUT];
+    check!().with_type::<(Recipe, Recipe)>().for_each(|(address, body)| {
+        let (address, body) = (bake(address), bake(body));
+        let address = String::from_utf8_lossy(&address);
+        for prefix in ["", "/tasks/", "/v1/tasks/", "/message:send", "/tasks?"] {
+            let address = format!("{prefix}{address}");
+            let (path, query) = address.split_once('?').unwrap_or((&address, ""));
+            for method in &methods {
+                for said in [None, Some(Version::V1_0), Some(Version::V0_3)] {
+                    let ask = Ask { query, said, ..Ask::new(method, path) };
+                    let Ok(route) = Route::find(&ask) else { continue };
+                    drop(route.read_request(&body, &new_id));
+                }
+            }
+        }
+        drop(rest::negotiate(Some(&address)));
+        drop(rest::is_json(&address));
+    });
+}
+
+#[test]
+fn streams() {
+    check!().with_type::<(Recipe, u8)>().for_each(|(recipe, size)| {
+        let bytes = bake(recipe);
+        let read = |size: usize| {
+            let mut decoder = sse::Decoder::with_limit(4096);
+            let mut frames = Vec::new();
+            for mut piece in bytes.chunks(size) {
+                loop {
+                    match decoder.read(&mut piece) {
+                        Ok(Some(frame)) => frames.push(frame),
+                        Ok(None) => break,
+                        Err(_) => return frames,
+                    }
+                }
+            }
+            frames.extend(std::iter::from_fn(|| decoder.finish()));
+            frames
+        };
+        // However it is cut, the same comes out.
+        assert_eq!(read(usize::from(*size) + 1), read(bytes.len().max(1)));
+    });
+}
+
+#[test]
+fn protobuf_messages() {
+    check!().with_type::<Vec<u8>>().for_each(|bytes| {
+        if let Ok(message) = v1::StreamResponse::decode(bytes.as_slice()) {
+            drop(StreamResponse::try_from(message).map(|it| v1::StreamResponse::from(&it)));
+        }
+        if let Ok(message) = v0_3::StreamResponse::decode(bytes.as_slice()) {
+            let read = StreamResponse::try_from(message);
+            drop(read.map(|it| protobuf::v0_3_stream_response(&it, true)));
+        }
+        if let Ok(message) = v1::SendMessageRequest::decode(bytes.as_slice()) {
+            drop(SendMessageRequest::try_from(message));
+        }
+        if let Ok(message) = v0_3::SendMessageRequest::decode(bytes.as_slice()) {
+            drop(SendMessageRequest::try_from(message));
+        }
+        let status = GrpcStatus { code: 5, message: String::new(), details: bytes.clone() };
+        drop(Error::from_grpc(&status).to_grpc(Version::V1_0));
+    });
+}
+
+#[test]
+fn headers_and_small_texts() {
+    check!().with_type::<(Recipe, String)>().for_each(|(recipe, text)| {
+        let bytes = bake(recipe);
+        for text in [&String::from_utf8_lossy(&bytes), text.as_str()] {
+            drop(Version::said(Some(text), Some(text)));
+            drop(parameters::extensions([text]));
+            drop(parameters::cursor(Some(text)));
+            drop(parameters::version_in(text));
+            drop(grpc::from_path(text));
+            drop(text.parse::<TaskState>());
+            drop(TaskId::new(text));
+            drop(ContextId::new(text));
+            if let Ok(time) = text.parse::<Timestamp>() {
+                assert_eq!(time.to_string().parse(), Ok(time));
+            }
+        }
+    });
+}
