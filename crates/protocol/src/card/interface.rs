@@ -103,7 +103,8 @@ impl ProtocolBinding {
 impl From<&str> for ProtocolBinding {
     fn from(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
-            "jsonrpc" | "json-rpc" | "json_rpc" | "jsonrpc2.0" => Self::JsonRpc,
+            // Nothing said: what every version before 1.0 takes for granted.
+            "" | "jsonrpc" | "json-rpc" | "json_rpc" | "jsonrpc2.0" => Self::JsonRpc,
             "http+json" | "http_json" | "http-json" | "http" | "rest" => Self::HttpJson,
             "grpc" => Self::Grpc,
             _ => Self::Other(name.to_owned()),
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn bindings_are_read_in_every_spelling() {
         for (names, want) in [
-            (&["JSONRPC", "jsonrpc", "json-rpc", "JSON-RPC"][..], ProtocolBinding::JsonRpc),
+            (&["JSONRPC", "jsonrpc", "json-rpc", "JSON-RPC", ""][..], ProtocolBinding::JsonRpc),
             (&["HTTP+JSON", "http+json", "REST", "rest"], ProtocolBinding::HttpJson),
             (&["GRPC", "gRPC", "grpc"], ProtocolBinding::Grpc),
             (&["urn:x:Pigeon"], ProtocolBinding::Other("urn:x:Pigeon".into())),

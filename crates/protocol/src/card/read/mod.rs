@@ -58,6 +58,7 @@ impl AgentCard {
             return Err(Invalid::missing("supportedInterfaces"));
         }
         if older.is_some() {
+            card.drop_repeated_interfaces();
             card.fill_in_modes();
         }
         // Drafts of 1.0 said the version once for all interfaces.
@@ -65,6 +66,18 @@ impl AgentCard {
         card.fill_in_versions(version.unwrap_or(PROTOCOL_VERSION));
         card.rename_modes();
         Ok(card)
+    }
+
+    /// Many a card before 1.0 lists its main address among the others again, and some in another
+    /// spelling.
+    fn drop_repeated_interfaces(&mut self) {
+        let mut kept = Vec::new();
+        for interface in self.supported_interfaces.drain(..) {
+            if !kept.contains(&interface) {
+                kept.push(interface);
+            }
+        }
+        self.supported_interfaces = kept;
     }
 
     /// Modes were optional in 0.1, and some later cards still leave them out.
@@ -76,6 +89,7 @@ impl AgentCard {
         }
     }
 
+    /// An interface that names no version speaks this one.
     fn fill_in_versions(&mut self, version: &str) {
         for interface in &mut self.supported_interfaces {
             if interface.protocol_version.is_empty() {

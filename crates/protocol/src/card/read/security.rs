@@ -10,6 +10,9 @@ use crate::card::{SecurityRequirement, SecurityScheme};
 const FLOWS: [&str; 5] =
     ["authorizationCode", "clientCredentials", "deviceCode", "implicit", "password"];
 
+/// What the protobuf file calls the choices between schemes and between flows.
+const CHOICES: [&str; 2] = ["scheme", "flow"];
+
 pub(super) fn lift_security(card: &mut Map<String, Value>) {
     lift_authentication(card);
     lift_requirements(card);
@@ -65,7 +68,7 @@ fn lift_requirement(item: &Value) -> Value {
 fn chosen(value: &Value) -> Value {
     let Value::Object(members) = value else { return value.clone() };
     if members.len() == 1
-        && let Some(choice) = members.values().next()
+        && let Some(choice) = CHOICES.iter().find_map(|name| members.get(*name))
         && let (Some(Value::String(name)), Some(value)) = (choice.get("$case"), choice.get("value"))
     {
         return json!({ name: chosen(value) });

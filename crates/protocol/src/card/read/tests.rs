@@ -47,11 +47,13 @@ fn addresses_become_interfaces() {
         (
             json!({"preferredTransport": "HTTP+JSON", "additionalInterfaces": [
                 {"url": main, "transport": "HTTP+JSON"},
+                {"url": main, "transport": "rest"},
                 {"url": "h:443", "transport": "GRPC"},
                 {"transport": "GRPC"}, "broken",
             ]}),
             vec![interface(main, HttpJson, "0.3"), interface("h:443", Grpc, "0.3")],
         ),
+        (json!({"preferredTransport": ""}), vec![interface(main, JsonRpc, "0.3")]),
         (json!({"additionalInterfaces": "broken"}), vec![interface(main, JsonRpc, "0.3")]),
         (
             json!({"supportedInterfaces": [
@@ -160,6 +162,18 @@ fn schemes_are_read_in_both_forms() {
     assert_eq!(read.security_schemes["apiKey"], SecurityScheme::api_key("X-API-Key"));
     let want = [SecurityRequirement::scheme("Bearer"), SecurityRequirement::scheme("apiKey")];
     assert_eq!(read.security_requirements, want);
+}
+
+#[test]
+fn scopes_are_not_taken_for_a_choice_of_the_javascript_sdk() {
+    let scopes = json!({"$case": "a", "value": "b"});
+    let plain = json!({"oauth2SecurityScheme": {"flows": {"implicit": {"scopes": scopes}}}});
+    let flow = json!({"$case": "implicit", "value": {"scopes": scopes}});
+    let scheme = json!({"$case": "oauth2SecurityScheme", "value": {"flows": {"flow": flow}}});
+    for wire in [plain.clone(), json!({ "scheme": scheme })] {
+        let read = AgentCard::from_json(&older(json!({"securitySchemes": {"s": wire}}))).unwrap();
+        assert_eq!(json!(read.security_schemes["s"]), plain, "{wire}");
+    }
 }
 
 #[test]
