@@ -25,6 +25,7 @@ pub use oauth::{
     AuthorizationCodeOAuthFlow, ClientCredentialsOAuthFlow, DeviceCodeOAuthFlow, ImplicitOAuthFlow,
     OAuthFlows, PasswordOAuthFlow,
 };
+pub(crate) use read::major_minor;
 pub use security::{
     ApiKeySecurityScheme, HttpAuthSecurityScheme, MutualTlsSecurityScheme, OAuth2SecurityScheme,
     OpenIdConnectSecurityScheme, SecurityRequirement, SecurityScheme,
@@ -34,4 +35,5 @@ pub use signature::{
     SignatureError, SigningKey, UnknownAlgorithm, Verified, VerifyingKey, sign, verify,
 };
 pub use validate::{PROBLEMS, Problem, Rule, Severity, validate};
+pub(crate) use write::OLDER_VERSION;
 pub use write::{Form, TransitionHistory, list_to_json};

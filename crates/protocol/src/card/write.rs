@@ -10,7 +10,7 @@ use super::{
 use crate::version::Version;
 
 /// The version that a card of 0.3 says.
-const OLDER_VERSION: &str = "0.3.0";
+pub(crate) const OLDER_VERSION: &str = "0.3.0";
 
 /// The shape in which a card is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,20 @@ impl AgentCard {
         found.sort_by_key(|it| it.protocol_binding != ProtocolBinding::JsonRpc);
         found
     }
+
+    /// What a card of 0.3 names as its interfaces, the main one first and each once.
+    pub(crate) fn interfaces_of_0_3(&self) -> Vec<&AgentInterface> {
+        let mut found: Vec<&AgentInterface> = Vec::new();
+        for it in self.older_interfaces(&[Version::V0_3]) {
+            let same = |one: &&AgentInterface| {
+                (&one.url, &one.protocol_binding) == (&it.url, &it.protocol_binding)
+            };
+            if !found.iter().any(same) {
+                found.push(it);
+            }
+        }
+        found
+    }
 }
 
 /// Several cards as one object: `agents`, and how many they are as `total`.
@@ -115,7 +129,7 @@ fn merge(value: &mut Value, more: Value) {
 }
 
 fn v0_3(card: &AgentCard, history: TransitionHistory) -> Map<String, Value> {
-    let interfaces = card.older_interfaces(&[Version::V0_3]);
+    let interfaces = card.interfaces_of_0_3();
     let mut members = Map::new();
     let mut put = |name: &str, value: Value| drop(members.insert(name.into(), value));
     put("protocolVersion", OLDER_VERSION.into());
@@ -125,14 +139,8 @@ fn v0_3(card: &AgentCard, history: TransitionHistory) -> Map<String, Value> {
         put("url", json!(main.url));
         put("preferredTransport", json!(main.protocol_binding));
         let wire = |it: &AgentInterface| json!({"url": it.url, "transport": it.protocol_binding});
-        let mut listed = vec![wire(main)];
-        for other in others.iter().map(|it| wire(it)) {
-            if !listed.contains(&other) {
-                listed.push(other);
-            }
-        }
-        if listed.len() > 1 {
-            put("additionalInterfaces", json!(listed[1..]));
+        if !others.is_empty() {
+            put("additionalInterfaces", others.iter().map(|it| wire(it)).collect());
         }
     }
     put_optional(&mut put, card);

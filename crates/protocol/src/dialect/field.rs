@@ -1,5 +1,6 @@
 //! Fields of protobuf messages: what an empty one means, and how a wrong one is named.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::json::Invalid;
@@ -19,6 +20,11 @@ pub(super) fn optional_id<T: FromStr<Err = InvalidId>>(
     field: &str,
 ) -> Result<Option<T>, Invalid> {
     if text.is_empty() { Ok(None) } else { id(text, field).map(Some) }
+}
+
+/// A required text.
+pub(super) fn filled(text: String, field: &str) -> Result<String, Invalid> {
+    optional(text).ok_or_else(|| Invalid::missing(field))
 }
 
 pub(super) fn optional(text: String) -> Option<String> {
@@ -58,6 +64,16 @@ where
         U::try_from(item).map_err(|error| error.within(&format!("{field}[{place}]")))
     });
     converted.collect()
+}
+
+/// Converts each of a list, and leaves out what is malformed.
+pub(super) fn fitting<T, U: TryFrom<T>>(items: Vec<T>) -> Vec<U> {
+    items.into_iter().filter_map(|item| item.try_into().ok()).collect()
+}
+
+/// Converts each value, and leaves out what is malformed.
+pub(super) fn fitting_values<T, U: TryFrom<T>>(items: BTreeMap<String, T>) -> BTreeMap<String, U> {
+    items.into_iter().filter_map(|(name, item)| Some((name, item.try_into().ok()?))).collect()
 }
 
 /// The same result, its error seen from one level further out.

@@ -29,6 +29,7 @@ use crate::version::Version;
 /// Protobuf, for gRPC: the messages of both packages convert to the model with `TryFrom`, and the
 /// model to them with `From`. Where the model alone does not say it all, there is a function.
 pub mod protobuf {
+    pub use super::v0_3::protobuf::card as v0_3_card;
     pub use super::v0_3::protobuf::stream_response as v0_3_stream_response;
 }
 

@@ -40,12 +40,12 @@ ids! {
     push_config_id: PushConfigId,
 }
 
-fn text() -> impl Strategy<Value = String> {
+pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[ -~]{0,12}", 1 => any::<String>()]
 }
 
 /// A text where an empty one is the same as none.
-fn some_text() -> impl Strategy<Value = String> {
+pub(crate) fn some_text() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[ -~]{1,12}", 1 => "\\PC{1,6}"]
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn json() -> BoxedStrategy<Value> {
     .boxed()
 }
 
-fn metadata() -> impl Strategy<Value = Metadata> {
+pub(crate) fn metadata() -> impl Strategy<Value = Metadata> {
     prop_oneof![
         2 => Just(Metadata::new()),
         1 => vec((text(), json()), 0..3).prop_map(|it| it.into_iter().collect()),

@@ -3,12 +3,15 @@
 //! This restates the lists of losses in the documentation of the dialects, as code.
 
 use crate::arbitrary::Answer;
+use latimer_protocol::card::{
+    AgentCard, AgentInterface, OAuthFlows, ProtocolBinding, SecurityScheme,
+};
 use latimer_protocol::{
     Artifact, ArtifactId, CancelTaskRequest, Content, Dialect,
     ListTaskPushNotificationConfigsResponse, ListTasksResponse, Message, MessageId, Metadata, Part,
     Request, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
     Task, TaskArtifactUpdateEvent, TaskPushNotificationConfig, TaskState, TaskStatus,
-    TaskStatusUpdateEvent,
+    TaskStatusUpdateEvent, Version,
 };
 
 /// A wire: a dialect as JSON, or 0.3 as protobuf, which loses a little more.
@@ -159,6 +162,30 @@ impl Wire {
         }
     }
 
+    /// A card, of 1.0 or 0.3.
+    pub(crate) fn card(self, card: AgentCard) -> AgentCard {
+        if self.is_v1_0() {
+            return card;
+        }
+        let supported_interfaces = interfaces_of_0_3(&card);
+        let mut card = AgentCard { supported_interfaces, signatures: Vec::new(), ..card };
+        for modes in [&mut card.default_input_modes, &mut card.default_output_modes] {
+            if modes.is_empty() {
+                modes.push("text/plain".to_owned());
+            }
+        }
+        let flags = &mut card.capabilities;
+        flags.extended_agent_card = flags.extended_agent_card.filter(|it| *it);
+        if self == Self::V0_3Protobuf {
+            flags.streaming = flags.streaming.filter(|it| *it);
+            flags.push_notifications = flags.push_notifications.filter(|it| *it);
+            card.documentation_url = card.documentation_url.filter(|it| !it.is_empty());
+            card.icon_url = card.icon_url.filter(|it| !it.is_empty());
+            card.security_schemes.retain(|_, scheme| is_of_0_3(scheme));
+        }
+        card
+    }
+
     /// A request whose parameters all travel in one text or message.
     pub(crate) fn request(self, mut request: Request) -> Request {
         if self.is_v1_0() {
@@ -249,4 +276,36 @@ impl Wire {
         }
         carried
     }
+}
+
+/// Interfaces of 0.3 without a tenant, else any without a tenant, else all; JSON-RPC first, and each
+/// address and transport once.
+fn interfaces_of_0_3(card: &AgentCard) -> Vec<AgentInterface> {
+    let all = card.supported_interfaces.iter();
+    let open: Vec<_> = all.clone().filter(|it| it.tenant.is_none()).collect();
+    let of_0_3: Vec<_> =
+        open.iter().copied().filter(|it| it.version() == Some(Version::V0_3)).collect();
+    let found = [of_0_3, open, all.collect()].into_iter().find(|it| !it.is_empty());
+    let (first, others): (Vec<_>, Vec<_>) = found
+        .unwrap_or_default()
+        .into_iter()
+        .map(|it| AgentInterface::new(&it.url, it.protocol_binding.clone()))
+        .map(|it| it.in_version(Version::V0_3))
+        .partition(|it| it.protocol_binding == ProtocolBinding::JsonRpc);
+    let mut kept = Vec::new();
+    for interface in first.into_iter().chain(others) {
+        if !kept.contains(&interface) {
+            kept.push(interface);
+        }
+    }
+    kept
+}
+
+/// Whether the protobuf file of 0.3 has such a scheme. What 1.0 added to it is taken off.
+fn is_of_0_3(scheme: &mut SecurityScheme) -> bool {
+    let SecurityScheme::OAuth2(oauth) = scheme else { return true };
+    if let OAuthFlows::AuthorizationCode(flow) = &mut oauth.flows {
+        flow.pkce_required = false;
+    }
+    !matches!(oauth.flows, OAuthFlows::DeviceCode(_))
 }

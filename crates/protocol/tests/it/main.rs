@@ -4,6 +4,7 @@
 
 mod arbitrary;
 mod bad_input;
+mod cards;
 mod carried;
 mod golden;
 mod lifecycle;

@@ -84,7 +84,7 @@ fn looks_like_the_first(card: &Map<String, Value>) -> bool {
 }
 
 /// `0.3` of `0.3.0`.
-fn major_minor(version: &str) -> &str {
+pub(crate) fn major_minor(version: &str) -> &str {
     match version.match_indices('.').nth(1) {
         Some((end, _)) => &version[..end],
         None => version,

@@ -7,6 +7,7 @@ mod tests;
 
 use serde_json::Value;
 
+pub(crate) use lift::major_minor;
 use lift::said_version;
 pub(super) use lift::{Lifted, lift};
 
@@ -70,7 +71,7 @@ impl AgentCard {
 
     /// Many a card before 1.0 lists its main address among the others again, and some in another
     /// spelling.
-    fn drop_repeated_interfaces(&mut self) {
+    pub(crate) fn drop_repeated_interfaces(&mut self) {
         let mut kept = Vec::new();
         for interface in self.supported_interfaces.drain(..) {
             if !kept.contains(&interface) {
@@ -81,7 +82,7 @@ impl AgentCard {
     }
 
     /// Modes were optional in 0.1, and some later cards still leave them out.
-    fn fill_in_modes(&mut self) {
+    pub(crate) fn fill_in_modes(&mut self) {
         for modes in [&mut self.default_input_modes, &mut self.default_output_modes] {
             if modes.is_empty() {
                 modes.push(PLAIN_TEXT.to_owned());
@@ -90,7 +91,7 @@ impl AgentCard {
     }
 
     /// An interface that names no version speaks this one.
-    fn fill_in_versions(&mut self, version: &str) {
+    pub(crate) fn fill_in_versions(&mut self, version: &str) {
         for interface in &mut self.supported_interfaces {
             if interface.protocol_version.is_empty() {
                 interface.protocol_version = version.to_owned();
@@ -99,7 +100,7 @@ impl AgentCard {
     }
 
     /// Modes became media types after 0.1, and many an agent still says `text`.
-    fn rename_modes(&mut self) {
+    pub(crate) fn rename_modes(&mut self) {
         let modes = [&mut self.default_input_modes, &mut self.default_output_modes].into_iter();
         let skills = self.skills.iter_mut();
         let all = modes.chain(skills.flat_map(|it| [&mut it.input_modes, &mut it.output_modes]));

@@ -8,6 +8,8 @@
 //! - over HTTP+JSON `referenceTaskIds`, which its strict parsers do not know.
 //! - over gRPC a `historyLength` of 0, which reads as not given, and `blocking: true` beside no
 //!   other setting, which reads the same as nothing said.
+//! - of a card what [`Form::V0_3`](crate::card::Form::V0_3) leaves out, and over gRPC a little more:
+//!   see [`protobuf::card()`].
 //!
 //! A data part holds an object only; any other value travels wrapped as `{"value": …}` under a mark
 //! in the part's metadata, as the official SDKs do it. `final` is made from whether the stream ends.

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use latimer_pb::{v0_3, v1};
+use latimer_protocol::card::{AgentCard, TransitionHistory};
 use latimer_protocol::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, Error, GetExtendedAgentCardRequest,
     GetTaskPushNotificationConfigRequest, GetTaskRequest, GrpcStatus,
@@ -168,7 +169,9 @@ fn check_request(fixture: &Fixture, operation: Operation, bytes: &[u8], findings
                 v0_3::DeleteTaskPushNotificationConfigRequest::from(it)
             });
         }
-        (_, Operation::GetExtendedAgentCard | Operation::GetAgentCard) => {}
+        (_, Operation::GetExtendedAgentCard | Operation::GetAgentCard) => {
+            assert!(bytes.is_empty(), "{}: an empty message", fixture.name);
+        }
     }
 }
 
@@ -199,6 +202,9 @@ fn check_reply(fixture: &Fixture, operation: Operation, bytes: &[u8], findings: 
             turn.through(|it: &ListTaskPushNotificationConfigsResponse| {
                 v1::ListTaskPushNotificationConfigsResponse::from(it)
             });
+        }
+        (Version::V1_0, Operation::GetExtendedAgentCard | Operation::GetAgentCard) => {
+            turn.through(|it: &AgentCard| v1::AgentCard::from(it));
         }
         (_, Operation::SendMessage) => {
             turn.through(|it: &SendMessageResponse| v0_3::SendMessageResponse::from(it));
@@ -231,7 +237,14 @@ fn check_reply(fixture: &Fixture, operation: Operation, bytes: &[u8], findings: 
         (_, Operation::DeleteTaskPushNotificationConfig) => {
             assert!(bytes.is_empty(), "{}: an empty message", fixture.name);
         }
-        (_, Operation::GetExtendedAgentCard | Operation::GetAgentCard) => {}
+        (_, Operation::GetExtendedAgentCard | Operation::GetAgentCard) => {
+            let message = v0_3::AgentCard::decode(bytes).expect("a card");
+            let history = match message.capabilities {
+                Some(it) if it.state_transition_history => TransitionHistory::Kept,
+                _ => TransitionHistory::NotKept,
+            };
+            turn.through(|it: &AgentCard| protobuf::v0_3_card(it, history));
+        }
     }
 }
 

@@ -1,9 +1,13 @@
 //! 0.3 as protobuf: the messages of `a2a.v1`, to and from the model.
 //!
 //! There are only conversions here, `From` for what we write and `TryFrom` for what we read, whose
-//! error names the field as JSON would. One writer needs more than the model: [`stream_response`].
+//! error names the field as JSON would. Two writers need more than the model: [`card()`] and
+//! [`stream_response`].
 
+mod card;
 mod object;
 mod request;
+mod security;
 
+pub use card::card;
 pub use object::stream_response;

@@ -3,5 +3,7 @@
 //! There are only conversions here, `From` for what we write and `TryFrom` for what we read, whose
 //! error names the field as JSON would. Numbers in free-form JSON are doubles.
 
+mod card;
 mod object;
 mod request;
+mod security;

@@ -1,0 +1,211 @@
+//! Agent cards, but for how a caller authenticates.
+//!
+//! Read and written as the JSON of 0.3 is: a card needs a name and an address, and what is optional
+//! and malformed is left out. A required text that is empty is one that is not there.
+
+use latimer_pb::v0_3 as pb;
+
+use crate::card::{
+    AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface,
+    AgentProvider, AgentSkill, OLDER_VERSION, ProtocolBinding, TransitionHistory, major_minor,
+};
+use crate::dialect::field::{filled, fitting, fitting_values, optional, text};
+use crate::dialect::wellknown::{from_struct, to_struct};
+use crate::json::Invalid;
+use crate::version::Version;
+
+/// A card, which before 1.0 also says whether the agent keeps a log of its tasks' states.
+///
+/// It carries what [`Form::V0_3`](crate::card::Form::V0_3) does, except that what is `false` or
+/// empty is the same as not said, that nothing demands PKCE, and that there is no flow for logging
+/// in on another device: of such a scheme remains that it is OAuth.
+#[must_use]
+pub fn card(card: &AgentCard, history: TransitionHistory) -> pb::AgentCard {
+    let mut interfaces = card.interfaces_of_0_3().into_iter().map(pb::AgentInterface::from);
+    let main = interfaces.next().unwrap_or_default();
+    let schemes = card.security_schemes.iter().map(|(name, it)| (name.clone(), it.into()));
+    pb::AgentCard {
+        protocol_version: OLDER_VERSION.to_owned(),
+        name: card.name.clone(),
+        description: card.description.clone(),
+        url: main.url,
+        preferred_transport: main.transport,
+        additional_interfaces: interfaces.collect(),
+        provider: card.provider.as_ref().map(Into::into),
+        version: card.version.clone(),
+        documentation_url: text(card.documentation_url.as_deref()),
+        capabilities: Some(capabilities(&card.capabilities, history)),
+        security_schemes: schemes.collect(),
+        security: card.security_requirements.iter().map(Into::into).collect(),
+        default_input_modes: card.default_input_modes.clone(),
+        default_output_modes: card.default_output_modes.clone(),
+        skills: card.skills.iter().map(Into::into).collect(),
+        supports_authenticated_extended_card: is_on(card.capabilities.extended_agent_card),
+        // They are made over the form of 1.0.
+        signatures: Vec::new(),
+        icon_url: text(card.icon_url.as_deref()),
+    }
+}
+
+fn capabilities(said: &AgentCapabilities, history: TransitionHistory) -> pb::AgentCapabilities {
+    pb::AgentCapabilities {
+        streaming: is_on(said.streaming),
+        push_notifications: is_on(said.push_notifications),
+        extensions: said.extensions.iter().map(Into::into).collect(),
+        state_transition_history: history == TransitionHistory::Kept,
+    }
+}
+
+fn is_on(flag: Option<bool>) -> bool {
+    flag == Some(true)
+}
+
+impl TryFrom<pb::AgentCard> for AgentCard {
+    type Error = Invalid;
+
+    fn try_from(mut card: pb::AgentCard) -> Result<Self, Invalid> {
+        let name = filled(std::mem::take(&mut card.name), "name")?;
+        let supported_interfaces = interfaces(&mut card)?;
+        let said = card.capabilities.unwrap_or_default();
+        let capabilities = AgentCapabilities {
+            streaming: said.streaming.then_some(true),
+            push_notifications: said.push_notifications.then_some(true),
+            extensions: fitting(said.extensions),
+            extended_agent_card: card.supports_authenticated_extended_card.then_some(true),
+        };
+        let mut read = Self {
+            name,
+            description: card.description,
+            supported_interfaces,
+            provider: card.provider.map(Into::into),
+            version: card.version,
+            documentation_url: optional(card.documentation_url),
+            capabilities,
+            security_schemes: fitting_values(card.security_schemes),
+            security_requirements: card.security.into_iter().map(Into::into).collect(),
+            default_input_modes: card.default_input_modes,
+            default_output_modes: card.default_output_modes,
+            skills: fitting(card.skills),
+            signatures: fitting(card.signatures),
+            icon_url: optional(card.icon_url),
+        };
+        read.drop_repeated_interfaces();
+        read.fill_in_modes();
+        read.rename_modes();
+        Ok(read)
+    }
+}
+
+/// The main address and the others, all in the version of the card.
+fn interfaces(card: &mut pb::AgentCard) -> Result<Vec<AgentInterface>, Invalid> {
+    let version = match card.protocol_version.as_str() {
+        "" => Version::V0_3.as_str(),
+        said => major_minor(said),
+    };
+    let main = pb::AgentInterface {
+        url: std::mem::take(&mut card.url),
+        transport: std::mem::take(&mut card.preferred_transport),
+    };
+    let others = std::mem::take(&mut card.additional_interfaces);
+    let addressed = std::iter::once(main).chain(others).filter(|it| !it.url.is_empty());
+    let found = addressed.map(|it| AgentInterface {
+        url: it.url,
+        protocol_binding: ProtocolBinding::from(it.transport),
+        tenant: None,
+        protocol_version: version.to_owned(),
+    });
+    let found: Vec<_> = found.collect();
+    if found.is_empty() { Err(Invalid::missing("url")) } else { Ok(found) }
+}
+
+impl From<&AgentInterface> for pb::AgentInterface {
+    fn from(interface: &AgentInterface) -> Self {
+        Self { url: interface.url.clone(), transport: interface.protocol_binding.to_string() }
+    }
+}
+
+impl From<&AgentProvider> for pb::AgentProvider {
+    fn from(provider: &AgentProvider) -> Self {
+        Self { url: provider.url.clone(), organization: provider.organization.clone() }
+    }
+}
+
+impl From<pb::AgentProvider> for AgentProvider {
+    fn from(provider: pb::AgentProvider) -> Self {
+        Self { url: provider.url, organization: provider.organization }
+    }
+}
+
+impl From<&AgentExtension> for pb::AgentExtension {
+    fn from(extension: &AgentExtension) -> Self {
+        Self {
+            uri: extension.uri.clone(),
+            description: text(extension.description.as_deref()),
+            required: extension.required,
+            params: to_struct(&extension.params),
+        }
+    }
+}
+
+impl TryFrom<pb::AgentExtension> for AgentExtension {
+    type Error = Invalid;
+
+    fn try_from(extension: pb::AgentExtension) -> Result<Self, Invalid> {
+        Ok(Self {
+            uri: extension.uri,
+            description: optional(extension.description),
+            required: extension.required,
+            params: from_struct(extension.params, "params")?,
+        })
+    }
+}
+
+impl From<&AgentSkill> for pb::AgentSkill {
+    fn from(skill: &AgentSkill) -> Self {
+        Self {
+            id: skill.id.clone(),
+            name: skill.name.clone(),
+            description: skill.description.clone(),
+            tags: skill.tags.clone(),
+            examples: skill.examples.clone(),
+            input_modes: skill.input_modes.clone(),
+            output_modes: skill.output_modes.clone(),
+            security: skill.security_requirements.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl TryFrom<pb::AgentSkill> for AgentSkill {
+    type Error = Invalid;
+
+    fn try_from(skill: pb::AgentSkill) -> Result<Self, Invalid> {
+        // Either stands in for the other.
+        let (id, name) = match (optional(skill.id), optional(skill.name)) {
+            (Some(id), Some(name)) => (id, name),
+            (Some(only), None) | (None, Some(only)) => (only.clone(), only),
+            (None, None) => return Err(Invalid::missing("id")),
+        };
+        Ok(Self {
+            id,
+            name,
+            description: skill.description,
+            tags: skill.tags,
+            examples: skill.examples,
+            input_modes: skill.input_modes,
+            output_modes: skill.output_modes,
+            security_requirements: skill.security.into_iter().map(Into::into).collect(),
+        })
+    }
+}
+
+impl TryFrom<pb::AgentCardSignature> for AgentCardSignature {
+    type Error = Invalid;
+
+    fn try_from(signature: pb::AgentCardSignature) -> Result<Self, Invalid> {
+        Ok(Self {
+            protected: filled(signature.protected, "protected")?,
+            signature: filled(signature.signature, "signature")?,
+            header: from_struct(signature.header, "header")?,
+        })
+    }
+}

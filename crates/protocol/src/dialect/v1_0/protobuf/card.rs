@@ -1,0 +1,210 @@
+//! Agent cards, but for how a caller authenticates.
+//!
+//! Read as JSON is: a card needs a name and an address, and what is optional and malformed is left
+//! out. A required text that is empty is one that is not there.
+
+use latimer_pb::v1 as pb;
+
+use crate::card::{
+    AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface,
+    AgentProvider, AgentSkill, ProtocolBinding,
+};
+use crate::dialect::field::{each, filled, fitting, fitting_values, optional, text};
+use crate::dialect::wellknown::{from_struct, to_struct};
+use crate::json::Invalid;
+use crate::version::PROTOCOL_VERSION;
+
+impl From<&AgentCard> for pb::AgentCard {
+    fn from(card: &AgentCard) -> Self {
+        let schemes = card.security_schemes.iter().map(|(name, it)| (name.clone(), it.into()));
+        Self {
+            name: card.name.clone(),
+            description: card.description.clone(),
+            supported_interfaces: card.supported_interfaces.iter().map(Into::into).collect(),
+            provider: card.provider.as_ref().map(Into::into),
+            version: card.version.clone(),
+            documentation_url: card.documentation_url.clone(),
+            capabilities: Some((&card.capabilities).into()),
+            security_schemes: schemes.collect(),
+            security_requirements: card.security_requirements.iter().map(Into::into).collect(),
+            default_input_modes: card.default_input_modes.clone(),
+            default_output_modes: card.default_output_modes.clone(),
+            skills: card.skills.iter().map(Into::into).collect(),
+            signatures: card.signatures.iter().map(Into::into).collect(),
+            icon_url: card.icon_url.clone(),
+        }
+    }
+}
+
+impl TryFrom<pb::AgentCard> for AgentCard {
+    type Error = Invalid;
+
+    fn try_from(card: pb::AgentCard) -> Result<Self, Invalid> {
+        let requirements = card.security_requirements.into_iter().map(Into::into);
+        let mut read = Self {
+            name: filled(card.name, "name")?,
+            description: card.description,
+            supported_interfaces: each(card.supported_interfaces, "supportedInterfaces")?,
+            provider: card.provider.map(Into::into),
+            version: card.version,
+            documentation_url: card.documentation_url,
+            capabilities: card.capabilities.unwrap_or_default().into(),
+            security_schemes: fitting_values(card.security_schemes),
+            security_requirements: requirements.collect(),
+            default_input_modes: card.default_input_modes,
+            default_output_modes: card.default_output_modes,
+            skills: fitting(card.skills),
+            signatures: fitting(card.signatures),
+            icon_url: card.icon_url,
+        };
+        if read.supported_interfaces.is_empty() {
+            return Err(Invalid::missing("supportedInterfaces"));
+        }
+        read.fill_in_versions(PROTOCOL_VERSION);
+        read.rename_modes();
+        Ok(read)
+    }
+}
+
+impl From<&AgentInterface> for pb::AgentInterface {
+    fn from(interface: &AgentInterface) -> Self {
+        Self {
+            url: interface.url.clone(),
+            protocol_binding: interface.protocol_binding.to_string(),
+            tenant: text(interface.tenant.as_deref()),
+            protocol_version: interface.protocol_version.clone(),
+        }
+    }
+}
+
+impl TryFrom<pb::AgentInterface> for AgentInterface {
+    type Error = Invalid;
+
+    fn try_from(interface: pb::AgentInterface) -> Result<Self, Invalid> {
+        Ok(Self {
+            url: filled(interface.url, "url")?,
+            protocol_binding: ProtocolBinding::from(interface.protocol_binding),
+            tenant: optional(interface.tenant),
+            protocol_version: interface.protocol_version,
+        })
+    }
+}
+
+impl From<&AgentProvider> for pb::AgentProvider {
+    fn from(provider: &AgentProvider) -> Self {
+        Self { url: provider.url.clone(), organization: provider.organization.clone() }
+    }
+}
+
+impl From<pb::AgentProvider> for AgentProvider {
+    fn from(provider: pb::AgentProvider) -> Self {
+        Self { url: provider.url, organization: provider.organization }
+    }
+}
+
+impl From<&AgentCapabilities> for pb::AgentCapabilities {
+    fn from(capabilities: &AgentCapabilities) -> Self {
+        Self {
+            streaming: capabilities.streaming,
+            push_notifications: capabilities.push_notifications,
+            extensions: capabilities.extensions.iter().map(Into::into).collect(),
+            extended_agent_card: capabilities.extended_agent_card,
+        }
+    }
+}
+
+impl From<pb::AgentCapabilities> for AgentCapabilities {
+    fn from(capabilities: pb::AgentCapabilities) -> Self {
+        Self {
+            streaming: capabilities.streaming,
+            push_notifications: capabilities.push_notifications,
+            extensions: fitting(capabilities.extensions),
+            extended_agent_card: capabilities.extended_agent_card,
+        }
+    }
+}
+
+impl From<&AgentExtension> for pb::AgentExtension {
+    fn from(extension: &AgentExtension) -> Self {
+        Self {
+            uri: extension.uri.clone(),
+            description: text(extension.description.as_deref()),
+            required: extension.required,
+            params: to_struct(&extension.params),
+        }
+    }
+}
+
+impl TryFrom<pb::AgentExtension> for AgentExtension {
+    type Error = Invalid;
+
+    fn try_from(extension: pb::AgentExtension) -> Result<Self, Invalid> {
+        Ok(Self {
+            uri: extension.uri,
+            description: optional(extension.description),
+            required: extension.required,
+            params: from_struct(extension.params, "params")?,
+        })
+    }
+}
+
+impl From<&AgentSkill> for pb::AgentSkill {
+    fn from(skill: &AgentSkill) -> Self {
+        Self {
+            id: skill.id.clone(),
+            name: skill.name.clone(),
+            description: skill.description.clone(),
+            tags: skill.tags.clone(),
+            examples: skill.examples.clone(),
+            input_modes: skill.input_modes.clone(),
+            output_modes: skill.output_modes.clone(),
+            security_requirements: skill.security_requirements.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl TryFrom<pb::AgentSkill> for AgentSkill {
+    type Error = Invalid;
+
+    fn try_from(skill: pb::AgentSkill) -> Result<Self, Invalid> {
+        // Either stands in for the other.
+        let (id, name) = match (optional(skill.id), optional(skill.name)) {
+            (Some(id), Some(name)) => (id, name),
+            (Some(only), None) | (None, Some(only)) => (only.clone(), only),
+            (None, None) => return Err(Invalid::missing("id")),
+        };
+        let requirements = skill.security_requirements.into_iter().map(Into::into);
+        Ok(Self {
+            id,
+            name,
+            description: skill.description,
+            tags: skill.tags,
+            examples: skill.examples,
+            input_modes: skill.input_modes,
+            output_modes: skill.output_modes,
+            security_requirements: requirements.collect(),
+        })
+    }
+}
+
+impl From<&AgentCardSignature> for pb::AgentCardSignature {
+    fn from(signature: &AgentCardSignature) -> Self {
+        Self {
+            protected: signature.protected.clone(),
+            signature: signature.signature.clone(),
+            header: to_struct(&signature.header),
+        }
+    }
+}
+
+impl TryFrom<pb::AgentCardSignature> for AgentCardSignature {
+    type Error = Invalid;
+
+    fn try_from(signature: pb::AgentCardSignature) -> Result<Self, Invalid> {
+        Ok(Self {
+            protected: filled(signature.protected, "protected")?,
+            signature: filled(signature.signature, "signature")?,
+            header: from_struct(signature.header, "header")?,
+        })
+    }
+}

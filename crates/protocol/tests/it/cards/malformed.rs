@@ -1,0 +1,208 @@
+//! Messages that somebody else wrote, and not well.
+
+use std::collections::BTreeMap;
+
+use latimer_pb::{v0_3, v1};
+use latimer_protocol::Version;
+use latimer_protocol::card::{AgentCard, AgentInterface, ProtocolBinding, SecurityScheme};
+use prost_types::value::Kind;
+use prost_types::{Struct, Value};
+
+const URL: &str = "https://a.example";
+
+/// The least that is a card of 1.0.
+fn newer() -> v1::AgentCard {
+    let interface = v1::AgentInterface { url: URL.into(), ..Default::default() };
+    v1::AgentCard { name: "n".into(), supported_interfaces: vec![interface], ..Default::default() }
+}
+
+/// The least that is a card of 0.3.
+fn older() -> v0_3::AgentCard {
+    v0_3::AgentCard { name: "n".into(), url: URL.into(), ..Default::default() }
+}
+
+/// Members that JSON has no word for.
+fn not_a_number() -> Option<Struct> {
+    let value = Value { kind: Some(Kind::NumberValue(f64::NAN)) };
+    Some(Struct { fields: BTreeMap::from([("n".into(), value)]) })
+}
+
+#[test]
+fn the_least_of_a_card_is_enough() {
+    let read = AgentCard::try_from(newer()).unwrap();
+    let want = || AgentInterface::new(URL, ProtocolBinding::JsonRpc);
+    assert_eq!(read.supported_interfaces, [want()]);
+    assert!(read.default_input_modes.is_empty());
+    let read = AgentCard::try_from(older()).unwrap();
+    assert_eq!(read.supported_interfaces, [want().in_version(Version::V0_3)]);
+    assert_eq!(read.default_input_modes, ["text/plain"]);
+}
+
+#[test]
+fn what_a_card_of_1_0_cannot_do_without_is_named() {
+    let nowhere = vec![newer().supported_interfaces.remove(0), v1::AgentInterface::default()];
+    for (card, want) in [
+        (v1::AgentCard { name: String::new(), ..newer() }, "name: is required"),
+        (
+            v1::AgentCard { supported_interfaces: vec![], ..newer() },
+            "supportedInterfaces: is required",
+        ),
+        (
+            v1::AgentCard { supported_interfaces: nowhere, ..newer() },
+            "supportedInterfaces[1].url: is required",
+        ),
+    ] {
+        let error = AgentCard::try_from(card).unwrap_err();
+        assert_eq!(error.to_string(), want);
+    }
+}
+
+#[test]
+fn what_a_card_of_0_3_cannot_do_without_is_named() {
+    let nowhere = vec![v0_3::AgentInterface { url: String::new(), transport: "GRPC".into() }];
+    for (card, want) in [
+        (v0_3::AgentCard { name: String::new(), ..older() }, "name: is required"),
+        (
+            v0_3::AgentCard { url: String::new(), additional_interfaces: nowhere, ..older() },
+            "url: is required",
+        ),
+    ] {
+        let error = AgentCard::try_from(card).unwrap_err();
+        assert_eq!(error.to_string(), want);
+    }
+}
+
+#[test]
+fn interfaces_of_0_3_are_found_once_each_in_the_version_of_the_card() {
+    let other = |url: &str, transport: &str| v0_3::AgentInterface {
+        url: url.into(),
+        transport: transport.into(),
+    };
+    let card = v0_3::AgentCard {
+        protocol_version: "0.2.5".into(),
+        preferred_transport: "http+json".into(),
+        additional_interfaces: vec![
+            other(URL, "HTTP+JSON"),
+            other("", "GRPC"),
+            other("h:443", "grpc"),
+            other(URL, ""),
+        ],
+        ..older()
+    };
+    let read = AgentCard::try_from(card).unwrap();
+    let want = [
+        (URL, ProtocolBinding::HttpJson),
+        ("h:443", ProtocolBinding::Grpc),
+        (URL, ProtocolBinding::JsonRpc),
+    ]
+    .map(|(url, binding)| AgentInterface {
+        protocol_version: "0.2".into(),
+        ..AgentInterface::new(url, binding)
+    });
+    assert_eq!(read.supported_interfaces, want);
+}
+
+/// A card of 1.0 of which little is right.
+fn broken_newer() -> v1::AgentCard {
+    use v1::security_scheme::Scheme;
+    let scheme = |scheme| v1::SecurityScheme { scheme };
+    let http = |name: &str| {
+        let http = v1::HttpAuthSecurityScheme { scheme: name.into(), ..Default::default() };
+        scheme(Some(Scheme::HttpAuthSecurityScheme(http)))
+    };
+    let oauth = |flows| {
+        let oauth = v1::OAuth2SecurityScheme { flows, ..Default::default() };
+        scheme(Some(Scheme::Oauth2SecurityScheme(oauth)))
+    };
+    let schemes = [
+        ("good", http("Bearer")),
+        ("no kind", scheme(None)),
+        ("no name", http("")),
+        ("no flows", oauth(None)),
+        ("no flow", oauth(Some(v1::OAuthFlows { flow: None }))),
+    ];
+    let extension = |params| v1::AgentExtension { uri: "u".into(), params, ..Default::default() };
+    let skill = |id: &str, name: &str| v1::AgentSkill {
+        id: id.into(),
+        name: name.into(),
+        input_modes: vec!["text".into()],
+        ..Default::default()
+    };
+    let signature = |protected: &str, header| v1::AgentCardSignature {
+        protected: protected.into(),
+        signature: "s".into(),
+        header,
+    };
+    v1::AgentCard {
+        capabilities: Some(v1::AgentCapabilities {
+            extensions: vec![extension(None), extension(not_a_number())],
+            ..Default::default()
+        }),
+        security_schemes: schemes.map(|(name, it)| (name.to_owned(), it)).into(),
+        skills: vec![skill("a", ""), skill("", ""), skill("", "b")],
+        signatures: vec![signature("p", None), signature("", None), signature("p", not_a_number())],
+        default_input_modes: vec!["text".into()],
+        ..newer()
+    }
+}
+
+/// The same of 0.3.
+fn broken_older() -> v0_3::AgentCard {
+    use v0_3::security_scheme::Scheme;
+    let scheme = |scheme| v0_3::SecurityScheme { scheme };
+    let http = |name: &str| {
+        let http = v0_3::HttpAuthSecurityScheme { scheme: name.into(), ..Default::default() };
+        scheme(Some(Scheme::HttpAuthSecurityScheme(http)))
+    };
+    let oauth = |flows| {
+        let oauth = v0_3::OAuth2SecurityScheme { flows, ..Default::default() };
+        scheme(Some(Scheme::Oauth2SecurityScheme(oauth)))
+    };
+    let schemes = [
+        ("good", http("Bearer")),
+        ("no kind", scheme(None)),
+        ("no name", http("")),
+        ("no flows", oauth(None)),
+        ("no flow", oauth(Some(v0_3::OAuthFlows { flow: None }))),
+    ];
+    let extension = |params| v0_3::AgentExtension { uri: "u".into(), params, ..Default::default() };
+    let skill = |id: &str, name: &str| v0_3::AgentSkill {
+        id: id.into(),
+        name: name.into(),
+        input_modes: vec!["text".into()],
+        ..Default::default()
+    };
+    let signature = |protected: &str, header| v0_3::AgentCardSignature {
+        protected: protected.into(),
+        signature: "s".into(),
+        header,
+    };
+    v0_3::AgentCard {
+        capabilities: Some(v0_3::AgentCapabilities {
+            extensions: vec![extension(None), extension(not_a_number())],
+            ..Default::default()
+        }),
+        security_schemes: schemes.map(|(name, it)| (name.to_owned(), it)).into(),
+        skills: vec![skill("a", ""), skill("", ""), skill("", "b")],
+        signatures: vec![signature("p", None), signature("", None), signature("p", not_a_number())],
+        default_input_modes: vec!["text".into()],
+        ..older()
+    }
+}
+
+#[test]
+fn what_is_optional_and_broken_is_left_out() {
+    for (version, read) in
+        [("1.0", AgentCard::try_from(broken_newer())), ("0.3", AgentCard::try_from(broken_older()))]
+    {
+        let read = read.unwrap();
+        let good = BTreeMap::from([("good".to_owned(), SecurityScheme::bearer())]);
+        assert_eq!(read.security_schemes, good, "{version}");
+        assert_eq!(read.capabilities.extensions.len(), 1, "{version}");
+        assert_eq!(read.signatures.len(), 1, "{version}");
+        let names: Vec<_> = read.skills.iter().map(|it| (&*it.id, &*it.name)).collect();
+        assert_eq!(names, [("a", "a"), ("b", "b")], "{version}");
+        assert_eq!(read.skills[0].input_modes, ["text/plain"], "{version}");
+        assert_eq!(read.default_input_modes, ["text/plain"], "{version}");
+    }
+}
