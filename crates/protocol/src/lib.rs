@@ -1,6 +1,43 @@
-//! A2A as data: every version, every binding, and no I/O.
+//! A2A as data: every version, every binding, both directions, and no I/O.
 //!
-//! The canonical model is A2A 1.0.
+//! ```text
+//! bytes → binding → dialect → Request → Service
+//! bytes ← binding ← dialect ← Reply   ←
+//! ```
+//!
+//! The model ([`Task`], [`Message`], [`Part`], …) is A2A 1.0. A [`Dialect`] spells it in another
+//! version, and [`binding`] is the grammar of the transports: JSON-RPC envelopes, HTTP+JSON
+//! addresses, server-sent events, gRPC names. [`Error`] is an error by meaning, which one table
+//! spells for each of them. [`Task::apply`] is the one fold that every reader of a task's log
+//! shares, and [`Service`] the one seam between wire and meaning. [`mod@card`] is what an agent says
+//! about itself, in every form it ever had, and the signatures over it.
+//!
+//! A server reads a call of whatever version, and writes the answer in the same:
+//!
+//! ```
+//! use latimer_protocol::binding::{VersionRule, jsonrpc};
+//! use latimer_protocol::{MessageId, Reply, SendMessageResponse, Message, Request};
+//!
+//! let body = br#"{"jsonrpc":"2.0","id":7,"method":"message/send","params":{"message":{
+//!     "kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hi"}]}}}"#;
+//! let new_id = || MessageId::new("m2").expect("an id");
+//! let call = jsonrpc::Call::read(body, None, VersionRule::Lenient, &new_id)?;
+//!
+//! let Request::SendMessage(asked) = &call.request else { panic!("a message") };
+//! let answer = Message::agent(new_id(), asked.message.text().to_uppercase());
+//! let reply = Reply::Sent(SendMessageResponse::Message(answer));
+//! let sent = jsonrpc::write_result(&call.id, &call.request, &reply, call.dialect)?;
+//! assert_eq!(
+//!     String::from_utf8(sent)?,
+//!     r#"{"jsonrpc":"2.0","id":7,"result":{"kind":"message","messageId":"m2","role":"agent","#
+//!         .to_owned() + r#""parts":[{"kind":"text","text":"HI"}]}}"#,
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Identifiers and times are arguments everywhere: there is no clock and no randomness in here. In
+//! what is sent it is strict, per version; in what is read it is tolerant, and what it refuses it
+//! refuses with the path of the field.
 
 pub mod binding;
 pub mod card;

@@ -9,6 +9,7 @@ mod carried;
 mod golden;
 mod lifecycle;
 mod oldest;
+mod readme;
 mod round_trip;
 mod streams;
 mod traps;

@@ -1,0 +1,34 @@
+//! Reads one A2A call from standard input, of whatever version, and writes it in every version.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a program that prints what it found"
+)]
+
+use std::error::Error;
+use std::io::{self, Read};
+
+use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::jsonrpc::{Call, write_call};
+use latimer_protocol::{Dialect, MessageId, Request, TaskId, Version};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut body = Vec::new();
+    io::stdin().read_to_end(&mut body)?;
+    // A real program would make a random one.
+    let new_id = || MessageId::new("new-message").expect("a printable id");
+    let call = Call::read(&body, None, VersionRule::Lenient, &new_id)?;
+    for version in Version::ALL {
+        let dialect = Dialect::over_jsonrpc(version);
+        let mut request = call.request.clone();
+        if let (true, Request::SendMessage(it)) = (dialect.callers_name_tasks(), &mut request) {
+            it.message.task_id.get_or_insert(TaskId::new("new-task")?);
+        }
+        match write_call(&call.id, &request, dialect) {
+            Ok(written) => println!("{version} {}", String::from_utf8(written)?),
+            Err(error) => println!("{version} {error}"),
+        }
+    }
+    Ok(())
+}

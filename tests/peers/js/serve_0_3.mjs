@@ -1,0 +1,163 @@
+// A server of @a2a-js/sdk 0.3 over JSON-RPC, HTTP+JSON and gRPC; the first word of a message picks the answer.
+
+import { readFileSync } from 'node:fs';
+import crypto from 'node:crypto';
+import express from 'express';
+import grpc from '@grpc/grpc-js';
+import * as server from 'a2a-0.3/server';
+import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from 'a2a-0.3/server/express';
+import { A2AService, grpcService } from 'a2a-0.3/server/grpc';
+
+const userBuilder = UserBuilder.noAuthentication;
+const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+for (const level of ['log', 'info', 'warn', 'error', 'debug']) console[level] = () => {};
+
+/** Publishes the events of one task. */
+class Updater {
+  constructor(bus, taskId, contextId) {
+    Object.assign(this, { bus, taskId, contextId });
+  }
+
+  message(parts, metadata) {
+    const { taskId, contextId } = this;
+    const content = typeof parts === 'string' ? [{ kind: 'text', text: parts }] : parts;
+    return { kind: 'message', messageId: crypto.randomUUID(), taskId, contextId, role: 'agent', parts: content, metadata };
+  }
+
+  status(state, message, { final = false, metadata } = {}) {
+    const { taskId, contextId } = this;
+    const status = { state, message, timestamp: new Date().toISOString() };
+    this.bus.publish({ kind: 'status-update', taskId, contextId, status, final, metadata });
+  }
+
+  artifact(artifact, append, lastChunk) {
+    const { taskId, contextId } = this;
+    this.bus.publish({ kind: 'artifact-update', taskId, contextId, artifact, append, lastChunk });
+  }
+}
+
+const text = (value) => [{ kind: 'text', text: value }];
+const final = { final: true };
+
+const words = {
+  complete(updater) {
+    updater.status('working', updater.message('on it'));
+    updater.artifact({ artifactId: 'a1', name: 'result', parts: text('done') });
+    updater.status('completed', undefined, final);
+  },
+  echo(updater, { parts, extensions }) {
+    updater.status('working');
+    updater.artifact({ artifactId: 'a1', name: 'echo', parts, extensions, metadata: { count: parts.length } });
+    updater.status('completed', updater.message(parts, { from: 'agent' }), { ...final, metadata: { took: 1.5 } });
+  },
+  chunks(updater) {
+    updater.status('working');
+    ['one ', 'two ', 'three'].forEach((piece, number) => {
+      updater.artifact({ artifactId: 'a1', name: 'counted', parts: text(piece) }, number > 0, number === 2);
+    });
+    updater.artifact({ artifactId: 'a2', name: 'single', parts: text('whole') }, false, true);
+    updater.status('completed', updater.message('all sent'), final);
+  },
+  fail(updater) {
+    updater.status('working');
+    updater.status('failed', updater.message('it broke'), final);
+  },
+  reject: (updater) => updater.status('rejected', updater.message('not for me'), final),
+  input: (updater) => updater.status('input-required', updater.message('which one?'), final),
+  auth: (updater) => updater.status('auth-required', updater.message('log in first'), final),
+  async slow(updater) {
+    updater.status('working');
+    await sleep(600);
+    updater.artifact({ artifactId: 'a1', parts: text('late') });
+    updater.status('completed', undefined, final);
+  },
+  async hang(updater, message, canceled) {
+    updater.status('working');
+    await canceled;
+    updater.status('canceled', updater.message('stopped'), final);
+  },
+  crash(updater) {
+    updater.status('working');
+    throw new Error('the agent crashed');
+  },
+  refuse(updater, message) {
+    throw server.A2AError[message.parts[0].text.split(' ')[1]]('refused by the agent');
+  },
+};
+
+/** Follows the first word of the message. */
+class FixtureAgent {
+  cancels = new Map();
+
+  async execute(context, bus) {
+    const { taskId, contextId, userMessage: message } = context;
+    const word = message.parts?.[0]?.text?.split(' ')[0] ?? 'complete';
+    if (word === 'direct') {
+      bus.publish({ kind: 'message', messageId: 'reply-1', contextId, role: 'agent', parts: text('hello back') });
+      bus.finished();
+      return;
+    }
+    if (!context.task && word !== 'refuse') {
+      const status = { state: 'submitted', timestamp: new Date().toISOString() };
+      bus.publish({ kind: 'task', id: taskId, contextId, status, history: [message] });
+    }
+    for (const uri of message.extensions ?? []) context.context?.addActivatedExtension(uri);
+    const canceled = new Promise((done) => this.cancels.set(taskId, done));
+    await words[word](new Updater(bus, taskId, contextId), message, canceled);
+    bus.finished();
+  }
+
+  async cancelTask(taskId) {
+    this.cancels.get(taskId)?.();
+  }
+}
+
+function loadCard(kind) {
+  const data = JSON.parse(readFileSync(new URL('../cards/0.3.json', import.meta.url), 'utf8'));
+  delete data.capabilities.extensions[0].params.none; // the gRPC writer of this SDK fails on null
+  if (kind === 'full') return data;
+  const on = kind === 'half';
+  data.name = `Fixture Agent (${kind})`;
+  data.skills = data.skills.slice(1);
+  data.capabilities = { streaming: on, pushNotifications: on };
+  data.supportsAuthenticatedExtendedCard = on;
+  delete data.securitySchemes;
+  delete data.security;
+  return data;
+}
+
+function handlerFor(kind) {
+  const card = loadCard(kind);
+  const agent = new FixtureAgent();
+  const tasks = new server.InMemoryTaskStore();
+  if (kind !== 'full') return new server.DefaultRequestHandler(card, tasks, agent);
+  const configs = new server.InMemoryPushNotificationStore();
+  const secret = { id: 'secret', name: 'Secret', description: 'Only for known callers.', tags: ['extended'] };
+  const extended = { ...card, name: 'Fixture Agent, extended', skills: [...card.skills, secret] };
+  return new server.DefaultRequestHandler(
+    card, tasks, agent, undefined, configs, new server.DefaultPushNotificationSender(configs), extended);
+}
+
+async function start(kind) {
+  const requestHandler = handlerFor(kind);
+  const app = express();
+  app.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: requestHandler }));
+  const rpc = jsonRpcHandler({ requestHandler, userBuilder });
+  app.use((request, response, next) => (request.path === '/' ? rpc(request, response, next) : next()));
+  app.use(restHandler({ requestHandler, userBuilder }));
+  const http = await new Promise((done) => {
+    const listener = app.listen(0, '127.0.0.1', () => done(listener.address().port));
+  });
+  const service = new grpc.Server();
+  service.addService(A2AService, grpcService({ requestHandler, userBuilder }));
+  const port = await new Promise((done, failed) => {
+    service.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, bound) =>
+      error ? failed(error) : done(bound));
+  });
+  const prefix = kind === 'full' ? '' : `${kind}_`;
+  return { [`${prefix}http`]: http, [`${prefix}grpc`]: port };
+}
+
+const ports = {};
+for (const kind of ['full', 'bare', 'half']) Object.assign(ports, await start(kind));
+process.stdout.write(`${JSON.stringify(ports)}\n`);

@@ -1,0 +1,185 @@
+"""An a2a-sdk 1.x server over JSON-RPC, HTTP+JSON and gRPC; the first word of a message picks the answer."""
+
+import seed  # noqa: F401  must come first
+
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+
+import grpc
+import httpx
+from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc
+from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
+from a2a.types import a2a_pb2_grpc
+from a2a.types.a2a_pb2 import AgentCard, Message, Part, Role, Task, TaskState, TaskStatus
+from a2a.utils import errors, signing
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from google.protobuf.json_format import ParseDict
+from starlette.applications import Starlette
+
+import hop
+
+CARDS = Path(__file__).parent.parent / 'cards'
+COMPAT = '--compat' in sys.argv
+SIGNING_SEED = bytes([7]) * 32
+
+
+def text(value: str) -> list[Part]:
+    return [Part(text=value)]
+
+
+class FixtureAgent(AgentExecutor):
+    """Follows the first word of the message: complete, direct, echo, chunks, fail, slow, hang and so on."""
+
+    async def execute(self, context, event_queue):
+        message = context.message
+        word, *_ = (message.parts[0].text.split() if message.parts else []) or ['complete']
+        if word == 'direct':
+            await event_queue.enqueue_event(Message(
+                message_id='reply-1', context_id=context.context_id, role=Role.ROLE_AGENT, parts=text('hello back')))
+            return
+        updater = TaskUpdater(event_queue, context.task_id, context.context_id)
+        if context.current_task is None:
+            task = Task(
+                id=context.task_id, context_id=context.context_id, history=[message],
+                status=TaskStatus(state=TaskState.TASK_STATE_SUBMITTED))
+            task.status.timestamp.GetCurrentTime()
+            await event_queue.enqueue_event(task)
+        await getattr(self, word)(context, updater, message)
+
+    async def cancel(self, context, event_queue):
+        updater = TaskUpdater(event_queue, context.task_id, context.context_id)
+        await updater.cancel(updater.new_agent_message(text('stopped')))
+
+    async def complete(self, context, updater, message):
+        await updater.start_work(updater.new_agent_message(text('on it')))
+        await updater.add_artifact(text('done'), artifact_id='a1', name='result')
+        await updater.complete()
+
+    async def echo(self, context, updater, message):
+        await updater.start_work()
+        parts = list(message.parts)
+        await updater.add_artifact(
+            parts, artifact_id='a1', name='echo', metadata={'count': len(parts)},
+            extensions=list(message.extensions) or None)
+        await updater.update_status(
+            TaskState.TASK_STATE_COMPLETED, updater.new_agent_message(parts, metadata={'from': 'agent'}),
+            metadata={'took': 1.5})
+
+    async def chunks(self, context, updater, message):
+        await updater.start_work()
+        for number, piece in enumerate(['one ', 'two ', 'three']):
+            await updater.add_artifact(
+                text(piece), artifact_id='a1', name='counted', append=number > 0, last_chunk=number == 2)
+        await updater.add_artifact(text('whole'), artifact_id='a2', name='single', last_chunk=True)
+        await updater.complete(updater.new_agent_message(text('all sent')))
+
+    async def fail(self, context, updater, message):
+        await updater.start_work()
+        await updater.failed(updater.new_agent_message(text('it broke')))
+
+    async def reject(self, context, updater, message):
+        await updater.reject(updater.new_agent_message(text('not for me')))
+
+    async def input(self, context, updater, message):
+        await updater.requires_input(updater.new_agent_message(text('which one?')))
+
+    async def auth(self, context, updater, message):
+        await updater.requires_auth(updater.new_agent_message(text('log in first')))
+
+    async def slow(self, context, updater, message):
+        await updater.start_work()
+        await asyncio.sleep(0.6)
+        await updater.add_artifact(text('late'), artifact_id='a1')
+        await updater.complete()
+
+    async def hang(self, context, updater, message):
+        await updater.start_work()
+        await asyncio.Event().wait()
+
+    async def crash(self, context, updater, message):
+        await updater.start_work()
+        raise RuntimeError('the agent crashed')
+
+    async def refuse(self, context, updater, message):
+        raise getattr(errors, message.parts[0].text.split()[1])()
+
+
+def load_card(kind: str) -> AgentCard:
+    data = json.loads((CARDS / '1.0.json').read_text(encoding='utf-8'))
+    if kind != 'full':
+        data = {k: v for k, v in data.items() if not k.startswith('security')}
+        data['name'] = f'Fixture Agent ({kind})'
+        data['skills'] = data['skills'][1:]
+        data['capabilities'] = {
+            'streaming': kind == 'half', 'pushNotifications': kind == 'half', 'extendedAgentCard': kind == 'half'}
+    if COMPAT:
+        data.get('securitySchemes', {}).pop('device', None)  # 0.3 knows no such flow, and the bridge fails on it
+        data['supportedInterfaces'] += [
+            i | {'protocolVersion': '0.3'} for i in data['supportedInterfaces'] if 'tenant' not in i]
+    return ParseDict(data, AgentCard())
+
+
+def extended(card: AgentCard) -> AgentCard:
+    more = AgentCard()
+    more.CopyFrom(card)
+    more.name = 'Fixture Agent, extended'
+    more.skills.add(id='secret', name='Secret', description='Only for known callers.', tags=['extended'])
+    return more
+
+
+async def start(kind: str) -> dict[str, int]:
+    card = load_card(kind)
+    options = {}
+    if kind == 'full':
+        configs = InMemoryPushNotificationConfigStore()
+        options = {
+            'push_config_store': configs,
+            'push_sender': BasePushNotificationSender(httpx.AsyncClient(), configs),
+            'extended_agent_card': extended(card),
+            'validate_input_modes': True,
+        }
+        key = Ed25519PrivateKey.from_private_bytes(SIGNING_SEED)
+        protected = {'alg': 'EdDSA', 'kid': 'fixture-key', 'typ': 'JOSE', 'jku': 'https://agent.example/keys.json'}
+        signing.create_agent_card_signer(key, protected, {'note': 'unprotected'})(card)
+    handler = DefaultRequestHandler(FixtureAgent(), InMemoryTaskStore(), card, **options)
+    routes = create_agent_card_routes(card)
+    routes += create_jsonrpc_routes(handler, '/', enable_v0_3_compat=COMPAT)
+    routes += create_rest_routes(handler, enable_v0_3_compat=COMPAT)
+    server = grpc.aio.server()
+    a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
+    if COMPAT:
+        a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler), server)
+    grpc_port = server.add_insecure_port('127.0.0.1:0')
+    await server.start()
+    http_port = await hop.serve_http(Starlette(routes=routes))
+    prefix = '' if kind == 'full' else f'{kind}_'
+    SERVERS.append(server)
+    return {f'{prefix}http': http_port, f'{prefix}grpc': grpc_port}
+
+
+SERVERS = []
+
+
+async def main() -> None:
+    logging.disable(logging.CRITICAL)
+    ports = {}
+    for kind in ('full', 'bare', 'half'):
+        ports |= await start(kind)
+    print(json.dumps(ports), flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == '__main__':
+    asyncio.run(main())
