@@ -6,10 +6,11 @@ mod arbitrary;
 mod bad_input;
 mod cards;
 mod carried;
+mod documents;
 mod golden;
 mod lifecycle;
 mod oldest;
-mod readme;
+
 mod round_trip;
 mod streams;
 mod traps;

@@ -1,0 +1,67 @@
+//! The documents say what is true: their commands run, and the tests they name exist.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn the_minute_of_the_readme_prints_what_it_shows() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("a README");
+    let block = |kind: &str| {
+        let (_, rest) = readme.split_once(&format!("```{kind}\n")).expect("a block");
+        rest.split_once("```").expect("its end").0
+    };
+    let output = Command::new("sh").arg("-c").arg(block("sh")).current_dir(root()).output();
+    let output = output.expect("a shell");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), block("text"));
+}
+
+#[test]
+fn every_capability_has_a_line_and_every_proof_exists() {
+    let features = fs::read_to_string(root().join("docs/features.md")).expect("the features");
+    let mut sources = String::new();
+    collect(&root().join("crates"), &mut sources);
+    let (mut numbers, mut states) = (Vec::new(), [0, 0, 0]);
+    for line in features.lines() {
+        let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [number, _, _, state, proof] = cells[..] else { continue };
+        let Ok(number) = number.parse::<u32>() else { continue };
+        numbers.push(number);
+        let names: Vec<_> = proof.split('`').skip(1).step_by(2).collect();
+        match state {
+            "done" => states[0] += 1,
+            "part" => states[1] += 1,
+            "–" => states[2] += 1,
+            other => panic!("row {number}: {other} is no state"),
+        }
+        assert_eq!(names.is_empty(), state == "–", "row {number}: {proof}");
+        for name in names.iter().filter_map(|it| it.rsplit("::").next()) {
+            let known = [format!("fn {name}("), format!("struct {name} ")];
+            let known = known.iter().any(|it| sources.contains(it)) || root().join(name).exists();
+            assert!(known, "row {number}: there is no {name}");
+        }
+    }
+    assert_eq!(numbers, (1..=238).collect::<Vec<_>>());
+    let [done, part, open] = states;
+    assert!(
+        features.contains(&format!("done {done}, part {part}, open {open} of 238")),
+        "{states:?}"
+    );
+}
+
+/// All Rust below a folder, as one text.
+fn collect(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(&path, text);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            text.push_str(&fs::read_to_string(&path).expect("a source"));
+        }
+    }
+}
