@@ -13,7 +13,7 @@
 
 use latimer_bench::{Measured, measure};
 use latimer_protocol::binding::VersionRule;
-use latimer_protocol::binding::jsonrpc::{Call, Id, read_reply, write_call, write_result};
+use latimer_protocol::binding::jsonrpc::{Call, Id, read_reply, write_call, write_reply};
 use latimer_protocol::{Dialect, MessageId, Operation, Reply, Request, Version};
 use serde_json::{Value, json};
 
@@ -79,16 +79,16 @@ impl Exchange {
     }
 
     fn write_request(&self, request: &Request) -> Vec<u8> {
-        write_call(&Id::from("r1"), request, self.dialect).expect("an operation of the version")
+        write_call(self.dialect, &Id::from("r1"), request).expect("an operation of the version")
     }
 
     fn read_reply(&self) -> Reply {
-        read_reply(&self.reply, &Id::from("r1"), self.dialect, Operation::SendMessage)
+        read_reply(self.dialect, &Id::from("r1"), Operation::SendMessage, &self.reply)
             .expect("a reply")
     }
 
     fn write_reply(&self, request: &Request, reply: &Reply) -> Vec<u8> {
-        write_result(&Id::from("r1"), request, reply, self.dialect).expect("a reply")
+        write_reply(self.dialect, &Id::from("r1"), request, reply).expect("a reply")
     }
 }
 

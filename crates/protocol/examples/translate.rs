@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if let (true, Request::SendMessage(it)) = (dialect.callers_name_tasks(), &mut request) {
             it.message.task_id.get_or_insert(TaskId::new("new-task")?);
         }
-        match write_call(&call.id, &request, dialect) {
+        match write_call(dialect, &call.id, &request) {
             Ok(written) => println!("{version} {}", String::from_utf8(written)?),
             Err(error) => println!("{version} {error}"),
         }

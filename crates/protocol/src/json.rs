@@ -17,11 +17,12 @@ use serde_path_to_error::Track;
 /// How deeply arrays and objects may nest.
 pub const MAX_DEPTH: usize = 127;
 
-/// How many steps of a path are worth telling.
+/// How much of a path is worth telling, in bytes.
 const MAX_PATH: usize = 160;
 
 /// Why bytes could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unreadable {
     /// Not JSON at all.
     #[error("malformed JSON: {0}")]
@@ -50,6 +51,11 @@ impl Invalid {
     /// A required `field` that is not there.
     pub fn missing(field: impl Into<String>) -> Self {
         Self::new(field, "is required")
+    }
+
+    /// More nesting than is kept.
+    pub(crate) fn too_deep() -> Self {
+        Self::new("", format!("is nested more than {MAX_DEPTH} levels deep"))
     }
 
     /// The same problem, seen from one level further out.
@@ -149,25 +155,35 @@ pub(crate) fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 #[cold]
 fn explain<T, S>(text: &str, error: &serde_json::Error, seed: S) -> Unreadable
 where
-    S: for<'de> DeserializeSeed<'de, Value = T>,
+    S: Copy + for<'de> DeserializeSeed<'de, Value = T>,
 {
     if error.is_data() {
         let value = serde_json::from_str::<Value>(text);
         let invalid = value.ok().and_then(|value| seed_from_value(&value, seed).err());
-        return invalid.unwrap_or_else(|| Invalid::new("", "has the wrong shape")).into();
+        // A tree has each member once: what only the text can have wrong is a member given twice.
+        let twice = || Invalid::new(path_of(text, seed), "has a member twice");
+        return invalid.unwrap_or_else(twice).into();
     }
     if depth(text.as_bytes()) > MAX_DEPTH {
-        let mut track = Track::new();
-        let reader = &mut serde_json::Deserializer::from_str(text);
-        let read = seed.deserialize(serde_path_to_error::Deserializer::new(reader, &mut track));
-        let path = if read.is_err() { path_text(&track.path()) } else { String::new() };
-        let problem = format!("is nested more than {MAX_DEPTH} levels deep");
-        return Invalid::new(path, problem).into();
+        return Invalid::too_deep().within(&path_of(text, seed)).into();
     }
     malformed(error)
 }
 
-/// Says where a text stops to be JSON.
+/// Where reading a text fails.
+fn path_of<T, S>(text: &str, seed: S) -> String
+where
+    S: for<'de> DeserializeSeed<'de, Value = T>,
+{
+    let mut track = Track::new();
+    let reader = &mut serde_json::Deserializer::from_str(text);
+    match seed.deserialize(serde_path_to_error::Deserializer::new(reader, &mut track)) {
+        Ok(_) => String::new(),
+        Err(_) => path_text(&track.path()),
+    }
+}
+
+/// Says where a text stops being JSON.
 #[cold]
 pub(crate) fn malformed(error: &serde_json::Error) -> Unreadable {
     let (line, column) = (error.line(), error.column());
@@ -306,7 +322,7 @@ mod tests {
             (r#"{"inner":[{"someId":"a"},{}]}"#, "inner[1].someId: is required"),
             (r#"{"inner":[{"someId":5}]}"#, "inner[0].someId: expected a string, found integer"),
             (r#"{"inner":"secret"}"#, "inner: expected a sequence, found string"),
-            (r#"{"inner":[{"someId":"a","someId":"b"}]}"#, "has the wrong shape"),
+            (r#"{"inner":[{"someId":"a","someId":"b"}]}"#, "inner[0]: has a member twice"),
             (r#"{"#, "malformed JSON: the text ends too early at line 1, column 1"),
             ("{\n]", "malformed JSON: the text is not JSON at line 2, column 1"),
         ] {

@@ -26,7 +26,7 @@
 //! let Request::SendMessage(asked) = &call.request else { panic!("a message") };
 //! let answer = Message::agent(new_id(), asked.message.text().to_uppercase());
 //! let reply = Reply::Sent(SendMessageResponse::Message(answer));
-//! let sent = jsonrpc::write_result(&call.id, &call.request, &reply, call.dialect)?;
+//! let sent = jsonrpc::write_reply(call.dialect, &call.id, &call.request, &reply)?;
 //! assert_eq!(
 //!     String::from_utf8(sent)?,
 //!     r#"{"jsonrpc":"2.0","id":7,"result":{"kind":"message","messageId":"m2","role":"agent","#
@@ -51,8 +51,8 @@ mod revision;
 mod service;
 mod version;
 
-pub use dialect::{Dialect, EventWriter, protobuf};
-pub use error::{Code, Error, ErrorKind, GrpcStatus, HttpError, code};
+pub use dialect::{Dialect, EventWriter, Then, protobuf};
+pub use error::{Codes, Error, ErrorKind, GrpcStatus, HttpError, code};
 pub use json::{Invalid, MAX_DEPTH, Unreadable};
 pub use lifecycle::{Event, Refused};
 pub use model::{
@@ -69,4 +69,4 @@ pub use model::{
 pub use operation::{Capability, Operation};
 pub use revision::{InvalidRevision, Revision};
 pub use service::{Call, EventStream, Reply, Request, Service, Streamed};
-pub use version::{PROTOCOL_VERSION, UnknownVersion, VERSION_HEADER, Version, unsupported};
+pub use version::{PROTOCOL_VERSION, UnknownVersion, Version};

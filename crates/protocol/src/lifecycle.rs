@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{
     Artifact, ContextId, Message, StreamResponse, Task, TaskArtifactUpdateEvent, TaskId, TaskState,
-    TaskStatus, TaskStatusUpdateEvent,
+    TaskStatusUpdateEvent,
 };
 
 /// Something that happened to a task.
@@ -226,32 +226,10 @@ impl Task {
     }
 }
 
-impl TaskStatusUpdateEvent {
-    /// A new status of a task.
-    pub fn new(task_id: TaskId, status: impl Into<TaskStatus>) -> Self {
-        Self { task_id, context_id: None, status: status.into(), metadata: Default::default() }
-    }
-}
-
-impl TaskArtifactUpdateEvent {
-    /// A whole artifact of a task.
-    #[must_use]
-    pub fn new(task_id: TaskId, artifact: Artifact) -> Self {
-        Self {
-            task_id,
-            context_id: None,
-            artifact,
-            append: false,
-            last_chunk: false,
-            metadata: Default::default(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ArtifactId, MessageId, Part};
+    use crate::model::{ArtifactId, MessageId, Part, TaskStatus};
 
     fn task(state: TaskState) -> Task {
         Task::new(TaskId::new("t").unwrap(), ContextId::new("c").unwrap(), state)

@@ -5,13 +5,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 
 /// The version of A2A that the model follows, as cards and headers write it.
 pub const PROTOCOL_VERSION: &str = "1.0";
-
-/// The header, and query parameter, in which a caller says its version.
-pub const VERSION_HEADER: &str = "a2a-version";
 
 /// A version of the protocol that we speak. The patch number never matters, and 0.2 is read and
 /// written as 0.3, of which it is a part.
@@ -56,20 +53,11 @@ impl Version {
     /// [`ErrorKind::VersionNotSupported`], with the versions that are.
     pub fn said(header: Option<&str>, query: Option<&str>) -> Result<Option<Self>, Error> {
         let said = [header, query].into_iter().flatten().map(str::trim).find(|it| !it.is_empty());
-        said.map(|text| text.parse().map_err(|_: UnknownVersion| unsupported(text))).transpose()
+        said.map(|text| {
+            text.parse().map_err(|_: UnknownVersion| Error::version_not_supported(text))
+        })
+        .transpose()
     }
-}
-
-/// The error for a version that is said and not supported.
-#[must_use]
-pub fn unsupported(said: &str) -> Error {
-    let supported = Version::ALL.map(Version::as_str).join(", ");
-    let shown: String = said.chars().filter(|it| !it.is_control()).take(32).collect();
-    Error::new(
-        ErrorKind::VersionNotSupported,
-        format!("A2A version {shown:?} is not supported; supported are {supported}"),
-    )
-    .with("supportedVersions", supported)
 }
 
 /// A text that is not a version we speak.
@@ -101,6 +89,7 @@ impl fmt::Display for Version {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn patch_numbers_never_matter() {

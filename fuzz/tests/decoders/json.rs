@@ -6,7 +6,7 @@ use latimer_protocol::binding::jsonrpc::{Call, Id, Request, Response, read_reply
 use latimer_protocol::card::{
     AgentCard, Form, KeySet, Policy, TransitionHistory, validate, verify,
 };
-use latimer_protocol::{Dialect, Error, EventWriter, MessageId, Operation, Version};
+use latimer_protocol::{Dialect, Error, EventWriter, MessageId, Operation, Then, Version};
 
 use crate::corpus::{Recipe, bake};
 
@@ -56,7 +56,7 @@ fn replies() {
         }
         for dialect in Dialect::ALL {
             for operation in Operation::ALL {
-                drop(read_reply(&bytes, &Id::from(1), dialect, operation));
+                drop(read_reply(dialect, &Id::from(1), operation, &bytes));
                 if let Ok(text) = std::str::from_utf8(&bytes) {
                     drop(dialect.read_reply(operation, text));
                 }
@@ -75,8 +75,8 @@ fn events() {
         for dialect in Dialect::ALL {
             let Ok(event) = dialect.read_event(text) else { continue };
             for dialect in Dialect::ALL {
-                let mut writer = EventWriter::new(dialect, request.clone(), None);
-                drop(writer.write(&event, true));
+                let mut writer = EventWriter::new(dialect, &request, None);
+                drop(writer.write(&event, Then::Closes));
             }
         }
     });

@@ -7,7 +7,7 @@ use latimer_protocol::binding::rest::{Ask, Route};
 use latimer_protocol::binding::{grpc, parameters, rest, sse};
 use latimer_protocol::{
     ContextId, Error, GrpcStatus, MessageId, SendMessageRequest, StreamResponse, TaskId, TaskState,
-    Timestamp, Version, protobuf,
+    Then, Timestamp, Version, protobuf,
 };
 use prost::Message;
 
@@ -34,8 +34,8 @@ fn addresses_and_bodies() {
                 }
             }
         }
-        drop(rest::negotiate(Some(&address)));
-        drop(rest::is_json(&address));
+        let _ = rest::negotiate(Some(&address));
+        let _ = rest::is_json(&address);
     });
 }
 
@@ -71,7 +71,7 @@ fn protobuf_messages() {
         }
         if let Ok(message) = v0_3::StreamResponse::decode(bytes.as_slice()) {
             let read = StreamResponse::try_from(message);
-            drop(read.map(|it| protobuf::v0_3_stream_response(&it, true)));
+            drop(read.map(|it| protobuf::v0_3_stream_response(&it, Then::Closes)));
         }
         if let Ok(message) = v1::SendMessageRequest::decode(bytes.as_slice()) {
             drop(SendMessageRequest::try_from(message));
@@ -93,8 +93,8 @@ fn headers_and_small_texts() {
             drop(parameters::extensions([text]));
             drop(parameters::cursor(Some(text)));
             drop(parameters::version_in(text));
-            drop(grpc::from_path(text));
-            drop(text.parse::<TaskState>());
+            let _ = grpc::from_path(text);
+            let _ = text.parse::<TaskState>();
             drop(TaskId::new(text));
             drop(ContextId::new(text));
             if let Ok(time) = text.parse::<Timestamp>() {

@@ -2,13 +2,14 @@
 //!
 //! Names are in lower case, as gRPC and HTTP/2 want them; HTTP/1.1 does not care.
 
-use crate::binding::{rest, shown};
-use crate::error::{Error, ErrorKind};
+use crate::binding::rest;
+use crate::error::{Error, ErrorKind, shown};
 use crate::json::Invalid;
 use crate::revision::{InvalidRevision, Revision};
 use crate::version::Version;
 
-pub use crate::version::VERSION_HEADER as VERSION;
+/// The version that a caller speaks; the name of a query parameter too.
+pub const VERSION: &str = "a2a-version";
 
 /// The extensions that a caller asks for, and that an answer says are active.
 pub const EXTENSIONS: &str = "a2a-extensions";
@@ -16,7 +17,7 @@ pub const EXTENSIONS: &str = "a2a-extensions";
 pub const EXTENSIONS_BEFORE_1_0: &str = "x-a2a-extensions";
 /// The last event that a reader of a stream has seen.
 pub const LAST_EVENT_ID: &str = "last-event-id";
-/// By what the receiver of a webhook knows the sender. Peers read one or the other: send both.
+/// What the receiver of a webhook recognises the sender by. Peers read one or the other: send both.
 pub const NOTIFICATION_TOKENS: [&str; 2] = ["x-a2a-notification-token", "a2a-notification-token"];
 /// The trailer with the details of a failed gRPC call.
 pub const GRPC_STATUS_DETAILS: &str = "grpc-status-details-bin";

@@ -149,6 +149,10 @@ fn v0_3(card: &AgentCard, history: TransitionHistory) -> Map<String, Value> {
     if let Value::Object(capabilities) = &mut capabilities {
         capabilities.remove("extendedAgentCard");
         capabilities.insert("stateTransitionHistory".into(), flag(history));
+        let extensions = capabilities.get_mut("extensions").and_then(Value::as_array_mut);
+        for extension in extensions.into_iter().flatten() {
+            demanded(extension, "uri", || "".into());
+        }
     }
     put("capabilities", capabilities);
     if !card.security_schemes.is_empty() {
@@ -207,12 +211,23 @@ fn older_scheme(scheme: &SecurityScheme) -> Value {
         let name = if name == "location" { "in" } else { name };
         older.insert(name.to_owned(), value.clone());
     }
-    // 0.3 demands scopes of every flow.
     let flows = older.get_mut("flows").and_then(Value::as_object_mut);
-    for flow in flows.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
-        flow.entry("scopes").or_insert_with(|| json!({}));
+    for (name, flow) in flows.into_iter().flatten() {
+        demanded(flow, "scopes", || json!({}));
+        match name.as_str() {
+            "implicit" => demanded(flow, "authorizationUrl", || "".into()),
+            "password" => demanded(flow, "tokenUrl", || "".into()),
+            _ => {}
+        }
     }
     Value::Object(older)
+}
+
+/// Adds a member that 0.3 demands, and that is left out elsewhere when it is empty.
+fn demanded(value: &mut Value, name: &str, empty: impl FnOnce() -> Value) {
+    if let Value::Object(members) = value {
+        members.entry(name).or_insert_with(empty);
+    }
 }
 
 fn v0_1(card: &AgentCard, history: TransitionHistory) -> Value {
@@ -353,5 +368,30 @@ mod tests {
         let oldest = card.to_json(Form::V0_1(KEPT));
         assert_eq!(oldest["url"], "https://h/old");
         assert_eq!(oldest["authentication"], json!({"schemes": ["Bearer"]}));
+    }
+
+    #[test]
+    fn cards_of_0_3_have_what_it_demands_even_where_that_is_empty() {
+        let card = AgentCard::from_json(&json!({
+            "name": "n", "description": "d", "version": "1",
+            "supportedInterfaces": [
+                {"url": "https://h", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
+            ],
+            "capabilities": {"extensions": [{"required": true}]},
+            "securitySchemes": {
+                "i": {"oauth2SecurityScheme": {"flows": {"implicit": {}}}},
+                "p": {"oauth2SecurityScheme": {"flows": {"password": {}}}},
+            },
+            "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [],
+        }))
+        .unwrap();
+        let written = card.to_json(Form::V0_3(KEPT));
+        for (place, want) in [
+            ("/capabilities/extensions/0", json!({"uri": "", "required": true})),
+            ("/securitySchemes/i/flows/implicit", json!({"authorizationUrl": "", "scopes": {}})),
+            ("/securitySchemes/p/flows/password", json!({"tokenUrl": "", "scopes": {}})),
+        ] {
+            assert_eq!(written.pointer(place), Some(&want), "{place}");
+        }
     }
 }

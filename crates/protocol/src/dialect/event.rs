@@ -5,11 +5,18 @@ use serde::Serialize;
 use super::{Dialect, v0_1, v0_3};
 use crate::error::Error;
 use crate::json::write;
-use crate::model::{
-    ArtifactId, StreamResponse, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
-};
+use crate::model::{ArtifactId, Metadata, StreamResponse, Task, TaskArtifactUpdateEvent};
 use crate::service::Request;
 use crate::version::Version;
+
+/// Whether a stream goes on behind an event. Before 1.0 the event says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// More may come.
+    Continues,
+    /// It was the last one.
+    Closes,
+}
 
 /// Writes the events of one stream.
 ///
@@ -18,7 +25,7 @@ use crate::version::Version;
 #[derive(Clone, Debug)]
 pub struct EventWriter {
     dialect: Dialect,
-    request: Request,
+    asked: v0_1::Asked,
     artifacts: Vec<ArtifactId>,
 }
 
@@ -26,59 +33,66 @@ impl EventWriter {
     /// A writer for the answer to `request`. `task` is the task as the reader knows it, when it
     /// resumes.
     #[must_use]
-    pub fn new(dialect: Dialect, request: Request, task: Option<&Task>) -> Self {
-        let mut writer = Self { dialect, request, artifacts: Vec::new() };
+    pub fn new(dialect: Dialect, request: &Request, task: Option<&Task>) -> Self {
+        let mut writer = Self { dialect, asked: request.into(), artifacts: Vec::new() };
         if let Some(task) = task {
             writer.know(task);
         }
         writer
     }
 
-    /// Whether what is written depends on the dialect and the event alone.
+    /// Whether what is written depends on the dialect, the event and what comes then, and on
+    /// nothing else.
     #[must_use]
     pub fn is_shared(dialect: Dialect) -> bool {
         dialect.version() != Version::V0_1
     }
 
-    /// Writes one event, as one or several; `closes` when the stream ends with it.
+    /// Writes one event, as one or several.
     ///
     /// # Errors
     /// When the dialect has no way to say it.
-    pub fn write(&mut self, event: &StreamResponse, closes: bool) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn write(&mut self, event: &StreamResponse, then: Then) -> Result<Vec<Vec<u8>>, Error> {
         Ok(match self.dialect {
             Dialect::V1_0 => one(event),
-            Dialect::V0_3 => one(&v0_3::json::Event::of(event, closes)),
-            Dialect::V0_3Proto => one(&v0_3::protojson::Event::of(event, closes)),
-            Dialect::V0_1 | Dialect::Oldest => self.write_numbered(event, closes)?,
+            Dialect::V0_3 => one(&v0_3::json::Event::of(event, then)),
+            Dialect::V0_3Proto => one(&v0_3::protojson::Event::of(event, then)),
+            Dialect::V0_1 | Dialect::Oldest => self.write_numbered(event, then)?,
         })
     }
 
     fn write_numbered(
         &mut self,
         event: &StreamResponse,
-        closes: bool,
+        then: Then,
     ) -> Result<Vec<Vec<u8>>, Error> {
-        let whole = match event {
-            StreamResponse::Task(task) => task.clone(),
-            StreamResponse::Message(message) => v0_1::answer(&self.request, message)?,
-            StreamResponse::StatusUpdate(_) => {
-                return Ok(vec![v0_1::write_event(event, 0, closes)]);
+        match event {
+            StreamResponse::Task(task) => Ok(self.write_task(task, then)),
+            StreamResponse::Message(message) => {
+                Ok(self.write_task(&v0_1::as_task(message, &self.asked)?, then))
+            }
+            StreamResponse::StatusUpdate(it) => {
+                Ok(vec![v0_1::write_status(&it.task_id, &it.status, &it.metadata, then)])
             }
             StreamResponse::ArtifactUpdate(update) => {
                 let place = self.place(&update.artifact.artifact_id);
-                return Ok(vec![v0_1::write_event(event, place, closes)]);
+                Ok(vec![v0_1::write_artifact(update, place)])
             }
-        };
-        self.know(&whole);
-        let Task { id, status, artifacts, .. } = whole;
-        let pieces = artifacts.into_iter().enumerate().map(|(place, artifact)| {
-            let update = TaskArtifactUpdateEvent::new(id.clone(), artifact);
-            v0_1::write_event(&StreamResponse::ArtifactUpdate(update), place, false)
-        });
-        let mut events: Vec<_> = pieces.collect();
-        let status = StreamResponse::StatusUpdate(TaskStatusUpdateEvent::new(id.clone(), status));
-        events.push(v0_1::write_event(&status, 0, closes));
-        Ok(events)
+        }
+    }
+
+    /// A whole task has no place in a stream of 0.1: it becomes its artifacts and its status.
+    fn write_task(&mut self, task: &Task, then: Then) -> Vec<Vec<u8>> {
+        self.know(task);
+        let artifacts = task.artifacts.iter().enumerate();
+        let mut events: Vec<_> = artifacts
+            .map(|(place, artifact)| {
+                let update = TaskArtifactUpdateEvent::new(task.id.clone(), artifact.clone());
+                v0_1::write_artifact(&update, place)
+            })
+            .collect();
+        events.push(v0_1::write_status(&task.id, &task.status, &Metadata::new(), then));
+        events
     }
 
     fn know(&mut self, task: &Task) {

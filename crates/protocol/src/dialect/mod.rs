@@ -13,9 +13,9 @@ mod v0_3;
 mod v1_0;
 mod wellknown;
 
-pub use event::EventWriter;
-use older::Shape;
-use serde::de::DeserializeSeed;
+pub use event::{EventWriter, Then};
+use older::Family;
+use serde::de::{self, DeserializeSeed};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -95,10 +95,10 @@ impl Dialect {
         self.version() != Version::V0_1
     }
 
-    fn shape(self) -> Shape {
+    fn family(self) -> Family {
         match self {
-            Self::V0_3Proto => Shape::Proto,
-            Self::Oldest | Self::V0_1 | Self::V0_3 | Self::V1_0 => Shape::Schema,
+            Self::V0_3Proto => Family::Proto,
+            Self::Oldest | Self::V0_1 | Self::V0_3 | Self::V1_0 => Family::Schema,
         }
     }
 
@@ -149,11 +149,11 @@ impl Dialect {
         request: &Request,
     ) -> Result<(), Error> {
         match self {
-            Self::V1_0 => v1_0::write_request(request, out),
-            Self::V0_3 => v0_3::json::write_request(request, out),
-            Self::V0_3Proto => v0_3::protojson::write_request(request, out),
-            Self::V0_1 => v0_1::write_request(request, out)?,
-            Self::Oldest => oldest::write_request(request, out)?,
+            Self::V1_0 => v1_0::write_request(out, request),
+            Self::V0_3 => v0_3::json::write_request(out, request),
+            Self::V0_3Proto => v0_3::protojson::write_request(out, request),
+            Self::V0_1 => v0_1::write_request(out, request)?,
+            Self::Oldest => oldest::write_request(out, request)?,
         }
         Ok(())
     }
@@ -165,18 +165,18 @@ impl Dialect {
     pub fn read_reply(self, operation: Operation, text: &str) -> Result<Reply, Unreadable> {
         match self {
             Self::V1_0 if text.is_empty() => {
-                Ok(json::seed_from_str("null", self.answer(operation))??)
+                Ok(json::seed_from_str("null", self.likely_reply(operation))??)
             }
-            Self::V1_0 => Ok(json::seed_from_str(text, self.answer(operation))??),
+            Self::V1_0 => Ok(json::seed_from_str(text, self.likely_reply(operation))??),
             Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Oldest => {
-                older::read_reply(operation, text, self.shape())
+                older::read_reply(operation, text, self.family())
             }
         }
     }
 
     /// What reads the likeliest reply to `operation` in one pass.
-    pub(crate) fn answer(self, operation: Operation) -> Answer {
-        Answer { dialect: self, operation }
+    pub(crate) fn likely_reply(self, operation: Operation) -> LikelyReply {
+        LikelyReply { dialect: self, operation }
     }
 
     /// Writes the reply to `request`; of a stream, see [`EventWriter`].
@@ -197,11 +197,11 @@ impl Dialect {
         reply: &Reply,
     ) -> Result<(), Error> {
         match self {
-            Self::V1_0 => v1_0::write_reply(request, reply, out),
-            Self::V0_3 => v0_3::json::write_reply(request, reply, out),
-            Self::V0_3Proto => v0_3::protojson::write_reply(reply, out),
-            Self::V0_1 => v0_1::write_reply(request, reply, out),
-            Self::Oldest => oldest::write_reply(request, reply, out),
+            Self::V1_0 => v1_0::write_reply(out, request, reply),
+            Self::V0_3 => v0_3::json::write_reply(out, request, reply),
+            Self::V0_3Proto => v0_3::protojson::write_reply(out, reply),
+            Self::V0_1 => v0_1::write_reply(out, request, reply),
+            Self::Oldest => oldest::write_reply(out, request, reply),
         }
     }
 
@@ -213,7 +213,7 @@ impl Dialect {
         match self {
             Self::V1_0 => json::from_str(text),
             Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Oldest => {
-                older::read_event(text, self.shape())
+                older::read_event(text, self.family())
             }
         }
     }
@@ -229,7 +229,7 @@ impl Dialect {
 }
 
 /// What a short request or reply needs, so that most are written without moving the buffer.
-const ROOM: usize = 1024;
+pub(crate) const ROOM: usize = 1024;
 
 /// Reads the parameters of a call from any source.
 #[derive(Clone, Copy)]
@@ -248,7 +248,7 @@ impl<'de> DeserializeSeed<'de> for Params<'_> {
             Dialect::V1_0 => Ok(v1_0::read_request(operation, params)?),
             Dialect::V0_3 | Dialect::V0_3Proto | Dialect::V0_1 | Dialect::Oldest => {
                 let name = || (!dialect.messages_have_ids()).then(new_id);
-                older::read_request(operation, params, dialect.shape(), name)?
+                older::read_request(operation, params, dialect.family(), name)?
             }
         };
         Ok(read.and_then(|request| dialect.check(request)).map_err(Error::from))
@@ -264,41 +264,52 @@ impl Dialect {
         if self == Self::V0_1 {
             v0_1::hide_history(&mut request);
         }
-        request.validate().map_err(|invalid| self.respell(invalid))?;
-        Ok(request)
-    }
-
-    /// A rule names fields as 1.0 spells them; the caller knows its own spelling.
-    fn respell(self, invalid: Invalid) -> Invalid {
-        if self == Self::V1_0 {
-            return invalid;
+        match request.validate() {
+            // The rules speak as 1.0 does. Before, most are kept where a member is read and its
+            // name is known; a task that is missing is not a member.
+            Err(invalid) if self == Self::V0_1 && invalid.field == "taskId" => {
+                Err(Invalid::missing("id"))
+            }
+            checked => checked.map(|()| request),
         }
-        let Invalid { field, problem } = invalid;
-        Invalid::new(field.replace("taskPushNotificationConfig", "pushNotificationConfig"), problem)
     }
 }
 
 /// Reads the likeliest reply to an operation in one pass. What it cannot read may still be a reply:
 /// before 1.0 only a look at the whole tells which of several shapes it has.
 #[derive(Clone, Copy)]
-pub(crate) struct Answer {
+pub(crate) struct LikelyReply {
     dialect: Dialect,
     operation: Operation,
 }
 
-impl<'de> DeserializeSeed<'de> for Answer {
+impl<'de> DeserializeSeed<'de> for LikelyReply {
     type Value = Result<Reply, Invalid>;
 
     fn deserialize<D: Deserializer<'de>>(self, result: D) -> Result<Self::Value, D::Error> {
         if self.dialect == Dialect::V1_0 {
             return v1_0::read_reply(self.operation, result);
         }
+        let sent = match self.operation {
+            Operation::SendMessage => true,
+            Operation::GetTask | Operation::CancelTask => false,
+            Operation::SendStreamingMessage
+            | Operation::ListTasks
+            | Operation::SubscribeToTask
+            | Operation::CreateTaskPushNotificationConfig
+            | Operation::GetTaskPushNotificationConfig
+            | Operation::ListTaskPushNotificationConfigs
+            | Operation::DeleteTaskPushNotificationConfig
+            | Operation::GetExtendedAgentCard
+            | Operation::GetAgentCard => return Err(de::Error::custom("not known beforehand")),
+        };
         let task = older::Task::deserialize(result)?;
-        let says_so = task.says_so();
-        Ok(task.into_model(self.dialect.shape()).and_then(|task| match self.operation {
-            Operation::GetTask | Operation::CancelTask => Ok(Reply::Task(task)),
-            Operation::SendMessage if says_so => Ok(Reply::Sent(SendMessageResponse::Task(task))),
-            _ => Err(Invalid::new("", "may be something else")),
+        if sent && !task.says_so() {
+            return Err(de::Error::custom("may be something else"));
+        }
+        Ok(task.into_model(self.dialect.family()).map(|task| match sent {
+            true => Reply::Sent(SendMessageResponse::Task(task)),
+            false => Reply::Task(task),
         }))
     }
 }

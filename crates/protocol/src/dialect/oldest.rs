@@ -1,7 +1,7 @@
 //! The oldest REST, from before the protocol had versions: bare tasks with a string for a status.
 //!
-//! A task is `{id, sessionId, status, messages, artifacts}`; a request to send is a JSON-RPC object
-//! posted to a path, and its answer is the task itself. What it cannot carry:
+//! A task is `{id, sessionId, status, messages, artifacts}`, and the answer to a request is the task
+//! itself. What it cannot carry:
 //!
 //! - ids, metadata and extensions of messages and artifacts; metadata of parts and tasks.
 //! - the time of a status; its message joins the others.
@@ -20,20 +20,11 @@ use crate::error::{Error, ErrorKind, HttpError};
 use crate::json::write;
 use crate::model::wire::to_base64;
 use crate::model::{self, Content, ContextId, SendMessageResponse, TaskId, TaskState};
-use crate::operation::Operation;
 use crate::service::{Reply, Request};
 use crate::version::Version;
 
-/// Writes the body of a request: a JSON-RPC object for a message, nothing otherwise.
-pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) -> Result<(), Error> {
-    #[derive(Serialize)]
-    struct Envelope<'a> {
-        jsonrpc: &'static str,
-        id: u32,
-        method: &'static str,
-        params: Params<'a>,
-    }
-
+/// Writes the parameters of a request; those of a task all go into the address.
+pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) -> Result<(), Error> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Params<'a> {
@@ -42,15 +33,21 @@ pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) -> Result<(), 
         session_id: Option<&'a ContextId>,
     }
 
-    let method = Operation::SendMessage.method(Version::V0_1).unwrap_or_default();
     match request {
         Request::SendMessage(it) => {
             let session_id = it.message.context_id.as_ref();
-            let params = Params { message: Message::from(&it.message), session_id };
-            write(out, &Envelope { jsonrpc: "2.0", id: 1, method, params });
+            write(out, &Params { message: Message::from(&it.message), session_id });
         }
-        Request::GetTask(_) | Request::CancelTask(_) => out.extend_from_slice(b"{}"),
-        _ => {
+        Request::GetTask(_) | Request::CancelTask(_) => write(out, &serde_json::json!({})),
+        Request::SendStreamingMessage(_)
+        | Request::ListTasks(_)
+        | Request::SubscribeToTask(_)
+        | Request::CreateTaskPushNotificationConfig(_)
+        | Request::GetTaskPushNotificationConfig(_)
+        | Request::ListTaskPushNotificationConfigs(_)
+        | Request::DeleteTaskPushNotificationConfig(_)
+        | Request::GetExtendedAgentCard(_)
+        | Request::GetAgentCard => {
             let message = "the oldest REST does not have this operation";
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
@@ -60,20 +57,20 @@ pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) -> Result<(), 
 
 /// Writes the body of a reply.
 pub(super) fn write_reply(
+    out: &mut Vec<u8>,
     request: &Request,
     reply: &Reply,
-    out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     match reply {
         Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
             write(out, &Task::from(task))
         }
         Reply::Sent(SendMessageResponse::Message(message)) => {
-            write(out, &Task::from(&v0_1::answer(request, message)?))
+            write(out, &Task::from(&v0_1::as_task(message, &request.into())?))
         }
         Reply::Card(card) => write(out, &card.to_json(Form::V0_1(TransitionHistory::Kept))),
         Reply::Tasks(_) | Reply::PushConfig(_) | Reply::PushConfigs(_) | Reply::Removed(_) => {
-            json::write_reply(request, reply, out)?;
+            json::write_reply(out, request, reply)?;
         }
         Reply::Stream(_) => return Err(Error::internal()),
     }

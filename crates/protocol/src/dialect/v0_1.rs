@@ -5,7 +5,7 @@
 //! for one that is read back. What else 0.1 cannot carry:
 //!
 //! - ids, contexts, extensions and references of messages; ids and extensions of artifacts, whose
-//!   place in the task is their number.
+//!   place in the task is their number; contexts of events; ids of webhooks.
 //! - a direct message: it becomes a finished task that says it.
 //! - `rejected` and `auth-required`, which become `failed` and `input-required`.
 //! - a task at the start of a stream: it becomes its artifacts and its status.
@@ -15,19 +15,20 @@
 use serde::{Serialize, Serializer};
 
 use super::each::Each;
+use super::event::Then;
 use super::v0_3::json::{self, TypedPart};
 use super::v0_3::push::Target;
 use crate::error::{Error, ErrorKind};
 use crate::json::write;
 use crate::model::wire::is_off;
 use crate::model::{
-    self, ContextId, Metadata, SendMessageRequest, SendMessageResponse, StreamResponse, TaskId,
-    TaskPushNotificationConfig, TaskState, TaskStatus, Timestamp,
+    self, ContextId, Metadata, SendMessageRequest, SendMessageResponse, TaskArtifactUpdateEvent,
+    TaskId, TaskPushNotificationConfig, TaskState, TaskStatus, Timestamp,
 };
 use crate::service::{Reply, Request};
 
 /// Writes the parameters of a request.
-pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) -> Result<(), Error> {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
             write(out, &send_params(it)?)
@@ -36,7 +37,7 @@ pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) -> Result<(), 
         Request::GetTask(_)
         | Request::CancelTask(_)
         | Request::SubscribeToTask(_)
-        | Request::GetTaskPushNotificationConfig(_) => json::write_request(request, out),
+        | Request::GetTaskPushNotificationConfig(_) => json::write_request(out, request),
         Request::ListTasks(_)
         | Request::ListTaskPushNotificationConfigs(_)
         | Request::DeleteTaskPushNotificationConfig(_)
@@ -51,43 +52,38 @@ pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) -> Result<(), 
 
 /// Writes the result of a call.
 pub(super) fn write_reply(
+    out: &mut Vec<u8>,
     request: &Request,
     reply: &Reply,
-    out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     match reply {
         Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
             write(out, &Task::from(task))
         }
         Reply::Sent(SendMessageResponse::Message(message)) => {
-            write(out, &Task::from(&answer(request, message)?))
+            write(out, &Task::from(&as_task(message, &request.into())?))
         }
         Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
         Reply::Tasks(_) | Reply::PushConfigs(_) | Reply::Removed(_) | Reply::Card(_) => {
-            json::write_reply(request, reply, out)?;
+            json::write_reply(out, request, reply)?;
         }
         Reply::Stream(_) => return Err(Error::internal()),
     }
     Ok(())
 }
 
-/// The task that a direct message becomes: finished, under the id that the caller chose.
-pub(super) fn answer(request: &Request, message: &model::Message) -> Result<model::Task, Error> {
-    let asked = match request {
-        Request::SendMessage(it) | Request::SendStreamingMessage(it) => Some(&it.message),
-        _ => None,
-    };
-    let id = asked.and_then(|it| it.task_id.clone()).or_else(|| message.task_id.clone());
+/// The task that a direct message becomes: finished, under the ids that the caller chose.
+pub(super) fn as_task(message: &model::Message, asked: &Asked) -> Result<model::Task, Error> {
+    let id = asked.task_id.clone().or_else(|| message.task_id.clone());
     let id = match id {
         Some(id) => id,
-        // A caller who chose no id does not look for the task again.
+        // A caller that chose no id does not look for the task again.
         None => TaskId::new(&message.message_id).map_err(|_| Error::internal())?,
     };
-    let context_id = message.context_id.clone().or_else(|| asked?.context_id.clone());
     let status = TaskStatus::from(TaskState::Completed).with_message(message.clone());
     Ok(model::Task {
         id,
-        context_id,
+        context_id: message.context_id.clone().or_else(|| asked.context_id.clone()),
         status,
         artifacts: Vec::new(),
         history: Vec::new(),
@@ -95,35 +91,57 @@ pub(super) fn answer(request: &Request, message: &model::Message) -> Result<mode
     })
 }
 
-/// Writes one event of a stream: `place` is the number of its artifact.
-pub(super) fn write_event(event: &StreamResponse, place: usize, closes: bool) -> Vec<u8> {
-    let out = &mut Vec::new();
-    match event {
-        StreamResponse::StatusUpdate(update) => write(
-            out,
-            &StatusUpdate {
-                id: &update.task_id,
-                status: Status::from(&update.status),
-                r#final: closes,
-                metadata: &update.metadata,
+/// The ids that a caller chose for what it began.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    task_id: Option<TaskId>,
+    context_id: Option<ContextId>,
+}
+
+impl From<&Request> for Asked {
+    fn from(request: &Request) -> Self {
+        match request {
+            Request::SendMessage(it) | Request::SendStreamingMessage(it) => Self {
+                task_id: it.message.task_id.clone(),
+                context_id: it.message.context_id.clone(),
             },
-        ),
-        StreamResponse::ArtifactUpdate(update) => write(
-            out,
-            &ArtifactUpdate {
-                id: &update.task_id,
-                artifact: Artifact {
-                    append: update.append,
-                    last_chunk: update.last_chunk,
-                    ..Artifact::at(place, &update.artifact)
-                },
-                metadata: &update.metadata,
-            },
-        ),
-        StreamResponse::Task(task) => write(out, &Task::from(task)),
-        StreamResponse::Message(message) => write(out, &Message::from(message)),
+            Request::GetTask(_)
+            | Request::ListTasks(_)
+            | Request::CancelTask(_)
+            | Request::SubscribeToTask(_)
+            | Request::CreateTaskPushNotificationConfig(_)
+            | Request::GetTaskPushNotificationConfig(_)
+            | Request::ListTaskPushNotificationConfigs(_)
+            | Request::DeleteTaskPushNotificationConfig(_)
+            | Request::GetExtendedAgentCard(_)
+            | Request::GetAgentCard => Self::default(),
+        }
     }
-    std::mem::take(out)
+}
+
+/// Writes a change of status.
+pub(super) fn write_status(
+    task: &TaskId,
+    status: &TaskStatus,
+    metadata: &Metadata,
+    then: Then,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let status = Status::from(status);
+    write(&mut out, &StatusUpdate { id: task, status, r#final: then == Then::Closes, metadata });
+    out
+}
+
+/// Writes an artifact, or a piece of one, that stands at `place` in its task.
+pub(super) fn write_artifact(update: &TaskArtifactUpdateEvent, place: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    let artifact = Artifact {
+        append: update.append,
+        last_chunk: update.last_chunk,
+        ..Artifact::at(place, &update.artifact)
+    };
+    write(&mut out, &ArtifactUpdate { id: &update.task_id, artifact, metadata: &update.metadata });
+    out
 }
 
 #[derive(Serialize)]
@@ -329,6 +347,14 @@ pub(super) fn hide_history(request: &mut Request) {
         Request::GetTask(it) => {
             it.history_length.get_or_insert(0);
         }
-        _ => {}
+        Request::ListTasks(_)
+        | Request::CancelTask(_)
+        | Request::SubscribeToTask(_)
+        | Request::CreateTaskPushNotificationConfig(_)
+        | Request::GetTaskPushNotificationConfig(_)
+        | Request::ListTaskPushNotificationConfigs(_)
+        | Request::DeleteTaskPushNotificationConfig(_)
+        | Request::GetExtendedAgentCard(_)
+        | Request::GetAgentCard => {}
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn from_value(value: Proto, field: &str) -> Result<Value, Invalid> {
 
 fn members_at(members: Struct, depth: usize) -> Result<Metadata, Invalid> {
     if depth > MAX_DEPTH {
-        return Err(Invalid::new("", format!("is nested more than {MAX_DEPTH} levels deep")));
+        return Err(Invalid::too_deep());
     }
     let members = members.fields.into_iter();
     members
@@ -62,7 +62,7 @@ fn members_at(members: Struct, depth: usize) -> Result<Metadata, Invalid> {
 
 fn value_at(value: Proto, depth: usize) -> Result<Value, Invalid> {
     if depth > MAX_DEPTH {
-        return Err(Invalid::new("", format!("is nested more than {MAX_DEPTH} levels deep")));
+        return Err(Invalid::too_deep());
     }
     Ok(match value.kind {
         None | Some(Kind::NullValue(_)) => Value::Null,

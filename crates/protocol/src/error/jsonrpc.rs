@@ -68,29 +68,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_named_codes_are_those_of_the_table() {
-        use super::code::*;
-        for (code, kind) in [
-            (PARSE_ERROR, ErrorKind::Parse),
-            (INVALID_REQUEST, ErrorKind::InvalidRequest),
-            (METHOD_NOT_FOUND, ErrorKind::MethodNotFound),
-            (INVALID_PARAMS, ErrorKind::InvalidParams),
-            (INTERNAL_ERROR, ErrorKind::Internal),
-            (TASK_NOT_FOUND, ErrorKind::TaskNotFound),
-            (TASK_NOT_CANCELABLE, ErrorKind::TaskNotCancelable),
-            (PUSH_NOTIFICATION_NOT_SUPPORTED, ErrorKind::PushNotificationNotSupported),
-            (UNSUPPORTED_OPERATION, ErrorKind::UnsupportedOperation),
-            (CONTENT_TYPE_NOT_SUPPORTED, ErrorKind::ContentTypeNotSupported),
-            (INVALID_AGENT_RESPONSE, ErrorKind::InvalidAgentResponse),
-            (EXTENDED_AGENT_CARD_NOT_CONFIGURED, ErrorKind::ExtendedAgentCardNotConfigured),
-            (EXTENSION_SUPPORT_REQUIRED, ErrorKind::ExtensionSupportRequired),
-            (VERSION_NOT_SUPPORTED, ErrorKind::VersionNotSupported),
-        ] {
-            assert_eq!(kind.code(Version::V1_0).jsonrpc, code, "{kind:?}");
-        }
-    }
-
-    #[test]
     fn what_is_written_is_read_again() {
         for version in Version::ALL {
             for kind in ErrorKind::ALL {

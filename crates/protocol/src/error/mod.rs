@@ -1,7 +1,7 @@
 //! What can go wrong, by meaning; one table says how each version and binding spells it.
 //!
 //! An [`Error`] is what a peer sees: its message is safe to send. The cause of an internal error
-//! belongs into the log of whoever made it, never in here.
+//! belongs in the log of whoever made it, never in here.
 
 mod detail;
 mod grpc;
@@ -16,9 +16,10 @@ use std::fmt;
 pub use grpc::GrpcStatus;
 pub use http::HttpError;
 pub use jsonrpc::code;
-pub use table::{Code, ErrorKind};
+pub use table::{Codes, ErrorKind};
 
 use crate::json::{Invalid, Unreadable};
+use crate::version::Version;
 
 /// A failed call, as its caller may see it.
 ///
@@ -46,6 +47,15 @@ impl Error {
     pub fn task_not_found(task: impl fmt::Display) -> Self {
         Self::new(ErrorKind::TaskNotFound, format!("task {task} was not found"))
             .with("taskId", task.to_string())
+    }
+
+    /// A version that is said and not supported, with those that are.
+    #[must_use]
+    pub fn version_not_supported(said: &str) -> Self {
+        let supported = Version::ALL.map(Version::as_str).join(", ");
+        let said = shown(said);
+        let message = format!("A2A version {said:?} is not supported; supported are {supported}");
+        Self::new(ErrorKind::VersionNotSupported, message).with("supportedVersions", supported)
     }
 
     /// Something failed that the caller can do nothing about.
@@ -91,6 +101,14 @@ impl Error {
     pub fn violations(&self) -> &[Invalid] {
         &self.violations
     }
+}
+
+/// How much of a caller's text is repeated in a message.
+const MAX_SHOWN: usize = 64;
+
+/// A caller's text, fit to stand in a message to that caller.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().filter(|it| !it.is_control()).take(MAX_SHOWN).collect()
 }
 
 impl fmt::Display for Error {

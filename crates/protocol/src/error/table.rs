@@ -1,10 +1,20 @@
 //! The one table of errors: each meaning, and how each version and binding spells it.
 
+use self::status::{
+    FAILED_PRECONDITION, INTERNAL, INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
+    RESOURCE_EXHAUSTED, UNAUTHENTICATED, UNAVAILABLE, UNIMPLEMENTED,
+};
+use super::jsonrpc::code::{
+    CONTENT_TYPE_NOT_SUPPORTED, EXTENDED_AGENT_CARD_NOT_CONFIGURED, EXTENSION_SUPPORT_REQUIRED,
+    INTERNAL_ERROR, INVALID_AGENT_RESPONSE, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
+    PARSE_ERROR, PUSH_NOTIFICATION_NOT_SUPPORTED, TASK_NOT_CANCELABLE, TASK_NOT_FOUND,
+    UNSUPPORTED_OPERATION, VERSION_NOT_SUPPORTED,
+};
 use crate::version::Version;
 
 /// How one version spells an error in each binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Code {
+pub struct Codes {
     /// The JSON-RPC error code.
     pub jsonrpc: i32,
     /// The HTTP status.
@@ -13,8 +23,8 @@ pub struct Code {
     pub grpc: i32,
 }
 
-const fn code(jsonrpc: i32, http: u16, grpc: i32) -> Code {
-    Code { jsonrpc, http, grpc }
+const fn code(jsonrpc: i32, http: u16, grpc: i32) -> Codes {
+    Codes { jsonrpc, http, grpc }
 }
 
 /// gRPC status codes by name.
@@ -53,11 +63,6 @@ pub(super) mod status {
     }
 }
 
-use status::{
-    FAILED_PRECONDITION, INTERNAL, INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
-    RESOURCE_EXHAUSTED, UNAUTHENTICATED, UNAVAILABLE, UNIMPLEMENTED,
-};
-
 /// One row: the reason and default message, and the spelling in 1.0, 0.3 and 0.1.
 struct Row {
     kind: ErrorKind,
@@ -65,8 +70,8 @@ struct Row {
     /// The name of the error's type in 0.3, which some of its peers put into HTTP bodies.
     name: &'static str,
     message: &'static str,
-    v1_0: Code,
-    v0_3: Code,
+    v1_0: Codes,
+    v0_3: Codes,
     v0_1: i32,
 }
 
@@ -101,61 +106,61 @@ macro_rules! errors {
 errors! {
     /// No such task, or none of this caller's.
     TaskNotFound "TASK_NOT_FOUND" "TaskNotFoundError" "the task was not found"
-        [code(-32001, 404, NOT_FOUND), code(-32001, 404, NOT_FOUND), -32001]
+        [code(TASK_NOT_FOUND, 404, NOT_FOUND), code(-32001, 404, NOT_FOUND), -32001]
     /// The task is over and cannot be canceled.
     TaskNotCancelable "TASK_NOT_CANCELABLE" "TaskNotCancelableError" "the task cannot be canceled"
-        [code(-32002, 400, FAILED_PRECONDITION), code(-32002, 409, UNIMPLEMENTED), -32002]
+        [code(TASK_NOT_CANCELABLE, 400, FAILED_PRECONDITION), code(-32002, 409, UNIMPLEMENTED), -32002]
     /// The agent does not send push notifications.
     PushNotificationNotSupported "PUSH_NOTIFICATION_NOT_SUPPORTED" "PushNotificationNotSupportedError"
         "push notifications are not supported"
-        [code(-32003, 400, FAILED_PRECONDITION), code(-32003, 501, UNIMPLEMENTED), -32003]
+        [code(PUSH_NOTIFICATION_NOT_SUPPORTED, 400, FAILED_PRECONDITION), code(-32003, 501, UNIMPLEMENTED), -32003]
     /// The agent does not do that, or not in this state of the task.
     UnsupportedOperation "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
         "the operation is not supported"
-        [code(-32004, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32004]
+        [code(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32004]
     /// The agent does not stream.
     StreamingNotSupported "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
         "streaming is not supported"
-        [code(-32004, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32006]
+        [code(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32006]
     /// The task is over and takes no more messages.
     TaskFinished "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
         "the task is over and takes no more messages"
-        [code(-32004, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32009]
+        [code(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32009]
     /// The agent does not read, or cannot write, this media type.
     ContentTypeNotSupported "CONTENT_TYPE_NOT_SUPPORTED" "ContentTypeNotSupportedError"
         "the content type is not supported"
-        [code(-32005, 400, INVALID_ARGUMENT), code(-32005, 415, UNIMPLEMENTED), -32005]
+        [code(CONTENT_TYPE_NOT_SUPPORTED, 400, INVALID_ARGUMENT), code(-32005, 415, UNIMPLEMENTED), -32005]
     /// What the agent answered breaks the protocol.
     InvalidAgentResponse "INVALID_AGENT_RESPONSE" "InvalidAgentResponseError"
         "the agent's answer was not valid"
-        [code(-32006, 500, INTERNAL), code(-32006, 502, INTERNAL), -32603]
+        [code(INVALID_AGENT_RESPONSE, 500, INTERNAL), code(-32006, 502, INTERNAL), -32603]
     /// The agent says it has an extended card, and none is configured.
     ExtendedAgentCardNotConfigured "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
         "AuthenticatedExtendedCardNotConfiguredError" "no extended agent card is configured"
-        [code(-32007, 400, FAILED_PRECONDITION), code(-32007, 404, NOT_FOUND), -32004]
+        [code(EXTENDED_AGENT_CARD_NOT_CONFIGURED, 400, FAILED_PRECONDITION), code(-32007, 404, NOT_FOUND), -32004]
     /// The agent needs an extension that the caller did not activate.
     ExtensionSupportRequired "EXTENSION_SUPPORT_REQUIRED" "ExtensionSupportRequiredError"
         "an extension is required"
-        [code(-32008, 400, FAILED_PRECONDITION), code(-32004, 400, FAILED_PRECONDITION), -32004]
+        [code(EXTENSION_SUPPORT_REQUIRED, 400, FAILED_PRECONDITION), code(-32004, 400, FAILED_PRECONDITION), -32004]
     /// We do not speak the caller's version.
     VersionNotSupported "VERSION_NOT_SUPPORTED" "VersionNotSupportedError"
         "the A2A version is not supported"
-        [code(-32009, 400, FAILED_PRECONDITION), code(-32009, 400, FAILED_PRECONDITION), -32004]
+        [code(VERSION_NOT_SUPPORTED, 400, FAILED_PRECONDITION), code(-32009, 400, FAILED_PRECONDITION), -32004]
     /// Not JSON.
     Parse "PARSE_ERROR" "JSONParseError" "the request is not JSON"
-        [code(-32700, 400, INVALID_ARGUMENT), code(-32700, 400, INTERNAL), -32700]
+        [code(PARSE_ERROR, 400, INVALID_ARGUMENT), code(-32700, 400, INTERNAL), -32700]
     /// JSON, but no request.
     InvalidRequest "INVALID_REQUEST" "InvalidRequestError" "the request is not valid"
-        [code(-32600, 400, INVALID_ARGUMENT), code(-32600, 400, INVALID_ARGUMENT), -32600]
+        [code(INVALID_REQUEST, 400, INVALID_ARGUMENT), code(-32600, 400, INVALID_ARGUMENT), -32600]
     /// No such method or path.
     MethodNotFound "METHOD_NOT_FOUND" "MethodNotFoundError" "there is no such method"
-        [code(-32601, 404, UNIMPLEMENTED), code(-32601, 404, NOT_FOUND), -32601]
+        [code(METHOD_NOT_FOUND, 404, UNIMPLEMENTED), code(-32601, 404, NOT_FOUND), -32601]
     /// A field is wrong.
     InvalidParams "INVALID_PARAMS" "InvalidParamsError" "the parameters are not valid"
-        [code(-32602, 400, INVALID_ARGUMENT), code(-32602, 422, INVALID_ARGUMENT), -32602]
+        [code(INVALID_PARAMS, 400, INVALID_ARGUMENT), code(-32602, 422, INVALID_ARGUMENT), -32602]
     /// Something failed that the caller can do nothing about.
     Internal "INTERNAL_ERROR" "InternalError" "something went wrong"
-        [code(-32603, 500, INTERNAL), code(-32603, 500, INTERNAL), -32603]
+        [code(INTERNAL_ERROR, 500, INTERNAL), code(-32603, 500, INTERNAL), -32603]
     /// The caller did not say who it is.
     Unauthenticated "UNAUTHENTICATED" "UnauthenticatedError" "authentication is required"
         [code(-31401, 401, UNAUTHENTICATED), code(-31401, 401, UNAUTHENTICATED), -32007]
@@ -178,13 +183,13 @@ impl ErrorKind {
 
     /// How `version` spells it.
     #[must_use]
-    pub fn code(self, version: Version) -> Code {
+    pub fn code(self, version: Version) -> Codes {
         let row = self.row();
         match version {
             Version::V1_0 => row.v1_0,
             Version::V0_3 => row.v0_3,
             // 0.1 has JSON-RPC only; the statuses are those that its REST forerunner used.
-            Version::V0_1 => Code { jsonrpc: row.v0_1, ..row.v0_3 },
+            Version::V0_1 => Codes { jsonrpc: row.v0_1, ..row.v0_3 },
         }
     }
 
@@ -275,6 +280,38 @@ mod tests {
                 let read = ErrorKind::from_jsonrpc(code.into(), version).unwrap();
                 assert_eq!(read.code(version).jsonrpc, code, "{kind:?} in {version}");
             }
+        }
+    }
+
+    #[test]
+    fn the_codes_of_1_0_are_those_of_the_specification() {
+        use ErrorKind as K;
+        for (kind, jsonrpc, grpc, http, reason) in [
+            (K::TaskNotFound, -32001, 5, 404, "TASK_NOT_FOUND"),
+            (K::TaskNotCancelable, -32002, 9, 400, "TASK_NOT_CANCELABLE"),
+            (K::PushNotificationNotSupported, -32003, 9, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
+            (K::UnsupportedOperation, -32004, 9, 400, "UNSUPPORTED_OPERATION"),
+            (K::ContentTypeNotSupported, -32005, 3, 400, "CONTENT_TYPE_NOT_SUPPORTED"),
+            (K::InvalidAgentResponse, -32006, 13, 500, "INVALID_AGENT_RESPONSE"),
+            (
+                K::ExtendedAgentCardNotConfigured,
+                -32007,
+                9,
+                400,
+                "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+            ),
+            (K::ExtensionSupportRequired, -32008, 9, 400, "EXTENSION_SUPPORT_REQUIRED"),
+            (K::VersionNotSupported, -32009, 9, 400, "VERSION_NOT_SUPPORTED"),
+            (K::Parse, -32700, 3, 400, "PARSE_ERROR"),
+            (K::InvalidRequest, -32600, 3, 400, "INVALID_REQUEST"),
+            (K::MethodNotFound, -32601, 12, 404, "METHOD_NOT_FOUND"),
+            (K::InvalidParams, -32602, 3, 400, "INVALID_PARAMS"),
+            (K::Internal, -32603, 13, 500, "INTERNAL_ERROR"),
+            (K::Unauthenticated, -31401, 16, 401, "UNAUTHENTICATED"),
+            (K::PermissionDenied, -31403, 7, 403, "UNAUTHORIZED"),
+        ] {
+            assert_eq!(kind.code(Version::V1_0), Codes { jsonrpc, http, grpc }, "{kind:?}");
+            assert_eq!(kind.reason(), reason);
         }
     }
 

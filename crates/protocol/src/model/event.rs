@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::wire;
+use super::wire::{self, NotOne};
 use super::{Artifact, ContextId, Message, Metadata, Task, TaskId, TaskStatus};
 
 /// A task's status changed.
@@ -68,9 +68,31 @@ pub struct TaskArtifactUpdateEvent {
     pub metadata: Metadata,
 }
 
+impl TaskStatusUpdateEvent {
+    /// A new status of a task.
+    pub fn new(task_id: TaskId, status: impl Into<TaskStatus>) -> Self {
+        Self { task_id, context_id: None, status: status.into(), metadata: Metadata::new() }
+    }
+}
+
+impl TaskArtifactUpdateEvent {
+    /// A whole artifact of a task.
+    #[must_use]
+    pub fn new(task_id: TaskId, artifact: Artifact) -> Self {
+        Self {
+            task_id,
+            context_id: None,
+            artifact,
+            append: false,
+            last_chunk: false,
+            metadata: Metadata::new(),
+        }
+    }
+}
+
 /// The answer to a message: a task, or just another message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", try_from = "Payload")]
+#[serde(rename_all = "camelCase", try_from = "Sent")]
 pub enum SendMessageResponse {
     /// The task that the message began or went to.
     Task(Task),
@@ -80,7 +102,7 @@ pub enum SendMessageResponse {
 
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", try_from = "Payload")]
+#[serde(rename_all = "camelCase", try_from = "Streamed")]
 pub enum StreamResponse {
     /// The task as it stands.
     Task(Task),
@@ -124,10 +146,10 @@ impl From<SendMessageResponse> for StreamResponse {
     }
 }
 
-/// The members of either answer as they are read, before they are known to hold exactly one.
+/// The members of a stream's event as they are read, before they are known to be exactly one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Payload {
+struct Streamed {
     task: Option<Task>,
     message: Option<Message>,
     #[serde(alias = "status_update")]
@@ -136,37 +158,40 @@ struct Payload {
     artifact_update: Option<TaskArtifactUpdateEvent>,
 }
 
-impl TryFrom<Payload> for StreamResponse {
+impl TryFrom<Streamed> for StreamResponse {
     type Error = &'static str;
 
-    fn try_from(payload: Payload) -> Result<Self, Self::Error> {
-        let mut members = [
-            payload.task.map(Self::Task),
-            payload.message.map(Self::Message),
-            payload.status_update.map(Self::StatusUpdate),
-            payload.artifact_update.map(Self::ArtifactUpdate),
-        ]
-        .into_iter()
-        .flatten();
-        match (members.next(), members.next()) {
-            (Some(only), None) => Ok(only),
-            (None, _) => Err("needs one of task, message, statusUpdate or artifactUpdate"),
-            (Some(_), Some(_)) => {
-                Err("holds more than one of task, message, statusUpdate and artifactUpdate")
+    fn try_from(members: Streamed) -> Result<Self, Self::Error> {
+        let only = wire::only([
+            members.task.map(Self::Task),
+            members.message.map(Self::Message),
+            members.status_update.map(Self::StatusUpdate),
+            members.artifact_update.map(Self::ArtifactUpdate),
+        ]);
+        only.map_err(|error| match error {
+            NotOne::None => "needs one of task, message, statusUpdate or artifactUpdate",
+            NotOne::Several => {
+                "holds more than one of task, message, statusUpdate and artifactUpdate"
             }
-        }
+        })
     }
 }
 
-impl TryFrom<Payload> for SendMessageResponse {
+/// The members of an answer as they are read, before they are known to be exactly one.
+#[derive(Deserialize)]
+struct Sent {
+    task: Option<Task>,
+    message: Option<Message>,
+}
+
+impl TryFrom<Sent> for SendMessageResponse {
     type Error = &'static str;
 
-    fn try_from(payload: Payload) -> Result<Self, Self::Error> {
-        match (payload.task, payload.message) {
-            (Some(task), None) => Ok(Self::Task(task)),
-            (None, Some(message)) => Ok(Self::Message(message)),
-            (None, None) => Err("needs one of task or message"),
-            (Some(_), Some(_)) => Err("holds both task and message"),
-        }
+    fn try_from(members: Sent) -> Result<Self, Self::Error> {
+        let only = [members.task.map(Self::Task), members.message.map(Self::Message)];
+        wire::only(only).map_err(|error| match error {
+            NotOne::None => "needs one of task or message",
+            NotOne::Several => "holds both task and message",
+        })
     }
 }

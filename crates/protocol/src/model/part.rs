@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::wire;
+use super::wire::{self, NotOne};
 
 /// Free-form members that travel beside the protocol's own: any JSON object.
 pub type Metadata = Map<String, Value>;
@@ -119,7 +119,7 @@ struct Members {
     #[serde(default)]
     url: Option<String>,
     // A null is a value here, and the only place where it is.
-    #[serde(default, deserialize_with = "some")]
+    #[serde(default, deserialize_with = "wire::some")]
     data: Option<Value>,
     #[serde(default, deserialize_with = "wire::nullable")]
     metadata: Metadata,
@@ -129,26 +129,20 @@ struct Members {
     media_type: Option<String>,
 }
 
-fn some<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
 impl TryFrom<Members> for Part {
     type Error = &'static str;
 
     fn try_from(members: Members) -> Result<Self, Self::Error> {
-        let mut contents = [
+        let content = wire::only([
             members.text.map(Content::Text),
             members.raw.map(Content::Raw),
             members.url.map(Content::Url),
             members.data.map(Content::Data),
-        ]
-        .into_iter()
-        .flatten();
-        let content = contents.next().ok_or("needs one of text, raw, url or data")?;
-        if contents.next().is_some() {
-            return Err("holds more than one of text, raw, url and data");
-        }
+        ]);
+        let content = content.map_err(|error| match error {
+            NotOne::None => "needs one of text, raw, url or data",
+            NotOne::Several => "holds more than one of text, raw, url and data",
+        })?;
         let Members { metadata, filename, media_type, .. } = members;
         Ok(Self { content, metadata, filename, media_type })
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire;
 use super::{PushConfigId, TaskId};
+use crate::json::Invalid;
 
 /// A webhook for the events of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,22 @@ pub struct TaskPushNotificationConfig {
     /// How the sender authenticates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authentication: Option<AuthenticationInfo>,
+}
+
+impl TaskPushNotificationConfig {
+    /// Checks what the protocol demands beyond the shape.
+    ///
+    /// # Errors
+    /// The first field that breaks a rule.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.url.is_empty() {
+            return Err(Invalid::missing("url"));
+        }
+        match &self.authentication {
+            Some(it) if it.scheme.is_empty() => Err(Invalid::missing("authentication.scheme")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// How the sender of a notification authenticates: the two halves of an `Authorization` header.

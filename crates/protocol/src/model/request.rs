@@ -266,22 +266,6 @@ impl From<TaskId> for SubscribeToTaskRequest {
     }
 }
 
-impl TaskPushNotificationConfig {
-    /// Checks what the protocol demands beyond the shape.
-    ///
-    /// # Errors
-    /// The first field that breaks a rule.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        if self.url.is_empty() {
-            return Err(Invalid::missing("url"));
-        }
-        match &self.authentication {
-            Some(it) if it.scheme.is_empty() => Err(Invalid::missing("authentication.scheme")),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// Asks for one push notification configuration of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

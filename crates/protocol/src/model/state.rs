@@ -158,9 +158,14 @@ impl FromStr for TaskState {
     /// Reads every spelling that any version ever used: `TASK_STATE_CANCELED`,
     /// `TASK_STATE_CANCELLED`, `canceled`, `cancelled`, `input-required`, `inputRequired`, …
     fn from_str(text: &str) -> Result<Self, UnknownName> {
-        if let Some(state) = Self::ALL.into_iter().find(|state| state.name() == text) {
-            return Ok(state);
+        match text {
+            "TASK_STATE_SUBMITTED" | "submitted" => return Ok(Self::Submitted),
+            "TASK_STATE_WORKING" | "working" => return Ok(Self::Working),
+            "TASK_STATE_COMPLETED" | "completed" => return Ok(Self::Completed),
+            "TASK_STATE_INPUT_REQUIRED" | "input-required" => return Ok(Self::InputRequired),
+            _ => {}
         }
+        // The rarer ones, and every other way to write one.
         let bare = text.strip_prefix("TASK_STATE_").unwrap_or(text);
         let plain: String = bare
             .chars()

@@ -70,9 +70,38 @@ pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
+    const PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+    const URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
     let url_safe = text.bytes().any(|byte| matches!(byte, b'-' | b'_'));
-    let alphabet = if url_safe { &URL_SAFE } else { &STANDARD };
-    GeneralPurpose::new(alphabet, LENIENT).decode(text).ok()
+    let alphabet = if url_safe { URL } else { PLAIN };
+    alphabet.decode(text).ok()
+}
+
+/// A value that is there, `null` included.
+pub(crate) fn some<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+/// The one of several that is there.
+pub(crate) fn only<T>(several: impl IntoIterator<Item = Option<T>>) -> Result<T, NotOne> {
+    let mut given = several.into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(only), None) => Ok(only),
+        (None, _) => Err(NotOne::None),
+        (Some(_), Some(_)) => Err(NotOne::Several),
+    }
+}
+
+/// Why there is not one of several.
+pub(crate) enum NotOne {
+    /// There is none of them.
+    None,
+    /// There is more than one.
+    Several,
 }
 
 /// Whether a flag is off, for `skip_serializing_if`.

@@ -136,6 +136,31 @@ fn every_required_field_that_is_missing_is_named() {
             "pushNotificationConfig.url",
         ),
         (older, Operation::DeleteTaskPushNotificationConfig, json!({}), "id"),
+        (
+            older,
+            Operation::CreateTaskPushNotificationConfig,
+            json!({"taskId": "t", "pushNotificationConfig": {"url": ""}}),
+            "pushNotificationConfig.url",
+        ),
+        (
+            Dialect::V0_1,
+            Operation::CreateTaskPushNotificationConfig,
+            json!({"pushNotificationConfig": {"url": "https://hook"}}),
+            "id",
+        ),
+        (
+            Dialect::V0_1,
+            send,
+            json!({"id": "t", "message": {"role": "user", "parts": [{"type": "text", "text": "x"}]},
+                "pushNotification": {"url": ""}}),
+            "pushNotification.url",
+        ),
+        (
+            Dialect::V0_3Proto,
+            send,
+            json!({"message": {"messageId": "m", "role": "ROLE_USER", "content": []}}),
+            "message.content",
+        ),
         (Dialect::V0_1, send, json!({"id": "t"}), "message"),
         (Dialect::V0_1, send, json!({"id": "t", "message": {"role": "user"}}), "message.parts"),
         (

@@ -2,7 +2,7 @@
 
 use latimer_protocol::binding::{jsonrpc, sse};
 use latimer_protocol::{
-    Dialect, EventWriter, GetTaskRequest, Request, Revision, StreamResponse, Version,
+    Dialect, EventWriter, GetTaskRequest, Request, Revision, StreamResponse, Then, Version,
 };
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
@@ -13,12 +13,12 @@ use crate::carried::Wire;
 fn write(dialect: Dialect, id: &jsonrpc::Id<'_>, events: &[StreamResponse]) -> Vec<u8> {
     let task = "t".parse::<latimer_protocol::TaskId>().expect("an id");
     let request = Request::GetTask(GetTaskRequest::from(task));
-    let mut writer = EventWriter::new(dialect, request, None);
+    let mut writer = EventWriter::new(dialect, &request, None);
     let envelope = jsonrpc::Envelope::new(id);
     let mut stream = Vec::new();
     for (number, event) in (1..).zip(events) {
         let head = sse::Head { id: Some(Revision::new(number)), name: None };
-        for payload in writer.write(event, false).expect("an event") {
+        for payload in writer.write(event, Then::Continues).expect("an event") {
             sse::write(&mut stream, head, &envelope.around(&payload));
         }
         sse::write_comment(&mut stream, "still here");

@@ -12,6 +12,8 @@ use latimer_protocol::{
 use prost::Message as _;
 use serde_json::{Value, json};
 
+use crate::then;
+
 fn parse(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).expect("we write JSON")
 }
@@ -49,8 +51,8 @@ fn reply(dialect: Dialect, request: &Request, reply: &Reply) -> Value {
 }
 
 fn event(dialect: Dialect, event: &StreamResponse, closes: bool) -> Value {
-    let mut writer = EventWriter::new(dialect, send(message()), None);
-    parse(&writer.write(event, closes).unwrap()[0])
+    let mut writer = EventWriter::new(dialect, &send(message()), None);
+    parse(&writer.write(event, then(closes)).unwrap()[0])
 }
 
 fn find(method: &Method, path: &str, said: Option<Version>) -> Route {
@@ -134,7 +136,7 @@ fn trap_05_a_deletion_answers_with_an_empty_object() {
 #[test]
 fn trap_07_an_early_failure_of_a_stream_is_one_event_with_the_error() {
     let id = jsonrpc::Id::from(7);
-    let error = jsonrpc::error_reply(&id, &Error::task_not_found("t"), Version::V1_0);
+    let error = jsonrpc::write_error(Version::V1_0, &id, &Error::task_not_found("t"));
     let mut stream = Vec::new();
     sse::write(&mut stream, sse::Head::default(), &[&error]);
     assert!(stream.starts_with(br#"data: {"jsonrpc":"2.0","id":7,"error":{"code":-32001"#));
@@ -146,7 +148,8 @@ fn trap_08_ids_are_echoed_as_they_were_written() {
     for id in ["1", "1.0", "\"1\"", "1e0", "null", "-5", "\"\\u0041\""] {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"GetTask"}}"#);
         let request = jsonrpc::Request::read(text.as_bytes()).unwrap();
-        let reply = String::from_utf8(jsonrpc::reply(&request.id, b"{}")).unwrap();
+        let reply =
+            String::from_utf8(jsonrpc::Envelope::new(&request.id).around(b"{}").concat()).unwrap();
         assert!(reply.contains(&format!(r#""id":{id},"#)), "{reply}");
     }
     for id in ["{}", "[]", "true"] {
@@ -160,7 +163,7 @@ fn trap_08_ids_are_echoed_as_they_were_written() {
 fn trap_09_a_missing_result_is_null_when_there_is_no_error() {
     let response = jsonrpc::Response::read(br#"{"jsonrpc":"2.0","id":"1"}"#).unwrap();
     assert_eq!(response.payload(Version::V1_0), Ok("null"));
-    let ours = jsonrpc::reply(&jsonrpc::Id::from("1"), b"null");
+    let ours = jsonrpc::Envelope::new(&jsonrpc::Id::from("1")).around(b"null").concat();
     assert_eq!(parse(&ours), json!({"jsonrpc": "2.0", "id": "1", "result": null}));
 }
 
@@ -400,7 +403,7 @@ fn trap_26_final_says_in_0_3_whether_the_stream_ends_and_is_nowhere_in_1_0() {
         assert_eq!(event(Dialect::V0_3, &update, closes)["final"], closes);
         assert_eq!(event(Dialect::V0_1, &update, closes)["final"], closes);
         assert!(!event(Dialect::V1_0, &update, closes).to_string().contains("final"));
-        let protobuf = protobuf::v0_3_stream_response(&update, closes);
+        let protobuf = protobuf::v0_3_stream_response(&update, then(closes));
         let Some(v0_3::stream_response::Payload::StatusUpdate(update)) = protobuf.payload else {
             panic!("a status update");
         };
@@ -441,13 +444,21 @@ fn trap_30_each_version_has_its_shape_of_a_webhook() {
     }
     // What the path says goes over what the body says.
     let route = find(&Method::POST, "/tasks/path/pushNotificationConfigs", Some(Version::V1_0));
-    let body = br#"{"taskId": "body", "url": "https://example.com"}"#;
-    let Request::CreateTaskPushNotificationConfig(it) =
-        route.read_request(body, &made_here).unwrap()
-    else {
-        panic!("asked to create");
-    };
-    assert_eq!(it.task_id.unwrap(), "path");
+    for name in ["taskId", "task_id"] {
+        let body = json!({ name: "body", "url": "https://example.com" }).to_string();
+        let Request::CreateTaskPushNotificationConfig(it) =
+            route.read_request(body.as_bytes(), &made_here).unwrap()
+        else {
+            panic!("asked to create");
+        };
+        assert_eq!(it.task_id.unwrap(), "path", "{name}");
+    }
+    for name in ["id", "taskId", "name"] {
+        let body = json!({ name: "body" }).to_string();
+        let route = find(&Method::POST, "/v1/tasks/path:cancel", None);
+        let request = route.read_request(body.as_bytes(), &made_here).unwrap();
+        assert!(matches!(request, Request::CancelTask(it) if it.id == "path"), "{name}");
+    }
 }
 
 #[test]
@@ -483,7 +494,8 @@ fn trap_34_two_contents_are_refused() {
     for dialect in [Dialect::V1_0, Dialect::V0_3, Dialect::V0_3Proto, Dialect::V0_1] {
         let error =
             read(dialect, Operation::SendMessage, json!({ "message": message })).unwrap_err();
-        assert_eq!(error.violations()[0].field, "message.parts[0]", "{dialect:?}");
+        let parts = if dialect == Dialect::V0_3Proto { "content" } else { "parts" };
+        assert_eq!(error.violations()[0].field, format!("message.{parts}[0]"), "{dialect:?}");
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{Id, Refused, Request, Response, resolve, start, start_request};
 use crate::binding::VersionRule;
-use crate::dialect::{Answer, Dialect, Params};
+use crate::dialect::{Dialect, LikelyReply, Params, ROOM};
 use crate::error::{Error, ErrorKind};
 use crate::model::MessageId;
 use crate::operation::Operation;
@@ -73,12 +73,12 @@ impl<'a> Call<'a> {
 /// The error that the server answers with, or [`ErrorKind::InvalidAgentResponse`] when what it
 /// answers is not an answer, or one to another request.
 pub fn read_reply(
-    body: &[u8],
-    id: &Id<'_>,
     dialect: Dialect,
+    id: &Id<'_>,
     operation: Operation,
+    body: &[u8],
 ) -> Result<Reply, Error> {
-    let at_once = Enveloped { id, answer: dialect.answer(operation) };
+    let at_once = Enveloped { id, answer: dialect.likely_reply(operation) };
     if let Ok(reply) = whole(body, at_once) {
         return Ok(reply);
     }
@@ -99,9 +99,9 @@ pub fn read_reply(
 /// # Errors
 /// [`ErrorKind::UnsupportedOperation`] when the dialect has no such operation over JSON-RPC.
 pub fn write_call(
+    dialect: Dialect,
     id: &Id<'_>,
     request: &service::Request,
-    dialect: Dialect,
 ) -> Result<Vec<u8>, Error> {
     let operation = request.operation();
     let Some(method) = operation.method(dialect.version()) else {
@@ -119,11 +119,11 @@ pub fn write_call(
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] when the reply is a stream.
-pub fn write_result(
+pub fn write_reply(
+    dialect: Dialect,
     id: &Id<'_>,
     request: &service::Request,
     reply: &Reply,
-    dialect: Dialect,
 ) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(ROOM);
     start(&mut out, id);
@@ -132,9 +132,6 @@ pub fn write_result(
     out.push(b'}');
     Ok(out)
 }
-
-/// What a short call or answer needs.
-const ROOM: usize = 1024;
 
 fn whole<'de, S: DeserializeSeed<'de>>(
     body: &'de [u8],
@@ -249,7 +246,7 @@ impl<'de> Visitor<'de> for AtOnce<'_> {
 #[derive(Clone, Copy)]
 struct Enveloped<'f> {
     id: &'f Id<'f>,
-    answer: Answer,
+    answer: LikelyReply,
 }
 
 impl<'de> DeserializeSeed<'de> for Enveloped<'_> {

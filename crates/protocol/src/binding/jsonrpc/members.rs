@@ -17,7 +17,7 @@ pub(super) struct Found<'a, const N: usize> {
 
 /// Why there are no members.
 pub(super) enum NoObject {
-    /// It is JSON, but something else than an object.
+    /// It is JSON, but something other than an object.
     Other,
     /// It is not JSON.
     Malformed(Unreadable),

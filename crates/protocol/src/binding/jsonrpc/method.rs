@@ -1,7 +1,7 @@
 //! Which operation a method asks for, and which version serves it.
 
-use crate::binding::{VersionRule, shown};
-use crate::error::{Error, ErrorKind};
+use crate::binding::VersionRule;
+use crate::error::{Error, ErrorKind, shown};
 use crate::operation::Operation;
 use crate::version::Version;
 

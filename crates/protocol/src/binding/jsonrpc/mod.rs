@@ -12,7 +12,7 @@ mod response;
 #[cfg(test)]
 mod tests;
 
-pub use call::{Call, read_reply, write_call, write_result};
+pub use call::{Call, read_reply, write_call, write_reply};
 pub use id::{Id, MAX_ID_LENGTH};
 pub use method::resolve;
 pub use request::{Refused, Request};
@@ -52,46 +52,13 @@ impl Envelope {
     }
 }
 
-/// The answer to the request `id` with `result`, which must be JSON.
-#[must_use]
-pub fn reply(id: &Id<'_>, result: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(result.len() + id.as_json().len() + 40);
-    write_reply(&mut out, id, result);
-    out
-}
-
-/// Writes what [`reply`] gives behind whatever is in `out`.
-pub fn write_reply(out: &mut Vec<u8>, id: &Id<'_>, result: &[u8]) {
-    start(out, id);
-    out.extend_from_slice(br#""result":"#);
-    out.extend_from_slice(result);
-    out.push(b'}');
-}
-
 /// The answer to the request `id` that it failed, for a caller of `version`.
 #[must_use]
-pub fn error_reply(id: &Id<'_>, error: &Error, version: Version) -> Vec<u8> {
+pub fn write_error(version: Version, id: &Id<'_>, error: &Error) -> Vec<u8> {
     let mut out = Vec::new();
-    write_error_reply(&mut out, id, error, version);
-    out
-}
-
-/// Writes what [`error_reply`] gives behind whatever is in `out`.
-pub fn write_error_reply(out: &mut Vec<u8>, id: &Id<'_>, error: &Error, version: Version) {
-    start(out, id);
+    start(&mut out, id);
     out.extend_from_slice(br#""error":"#);
-    json::write(out, &error.to_jsonrpc(version));
-    out.push(b'}');
-}
-
-/// A request for `method` with `params`, which must be JSON; nothing is sent as `{}`, because some
-/// servers do not take a request without parameters.
-#[must_use]
-pub fn request(id: &Id<'_>, method: &str, params: &[u8]) -> Vec<u8> {
-    let params = if params.is_empty() { b"{}" } else { params };
-    let mut out = Vec::with_capacity(params.len() + id.as_json().len() + method.len() + 48);
-    start_request(&mut out, id, method);
-    out.extend_from_slice(params);
+    json::write(&mut out, &error.to_jsonrpc(version));
     out.push(b'}');
     out
 }

@@ -3,18 +3,19 @@
 use std::borrow::Cow;
 
 use super::members::{self, NoObject};
-use super::{Id, error_reply};
+use super::{Id, write_error};
 use crate::error::{Error, ErrorKind};
 use crate::version::Version;
 
 /// A request: its envelope opened, its parameters as they came.
 ///
 /// ```
-/// # use latimer_protocol::binding::jsonrpc::{Request, reply};
+/// # use latimer_protocol::binding::jsonrpc::{Envelope, Request};
 /// let body = br#"{"jsonrpc":"2.0","id":1.0,"method":"GetTask","params":{"id":"t1"}}"#;
 /// let request = Request::read(body)?;
 /// assert_eq!((&*request.method, request.params), ("GetTask", r#"{"id":"t1"}"#));
-/// assert_eq!(reply(&request.id, b"{}"), br#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#);
+/// let answer = Envelope::new(&request.id).around(b"{}").concat();
+/// assert_eq!(answer, br#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#);
 /// # Ok::<(), latimer_protocol::binding::jsonrpc::Refused>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Refused {
     /// The answer for a caller of `version`.
     #[must_use]
     pub fn reply(&self, version: Version) -> Vec<u8> {
-        error_reply(&self.id, &self.error, version)
+        write_error(version, &self.id, &self.error)
     }
 }
 

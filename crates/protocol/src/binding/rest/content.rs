@@ -36,7 +36,7 @@ pub fn is_json(content_type: &str) -> bool {
 
 /// Whether a body with this `Content-Type`, or none, is to be read as JSON.
 ///
-/// Nothing needs no type. Anything else does: browsers let any page send a body without one, and
+/// An empty body needs no type. Anything else does: browsers let any page send a body without one, and
 /// would ask first if it said JSON.
 #[must_use]
 pub fn readable(content_type: Option<&str>, body: &[u8]) -> bool {

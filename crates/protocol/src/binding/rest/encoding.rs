@@ -4,15 +4,14 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::version::VERSION_HEADER;
+use crate::binding::parameters::VERSION;
 
 /// Everything but what RFC 3986 calls unreserved. A `:` is encoded too, so that an identifier that
 /// ends in `:cancel` stays one.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Parameters that are times.
-const TIMES: [&str; 4] =
-    ["statusTimestampAfter", "status_timestamp_after", "lastUpdatedAfter", "last_updated_after"];
+const TIMES: [&str; 3] = ["statusTimestampAfter", "status_timestamp_after", "lastUpdatedAfter"];
 
 /// What is wrong with an encoded text.
 pub(super) const MALFORMED: &str = "is not percent-encoded UTF-8";
@@ -45,7 +44,7 @@ pub(super) fn is_literal(segment: &str, literal: &str) -> bool {
 /// Whether this is the name of the parameter in which a caller says its version, encoded or not.
 pub(in crate::binding) fn is_version(name: &str) -> bool {
     let lower = percent_decode_str(name).map(|byte| byte.to_ascii_lowercase());
-    lower.eq(VERSION_HEADER.bytes())
+    lower.eq(VERSION.bytes())
 }
 
 /// Puts back a `+` before the offset of a time that the form encoding has made a blank.

@@ -31,8 +31,15 @@ impl Outgoing {
     /// When the dialect has no such operation, or an id cannot stand in an address.
     pub fn new(request: &Request, dialect: Dialect) -> Result<Self, Error> {
         let (method, path) = Route::to(request, dialect).address()?;
-        let written = has_body(request.operation()).then(|| dialect.write_request(request));
-        Ok(Self { method, path, body: written.transpose()? })
+        let body = match (dialect, request) {
+            _ if !has_body(request.operation()) => None,
+            // Posted to a path, and still in the envelope of a call.
+            (Dialect::Oldest, Request::SendMessage(_)) => {
+                Some(jsonrpc::write_call(dialect, &jsonrpc::Id::from(1), request)?)
+            }
+            _ => Some(dialect.write_request(request)?),
+        };
+        Ok(Self { method, path, body })
     }
 }
 
@@ -78,10 +85,23 @@ impl Route {
                     true => json::from_str(text)?,
                     false => Map::new(),
                 };
-                members.extend(self.members());
+                self.overrule(&mut members);
                 dialect.read_members(self.operation, members, new_id)
             }
         }
+    }
+
+    /// Puts what the address says in place of whatever the body says about the same.
+    fn overrule(&self, members: &mut Map<String, Value>) {
+        let said = self.members();
+        for (name, others) in
+            [("id", ["taskId", "task_id"].as_slice()), ("taskId", &["task_id"]), ("tenant", &[])]
+        {
+            if said.contains_key(name) {
+                others.iter().for_each(|it| drop(members.shift_remove(*it)));
+            }
+        }
+        members.extend(said);
     }
 
     /// The route of a request.

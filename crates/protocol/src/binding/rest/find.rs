@@ -3,11 +3,11 @@
 use http::Method;
 
 use super::encoding::{self, MALFORMED, decode, decode_form, is_literal};
-use super::table::{self, Row};
 use super::{Route, Shape, names};
-use crate::binding::{VersionRule, shown};
-use crate::error::{Error, ErrorKind};
+use crate::binding::VersionRule;
+use crate::error::{Error, ErrorKind, shown};
 use crate::json::Invalid;
+use crate::operation::route::{self as table, Row};
 use crate::version::Version;
 
 /// How many segments a tenant may have.
@@ -152,7 +152,7 @@ impl<'a> Match<'a> {
             return Err(Refused { version: answer, error: unmatched(ask, allow), allow });
         };
         let instead = row.operation.route(ask.said.unwrap_or(Version::V0_3)).map(|(_, path)| path);
-        ask.rule.check(version, ask.said, instead).map_err(refused)?;
+        ask.rule.check(version, ask.said, instead.as_deref()).map_err(refused)?;
         let read = |name: &'static str, text: Option<&str>| match text.map(decode).transpose() {
             Ok(text) => Ok(text),
             Err(problem) => Err(refused(Invalid::new(name, problem).into())),

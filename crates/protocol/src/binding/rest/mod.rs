@@ -9,7 +9,6 @@ mod encoding;
 mod exchange;
 mod find;
 mod path;
-mod table;
 #[cfg(test)]
 mod tests;
 
@@ -97,8 +96,7 @@ impl Route {
     ///
     /// A `+` before the offset of a time, which reads as a blank where it is not encoded, is put
     /// back: `statusTimestampAfter=2026-01-01T00:00:00+00:00` is what many would write.
-    #[must_use]
-    pub fn members(&self) -> Map<String, Value> {
+    pub(crate) fn members(&self) -> Map<String, Value> {
         let mut members = Map::new();
         for (name, value) in self.query.iter().filter(|_| !has_body(self.operation)) {
             add(&mut members, name, encoding::mend_time(name, value).into());

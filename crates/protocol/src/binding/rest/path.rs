@@ -5,11 +5,9 @@ use std::fmt::Write;
 use http::Method;
 
 use super::encoding::encode;
-use super::{Route, names, table};
+use super::{Route, names};
 use crate::error::{Error, ErrorKind};
 use crate::json::Invalid;
-use crate::operation::Operation;
-use crate::version::Version;
 
 impl Route {
     /// The HTTP method to send, and the path and query to send it to, below the address of the
@@ -33,7 +31,7 @@ impl Route {
     /// [`ErrorKind::InvalidParams`] when a task or configuration is missing, or is one of `.` and
     /// `..`: on its way through URLs that would become another address.
     pub fn address(&self) -> Result<(Method, String), Error> {
-        let Some((method, template)) = template(self.operation, self.version) else {
+        let Some((method, template)) = self.operation.route(self.version) else {
             let message = format!("{:?} has no address in A2A {}", self.operation, self.version);
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         };
@@ -60,17 +58,7 @@ impl Route {
             // Writing to a string cannot fail.
             let _ = write!(address, "{}={}", encode(name), encode(value));
         }
-        Ok((method.clone(), address))
-    }
-}
-
-fn template(operation: Operation, version: Version) -> Option<(&'static Method, &'static str)> {
-    match version {
-        Version::V1_0 | Version::V0_3 => operation.route(version),
-        Version::V0_1 => {
-            let row = table::OLDEST.iter().find(|row| row.operation == operation)?;
-            Some((&row.method, row.path))
-        }
+        Ok((method, address))
     }
 }
 

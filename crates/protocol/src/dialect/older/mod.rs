@@ -5,7 +5,7 @@
 //! parts without `kind` is a documented call). What each of them *writes* is a module of its own:
 //! [`super::v0_3`], [`super::v0_1`], [`super::oldest`].
 //!
-//! Two members cannot be understood without knowing the [`Shape`]: a `data` without a tag, and the
+//! Two members cannot be understood without knowing the [`Family`]: a `data` without a tag, and the
 //! bytes of a file.
 
 mod object;
@@ -20,10 +20,20 @@ pub(super) use request::read_request;
 
 /// Which family of JSON a text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum Family {
     /// The JSON schema's: tagged parts, lower-case names.
     Schema,
     /// The protobuf file's: untagged parts, a data part nests its value once more, and the bytes
     /// of a file may be base64 twice.
     Proto,
+}
+
+impl Family {
+    /// What a message calls its parts.
+    fn parts(self) -> &'static str {
+        match self {
+            Self::Schema => "parts",
+            Self::Proto => "content",
+        }
+    }
 }

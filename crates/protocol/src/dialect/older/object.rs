@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 
-use super::Shape;
+use super::Family;
 use super::part::Part;
 use crate::json::Invalid;
 use crate::model::{
@@ -37,7 +37,7 @@ impl Message {
     /// The message; `name` names one that has no id of its own.
     pub(super) fn into_model(
         self,
-        shape: Shape,
+        family: Family,
         name: impl FnOnce() -> Result<MessageId, Invalid>,
     ) -> Result<model::Message, Invalid> {
         Ok(model::Message {
@@ -45,7 +45,7 @@ impl Message {
             context_id: self.context_id,
             task_id: self.task_id,
             role: self.role,
-            parts: parts(self.parts, shape)?,
+            parts: parts(self.parts, family, family.parts())?,
             metadata: self.metadata,
             extensions: self.extensions,
             reference_task_ids: self.reference_task_ids,
@@ -53,11 +53,11 @@ impl Message {
     }
 }
 
-fn parts(parts: Vec<Part>, shape: Shape) -> Result<Vec<model::Part>, Invalid> {
+fn parts(parts: Vec<Part>, family: Family, name: &str) -> Result<Vec<model::Part>, Invalid> {
     let numbered = parts.into_iter().enumerate();
     numbered
         .map(|(index, part)| {
-            part.into_model(shape).map_err(|error| error.within(&format!("parts[{index}]")))
+            part.into_model(family).map_err(|error| error.within(&format!("{name}[{index}]")))
         })
         .collect()
 }
@@ -77,8 +77,8 @@ pub(in crate::dialect) struct Status {
 }
 
 impl Status {
-    fn into_model(self, shape: Shape, task: &str) -> Result<TaskStatus, Invalid> {
-        let message = self.message.map(|it| it.into_model(shape, || derived_id(task, "status")));
+    fn into_model(self, family: Family, task: &str) -> Result<TaskStatus, Invalid> {
+        let message = self.message.map(|it| it.into_model(family, || derived_id(task, "status")));
         Ok(TaskStatus {
             state: self.state,
             message: message.transpose().map_err(|error| error.within("message"))?,
@@ -149,13 +149,13 @@ pub(in crate::dialect) struct Artifact {
 
 impl Artifact {
     /// The artifact; `place` is its number when it does not say its own.
-    fn into_model(self, shape: Shape, place: usize) -> Result<model::Artifact, Invalid> {
+    fn into_model(self, family: Family, place: usize) -> Result<model::Artifact, Invalid> {
         let number = self.index.map_or(place as u64, u64::from);
         Ok(model::Artifact {
             artifact_id: self.artifact_id.unwrap_or_else(|| ArtifactId::numbered(number)),
             name: self.name,
             description: self.description,
-            parts: parts(self.parts, shape)?,
+            parts: parts(self.parts, family, "parts")?,
             metadata: self.metadata,
             extensions: self.extensions,
         })
@@ -192,16 +192,16 @@ impl Task {
         self.kind.as_deref() == Some("task")
     }
 
-    pub(in crate::dialect) fn into_model(self, shape: Shape) -> Result<model::Task, Invalid> {
+    pub(in crate::dialect) fn into_model(self, family: Family) -> Result<model::Task, Invalid> {
         let id = self.id;
-        let status = self.status.into_model(shape, id.as_str());
+        let status = self.status.into_model(family, id.as_str());
         let artifacts = self.artifacts.into_iter().enumerate().map(|(place, artifact)| {
             let named = |error: Invalid| error.within(&format!("artifacts[{place}]"));
-            artifact.into_model(shape, place).map_err(named)
+            artifact.into_model(family, place).map_err(named)
         });
         let history = self.history.into_iter().enumerate().map(|(place, message)| {
             let named = |error: Invalid| error.within(&format!("history[{place}]"));
-            message.into_model(shape, || derived_id(id.as_str(), place)).map_err(named)
+            message.into_model(family, || derived_id(id.as_str(), place)).map_err(named)
         });
         Ok(model::Task {
             context_id: self.context_id,
@@ -228,8 +228,11 @@ pub(super) struct StatusUpdate {
 }
 
 impl StatusUpdate {
-    pub(super) fn into_model(self, shape: Shape) -> Result<model::TaskStatusUpdateEvent, Invalid> {
-        let status = self.status.into_model(shape, self.task_id.as_str());
+    pub(super) fn into_model(
+        self,
+        family: Family,
+    ) -> Result<model::TaskStatusUpdateEvent, Invalid> {
+        let status = self.status.into_model(family, self.task_id.as_str());
         Ok(model::TaskStatusUpdateEvent {
             task_id: self.task_id,
             context_id: self.context_id,
@@ -259,7 +262,7 @@ pub(super) struct ArtifactUpdate {
 impl ArtifactUpdate {
     pub(super) fn into_model(
         self,
-        shape: Shape,
+        family: Family,
     ) -> Result<model::TaskArtifactUpdateEvent, Invalid> {
         Ok(model::TaskArtifactUpdateEvent {
             task_id: self.task_id,
@@ -268,7 +271,7 @@ impl ArtifactUpdate {
             last_chunk: self.last_chunk || self.artifact.last_chunk,
             artifact: self
                 .artifact
-                .into_model(shape, 0)
+                .into_model(family, 0)
                 .map_err(|error| error.within("artifact"))?,
             metadata: self.metadata,
         })

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Shape;
+use super::Family;
 use crate::json::Invalid;
 use crate::model::wire::from_base64;
 use crate::model::{self, Content, Metadata, wire};
@@ -22,7 +22,7 @@ pub(super) struct Part {
     kind: Option<String>,
     text: Option<String>,
     file: Option<File>,
-    #[serde(default, deserialize_with = "some")]
+    #[serde(default, deserialize_with = "wire::some")]
     data: Option<Value>,
     // Members of 1.0, and of the oldest flat files.
     raw: Option<String>,
@@ -49,13 +49,9 @@ struct File {
     mime_type: Option<String>,
 }
 
-fn some<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
 impl Part {
-    pub(super) fn into_model(mut self, shape: Shape) -> Result<model::Part, Invalid> {
-        let content = self.take_content(shape)?;
+    pub(super) fn into_model(mut self, family: Family) -> Result<model::Part, Invalid> {
+        let content = self.take_content(family)?;
         let mut part = model::Part {
             content,
             metadata: self.metadata,
@@ -66,7 +62,7 @@ impl Part {
         Ok(part)
     }
 
-    fn take_content(&mut self, shape: Shape) -> Result<Content, Invalid> {
+    fn take_content(&mut self, family: Family) -> Result<Content, Invalid> {
         let tag = self.kind.take();
         let flat_file = tag.as_deref() == Some("file") && self.file.is_none();
         let file = self.file.take().unwrap_or_default();
@@ -84,7 +80,7 @@ impl Part {
         }
         if let Some(text) = bytes {
             contents.push(Content::Raw(
-                file_bytes(&text, shape).map_err(|it| it.within("file.bytes"))?,
+                file_bytes(&text, family).map_err(|it| it.within("file.bytes"))?,
             ));
         }
         if let Some(url) = uri.or_else(|| self.url.take().filter(|_| !file_given)) {
@@ -97,7 +93,7 @@ impl Part {
             Some(Value::String(text)) if flat_file => {
                 contents.push(Content::Raw(plain_bytes(&text).map_err(|it| it.within("data"))?));
             }
-            Some(value) => contents.push(Content::Data(data(value, tag.as_deref(), shape)?)),
+            Some(value) => contents.push(Content::Data(data(value, tag.as_deref(), family)?)),
             None => {}
         }
         let content = contents.pop();
@@ -113,11 +109,11 @@ impl Part {
     }
 }
 
-/// The value of a data part. The protobuf shape nests it in a message with one member; a tag shows
-/// that the sender does not write that shape after all.
-fn data(value: Value, tag: Option<&str>, shape: Shape) -> Result<Value, Invalid> {
-    match (shape, tag, value) {
-        (Shape::Proto, None, Value::Object(mut members)) => match members.remove("data") {
+/// The value of a data part. The protobuf family nests it in a message with one member; a tag shows
+/// that the sender does not write that family after all.
+fn data(value: Value, tag: Option<&str>, family: Family) -> Result<Value, Invalid> {
+    match (family, tag, value) {
+        (Family::Proto, None, Value::Object(mut members)) => match members.remove("data") {
             Some(inner) => Ok(inner),
             // An empty message is an empty value.
             None if members.is_empty() => Ok(Value::Object(members)),
@@ -132,11 +128,11 @@ fn plain_bytes(text: &str) -> Result<Bytes, Invalid> {
     Ok(bytes.into())
 }
 
-fn file_bytes(text: &str, shape: Shape) -> Result<Bytes, Invalid> {
+fn file_bytes(text: &str, family: Family) -> Result<Bytes, Invalid> {
     let bytes = plain_bytes(text)?;
-    Ok(match shape {
-        Shape::Schema => bytes,
-        Shape::Proto => decoded_twice(bytes),
+    Ok(match family {
+        Family::Schema => bytes,
+        Family::Proto => decoded_twice(bytes),
     })
 }
 
@@ -171,16 +167,16 @@ mod tests {
     use super::*;
     use crate::json;
 
-    fn read(wire: &Value, shape: Shape) -> Result<model::Part, Invalid> {
-        json::from_value::<Part>(wire)?.into_model(shape)
+    fn read(wire: &Value, family: Family) -> Result<model::Part, Invalid> {
+        json::from_value::<Part>(wire)?.into_model(family)
     }
 
     #[test]
     fn every_spelling_of_a_part_is_read() {
         let raw = model::Part::raw("hi", "text/plain").with_filename("n");
         let url = model::Part::url("https://example.com/a", "text/plain").with_filename("n");
-        let [schema, proto] = [Shape::Schema, Shape::Proto];
-        for (shape, wire, want) in [
+        let [schema, proto] = [Family::Schema, Family::Proto];
+        for (family, wire, want) in [
             (schema, json!({"kind": "text", "text": "a"}), model::Part::text("a")),
             (schema, json!({"type": "text", "text": "a"}), model::Part::text("a")),
             (schema, json!({"text": "a"}), model::Part::text("a")),
@@ -233,7 +229,7 @@ mod tests {
                 model::Part::data(json!([1])),
             ),
         ] {
-            assert_eq!(read(&wire, shape), Ok(want), "{wire}");
+            assert_eq!(read(&wire, family), Ok(want), "{wire}");
         }
     }
 
@@ -251,7 +247,7 @@ mod tests {
                 "holds more than one of text, file and data",
             ),
         ] {
-            assert_eq!(read(&wire, Shape::Schema).unwrap_err().to_string(), want, "{wire}");
+            assert_eq!(read(&wire, Family::Schema).unwrap_err().to_string(), want, "{wire}");
         }
     }
 }

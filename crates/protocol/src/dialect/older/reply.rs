@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::Shape;
+use super::Family;
 use super::object::{ArtifactUpdate, Message, StatusUpdate, Task};
 use super::request::PushConfig;
 use crate::card::AgentCard;
@@ -16,15 +16,15 @@ use crate::model::{
 use crate::operation::Operation;
 use crate::service::Reply;
 
-/// Reads the reply to `operation`, which is none of the streaming ones.
+/// Reads the reply to `operation`; to a streaming one, when the peer answers with a single object.
 pub(in crate::dialect) fn read_reply(
     operation: Operation,
     text: &str,
-    shape: Shape,
+    family: Family,
 ) -> Result<Reply, Unreadable> {
     Ok(match operation {
         Operation::SendMessage | Operation::SendStreamingMessage | Operation::SubscribeToTask => {
-            Reply::Sent(match read_any(text, shape, Place::Reply)? {
+            Reply::Sent(match read_any(text, family, Place::Reply)? {
                 StreamResponse::Task(task) => SendMessageResponse::Task(task),
                 StreamResponse::Message(message) => SendMessageResponse::Message(message),
                 StreamResponse::StatusUpdate(_) | StreamResponse::ArtifactUpdate(_) => {
@@ -33,9 +33,9 @@ pub(in crate::dialect) fn read_reply(
             })
         }
         Operation::GetTask | Operation::CancelTask => {
-            Reply::Task(json::from_str::<Task>(text)?.into_model(shape)?)
+            Reply::Task(json::from_str::<Task>(text)?.into_model(family)?)
         }
-        Operation::ListTasks => Reply::Tasks(json::from_str::<Tasks>(text)?.into_model(shape)?),
+        Operation::ListTasks => Reply::Tasks(json::from_str::<Tasks>(text)?.into_model(family)?),
         Operation::CreateTaskPushNotificationConfig | Operation::GetTaskPushNotificationConfig => {
             Reply::PushConfig(json::from_str::<PushConfig>(text)?.into_model()?)
         }
@@ -50,9 +50,9 @@ pub(in crate::dialect) fn read_reply(
 /// Reads one event of a stream.
 pub(in crate::dialect) fn read_event(
     text: &str,
-    shape: Shape,
+    family: Family,
 ) -> Result<StreamResponse, Unreadable> {
-    read_any(text, shape, Place::Stream)
+    read_any(text, family, Place::Stream)
 }
 
 /// Where a text was found: a task and a change of its status can look the same in 0.1.
@@ -138,45 +138,46 @@ struct Wrapped {
     artifact_update: Option<ArtifactUpdate>,
 }
 
-fn read_any(text: &str, shape: Shape, place: Place) -> Result<StreamResponse, Unreadable> {
+fn read_any(text: &str, family: Family, place: Place) -> Result<StreamResponse, Unreadable> {
     // The answer that most calls get says what it is, and needs no second look.
     if place == Place::Reply
         && let Ok(task) = serde_json::from_str::<Task>(text)
         && task.says_so()
     {
-        return Ok(StreamResponse::Task(task.into_model(shape)?));
+        return Ok(StreamResponse::Task(task.into_model(family)?));
     }
     let kind = json::from_str::<Outline>(text)?.kind(place)?;
     let response = match kind {
-        Kind::Wrapped => json::from_str::<Wrapped>(text)?.into_model(shape),
-        Kind::Task => json::from_str::<Task>(text)?.into_model(shape).map(StreamResponse::Task),
-        Kind::Message => message(json::from_str(text)?, shape),
+        Kind::Wrapped => json::from_str::<Wrapped>(text)?.into_model(family),
+        Kind::Task => json::from_str::<Task>(text)?.into_model(family).map(StreamResponse::Task),
+        Kind::Message => message(json::from_str(text)?, family),
         Kind::StatusUpdate => json::from_str::<StatusUpdate>(text)?
-            .into_model(shape)
+            .into_model(family)
             .map(StreamResponse::StatusUpdate),
         Kind::ArtifactUpdate => json::from_str::<ArtifactUpdate>(text)?
-            .into_model(shape)
+            .into_model(family)
             .map(StreamResponse::ArtifactUpdate),
     };
     Ok(response?)
 }
 
 /// A direct answer. One without an id is named for what it is: there is nothing else to go by.
-fn message(message: Message, shape: Shape) -> Result<StreamResponse, Invalid> {
+fn message(message: Message, family: Family) -> Result<StreamResponse, Invalid> {
     let name =
         || MessageId::new("message").map_err(|error| Invalid::new("messageId", error.to_string()));
-    message.into_model(shape, name).map(StreamResponse::Message)
+    message.into_model(family, name).map(StreamResponse::Message)
 }
 
 impl Wrapped {
-    fn into_model(self, shape: Shape) -> Result<StreamResponse, Invalid> {
+    fn into_model(self, family: Family) -> Result<StreamResponse, Invalid> {
         let given = [
-            self.task.map(|it| (it.into_model(shape).map(StreamResponse::Task), "task")),
-            self.message.map(|it| (message(it, shape), "message")),
-            self.status_update
-                .map(|it| (it.into_model(shape).map(StreamResponse::StatusUpdate), "statusUpdate")),
+            self.task.map(|it| (it.into_model(family).map(StreamResponse::Task), "task")),
+            self.message.map(|it| (message(it, family), "message")),
+            self.status_update.map(|it| {
+                (it.into_model(family).map(StreamResponse::StatusUpdate), "statusUpdate")
+            }),
             self.artifact_update.map(|it| {
-                (it.into_model(shape).map(StreamResponse::ArtifactUpdate), "artifactUpdate")
+                (it.into_model(family).map(StreamResponse::ArtifactUpdate), "artifactUpdate")
             }),
         ];
         let mut given = given.into_iter().flatten();
@@ -203,10 +204,10 @@ struct Tasks {
 }
 
 impl Tasks {
-    fn into_model(self, shape: Shape) -> Result<ListTasksResponse, Invalid> {
+    fn into_model(self, family: Family) -> Result<ListTasksResponse, Invalid> {
         let count = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
         let tasks = self.tasks.into_iter().enumerate().map(|(place, task)| {
-            task.into_model(shape).map_err(|error| error.within(&format!("tasks[{place}]")))
+            task.into_model(family).map_err(|error| error.within(&format!("tasks[{place}]")))
         });
         Ok(ListTasksResponse {
             tasks: tasks.collect::<Result<Vec<model::Task>, _>>()?,

@@ -3,14 +3,14 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-use super::Shape;
+use super::Family;
 use super::object::Message;
 use crate::dialect::v0_3::name;
 use crate::json::Invalid;
 use crate::model::{
     AuthenticationInfo, CancelTaskRequest, ContextId, DeleteTaskPushNotificationConfigRequest,
     GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
-    ListTaskPushNotificationConfigsRequest, MessageId, Metadata, PushConfigId, Secret,
+    ListTaskPushNotificationConfigsRequest, MessageId, Metadata, PushConfigId, Role, Secret,
     SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest, TaskId,
     TaskPushNotificationConfig, wire,
 };
@@ -22,28 +22,30 @@ use crate::service::Request;
 pub(in crate::dialect) fn read_request<'de, D: Deserializer<'de>>(
     operation: Operation,
     params: D,
-    shape: Shape,
+    family: Family,
     name: impl FnOnce() -> Option<MessageId>,
 ) -> Result<Result<Request, Invalid>, D::Error> {
     Ok(match operation {
         Operation::SendMessage => {
-            SendParams::deserialize(params)?.into_model(shape, name).map(Request::SendMessage)
+            SendParams::deserialize(params)?.into_model(family, name).map(Request::SendMessage)
         }
         Operation::SendStreamingMessage => SendParams::deserialize(params)?
-            .into_model(shape, name)
+            .into_model(family, name)
             .map(Request::SendStreamingMessage),
-        Operation::GetTask | Operation::CancelTask | Operation::SubscribeToTask => {
-            TaskParams::deserialize(params)?.into_model(operation)
-        }
+        Operation::GetTask => TaskParams::deserialize(params)?.into_get(),
+        Operation::CancelTask => TaskParams::deserialize(params)?.into_cancel(),
+        Operation::SubscribeToTask => TaskParams::deserialize(params)?
+            .task_id()
+            .map(|id| Request::SubscribeToTask(SubscribeToTaskRequest::from(id))),
         Operation::ListTasks => Ok(Request::ListTasks(Deserialize::deserialize(params)?)),
         Operation::CreateTaskPushNotificationConfig => PushConfig::deserialize(params)?
             .into_new()
             .map(Request::CreateTaskPushNotificationConfig),
-        Operation::GetTaskPushNotificationConfig
-        | Operation::DeleteTaskPushNotificationConfig
-        | Operation::ListTaskPushNotificationConfigs => {
-            PushParams::deserialize(params)?.into_model(operation)
+        Operation::GetTaskPushNotificationConfig => PushParams::deserialize(params)?.into_get(),
+        Operation::DeleteTaskPushNotificationConfig => {
+            PushParams::deserialize(params)?.into_delete()
         }
+        Operation::ListTaskPushNotificationConfigs => PushParams::deserialize(params)?.into_list(),
         Operation::GetExtendedAgentCard => {
             IgnoredAny::deserialize(params)?;
             Ok(Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default()))
@@ -99,12 +101,18 @@ struct Configuration {
 impl SendParams {
     fn into_model(
         self,
-        shape: Shape,
+        family: Family,
         name: impl FnOnce() -> Option<MessageId>,
     ) -> Result<SendMessageRequest, Invalid> {
         let name = || name().ok_or_else(|| Invalid::missing("messageId"));
         let mut message =
-            self.message.into_model(shape, name).map_err(|error| error.within("message"))?;
+            self.message.into_model(family, name).map_err(|error| error.within("message"))?;
+        if message.role == Role::Unspecified {
+            return Err(Invalid::new("message.role", "must be a user's or an agent's"));
+        }
+        if message.parts.is_empty() {
+            return Err(Invalid::new(format!("message.{}", family.parts()), "must not be empty"));
+        }
         if self.id.is_some() {
             message.task_id = self.id;
         }
@@ -112,7 +120,7 @@ impl SendParams {
             message.context_id = self.session_id;
         }
         let configuration = match self.configuration {
-            Some(it) => Some(it.into_model(shape).map_err(|error| error.within("configuration"))?),
+            Some(it) => Some(it.into_model(family).map_err(|error| error.within("configuration"))?),
             None => {
                 let push = self.push_notification.map(PushTarget::into_model).transpose();
                 let configuration = SendMessageConfiguration {
@@ -130,8 +138,8 @@ impl SendParams {
 }
 
 impl Configuration {
-    fn into_model(self, shape: Shape) -> Result<SendMessageConfiguration, Invalid> {
-        let waits = self.waits(shape);
+    fn into_model(self, family: Family) -> Result<SendMessageConfiguration, Invalid> {
+        let waits = self.waits(family);
         let push = self.push_notification_config.map(PushTarget::into_model).transpose();
         Ok(SendMessageConfiguration {
             accepted_output_modes: self.accepted_output_modes,
@@ -142,15 +150,15 @@ impl Configuration {
         })
     }
 
-    /// Whether the caller waits for the end. Who says nothing waits. Protobuf has no way to write
+    /// Whether the caller waits for the end. A caller that says nothing waits. Protobuf has no way to write
     /// a flag that is off, so there its absence beside other settings means what it says.
-    fn waits(&self, shape: Shape) -> bool {
+    fn waits(&self, family: Family) -> bool {
         let silent = self.accepted_output_modes.is_empty()
             && self.push_notification_config.is_none()
             && self.history_length.is_none();
-        match shape {
-            Shape::Schema => self.blocking.unwrap_or(true),
-            Shape::Proto => self.blocking.unwrap_or(silent),
+        match family {
+            Family::Schema => self.blocking.unwrap_or(true),
+            Family::Proto => self.blocking.unwrap_or(silent),
         }
     }
 }
@@ -170,22 +178,24 @@ struct TaskParams {
 }
 
 impl TaskParams {
-    fn into_model(self, operation: Operation) -> Result<Request, Invalid> {
-        let id = match (self.id, self.name) {
-            (Some(id), _) => id,
-            (None, Some(name)) => name::task(&name).map_err(|error| error.within("name"))?,
-            (None, None) => return Err(Invalid::missing("id")),
-        };
-        let (history_length, metadata) = (self.history_length, self.metadata);
-        Ok(match operation {
-            Operation::CancelTask => {
-                Request::CancelTask(CancelTaskRequest { tenant: None, id, metadata })
-            }
-            Operation::SubscribeToTask => {
-                Request::SubscribeToTask(SubscribeToTaskRequest::from(id))
-            }
-            _ => Request::GetTask(GetTaskRequest { tenant: None, id, history_length }),
-        })
+    fn into_get(self) -> Result<Request, Invalid> {
+        let history_length = self.history_length;
+        let id = self.task_id()?;
+        Ok(Request::GetTask(GetTaskRequest { tenant: None, id, history_length }))
+    }
+
+    fn into_cancel(mut self) -> Result<Request, Invalid> {
+        let metadata = std::mem::take(&mut self.metadata);
+        let id = self.task_id()?;
+        Ok(Request::CancelTask(CancelTaskRequest { tenant: None, id, metadata }))
+    }
+
+    fn task_id(self) -> Result<TaskId, Invalid> {
+        match (self.id, self.name) {
+            (Some(id), _) => Ok(id),
+            (None, Some(name)) => name::task(&name).map_err(|error| error.within("name")),
+            (None, None) => Err(Invalid::missing("id")),
+        }
     }
 }
 
@@ -209,28 +219,25 @@ struct PushParams {
 }
 
 impl PushParams {
-    fn into_model(self, operation: Operation) -> Result<Request, Invalid> {
-        let tenant = None;
-        let (page_size, page_token) = (self.page_size, self.page_token.clone());
+    fn into_get(self) -> Result<Request, Invalid> {
         let (task_id, id) = self.ids()?;
-        Ok(match operation {
-            Operation::ListTaskPushNotificationConfigs => {
-                Request::ListTaskPushNotificationConfigs(ListTaskPushNotificationConfigsRequest {
-                    tenant,
-                    task_id,
-                    page_size,
-                    page_token,
-                })
-            }
-            Operation::DeleteTaskPushNotificationConfig => {
-                let params = DeleteTaskPushNotificationConfigRequest { tenant, task_id, id };
-                Request::DeleteTaskPushNotificationConfig(params)
-            }
-            _ => {
-                let params = GetTaskPushNotificationConfigRequest { tenant, task_id, id };
-                Request::GetTaskPushNotificationConfig(params)
-            }
-        })
+        let request = GetTaskPushNotificationConfigRequest { tenant: None, task_id, id };
+        Ok(Request::GetTaskPushNotificationConfig(request))
+    }
+
+    fn into_delete(self) -> Result<Request, Invalid> {
+        let (task_id, id) = self.ids()?;
+        let request = DeleteTaskPushNotificationConfigRequest { tenant: None, task_id, id };
+        Ok(Request::DeleteTaskPushNotificationConfig(request))
+    }
+
+    fn into_list(mut self) -> Result<Request, Invalid> {
+        let (page_size, page_token) = (self.page_size, self.page_token.take());
+        let (task_id, _) = self.ids()?;
+        let tenant = None;
+        let request =
+            ListTaskPushNotificationConfigsRequest { tenant, task_id, page_size, page_token };
+        Ok(Request::ListTaskPushNotificationConfigs(request))
     }
 
     fn ids(self) -> Result<(TaskId, Option<PushConfigId>), Invalid> {
@@ -251,7 +258,7 @@ impl PushParams {
     }
 }
 
-/// A webhook with its task, which 0.3 names beside it, 0.1 calls `id`, and the protobuf shape hides
+/// A webhook with its task, which 0.3 names beside it, 0.1 calls `id`, and the protobuf family hides
 /// in a resource name.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -332,9 +339,15 @@ struct Authentication {
 
 impl PushTarget {
     fn into_model(self) -> Result<TaskPushNotificationConfig, Invalid> {
+        if self.url.is_empty() {
+            return Err(Invalid::missing("url"));
+        }
         let authentication = match self.authentication {
             None => None,
             Some(Authentication { schemes, credentials }) => match schemes.into_iter().next() {
+                Some(scheme) if scheme.is_empty() => {
+                    return Err(Invalid::missing("authentication.schemes[0]"));
+                }
                 Some(scheme) => Some(AuthenticationInfo { scheme, credentials }),
                 None if credentials.is_none() => None,
                 None => return Err(Invalid::missing("authentication.schemes")),

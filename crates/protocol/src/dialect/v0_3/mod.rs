@@ -5,11 +5,11 @@
 //! - `tenant`: it has none.
 //! - the media type and file name of a text or data part.
 //! - a difference between no context and none told: a task without one says `""` over JSON-RPC.
-//! - over HTTP+JSON `referenceTaskIds`, which its strict parsers do not know.
-//! - over gRPC a `historyLength` of 0, which reads as not given, and `blocking: true` beside no
-//!   other setting, which reads the same as nothing said.
-//! - of a card what [`Form::V0_3`](crate::card::Form::V0_3) leaves out, and over gRPC a little more:
-//!   see [`protobuf::card()`].
+//! - over JSON-RPC, the page of a list of webhooks: it is one array.
+//! - over HTTP+JSON, `referenceTaskIds`, which its strict parsers do not know.
+//! - over HTTP+JSON and gRPC, the metadata of a cancellation and the size of a page of tasks.
+//! - over gRPC, what is 0 or false, because it reads as not said: a `historyLength` of 0,
+//!   `includeArtifacts: false`, and a wish to be answered at once beside no other setting.
 //!
 //! A data part holds an object only; any other value travels wrapped as `{"value": …}` under a mark
 //! in the part's metadata, as the official SDKs do it. `final` is made from whether the stream ends.

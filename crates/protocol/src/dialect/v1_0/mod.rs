@@ -1,7 +1,7 @@
 //! 1.0: the shape of the model itself.
 //!
-//! Everything is carried, but for the media type `null` of nothing: a value that is absent and one
-//! that is empty are the same wherever the protobuf file says so. Times have milliseconds.
+//! Everything is carried. A value that is absent and one that is empty are the same wherever the
+//! protobuf file says so, and times have milliseconds.
 
 pub(crate) mod protobuf;
 
@@ -63,12 +63,13 @@ pub(super) fn check(request: &Request) -> Result<(), Invalid> {
         Request::DeleteTaskPushNotificationConfig(it) if it.id.is_none() => {
             Err(Invalid::missing("id"))
         }
+        // Nothing else is peculiar to 1.0.
         _ => Ok(()),
     }
 }
 
 /// Writes the parameters of a request.
-pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) {
+pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => write(out, it),
         Request::GetTask(it) => write(out, it),
@@ -86,9 +87,9 @@ pub(super) fn write_request(request: &Request, out: &mut Vec<u8>) {
 
 /// Writes the result of a call.
 pub(super) fn write_reply(
+    out: &mut Vec<u8>,
     request: &Request,
     reply: &Reply,
-    out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     match reply {
         Reply::Sent(it) => write(out, it),
@@ -108,7 +109,7 @@ pub(super) fn write_reply(
     Ok(())
 }
 
-/// Reads the reply to `operation`, which is none of the streaming ones.
+/// Reads the reply to `operation`; to a streaming one, when the peer answers with a single object.
 pub(super) fn read_reply<'de, D: Deserializer<'de>>(
     operation: Operation,
     result: D,

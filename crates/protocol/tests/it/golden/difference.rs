@@ -49,7 +49,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         reason: "what is null, empty or off is not written where it says nothing",
-        applies: |it| it.ours.is_none() && it.theirs.as_ref().is_some_and(is_default),
+        applies: |it| {
+            // What a part holds is content even when it is empty.
+            let content = ["text", "raw", "url", "data"];
+            let content = it.path.rsplit('/').next().is_some_and(|name| content.contains(&name));
+            it.ours.is_none() && !content && it.theirs.as_ref().is_some_and(is_default)
+        },
     },
     Rule {
         reason: "before 1.0 a list of authentication schemes: we keep the first",
@@ -216,6 +221,16 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
+        reason: "a card of 0.3 over gRPC goes without its signatures and its repeated address",
+        applies: |it| {
+            let card = it.fixture.operation == Some(Operation::GetExtendedAgentCard);
+            let older = it.fixture.version == Version::V0_3 && it.path == "reply/lines";
+            let line = it.theirs.as_ref().and_then(Value::as_str).unwrap_or_default();
+            let structure = !line.contains(": ") || line.ends_with(['(', '{', '[']);
+            card && older && it.ours.is_none() && (structure || line.starts_with("url: "))
+        },
+    },
+    Rule {
         reason: "a bare id is taken for a name, and written as one",
         applies: |it| it.fixture.name.contains("get_task-error_bad_name"),
     },
@@ -226,6 +241,9 @@ const RULES: &[Rule] = &[
     Rule {
         reason: "0.3 says nothing about statuses; ours are those of Python 0.3",
         applies: |it| {
+            if it.fixture.name.contains("/python-0.") {
+                return false;
+            }
             it.path == "error/status" && it.fixture.version == Version::V0_3
                 || it.path == "error/code"
                     && it.fixture.binding == "grpc"
@@ -349,15 +367,27 @@ impl Findings {
         theirs: &[String],
         ours: &[String],
     ) {
+        // Each line as often as it is in one and not in the other.
         let only = |these: &[String], those: &[String]| {
-            let lines = these.iter().filter(|line| !those.contains(line));
-            lines.map(|line| Some(Value::from(line.as_str()))).collect::<Vec<_>>()
+            let mut rest = those.to_vec();
+            let kept = these.iter().filter(|line| match rest.iter().position(|it| it == *line) {
+                Some(place) => {
+                    rest.remove(place);
+                    false
+                }
+                None => true,
+            });
+            kept.map(|line| Some(Value::from(line.as_str()))).collect::<Vec<_>>()
         };
+        let (theirs_only, ours_only) = (only(theirs, ours), only(ours, theirs));
+        if theirs_only.is_empty() && ours_only.is_empty() && theirs != ours {
+            self.wrong(fixture, what, "the same lines in another order");
+        }
         let path = format!("{what}/lines");
-        for theirs in only(theirs, ours) {
+        for theirs in theirs_only {
             self.check(Difference { fixture, path: path.clone(), theirs, ours: None });
         }
-        for ours in only(ours, theirs) {
+        for ours in ours_only {
             self.check(Difference { fixture, path: path.clone(), theirs: None, ours });
         }
     }

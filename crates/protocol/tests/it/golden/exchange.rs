@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::difference::Findings;
 use super::fixture::{Fixture, Response};
+use crate::then;
 
 fn new_id() -> MessageId {
     MessageId::new("made-here").expect("a valid id")
@@ -208,14 +209,14 @@ fn stream(
     payloads: &[String],
     findings: &mut Findings,
 ) {
-    let mut writer = EventWriter::new(dialect, request.clone(), None);
+    let mut writer = EventWriter::new(dialect, request, None);
     for theirs in payloads {
         match dialect.read_event(theirs) {
             Ok(event) => {
                 let theirs = parse(theirs.as_bytes());
                 let flags = [theirs.get("final"), theirs.pointer("/statusUpdate/final")];
                 let closes = flags.contains(&Some(&Value::Bool(true)));
-                for ours in writer.write(&event, closes).expect("an event of the version") {
+                for ours in writer.write(&event, then(closes)).expect("an event of the version") {
                     findings.compare(fixture, "event", &theirs, &parse(&ours));
                 }
             }

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::difference::Findings;
 use super::fixture::Fixture;
+use crate::then;
 
 pub(super) fn check(fixture: &Fixture, findings: &mut Findings) {
     let response = &fixture.response;
@@ -213,7 +214,7 @@ fn check_reply(fixture: &Fixture, operation: Operation, bytes: &[u8], findings: 
             use v0_3::stream_response::Payload;
             let message = v0_3::StreamResponse::decode(bytes).expect("an event");
             let closes = matches!(message.payload, Some(Payload::StatusUpdate(it)) if it.r#final);
-            turn.through(|it: &StreamResponse| protobuf::v0_3_stream_response(it, closes));
+            turn.through(|it: &StreamResponse| protobuf::v0_3_stream_response(it, then(closes)));
         }
         (_, Operation::GetTask | Operation::CancelTask) => {
             turn.through(|it: &Task| v0_3::Task::from(it));

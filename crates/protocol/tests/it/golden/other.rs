@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::difference::Findings;
 use super::exchange::parse;
 use super::fixture::Fixture;
+use crate::then;
 
 /// A card is read whatever its form, and written in the form it came in.
 pub(super) fn card(fixture: &Fixture, findings: &mut Findings) {
@@ -41,9 +42,9 @@ pub(super) fn push(fixture: &Fixture, findings: &mut Findings) {
     match dialect.read_event(&body.to_string()) {
         Ok(event) => {
             let request = Request::GetTask(GetTaskRequest::from(TaskId::new("t").expect("an id")));
-            let mut writer = EventWriter::new(dialect, request, None);
+            let mut writer = EventWriter::new(dialect, &request, None);
             let closes = body.get("final") == Some(&Value::Bool(true));
-            let written = writer.write(&event, closes).expect("an event");
+            let written = writer.write(&event, then(closes)).expect("an event");
             findings.compare(fixture, "push", body, &parse(&written[0]));
         }
         Err(error) => findings.wrong(fixture, "push", error),

@@ -20,7 +20,7 @@ use crate::model::{
 use crate::service::{Reply, Request};
 
 /// Writes the parameters of a request.
-pub(in crate::dialect) fn write_request(request: &Request, out: &mut Vec<u8>) {
+pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
             write(out, &SendParams::from(it))
@@ -50,9 +50,9 @@ pub(in crate::dialect) fn write_request(request: &Request, out: &mut Vec<u8>) {
 
 /// Writes the result of a call.
 pub(in crate::dialect) fn write_reply(
+    out: &mut Vec<u8>,
     request: &Request,
     reply: &Reply,
-    out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     match reply {
         Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
@@ -64,7 +64,7 @@ pub(in crate::dialect) fn write_reply(
         Reply::PushConfigs(page) => {
             write(out, &Each::<TaskPushNotificationConfig, PushConfig<'_>>::of(&page.configs))
         }
-        Reply::Removed(count) => removed(request, *count, out),
+        Reply::Removed(count) => removed(out, request, *count),
         Reply::Card(card) => write(out, &card.to_json(Form::V0_3(TransitionHistory::Kept))),
         Reply::Stream(_) => return Err(Error::internal()),
     }
@@ -73,7 +73,7 @@ pub(in crate::dialect) fn write_reply(
 
 /// §7.8 answers with null. A caller who named no webhook asked for all of them to go, which is a
 /// habit outside the specification, and is told how many went.
-fn removed(request: &Request, count: u32, out: &mut Vec<u8>) {
+fn removed(out: &mut Vec<u8>, request: &Request, count: u32) {
     match request {
         Request::DeleteTaskPushNotificationConfig(it) if it.id.is_none() => {
             write(out, &serde_json::json!({ "removed": count }));

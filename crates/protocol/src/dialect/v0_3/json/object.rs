@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::part::Part;
+use crate::dialect::Then;
 use crate::dialect::each::{Each, empty};
 use crate::model::wire::is_off;
 use crate::model::{
@@ -179,8 +180,7 @@ pub(in crate::dialect) enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// The event; `closes` when the stream ends with it.
-    pub(in crate::dialect) fn of(event: &'a StreamResponse, closes: bool) -> Self {
+    pub(in crate::dialect) fn of(event: &'a StreamResponse, then: Then) -> Self {
         match event {
             StreamResponse::Task(task) => Self::Task(Task::from(task)),
             StreamResponse::Message(message) => Self::Message(Message::from(message)),
@@ -188,7 +188,7 @@ impl<'a> Event<'a> {
                 task_id: &update.task_id,
                 context_id: required(update.context_id.as_ref()),
                 status: Status::from(&update.status),
-                r#final: closes,
+                r#final: then == Then::Closes,
                 metadata: &update.metadata,
             }),
             StreamResponse::ArtifactUpdate(update) => Self::ArtifactUpdate(ArtifactUpdate {

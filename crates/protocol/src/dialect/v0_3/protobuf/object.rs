@@ -5,6 +5,7 @@ use latimer_pb::v0_3 as pb;
 use pb::file_part::File;
 use serde_json::{Map, Value};
 
+use crate::dialect::Then;
 use crate::dialect::field::{each, id, named, optional, optional_id, required, state, text};
 use crate::dialect::older::{WRAPPED_MARK, WRAPPED_VALUE, decoded_twice, unwrap_value};
 use crate::dialect::wellknown::{
@@ -193,9 +194,9 @@ impl TryFrom<pb::Task> for Task {
     }
 }
 
-/// One event of a stream; `closes` when the stream ends with it.
+/// One event of a stream.
 #[must_use]
-pub fn stream_response(event: &StreamResponse, closes: bool) -> pb::StreamResponse {
+pub fn stream_response(event: &StreamResponse, then: Then) -> pb::StreamResponse {
     use pb::stream_response::Payload;
     let payload = match event {
         StreamResponse::Task(it) => Payload::Task(it.into()),
@@ -204,7 +205,7 @@ pub fn stream_response(event: &StreamResponse, closes: bool) -> pb::StreamRespon
             task_id: it.task_id.to_string(),
             context_id: text(it.context_id.as_ref().map(AsRef::as_ref)),
             status: Some((&it.status).into()),
-            r#final: closes,
+            r#final: then == Then::Closes,
             metadata: to_struct(&it.metadata),
         }),
         StreamResponse::ArtifactUpdate(it) => {

@@ -25,7 +25,7 @@ use crate::service::{Reply, Request};
 
 /// Writes the body of a request; an operation whose parameters all go into the path and query has
 /// an empty object.
-pub(in crate::dialect) fn write_request(request: &Request, out: &mut Vec<u8>) {
+pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
             write(out, &SendParams::from(it))
@@ -44,7 +44,7 @@ pub(in crate::dialect) fn write_request(request: &Request, out: &mut Vec<u8>) {
 }
 
 /// Writes the body of a reply.
-pub(in crate::dialect) fn write_reply(reply: &Reply, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) -> Result<(), Error> {
     match reply {
         Reply::Sent(SendMessageResponse::Task(task)) => write(out, &Event::Task(Task::from(task))),
         Reply::Sent(SendMessageResponse::Message(message)) => {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
+use crate::dialect::Then;
 use crate::dialect::each::{Each, empty, no_metadata};
 use crate::dialect::v0_3::json::Data;
 use crate::model::wire::{is_off, to_base64};
@@ -219,8 +220,7 @@ pub(in crate::dialect) enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// The event; `closes` when the stream ends with it.
-    pub(in crate::dialect) fn of(event: &'a StreamResponse, closes: bool) -> Self {
+    pub(in crate::dialect) fn of(event: &'a StreamResponse, then: Then) -> Self {
         match event {
             StreamResponse::Task(task) => Self::Task(Task::from(task)),
             StreamResponse::Message(message) => Self::Message(Message::from(message)),
@@ -228,7 +228,7 @@ impl<'a> Event<'a> {
                 task_id: &update.task_id,
                 context_id: update.context_id.as_ref(),
                 status: Status::from(&update.status),
-                r#final: closes,
+                r#final: then == Then::Closes,
                 metadata: &update.metadata,
             },
             StreamResponse::ArtifactUpdate(update) => Self::ArtifactUpdate {

@@ -1,19 +1,13 @@
 //! What can be asked: one table of operations, and how each version and binding names them.
+//!
+//! Methods are here; the paths of HTTP+JSON, of which there are many for one operation, in
+//! [`route`].
+
+pub(crate) mod route;
 
 use http::Method;
 
 use crate::version::Version;
-
-/// What an agent's card must declare before an operation may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Capability {
-    /// `capabilities.streaming`.
-    Streaming,
-    /// `capabilities.pushNotifications`.
-    PushNotifications,
-    /// `capabilities.extendedAgentCard`.
-    ExtendedAgentCard,
-}
 
 /// Something a caller can ask of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,138 +38,133 @@ pub enum Operation {
     GetAgentCard,
 }
 
+/// What an agent's card must declare before an operation may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Capability {
+    /// `capabilities.streaming`.
+    Streaming,
+    /// `capabilities.pushNotifications`.
+    PushNotifications,
+    /// `capabilities.extendedAgentCard`.
+    ExtendedAgentCard,
+}
+
 /// The names of one operation.
 struct Row {
     operation: Operation,
     capability: Option<Capability>,
-    /// JSON-RPC methods: of 1.0, of 0.3 and of 0.1; empty where the version has none.
-    methods: [&'static str; 3],
+    /// JSON-RPC methods: of 1.0, of 0.3 and of 0.1, where the version has one.
+    methods: [Option<&'static str>; 3],
     /// JSON-RPC methods of 0.3 callers that no specification names.
     aliases: &'static [&'static str],
-    /// gRPC methods: of `lf.a2a.v1` and of `a2a.v1`.
-    rpcs: [&'static str; 2],
-    /// The HTTP+JSON route of 1.0: method, and path below the interface's address.
-    route: Option<(Method, &'static str)>,
-    /// The HTTP+JSON route of 0.3.
-    older_route: Option<(Method, &'static str)>,
+    /// gRPC methods: of `lf.a2a.v1` and of `a2a.v1`, where the package has one.
+    rpcs: [Option<&'static str>; 2],
 }
 
 const TABLE: &[Row] = &[
     Row {
         operation: Operation::SendMessage,
         capability: None,
-        methods: ["SendMessage", "message/send", "tasks/send"],
+        methods: [Some("SendMessage"), Some("message/send"), Some("tasks/send")],
         aliases: &[],
-        rpcs: ["SendMessage", "SendMessage"],
-        route: Some((Method::POST, "/message:send")),
-        older_route: Some((Method::POST, "/v1/message:send")),
+        rpcs: [Some("SendMessage"), Some("SendMessage")],
     },
     Row {
         operation: Operation::SendStreamingMessage,
         capability: Some(Capability::Streaming),
-        methods: ["SendStreamingMessage", "message/stream", "tasks/sendSubscribe"],
+        methods: [
+            Some("SendStreamingMessage"),
+            Some("message/stream"),
+            Some("tasks/sendSubscribe"),
+        ],
         aliases: &["message/sendStreaming"],
-        rpcs: ["SendStreamingMessage", "SendStreamingMessage"],
-        route: Some((Method::POST, "/message:stream")),
-        older_route: Some((Method::POST, "/v1/message:stream")),
+        rpcs: [Some("SendStreamingMessage"), Some("SendStreamingMessage")],
     },
     Row {
         operation: Operation::GetTask,
         capability: None,
-        methods: ["GetTask", "tasks/get", "tasks/get"],
+        methods: [Some("GetTask"), Some("tasks/get"), Some("tasks/get")],
         aliases: &[],
-        rpcs: ["GetTask", "GetTask"],
-        route: Some((Method::GET, "/tasks/{id}")),
-        older_route: Some((Method::GET, "/v1/tasks/{id}")),
+        rpcs: [Some("GetTask"), Some("GetTask")],
     },
     Row {
         operation: Operation::ListTasks,
         capability: None,
-        methods: ["ListTasks", "", ""],
+        methods: [Some("ListTasks"), None, None],
         aliases: &["tasks/list"],
-        rpcs: ["ListTasks", "ListTasks"],
-        route: Some((Method::GET, "/tasks")),
-        older_route: Some((Method::GET, "/v1/tasks")),
+        rpcs: [Some("ListTasks"), Some("ListTasks")],
     },
     Row {
         operation: Operation::CancelTask,
         capability: None,
-        methods: ["CancelTask", "tasks/cancel", "tasks/cancel"],
+        methods: [Some("CancelTask"), Some("tasks/cancel"), Some("tasks/cancel")],
         aliases: &[],
-        rpcs: ["CancelTask", "CancelTask"],
-        route: Some((Method::POST, "/tasks/{id}:cancel")),
-        older_route: Some((Method::POST, "/v1/tasks/{id}:cancel")),
+        rpcs: [Some("CancelTask"), Some("CancelTask")],
     },
     Row {
         operation: Operation::SubscribeToTask,
         capability: Some(Capability::Streaming),
-        methods: ["SubscribeToTask", "tasks/resubscribe", "tasks/resubscribe"],
+        methods: [Some("SubscribeToTask"), Some("tasks/resubscribe"), Some("tasks/resubscribe")],
         aliases: &["tasks/subscribe"],
-        rpcs: ["SubscribeToTask", "TaskSubscription"],
-        route: Some((Method::POST, "/tasks/{id}:subscribe")),
-        older_route: Some((Method::POST, "/v1/tasks/{id}:subscribe")),
+        rpcs: [Some("SubscribeToTask"), Some("TaskSubscription")],
     },
     Row {
         operation: Operation::CreateTaskPushNotificationConfig,
         capability: Some(Capability::PushNotifications),
         methods: [
-            "CreateTaskPushNotificationConfig",
-            "tasks/pushNotificationConfig/set",
-            "tasks/pushNotification/set",
+            Some("CreateTaskPushNotificationConfig"),
+            Some("tasks/pushNotificationConfig/set"),
+            Some("tasks/pushNotification/set"),
         ],
         aliases: &[],
-        rpcs: ["CreateTaskPushNotificationConfig", "CreateTaskPushNotificationConfig"],
-        route: Some((Method::POST, "/tasks/{id}/pushNotificationConfigs")),
-        older_route: Some((Method::POST, "/v1/tasks/{id}/pushNotificationConfigs")),
+        rpcs: [Some("CreateTaskPushNotificationConfig"), Some("CreateTaskPushNotificationConfig")],
     },
     Row {
         operation: Operation::GetTaskPushNotificationConfig,
         capability: Some(Capability::PushNotifications),
         methods: [
-            "GetTaskPushNotificationConfig",
-            "tasks/pushNotificationConfig/get",
-            "tasks/pushNotification/get",
+            Some("GetTaskPushNotificationConfig"),
+            Some("tasks/pushNotificationConfig/get"),
+            Some("tasks/pushNotification/get"),
         ],
         aliases: &[],
-        rpcs: ["GetTaskPushNotificationConfig", "GetTaskPushNotificationConfig"],
-        route: Some((Method::GET, "/tasks/{id}/pushNotificationConfigs/{config}")),
-        older_route: Some((Method::GET, "/v1/tasks/{id}/pushNotificationConfigs/{config}")),
+        rpcs: [Some("GetTaskPushNotificationConfig"), Some("GetTaskPushNotificationConfig")],
     },
     Row {
         operation: Operation::ListTaskPushNotificationConfigs,
         capability: Some(Capability::PushNotifications),
-        methods: ["ListTaskPushNotificationConfigs", "tasks/pushNotificationConfig/list", ""],
+        methods: [
+            Some("ListTaskPushNotificationConfigs"),
+            Some("tasks/pushNotificationConfig/list"),
+            None,
+        ],
         aliases: &[],
-        rpcs: ["ListTaskPushNotificationConfigs", "ListTaskPushNotificationConfig"],
-        route: Some((Method::GET, "/tasks/{id}/pushNotificationConfigs")),
-        older_route: Some((Method::GET, "/v1/tasks/{id}/pushNotificationConfigs")),
+        rpcs: [Some("ListTaskPushNotificationConfigs"), Some("ListTaskPushNotificationConfig")],
     },
     Row {
         operation: Operation::DeleteTaskPushNotificationConfig,
         capability: Some(Capability::PushNotifications),
-        methods: ["DeleteTaskPushNotificationConfig", "tasks/pushNotificationConfig/delete", ""],
+        methods: [
+            Some("DeleteTaskPushNotificationConfig"),
+            Some("tasks/pushNotificationConfig/delete"),
+            None,
+        ],
         aliases: &[],
-        rpcs: ["DeleteTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig"],
-        route: Some((Method::DELETE, "/tasks/{id}/pushNotificationConfigs/{config}")),
-        older_route: Some((Method::DELETE, "/v1/tasks/{id}/pushNotificationConfigs/{config}")),
+        rpcs: [Some("DeleteTaskPushNotificationConfig"), Some("DeleteTaskPushNotificationConfig")],
     },
     Row {
         operation: Operation::GetExtendedAgentCard,
         capability: Some(Capability::ExtendedAgentCard),
-        methods: ["GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard", ""],
+        methods: [Some("GetExtendedAgentCard"), Some("agent/getAuthenticatedExtendedCard"), None],
         aliases: &["agentCard/getExtended"],
-        rpcs: ["GetExtendedAgentCard", "GetAgentCard"],
-        route: Some((Method::GET, "/extendedAgentCard")),
-        older_route: Some((Method::GET, "/v1/card")),
+        rpcs: [Some("GetExtendedAgentCard"), Some("GetAgentCard")],
     },
     Row {
         operation: Operation::GetAgentCard,
         capability: None,
-        methods: ["GetAgentCard", "", ""],
+        methods: [Some("GetAgentCard"), None, None],
         aliases: &[],
-        rpcs: ["", ""],
-        route: None,
-        older_route: None,
+        rpcs: [None, None],
     },
 ];
 
@@ -217,36 +206,30 @@ impl Operation {
     #[must_use]
     pub fn method(self, version: Version) -> Option<&'static str> {
         let [v1_0, v0_3, v0_1] = self.row().methods;
-        let method = match version {
+        match version {
             Version::V1_0 => v1_0,
             Version::V0_3 => v0_3,
             Version::V0_1 => v0_1,
-        };
-        Some(method).filter(|it| !it.is_empty())
+        }
     }
 
     /// Its gRPC method in `version`, if it has one there.
     #[must_use]
     pub fn rpc(self, version: Version) -> Option<&'static str> {
         let [v1_0, v0_3] = self.row().rpcs;
-        let rpc = match version {
+        match version {
             Version::V1_0 => v1_0,
             Version::V0_3 => v0_3,
-            Version::V0_1 => "",
-        };
-        Some(rpc).filter(|it| !it.is_empty())
+            Version::V0_1 => None,
+        }
     }
 
     /// Its HTTP+JSON route in `version`, if it has one there: the method to send, and the path
-    /// below the interface's address with `{id}` and `{config}` in it.
+    /// below the interface's address with `{id}` and `{config}` in it. That of 0.1 is of the REST
+    /// before it.
     #[must_use]
-    pub fn route(self, version: Version) -> Option<(&'static Method, &'static str)> {
-        let route = match version {
-            Version::V1_0 => self.row().route.as_ref(),
-            Version::V0_3 => self.row().older_route.as_ref(),
-            Version::V0_1 => None,
-        };
-        route.map(|(method, path)| (method, *path))
+    pub fn route(self, version: Version) -> Option<(Method, String)> {
+        route::canonical(self, version)
     }
 
     /// The operation and version that a JSON-RPC method names.
