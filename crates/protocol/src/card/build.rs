@@ -4,8 +4,9 @@ use std::fmt;
 
 use super::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, Form,
-    Problem, SecurityRequirement, SecurityScheme, Severity, validate,
+    Problem, ProtocolBinding, SecurityRequirement, SecurityScheme, Severity, validate,
 };
+use crate::version::Version;
 
 impl AgentCard {
     /// Begins a card. It reads and writes plain text unless told otherwise.
@@ -40,6 +41,19 @@ impl AgentCard {
             ..Self::default()
         };
         AgentCardBuilder { card }
+    }
+
+    /// The card of a server without agents, which still has to answer whoever asks for one: valid,
+    /// reachable at `url`, and without skills.
+    pub fn placeholder(url: impl Into<String>) -> Self {
+        let interface = AgentInterface::new(url, ProtocolBinding::JsonRpc);
+        Self {
+            name: "no agent".into(),
+            description: "No agent is registered here yet".into(),
+            version: "0.0.0".into(),
+            supported_interfaces: vec![interface.clone(), interface.in_version(Version::V0_3)],
+            ..Self::default()
+        }
     }
 }
 
@@ -168,7 +182,6 @@ impl std::error::Error for InvalidCard {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::card::ProtocolBinding;
 
     #[test]
     fn the_placeholder_is_valid_and_has_no_skills() {

@@ -125,21 +125,6 @@ pub fn build_agent_card(manifest: &Manifest) -> AgentCard {
     }
 }
 
-impl AgentCard {
-    /// The card of a server without agents, which still has to answer whoever asks for one: valid,
-    /// reachable at `url`, and without skills.
-    pub fn placeholder(url: impl Into<String>) -> Self {
-        let interface = AgentInterface::new(url, ProtocolBinding::JsonRpc);
-        Self {
-            name: "no agent".into(),
-            description: "No agent is registered here yet".into(),
-            version: "0.0.0".into(),
-            supported_interfaces: vec![interface.clone(), interface.in_version(Version::V0_3)],
-            ..Self::default()
-        }
-    }
-}
-
 fn default_skills() -> impl Iterator<Item = AgentSkill> {
     [
         ("code-generation", "Writes code from a description", "Write a function that parses dates"),

@@ -31,9 +31,9 @@ pub use security::{
     OpenIdConnectSecurityScheme, SecurityRequirement, SecurityScheme,
 };
 pub use signature::{
-    Canonical, Forms, InvalidKey, JwsAlgorithm, KeySet, Policy, ProtectedHeader, Refusal,
+    Canonical, CanonicalForms, InvalidKey, JwsAlgorithm, KeySet, Policy, ProtectedHeader, Refusal,
     SignatureError, SigningKey, UnknownAlgorithm, Verified, VerifyingKey, sign, verify,
 };
-pub use validate::{PROBLEMS, Problem, Rule, Severity, validate};
+pub use validate::{Problem, RULES, Rule, Severity, validate};
 pub(crate) use write::OLDER_VERSION;
 pub use write::{Form, TransitionHistory, list_to_json};

@@ -190,14 +190,27 @@ impl From<SecurityRequirement> for RequirementMembers {
     }
 }
 
-/// The kinds of scheme: what 0.3 calls them, the member of 1.0, and a member by which a scheme of
-/// 0.3 that does not say its kind is known.
-pub(super) const KINDS: [(&str, &str, &str); 5] = [
-    ("apiKey", "apiKeySecurityScheme", "in"),
-    ("http", "httpAuthSecurityScheme", "scheme"),
-    ("oauth2", "oauth2SecurityScheme", "flows"),
-    ("openIdConnect", "openIdConnectSecurityScheme", "openIdConnectUrl"),
-    ("mutualTLS", "mtlsSecurityScheme", ""),
+/// A kind of scheme, as the versions spell it.
+pub(super) struct Kind {
+    /// What 0.3 says in `type`.
+    pub(super) name: &'static str,
+    /// The member of 1.0 that holds a scheme of this kind.
+    pub(super) member: &'static str,
+    /// A member by which a scheme of 0.3 without a `type` is known; the last kind needs none.
+    pub(super) mark: Option<&'static str>,
+}
+
+/// Every kind of scheme, in the order in which one without a `type` is tried.
+pub(super) const KINDS: [Kind; 5] = [
+    Kind { name: "apiKey", member: "apiKeySecurityScheme", mark: Some("in") },
+    Kind { name: "http", member: "httpAuthSecurityScheme", mark: Some("scheme") },
+    Kind { name: "oauth2", member: "oauth2SecurityScheme", mark: Some("flows") },
+    Kind {
+        name: "openIdConnect",
+        member: "openIdConnectSecurityScheme",
+        mark: Some("openIdConnectUrl"),
+    },
+    Kind { name: "mutualTLS", member: "mtlsSecurityScheme", mark: None },
 ];
 
 /// The members of a scheme as they are read, before they are known to be exactly one.

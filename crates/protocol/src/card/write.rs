@@ -22,8 +22,8 @@ pub enum Form {
     Superset(TransitionHistory),
     /// 0.3, which readers of 0.2 understand as well.
     ///
-    /// Cannot carry interfaces of other versions, unless there is none of 0.3, tenants, and
-    /// signatures, which are made over the form of 1.0.
+    /// Cannot carry tenants, and signatures, which are made over the form of 1.0. Of the interfaces
+    /// it carries those of 0.3, and the others only when there is none of 0.3.
     V0_3(TransitionHistory),
     /// The oldest: 0.1, with modes in words.
     ///
@@ -204,9 +204,9 @@ fn older_requirements(requirements: &[SecurityRequirement]) -> Value {
 /// 1.0 stay: older readers pass over them, and some newer ones read no other form.
 fn older_scheme(scheme: &SecurityScheme) -> Value {
     let value = json!(scheme);
-    let kind = KINDS.iter().find_map(|(kind, member, _)| Some((*kind, value.get(member)?)));
-    let Some((kind, Value::Object(members))) = kind else { return value };
-    let mut older = Map::from_iter([("type".to_owned(), json!(kind))]);
+    let found = KINDS.iter().find_map(|kind| Some((kind, value.get(kind.member)?)));
+    let Some((kind, Value::Object(members))) = found else { return value };
+    let mut older = Map::from_iter([("type".to_owned(), json!(kind.name))]);
     for (name, value) in members {
         let name = if name == "location" { "in" } else { name };
         older.insert(name.to_owned(), value.clone());

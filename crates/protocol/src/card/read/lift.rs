@@ -23,7 +23,7 @@ pub(crate) struct Lifted {
 /// card does not say, save for a version where older cards have none.
 ///
 /// # Errors
-/// When the card is no object, or its address no text.
+/// When the card is not an object, or its address is not a text.
 pub(crate) fn lift(value: &Value) -> Result<Lifted, Invalid> {
     let Value::Object(members) = value else {
         return Err(Invalid::new("", "expected an object"));

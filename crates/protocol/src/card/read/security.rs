@@ -80,15 +80,15 @@ fn chosen(value: &Value) -> Value {
 fn lift_scheme(scheme: &Value) -> Value {
     let Value::Object(members) = scheme else { return scheme.clone() };
     let mut members = camel_case(members);
-    if KINDS.iter().any(|(_, member, _)| members.contains_key(*member)) {
+    if KINDS.iter().any(|kind| members.contains_key(kind.member)) {
         return Value::Object(members);
     }
     let said = members.remove("type");
     let kind = match &said {
-        Some(said) => KINDS.iter().find(|(name, _, _)| said.as_str() == Some(*name)),
-        None => KINDS.iter().find(|(_, _, mark)| mark.is_empty() || members.contains_key(*mark)),
+        Some(said) => KINDS.iter().find(|it| said.as_str() == Some(it.name)),
+        None => KINDS.iter().find(|it| it.mark.is_none_or(|mark| members.contains_key(mark))),
     };
-    let Some((_, member, _)) = kind else { return scheme.clone() };
+    let Some(kind) = kind else { return scheme.clone() };
     if let Some(location) = members.remove("in") {
         members.insert("location".into(), location);
     }
@@ -97,7 +97,7 @@ fn lift_scheme(scheme: &Value) -> Value {
         flows.clear();
         flows.extend(flow.map(|(name, flow)| (name.to_owned(), flow)));
     }
-    json!({ *member: members })
+    json!({ kind.member: members })
 }
 
 /// 0.1 names schemes of HTTP and nothing else about them. Each is enough for itself.

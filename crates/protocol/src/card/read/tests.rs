@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::card::{
-    AgentInterface, ClientCredentialsOAuthFlow, Form, KeySet, OAuthFlows, PROBLEMS, Policy,
-    ProtocolBinding, SecurityRequirement, SecurityScheme, TransitionHistory, validate, verify,
+    AgentInterface, ClientCredentialsOAuthFlow, Form, KeySet, OAuthFlows, Policy, ProtocolBinding,
+    RULES, SecurityRequirement, SecurityScheme, TransitionHistory, validate, verify,
 };
 
 /// A card of 0.3 with `more` members in place of its own; `null` removes one.
@@ -299,7 +299,7 @@ proptest! {
         }
         for value in [&more, &card] {
             for problem in validate(value) {
-                prop_assert!(PROBLEMS.iter().any(|it| it.id == problem.id), "{}", problem);
+                prop_assert!(RULES.iter().any(|it| it.id == problem.id), "{}", problem);
             }
             prop_assert!(verify(value, &KeySet::default(), &Policy::default()).is_err());
             let Ok(read) = AgentCard::from_json(value) else { continue };

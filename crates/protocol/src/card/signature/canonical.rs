@@ -2,20 +2,20 @@
 //!
 //! §8.4.1 defines one form, and the SDKs sign others. The differences, all of them seen in real
 //! signatures: empty texts, lists and objects are removed everywhere, also where the member is
-//! required (Python, JavaScript); other characters than ASCII are escaped and numbers are written
+//! required (Python, JavaScript); characters other than ASCII are escaped and numbers are written
 //! as Python writes them (Python before 1.3); and cards of 0.3 are signed in their own words,
 //! without members that have their default (Python 0.3).
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use super::python;
-use super::{Forms, SignatureError};
+use super::{CanonicalForms, SignatureError};
 use crate::card::AgentCard;
 use crate::card::read::lift;
 use crate::json;
 
 /// The largest integer that every JSON reader keeps exactly: 2^53 - 1.
-pub(crate) const MAX_INTEGER: u64 = (1 << 53) - 1;
+const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 /// A canonical form of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,17 +48,20 @@ pub(super) fn payload(card: &AgentCard, canonical: Canonical) -> Result<Vec<u8>,
 /// specification first.
 ///
 /// # Errors
-/// When the card is none, or holds a number that has no canonical form.
-pub(super) fn candidates(card: &Value, forms: Forms) -> Result<Vec<Candidate>, SignatureError> {
+/// When it is not a card, or holds a number that has no canonical form.
+pub(super) fn candidates(
+    card: &Value,
+    forms: CanonicalForms,
+) -> Result<Vec<Candidate>, SignatureError> {
     let raw = unsigned(card);
     check_numbers(&raw)?;
-    // A card may have members of other versions beside those of 1.0. They are no part of what is
-    // signed unless a reader would use them, so what the reader makes of the card is what counts.
+    // A card may have members of other versions beside those of 1.0. They are not part of what
+    // is signed unless a reader would use them, so what our reader makes of the card is what counts.
     let lifted = lift(&raw)?.card;
     let model = json!(json::from_value::<AgentCard>(&lifted)?);
     let mut found = Candidates::default();
     found.add(&model, jcs(&model)?);
-    if forms == Forms::Any {
+    if forms == CanonicalForms::Any {
         for card in [model, raw.clone()] {
             let stripped = strip(&card);
             found.add(&stripped, jcs(&stripped)?);
@@ -93,7 +96,7 @@ fn unsigned(card: &Value) -> Value {
 /// RFC 8785.
 fn jcs(value: &Value) -> Result<Vec<u8>, SignatureError> {
     serde_json_canonicalizer::to_vec(value)
-        .map_err(|error| SignatureError::Signing(error.to_string()))
+        .map_err(|error| SignatureError::NoCanonicalForm(error.to_string()))
 }
 
 /// Without `null`, and without empty texts, lists and objects, nor what they leave empty.
@@ -137,19 +140,19 @@ fn without_defaults(mut card: Value) -> Value {
 /// be put in the place of the other.
 fn check_numbers(value: &Value) -> Result<(), SignatureError> {
     match value {
-        Value::Number(number) => {
-            let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
-            match size {
-                Some(size) if size > MAX_INTEGER => {
-                    Err(SignatureError::UnsafeNumber(number.to_string()))
-                }
-                _ => Ok(()),
-            }
+        Value::Number(number) if is_unsafe_integer(number) => {
+            Err(SignatureError::UnsafeNumber(number.to_string()))
         }
         Value::Array(items) => items.iter().try_for_each(check_numbers),
         Value::Object(members) => members.values().try_for_each(check_numbers),
-        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
+}
+
+/// Whether it is an integer that not every JSON reader keeps exactly.
+pub(crate) fn is_unsafe_integer(number: &Number) -> bool {
+    let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+    size.is_some_and(|it| it > MAX_INTEGER)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub struct ProtectedHeader {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typ: Option<String>,
     /// Where the key can be found, as a set of JWKs. Fetch it from hosts that are trusted already,
-    /// over HTTPS, or not at all: a forger would name an address of his own.
+    /// over HTTPS, or not at all: a forger would name an address of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jku: Option<String>,
 }
@@ -38,7 +38,7 @@ impl ProtectedHeader {
             .ok()
             .filter(Value::is_object)
             .ok_or(Refusal::Header("is not a JSON object"))?;
-        // RFC 7515 §4.1.11: who does not understand what is critical must refuse, and we know none.
+        // RFC 7515 §4.1.11: a critical extension that is not understood is refused, and we know none.
         if value.get("crit").is_some() {
             return Err(Refusal::Header("has a critical extension that is not understood"));
         }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 pub use algorithm::{JwsAlgorithm, UnknownAlgorithm};
 pub use canonical::Canonical;
-pub(super) use canonical::MAX_INTEGER;
+pub(super) use canonical::is_unsafe_integer;
 use canonical::{Candidate, candidates, payload};
 pub use header::ProtectedHeader;
 pub use key::{InvalidKey, KeySet, SigningKey, VerifyingKey};
@@ -27,14 +27,15 @@ pub use key::{InvalidKey, KeySet, SigningKey, VerifyingKey};
 use super::{AgentCard, AgentCardSignature};
 use crate::json::Invalid;
 
-/// How many signatures of one card are looked at. More are no rotation of keys but an attack.
+/// How many signatures of one card are looked at. More than that is not a rotation of keys but
+/// an attack.
 const MAX_SIGNATURES: usize = 16;
 
 /// Signs a card in one canonical form. [`AgentCard::sign`] picks the forms and attaches the result.
 ///
 /// # Errors
-/// [`SignatureError::UnsafeNumber`] when the card has no canonical form,
-/// [`SignatureError::Signing`] when the key cannot sign.
+/// [`SignatureError::UnsafeNumber`] or [`SignatureError::NoCanonicalForm`] when there is nothing that
+/// could be signed, and [`SignatureError::Signing`] when the key cannot sign.
 pub fn sign(
     card: &AgentCard,
     key: &SigningKey,
@@ -72,8 +73,9 @@ pub fn sign(
 /// ```
 ///
 /// # Errors
-/// [`SignatureError::Unsigned`], [`SignatureError::Refused`] with the reason for each signature, or
-/// that the card is no card.
+/// [`SignatureError::Unsigned`], or [`SignatureError::Refused`] with the reason for each signature.
+/// [`SignatureError::Unreadable`] when it is not a card, and [`SignatureError::UnsafeNumber`] or
+/// [`SignatureError::NoCanonicalForm`] when there is nothing that could have been signed.
 pub fn verify(card: &Value, keys: &KeySet, policy: &Policy) -> Result<Verified, SignatureError> {
     let signatures = signatures(card);
     if signatures.is_empty() {
@@ -112,22 +114,22 @@ impl AgentCard {
 /// What is accepted as proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The algorithms that count. All of [`JwsAlgorithm::ALL`] by default; there is none that could
-    /// be added, so `none` and HMAC never count.
+    /// The algorithms that count. All of [`JwsAlgorithm::ALL`] by default; no other can be added,
+    /// so `none` and HMAC never count.
     pub algorithms: Vec<JwsAlgorithm>,
     /// The canonical forms that count. All that are in use by default.
-    pub forms: Forms,
+    pub forms: CanonicalForms,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { algorithms: JwsAlgorithm::ALL.to_vec(), forms: Forms::default() }
+        Self { algorithms: JwsAlgorithm::ALL.to_vec(), forms: CanonicalForms::default() }
     }
 }
 
 /// Which canonical forms of a card a signature may cover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Forms {
+pub enum CanonicalForms {
     /// The form of the specification, and those that the SDKs sign instead.
     #[default]
     Any,
@@ -143,7 +145,7 @@ pub struct Verified {
     /// The key, as the signature names it.
     pub kid: String,
     /// The algorithm.
-    pub alg: JwsAlgorithm,
+    pub algorithm: JwsAlgorithm,
 }
 
 /// Why a card is not proven, or cannot be signed.
@@ -156,12 +158,15 @@ pub enum SignatureError {
     /// There are signatures, and none of them counts. One reason for each.
     #[error("no signature of the card holds: {}", join(.0))]
     Refused(Vec<Refusal>),
-    /// It is no card.
+    /// It is not a card.
     #[error("the card cannot be read: {0}")]
     Unreadable(#[from] Invalid),
     /// A number has no canonical form: an integer that a double cannot hold.
     #[error("the card holds the integer {0}, which has no canonical form; write it as a string")]
     UnsafeNumber(String),
+    /// The canonical form cannot be computed for another reason.
+    #[error("the card has no canonical form: {0}")]
+    NoCanonicalForm(String),
     /// The key cannot sign.
     #[error("signing failed: {0}")]
     Signing(String),
@@ -181,12 +186,12 @@ pub enum Refusal {
     #[error("the key {0:?} is not known")]
     UnknownKey(String),
     /// The key is for another algorithm.
-    #[error("the key {kid:?} is not one for {alg}")]
+    #[error("the key {kid:?} is not one for {algorithm}")]
     KeyMismatch {
         /// The key, as the signature names it.
         kid: String,
         /// The algorithm, as the signature names it.
-        alg: JwsAlgorithm,
+        algorithm: JwsAlgorithm,
     },
     /// The card, or the signature, is not what was made with that key.
     #[error("it does not match the card and the key {0:?}")]
@@ -219,9 +224,9 @@ fn check(
     policy: &Policy,
 ) -> Result<Verified, Refusal> {
     let header = ProtectedHeader::read(&signature.protected)?;
-    let alg: JwsAlgorithm =
+    let algorithm: JwsAlgorithm =
         header.alg.parse().map_err(|_| Refusal::Algorithm(header.alg.clone()))?;
-    if !policy.algorithms.contains(&alg) {
+    if !policy.algorithms.contains(&algorithm) {
         return Err(Refusal::Algorithm(header.alg));
     }
     let kid = header.kid;
@@ -229,15 +234,15 @@ fn check(
     if named.is_empty() {
         return Err(Refusal::UnknownKey(kid));
     }
-    let fitting: Vec<_> = named.into_iter().filter(|it| it.algorithm() == alg).collect();
+    let fitting: Vec<_> = named.into_iter().filter(|it| it.algorithm() == algorithm).collect();
     if fitting.is_empty() {
-        return Err(Refusal::KeyMismatch { kid, alg });
+        return Err(Refusal::KeyMismatch { kid, algorithm });
     }
     for candidate in candidates {
         let input = signing_input(&signature.protected, &candidate.payload);
         let holds = fitting.iter().any(|key| key.verify(input.as_bytes(), &signature.signature));
         if holds && let Ok(card) = AgentCard::from_json(&candidate.card) {
-            return Ok(Verified { card, kid, alg });
+            return Ok(Verified { card, kid, algorithm });
         }
     }
     Err(Refusal::Mismatch(kid))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::node::Node;
 use super::rules;
 use super::{Report, interface, security, signature};
-use crate::card::signature::MAX_INTEGER;
+use crate::card::signature::is_unsafe_integer;
 use crate::version::Version;
 
 /// Which version's words a card uses.
@@ -216,7 +216,7 @@ fn check_skill(skill: &Node<'_>, words: Words, report: &mut Report) {
     check_modes(skill, "outputModes", words, report);
 }
 
-/// The texts of a list; what is none is a problem.
+/// The texts of a list; an item of another type is a problem.
 fn texts<'a>(node: &Node<'a>, name: &str, report: &mut Report) -> Vec<Node<'a>> {
     let mut items = report.items(node, name);
     items.retain(|item| {
@@ -240,12 +240,11 @@ fn check_members(card: &Node<'_>, report: &mut Report) {
 }
 
 fn check_numbers(node: &Node<'_>, report: &mut Report) {
-    if let Value::Number(number) = node.value() {
-        let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
-        if size.is_some_and(|it| it > MAX_INTEGER) {
-            let message = "is too large for JSON readers to keep exactly; write it as a string";
-            report.add(&rules::NUMBER_UNSAFE, node, message);
-        }
+    if let Value::Number(number) = node.value()
+        && is_unsafe_integer(number)
+    {
+        let message = "is too large for JSON readers to keep exactly; write it as a string";
+        report.add(&rules::NUMBER_UNSAFE, node, message);
     }
     node.items().into_iter().flatten().for_each(|item| check_numbers(&item, report));
     node.entries().for_each(|(_, member)| check_numbers(&member, report));

@@ -68,17 +68,20 @@ fn check_binding(node: &Node<'_>, name: &str, report: &mut Report) {
     else {
         return;
     };
-    match ProtocolBinding::from(text) {
-        ProtocolBinding::Other(_) if is_uri(text) => {}
+    let binding = ProtocolBinding::from(text);
+    match binding {
+        ProtocolBinding::JsonRpc | ProtocolBinding::HttpJson | ProtocolBinding::Grpc => {
+            if binding.as_str() != text {
+                let message = format!("write {text:?} as {:?}", binding.as_str());
+                report.add_member(&rules::BINDING_SPELLING, node, name, message);
+            }
+        }
         ProtocolBinding::Other(_) => {
-            let message = format!("{text:?} is no known binding; one of your own needs a URI");
-            report.add_member(&rules::BINDING_UNKNOWN, node, name, message);
+            if !is_uri(text) {
+                let message = format!("{text:?} is no known binding; one of your own needs a URI");
+                report.add_member(&rules::BINDING_UNKNOWN, node, name, message);
+            }
         }
-        known if known.as_str() != text => {
-            let message = format!("write {text:?} as {:?}", known.as_str());
-            report.add_member(&rules::BINDING_SPELLING, node, name, message);
-        }
-        _ => {}
     }
 }
 
@@ -134,7 +137,9 @@ fn check_address(node: &Node<'_>, name: &str, binding: &str, report: &mut Report
     if !fits {
         let wanted = match binding {
             ProtocolBinding::Grpc => "host:port, or an absolute https URL",
-            _ => "an absolute URL, such as https://agent.example.com/a2a",
+            ProtocolBinding::JsonRpc | ProtocolBinding::HttpJson | ProtocolBinding::Other(_) => {
+                "an absolute URL, such as https://agent.example.com/a2a"
+            }
         };
         let message = format!("{url:?} must be {wanted}");
         return report.add_member(&rules::INTERFACE_URL_INVALID, node, name, message);

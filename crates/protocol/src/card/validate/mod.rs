@@ -16,12 +16,12 @@ use std::fmt;
 use serde_json::Value;
 
 use node::Node;
-pub use rules::PROBLEMS;
+pub use rules::RULES;
 
 /// Something wrong with a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What kind of problem, by a name that stays: one of [`PROBLEMS`].
+    /// What kind of problem, by a name that stays: one of [`RULES`].
     pub id: &'static str,
     /// Where: a JSON pointer (RFC 6901) into the card. Of something missing, where it would be.
     pub pointer: String,

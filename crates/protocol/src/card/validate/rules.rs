@@ -9,8 +9,8 @@ macro_rules! rules {
         $(pub(super) const $name: Rule =
             Rule { id: $id, severity: $severity, explanation: $explanation };)+
 
-        /// Every problem that [`validate`](super::validate) can find, with its stable identifier.
-        pub const PROBLEMS: &[Rule] = &[$($name),+];
+        /// Every rule that [`validate`](super::validate) holds cards to, with its stable identifier.
+        pub const RULES: &[Rule] = &[$($name),+];
     };
 }
 
@@ -38,7 +38,8 @@ rules! {
     INTERFACE_DUPLICATE Warning "card.interface.duplicate" "an interface is listed twice"
     BINDING_MISSING Error "card.interface.binding.missing" "an interface names no binding"
     BINDING_UNKNOWN Warning "card.interface.binding.unknown" "a binding is neither known nor a URI"
-    BINDING_SPELLING Warning "card.interface.binding.spelling" "a binding is spelled in its own way"
+    BINDING_SPELLING Warning "card.interface.binding.spelling"
+        "a binding is not spelled as the specification does"
     PROTOCOL_MISSING Error "card.interface.version.missing" "an interface names no version"
     PROTOCOL_UNKNOWN Warning "card.interface.version.unknown" "a version is not one of A2A"
     PROTOCOL_PATCH Warning "card.interface.version.patch" "a version has a patch number"

@@ -37,13 +37,13 @@ fn check_scheme(scheme: &Node<'_>, words: Words, report: &mut Report) {
         report.wrong_type(scheme, "an object");
         return;
     }
-    let kinds: Vec<_> = KINDS.iter().filter(|(_, member, _)| scheme.has(member)).collect();
+    let kinds: Vec<_> = KINDS.iter().filter(|kind| scheme.has(kind.member)).collect();
     let said = scheme.get("type");
     let current = matches!(words, Words::Current | Words::Both);
     match (current, kinds.as_slice(), &said) {
-        (true, [(kind, member, _)], _) => {
-            if let Some(body) = scheme.get(member) {
-                check_kind(&body, kind, Words::Current, report);
+        (true, [kind], _) => {
+            if let Some(body) = scheme.get(kind.member) {
+                check_kind(&body, kind.name, Words::Current, report);
             }
         }
         (true, [], _) => {
@@ -60,9 +60,9 @@ fn check_scheme(scheme: &Node<'_>, words: Words, report: &mut Report) {
             report.add_member(&rules::SCHEME_NONE, scheme, "type", message);
         }
         (false, _, Some(said)) => {
-            let kind = KINDS.iter().find(|(kind, _, _)| said.value().as_str() == Some(*kind));
+            let kind = KINDS.iter().find(|kind| said.value().as_str() == Some(kind.name));
             match kind {
-                Some((kind, _, _)) => check_kind(scheme, kind, words, report),
+                Some(kind) => check_kind(scheme, kind.name, words, report),
                 None => {
                     let message = "must be apiKey, http, oauth2, openIdConnect or mutualTLS";
                     report.add(&rules::SCHEME_UNKNOWN, said, message);
