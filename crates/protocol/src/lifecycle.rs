@@ -3,6 +3,8 @@
 //! A task is an append-only log of events. The engine, a replay and a client all come to the same
 //! task because they share [`Task::apply`]. It knows no clock and no store.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
@@ -121,9 +123,16 @@ impl Task {
     /// # Errors
     /// When the task is over, or the event is about another task or has no state.
     pub fn apply(&mut self, event: Event) -> Result<(), Refused> {
+        if self.is_told_again(&event) {
+            return Ok(());
+        }
         self.admit(&event)?;
         match event {
-            Event::Created(task) => *self = task,
+            Event::Created(task) => {
+                let known = self.context_id.take();
+                *self = task;
+                self.adopt(known);
+            }
             Event::Message(message) => {
                 self.retire_status_message();
                 self.remember(message);
@@ -150,6 +159,9 @@ impl Task {
         let mut log = log.into_iter();
         let mut task = match log.next() {
             None => return Ok(None),
+            Some(Event::Created(task)) if task.status.state == TaskState::Unspecified => {
+                return Err(Refused::NoState { task: task.id });
+            }
             Some(Event::Created(task)) => task,
             Some(Event::Message(_) | Event::Status(_) | Event::Artifact(_)) => {
                 return Err(Refused::NotCreated);
@@ -157,6 +169,13 @@ impl Task {
         };
         log.try_for_each(|event| task.apply(event))?;
         Ok(Some(task))
+    }
+
+    /// §11.7: a stream may end with the finished task once more. It says nothing new.
+    fn is_told_again(&self, event: &Event) -> bool {
+        let finished = self.status.state;
+        matches!(event, Event::Created(task)
+            if finished.is_terminal() && task.id == self.id && task.status.state == finished)
     }
 
     fn admit(&self, event: &Event) -> Result<(), Refused> {
@@ -216,11 +235,9 @@ impl Task {
                 whole.name = piece.name.or(whole.name.take());
                 whole.description = piece.description.or(whole.description.take());
                 whole.metadata.extend(piece.metadata);
-                for extension in piece.extensions {
-                    if !whole.extensions.contains(&extension) {
-                        whole.extensions.push(extension);
-                    }
-                }
+                let mut known: HashSet<String> = whole.extensions.iter().cloned().collect();
+                let new = piece.extensions.into_iter().filter(|it| known.insert(it.clone()));
+                whole.extensions.extend(new);
             }
         }
     }
@@ -276,6 +293,15 @@ mod tests {
                 assert_eq!(finished, task(state));
             }
         }
+    }
+
+    #[test]
+    fn a_finished_task_may_be_told_once_more_and_stays_as_it_is() {
+        let mut finished = task(TaskState::Completed);
+        let mut again = finished.clone();
+        again.history = vec![says("late")];
+        assert_eq!(finished.apply(Event::Created(again)), Ok(()));
+        assert_eq!(finished, task(TaskState::Completed));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl FromStr for Version {
     type Err = UnknownVersion;
 
     fn from_str(text: &str) -> Result<Self, UnknownVersion> {
-        let mut numbers = text.split('.').map(|it| it.parse::<u32>().map_err(|_| UnknownVersion));
+        let mut numbers = text.split('.').map(number);
         let mut next = || numbers.next().transpose();
         match (next()?, next()?, next()?, next()?) {
             (Some(1), Some(0), _, None) => Ok(Self::V1_0),
@@ -78,6 +78,13 @@ impl FromStr for Version {
             _ => Err(UnknownVersion),
         }
     }
+}
+
+/// A number as versions write it: digits, and no zero before others.
+fn number(text: &str) -> Result<u32, UnknownVersion> {
+    let plain =
+        text.bytes().all(|it| it.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|_| plain).ok_or(UnknownVersion)
 }
 
 impl fmt::Display for Version {
@@ -108,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_we_do_not_speak_is_refused_with_what_we_do() {
-        for text in ["1", "1.1", "2.0", "0.5", "abc", "1.0.0.0", "1.0-rc", "-1.0"] {
+        for text in ["1", "1.1", "2.0", "0.5", "abc", "1.0.0.0", "1.0-rc", "-1.0", "+1.0", "01.0"] {
             let error = Version::said(Some(text), None).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::VersionNotSupported, "{text}");
             assert!(error.message().contains("1.0, 0.3, 0.1"), "{error}");

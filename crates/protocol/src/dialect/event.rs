@@ -1,5 +1,7 @@
 //! The events of a stream.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::{Dialect, v0_1, v0_3};
@@ -26,7 +28,8 @@ pub enum Then {
 pub struct EventWriter {
     dialect: Dialect,
     asked: v0_1::Asked,
-    artifacts: Vec<ArtifactId>,
+    /// The number of each artifact: its place in the task.
+    places: HashMap<ArtifactId, usize>,
 }
 
 impl EventWriter {
@@ -34,7 +37,7 @@ impl EventWriter {
     /// resumes.
     #[must_use]
     pub fn new(dialect: Dialect, request: &Request, task: Option<&Task>) -> Self {
-        let mut writer = Self { dialect, asked: request.into(), artifacts: Vec::new() };
+        let mut writer = Self { dialect, asked: request.into(), places: HashMap::new() };
         if let Some(task) = task {
             writer.know(task);
         }
@@ -102,11 +105,8 @@ impl EventWriter {
     }
 
     fn place(&mut self, artifact: &ArtifactId) -> usize {
-        let known = self.artifacts.iter().position(|it| it == artifact);
-        known.unwrap_or_else(|| {
-            self.artifacts.push(artifact.clone());
-            self.artifacts.len() - 1
-        })
+        let next = self.places.len();
+        *self.places.entry(artifact.clone()).or_insert(next)
     }
 }
 

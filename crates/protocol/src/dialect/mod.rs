@@ -211,10 +211,20 @@ impl Dialect {
     /// When it is no event; the field that is wrong is named.
     pub fn read_event(self, text: &str) -> Result<StreamResponse, Unreadable> {
         match self {
-            Self::V1_0 => json::from_str(text),
+            // Some servers of 1.0 send events bare, and name them by a tag.
+            Self::V1_0 => json::from_str(text)
+                .or_else(|error| older::read_event(text, Family::Schema).map_err(|_| error)),
             Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Oldest => {
                 older::read_event(text, self.family())
             }
+        }
+    }
+
+    /// Spells the parameters of a list of tasks as the version does.
+    pub(crate) fn respell_query(self, query: &mut [(String, String)]) {
+        match self {
+            Self::V0_3Proto => v0_3::protojson::respell_query(query),
+            Self::V1_0 | Self::V0_3 | Self::V0_1 | Self::Oldest => {}
         }
     }
 
@@ -248,7 +258,7 @@ impl<'de> DeserializeSeed<'de> for Params<'_> {
             Dialect::V1_0 => Ok(v1_0::read_request(operation, params)?),
             Dialect::V0_3 | Dialect::V0_3Proto | Dialect::V0_1 | Dialect::Oldest => {
                 let name = || (!dialect.messages_have_ids()).then(new_id);
-                older::read_request(operation, params, dialect.family(), name)?
+                older::read_request(operation, params, dialect, name)?
             }
         };
         Ok(read.and_then(|request| dialect.check(request)).map_err(Error::from))

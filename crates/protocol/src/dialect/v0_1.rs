@@ -34,10 +34,13 @@ pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) -> Result<(), 
             write(out, &send_params(it)?)
         }
         Request::CreateTaskPushNotificationConfig(it) => write(out, &PushConfig::from(it)),
-        Request::GetTask(_)
-        | Request::CancelTask(_)
-        | Request::SubscribeToTask(_)
-        | Request::GetTaskPushNotificationConfig(_) => json::write_request(out, request),
+        // There is one webhook per task, and it has no name.
+        Request::GetTaskPushNotificationConfig(it) => {
+            write(out, &serde_json::json!({ "id": it.task_id }));
+        }
+        Request::GetTask(_) | Request::CancelTask(_) | Request::SubscribeToTask(_) => {
+            json::write_request(out, request);
+        }
         Request::ListTasks(_)
         | Request::ListTaskPushNotificationConfigs(_)
         | Request::DeleteTaskPushNotificationConfig(_)

@@ -167,11 +167,14 @@ pub struct ListTasksRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub history_length: Option<u32>,
-    /// Only tasks whose status is of this time or later. One client says `lastUpdatedAfter`.
+    /// Only tasks whose status is of this time or later. Some clients call it when it was updated.
     #[serde(
         default,
         alias = "status_timestamp_after",
         alias = "lastUpdatedAfter",
+        alias = "last_updated_after",
+        alias = "lastUpdatedTime",
+        alias = "last_updated_time",
         deserialize_with = "wire::text",
         skip_serializing_if = "Option::is_none"
     )]

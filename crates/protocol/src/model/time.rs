@@ -3,6 +3,10 @@
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::Offset;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -18,7 +22,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// # Ok::<(), latimer_protocol::InvalidTimestamp>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Timestamp(jiff::Timestamp);
+pub struct Timestamp(i64);
 
 /// A text or number that is not a point in time between the years 0000 and 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,9 +35,8 @@ impl Timestamp {
     /// # Errors
     /// When it lies outside the years 0000 to 9999.
     pub fn from_millis(milliseconds: i64) -> Result<Self, InvalidTimestamp> {
-        match jiff::Timestamp::from_millisecond(milliseconds) {
-            // 0000-01-01T00:00:00Z: there is no way to write an earlier one.
-            Ok(time) if time.as_second() >= -62_167_219_200 => Ok(Self(time)),
+        match civil(milliseconds) {
+            Some(time) if time.year() >= 0 => Ok(Self(milliseconds)),
             _ => Err(InvalidTimestamp),
         }
     }
@@ -41,19 +44,28 @@ impl Timestamp {
     /// Milliseconds since the start of 1970.
     #[must_use]
     pub fn as_millis(self) -> i64 {
-        self.0.as_millisecond()
+        self.0
     }
+}
+
+/// The start of 1970.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+/// The date and time in UTC, `milliseconds` after the start of 1970.
+fn civil(milliseconds: i64) -> Option<DateTime> {
+    EPOCH.checked_add(SignedDuration::from_millis(milliseconds)).ok()
 }
 
 impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
-        let time = text.parse::<jiff::Timestamp>().or_else(|_| {
-            let local = text.parse::<jiff::civil::DateTime>()?;
-            jiff::tz::Offset::UTC.to_timestamp(local)
-        });
-        let nanoseconds = time.map_err(|_| InvalidTimestamp)?.as_nanosecond();
+        let pieces = Pieces::parse(text).map_err(|_| InvalidTimestamp)?;
+        // A date alone is its midnight, and a time without an offset is in UTC.
+        let local = pieces.date().to_datetime(pieces.time().unwrap_or_default());
+        let offset = pieces.to_numeric_offset().map_or(0, Offset::seconds);
+        let nanoseconds =
+            local.duration_since(EPOCH).as_nanos() - i128::from(offset) * 1_000_000_000;
         let milliseconds = i64::try_from(nanoseconds.div_euclid(1_000_000));
         Self::from_millis(milliseconds.map_err(|_| InvalidTimestamp)?)
     }
@@ -63,7 +75,8 @@ impl Timestamp {
     /// The text, without the detour through a formatter: every event of every stream has one.
     fn text(self) -> [u8; 24] {
         let mut text = *b"0000-00-00T00:00:00.000Z";
-        let time = jiff::tz::Offset::UTC.to_datetime(self.0);
+        // In range since it was made.
+        let time = civil(self.0).unwrap_or(EPOCH);
         // The fields are in range, so none is negative and each has as many digits as its place.
         for (place, digits, value) in [
             (0, 4, time.year()),
@@ -155,10 +168,19 @@ mod tests {
 
     #[test]
     fn the_text_of_a_time_is_that_of_any_calendar() {
-        for seconds in (-62_167_219_200..253_402_300_799i64).step_by(86_400_017 * 3) {
+        for seconds in (-62_167_219_200..253_402_200_000i64).step_by(86_400_017 * 3) {
             let time = Timestamp::from_millis(seconds * 1000 + 7).unwrap();
-            assert_eq!(time.to_string(), format!("{:.3}", time.0));
+            let text = jiff::Timestamp::from_millisecond(seconds * 1000 + 7).unwrap();
+            assert_eq!(time.to_string(), format!("{text:.3}"));
         }
+    }
+
+    #[test]
+    fn the_first_and_the_last_moment_are_times() {
+        for text in ["0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"] {
+            assert_eq!(text.parse::<Timestamp>().unwrap().to_string(), text);
+        }
+        assert!("9999-12-31T23:59:59-01:00".parse::<Timestamp>().is_err());
     }
 
     #[test]

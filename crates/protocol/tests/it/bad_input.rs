@@ -179,6 +179,9 @@ fn every_field_of_a_wrong_type_is_named() {
     // A value that no member of its place can be.
     for (pointer, wrong, field) in [
         ("/message", json!("x"), "message"),
+        ("/message", json!(["m", null, null, "ROLE_USER", [["hi"]]]), "message"),
+        ("/configuration", json!([["text/plain"]]), "configuration"),
+        ("/message/parts/0", json!(["hi"]), "message.parts[0]"),
         ("/message/messageId", json!(5), "message.messageId"),
         ("/message/contextId", json!({}), "message.contextId"),
         ("/message/taskId", json!([]), "message.taskId"),
@@ -346,6 +349,14 @@ fn calls_replies_and_cards_are_refused_with_words() {
         (r#"{"jsonrpc":"1.0","id":1,"method":"GetTask"}"#, ErrorKind::InvalidRequest),
         (r#"{"jsonrpc":"2.0","id":1,"method":"Nothing"}"#, ErrorKind::MethodNotFound),
         (r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":[]}"#, ErrorKind::InvalidParams),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":["ten","t1",3]}"#,
+            ErrorKind::InvalidParams,
+        ),
+        (
+            r#"{"jsonrpc":"1.0","jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t"}}"#,
+            ErrorKind::InvalidRequest,
+        ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}"#, ErrorKind::InvalidParams),
     ] {
         let refused = Call::read(body.as_bytes(), None, VersionRule::Lenient, &new_id).unwrap_err();

@@ -27,6 +27,10 @@ impl Wire {
         matches!(self, Self::Json(Dialect::V1_0) | Self::V1_0Protobuf)
     }
 
+    fn is_v0_3_proto(self) -> bool {
+        matches!(self, Self::Json(Dialect::V0_3Proto) | Self::V0_3Protobuf)
+    }
+
     fn is_v0_1(self) -> bool {
         matches!(self, Self::Json(Dialect::V0_1))
     }
@@ -67,7 +71,10 @@ impl Wire {
     pub(crate) fn status(self, status: TaskStatus, task: &str) -> TaskStatus {
         TaskStatus {
             state: self.state(status.state),
-            message: status.message.map(|it| self.message(it, || format!("{task}-status"))),
+            message: status.message.map(|it| {
+                let said = fingerprint(&self.parts(it.parts.clone()));
+                self.message(it, || format!("{task}-status-{said:016x}"))
+            }),
             timestamp: status.timestamp,
         }
     }
@@ -214,6 +221,7 @@ impl Wire {
             }
             Request::CancelTask(it) if self == Self::V0_3Protobuf => it.metadata = Metadata::new(),
             Request::CreateTaskPushNotificationConfig(it) => *it = self.push_config(it.clone()),
+            Request::GetTaskPushNotificationConfig(it) if self.is_v0_1() => it.id = None,
             _ => {}
         }
         request
@@ -256,6 +264,8 @@ impl Wire {
                 return_immediately: false,
                 ..it
             }),
+            // Whether the caller waits is always said where protobuf reads it.
+            false if self.is_v0_3_proto() => Some(configuration.unwrap_or_default()),
             false => configuration,
         };
         SendMessageRequest { message, configuration, ..request }
@@ -308,4 +318,11 @@ fn is_of_0_3(scheme: &mut SecurityScheme) -> bool {
         flow.pkce_required = false;
     }
     !matches!(oauth.flows, OAuthFlows::DeviceCode(_))
+}
+
+/// FNV-1a over the JSON of parts: how a status message without a name is told from others.
+fn fingerprint(parts: &[Part]) -> u64 {
+    let text = serde_json::to_vec(parts).expect("JSON");
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    text.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

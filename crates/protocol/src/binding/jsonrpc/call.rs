@@ -13,6 +13,7 @@ use super::{Id, Refused, Request, Response, resolve, start, start_request};
 use crate::binding::VersionRule;
 use crate::dialect::{Dialect, LikelyReply, Params, ROOM};
 use crate::error::{Error, ErrorKind};
+use crate::json::Objects;
 use crate::model::MessageId;
 use crate::operation::Operation;
 use crate::service::{self, Reply};
@@ -138,7 +139,7 @@ fn whole<'de, S: DeserializeSeed<'de>>(
     seed: S,
 ) -> Result<S::Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let value = seed.deserialize(&mut reader)?;
+    let value = Objects(seed).deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
 }
@@ -210,10 +211,12 @@ impl<'de> Visitor<'de> for AtOnce<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let (mut jsonrpc, mut id, mut resolved, mut request) = (false, None, None, None);
+        let (mut jsonrpc, mut id, mut resolved, mut request) = (None, None, None, None);
         while let Some(member) = members.next_key::<Member>()? {
             match member {
-                Member::JsonRpc if !jsonrpc => jsonrpc = members.next_value::<&str>()? == "2.0",
+                Member::JsonRpc if jsonrpc.is_none() => {
+                    jsonrpc = Some(members.next_value::<&str>()?)
+                }
                 Member::Id if id.is_none() => {
                     let json: &RawValue = members.next_value()?;
                     id = Some(Id::from_json(json.get()).map_err(|_| otherwise())?);
@@ -234,7 +237,7 @@ impl<'de> Visitor<'de> for AtOnce<'_> {
             }
         }
         match (jsonrpc, request) {
-            (true, Some((request, dialect))) => {
+            (Some("2.0"), Some((request, dialect))) => {
                 Ok(Call { id: id.unwrap_or(Id::NULL), request, dialect })
             }
             _ => Err(otherwise()),

@@ -1,6 +1,7 @@
 //! Requests, as a server reads them.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::members::{self, NoObject};
 use super::{Id, write_error};
@@ -18,7 +19,7 @@ use crate::version::Version;
 /// assert_eq!(answer, br#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#);
 /// # Ok::<(), latimer_protocol::binding::jsonrpc::Refused>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Request<'a> {
     /// What the answer repeats. A notification, which has none, is answered with `null`.
     pub id: Id<'a>,
@@ -26,6 +27,14 @@ pub struct Request<'a> {
     pub method: Cow<'a, str>,
     /// The parameters: the JSON of an object, `{}` when there are none.
     pub params: &'a str,
+}
+
+impl fmt::Debug for Request<'_> {
+    /// Without the parameters, which may hold secrets.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, method, .. } = self;
+        out.debug_struct("Request").field("id", id).field("method", method).finish_non_exhaustive()
+    }
 }
 
 /// A request that could not be read: what to answer, and to whom.

@@ -11,7 +11,14 @@ use crate::binding::parameters::VERSION;
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Parameters that are times.
-const TIMES: [&str; 3] = ["statusTimestampAfter", "status_timestamp_after", "lastUpdatedAfter"];
+const TIMES: [&str; 6] = [
+    "statusTimestampAfter",
+    "status_timestamp_after",
+    "lastUpdatedAfter",
+    "last_updated_after",
+    "lastUpdatedTime",
+    "last_updated_time",
+];
 
 /// What is wrong with an encoded text.
 pub(super) const MALFORMED: &str = "is not percent-encoded UTF-8";

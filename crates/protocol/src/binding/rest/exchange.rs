@@ -118,7 +118,10 @@ impl Route {
             }
             Request::CancelTask(it) => route.task_id = task(&it.id),
             Request::SubscribeToTask(it) => route.task_id = task(&it.id),
-            Request::ListTasks(it) => route.query = query(it, &["tenant"]),
+            Request::ListTasks(it) => {
+                route.query = query(it, &["tenant"]);
+                dialect.respell_query(&mut route.query);
+            }
             Request::CreateTaskPushNotificationConfig(it) => {
                 route.task_id = it.task_id.as_ref().and_then(task);
             }

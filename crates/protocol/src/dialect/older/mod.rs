@@ -13,6 +13,8 @@ mod part;
 mod reply;
 mod request;
 
+use crate::json::Invalid;
+
 pub(super) use object::Task;
 pub(super) use part::{WRAPPED_MARK, WRAPPED_VALUE, decoded_twice, unwrap_value};
 pub(super) use reply::{read_event, read_reply};
@@ -29,6 +31,15 @@ pub(super) enum Family {
 }
 
 impl Family {
+    /// An enum that must be there, where its absence does not stand for its zero.
+    fn required<T: Default>(self, value: Option<T>, field: &str) -> Result<T, Invalid> {
+        match (value, self) {
+            (Some(value), _) => Ok(value),
+            (None, Self::Proto) => Ok(T::default()),
+            (None, Self::Schema) => Err(Invalid::missing(field)),
+        }
+    }
+
     /// What a message calls its parts.
     fn parts(self) -> &'static str {
         match self {

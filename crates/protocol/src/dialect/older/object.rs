@@ -1,12 +1,14 @@
 //! Tasks, messages and artifacts of any age.
 
+use std::fmt;
+
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 
 use super::Family;
 use super::part::Part;
-use crate::json::Invalid;
+use crate::json::{self, Invalid};
 use crate::model::{
     self, ArtifactId, ContextId, MessageId, Metadata, Role, TaskId, TaskState, TaskStatus,
     Timestamp, wire,
@@ -18,11 +20,12 @@ use crate::model::{
 pub(in crate::dialect) struct Message {
     #[serde(default, alias = "message_id", deserialize_with = "wire::text")]
     pub(super) message_id: Option<MessageId>,
-    #[serde(default, alias = "context_id", alias = "sessionId", deserialize_with = "wire::text")]
+    #[serde(default, alias = "context_id", deserialize_with = "wire::text")]
     context_id: Option<ContextId>,
     #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
     task_id: Option<TaskId>,
-    role: Role,
+    #[serde(default)]
+    role: Option<Role>,
     #[serde(default, alias = "content", deserialize_with = "wire::nullable")]
     parts: Vec<Part>,
     #[serde(default, deserialize_with = "wire::nullable")]
@@ -44,7 +47,7 @@ impl Message {
             message_id: self.message_id.map_or_else(name, Ok)?,
             context_id: self.context_id,
             task_id: self.task_id,
-            role: self.role,
+            role: family.required(self.role, "role")?,
             parts: parts(self.parts, family, family.parts())?,
             metadata: self.metadata,
             extensions: self.extensions,
@@ -63,7 +66,7 @@ fn parts(parts: Vec<Part>, family: Family, name: &str) -> Result<Vec<model::Part
 }
 
 /// Names a message that a peer without message ids sent, so that every look at it finds the same.
-fn derived_id(task: &str, place: impl std::fmt::Display) -> Result<MessageId, Invalid> {
+fn derived_id(task: &str, place: impl fmt::Display) -> Result<MessageId, Invalid> {
     MessageId::new(format!("{task}-{place}"))
         .map_err(|error| Invalid::new("messageId", error.to_string()))
 }
@@ -71,27 +74,45 @@ fn derived_id(task: &str, place: impl std::fmt::Display) -> Result<MessageId, In
 /// A status: an object, or just the name of a state.
 #[derive(Debug)]
 pub(in crate::dialect) struct Status {
-    state: TaskState,
+    state: Option<TaskState>,
     message: Option<Message>,
     timestamp: Option<Timestamp>,
 }
 
 impl Status {
     fn into_model(self, family: Family, task: &str) -> Result<TaskStatus, Invalid> {
-        let message = self.message.map(|it| it.into_model(family, || derived_id(task, "status")));
+        let message = self.message.map(|it| {
+            let nameless = it.message_id.is_none();
+            let mut message = it.into_model(family, || derived_id(task, "status"))?;
+            // One status after another says something: they are told apart by what they say.
+            if nameless {
+                let said = fingerprint(&message.parts);
+                message.message_id = derived_id(task, format_args!("status-{said:016x}"))?;
+            }
+            Ok(message)
+        });
         Ok(TaskStatus {
-            state: self.state,
-            message: message.transpose().map_err(|error| error.within("message"))?,
+            state: family.required(self.state, "state")?,
+            message: message.transpose().map_err(|error: Invalid| error.within("message"))?,
             timestamp: self.timestamp,
         })
     }
+}
+
+/// A number for what parts say: FNV-1a over their JSON, the same in every program.
+fn fingerprint(parts: &[model::Part]) -> u64 {
+    let mut text = Vec::new();
+    json::write(&mut text, parts);
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    text.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 impl<'de> Deserialize<'de> for Status {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Object {
-            state: TaskState,
+            #[serde(default)]
+            state: Option<TaskState>,
             #[serde(default, alias = "update")]
             message: Option<Message>,
             #[serde(default, deserialize_with = "wire::text")]
@@ -103,12 +124,12 @@ impl<'de> Deserialize<'de> for Status {
         impl<'de> Visitor<'de> for NameOrObject {
             type Value = Status;
 
-            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("a status")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Status, E> {
-                let state = text.parse().map_err(E::custom)?;
+                let state = Some(text.parse().map_err(E::custom)?);
                 Ok(Status { state, message: None, timestamp: None })
             }
 
@@ -169,14 +190,10 @@ pub(in crate::dialect) struct Task {
     #[serde(default, deserialize_with = "wire::text")]
     kind: Option<String>,
     id: TaskId,
-    #[serde(
-        default,
-        alias = "context_id",
-        alias = "sessionId",
-        alias = "session_id",
-        deserialize_with = "wire::text"
-    )]
+    #[serde(default, alias = "context_id", deserialize_with = "wire::text")]
     context_id: Option<ContextId>,
+    #[serde(default, alias = "session_id", deserialize_with = "wire::text")]
+    session_id: Option<ContextId>,
     status: Status,
     #[serde(default, deserialize_with = "wire::nullable")]
     artifacts: Vec<Artifact>,
@@ -204,7 +221,7 @@ impl Task {
             message.into_model(family, || derived_id(id.as_str(), place)).map_err(named)
         });
         Ok(model::Task {
-            context_id: self.context_id,
+            context_id: self.context_id.or(self.session_id),
             status: status.map_err(|error| error.within("status"))?,
             artifacts: artifacts.collect::<Result<_, _>>()?,
             history: history.collect::<Result<_, _>>()?,
@@ -218,9 +235,11 @@ impl Task {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatusUpdate {
-    #[serde(alias = "task_id", alias = "id")]
-    task_id: TaskId,
-    #[serde(default, alias = "context_id", alias = "sessionId", deserialize_with = "wire::text")]
+    #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
+    task_id: Option<TaskId>,
+    #[serde(default, deserialize_with = "wire::text")]
+    id: Option<TaskId>,
+    #[serde(default, alias = "context_id", deserialize_with = "wire::text")]
     context_id: Option<ContextId>,
     status: Status,
     #[serde(default, deserialize_with = "wire::nullable")]
@@ -232,9 +251,10 @@ impl StatusUpdate {
         self,
         family: Family,
     ) -> Result<model::TaskStatusUpdateEvent, Invalid> {
-        let status = self.status.into_model(family, self.task_id.as_str());
+        let task_id = self.task_id.or(self.id).ok_or_else(|| Invalid::missing("taskId"))?;
+        let status = self.status.into_model(family, task_id.as_str());
         Ok(model::TaskStatusUpdateEvent {
-            task_id: self.task_id,
+            task_id,
             context_id: self.context_id,
             status: status.map_err(|error| error.within("status"))?,
             metadata: self.metadata,
@@ -246,9 +266,11 @@ impl StatusUpdate {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ArtifactUpdate {
-    #[serde(alias = "task_id", alias = "id")]
-    task_id: TaskId,
-    #[serde(default, alias = "context_id", alias = "sessionId", deserialize_with = "wire::text")]
+    #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
+    task_id: Option<TaskId>,
+    #[serde(default, deserialize_with = "wire::text")]
+    id: Option<TaskId>,
+    #[serde(default, alias = "context_id", deserialize_with = "wire::text")]
     context_id: Option<ContextId>,
     artifact: Artifact,
     #[serde(default, deserialize_with = "wire::set")]
@@ -265,7 +287,7 @@ impl ArtifactUpdate {
         family: Family,
     ) -> Result<model::TaskArtifactUpdateEvent, Invalid> {
         Ok(model::TaskArtifactUpdateEvent {
-            task_id: self.task_id,
+            task_id: self.task_id.or(self.id).ok_or_else(|| Invalid::missing("taskId"))?,
             context_id: self.context_id,
             append: self.append || self.artifact.append,
             last_chunk: self.last_chunk || self.artifact.last_chunk,

@@ -18,8 +18,8 @@ pub(in crate::dialect) const WRAPPED_MARK: &str = "data_part_compat";
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Part {
-    #[serde(alias = "type")]
     kind: Option<String>,
+    r#type: Option<String>,
     text: Option<String>,
     file: Option<File>,
     #[serde(default, deserialize_with = "wire::some")]
@@ -40,8 +40,9 @@ pub(super) struct Part {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
-    #[serde(alias = "fileWithBytes", alias = "file_with_bytes")]
     bytes: Option<String>,
+    #[serde(alias = "file_with_bytes")]
+    file_with_bytes: Option<String>,
     #[serde(alias = "fileWithUri", alias = "file_with_uri")]
     uri: Option<String>,
     name: Option<String>,
@@ -63,11 +64,12 @@ impl Part {
     }
 
     fn take_content(&mut self, family: Family) -> Result<Content, Invalid> {
-        let tag = self.kind.take();
+        let tag = self.kind.take().or(self.r#type.take());
         let flat_file = tag.as_deref() == Some("file") && self.file.is_none();
         let file = self.file.take().unwrap_or_default();
-        let file_given = file.bytes.is_some() || file.uri.is_some();
-        let [bytes, uri] = [file.bytes, file.uri];
+        let File { bytes, file_with_bytes, uri, .. } = &file;
+        let file_given = bytes.is_some() || file_with_bytes.is_some() || uri.is_some();
+        let (bytes, twice, uri) = (file.bytes, file.file_with_bytes, file.uri);
         if let Some(name) = file.name {
             self.filename = Some(name);
         }
@@ -79,9 +81,11 @@ impl Part {
             contents.push(Content::Text(text));
         }
         if let Some(text) = bytes {
-            contents.push(Content::Raw(
-                file_bytes(&text, family).map_err(|it| it.within("file.bytes"))?,
-            ));
+            contents.push(Content::Raw(plain_bytes(&text).map_err(|it| it.within("file.bytes"))?));
+        }
+        if let Some(text) = twice {
+            let bytes = plain_bytes(&text).map_err(|it| it.within("file.fileWithBytes"))?;
+            contents.push(Content::Raw(decoded_twice(bytes)));
         }
         if let Some(url) = uri.or_else(|| self.url.take().filter(|_| !file_given)) {
             contents.push(Content::Url(url));
@@ -126,14 +130,6 @@ fn data(value: Value, tag: Option<&str>, family: Family) -> Result<Value, Invali
 fn plain_bytes(text: &str) -> Result<Bytes, Invalid> {
     let bytes = from_base64(text).ok_or_else(|| Invalid::new("", "is not base64"))?;
     Ok(bytes.into())
-}
-
-fn file_bytes(text: &str, family: Family) -> Result<Bytes, Invalid> {
-    let bytes = plain_bytes(text)?;
-    Ok(match family {
-        Family::Schema => bytes,
-        Family::Proto => decoded_twice(bytes),
-    })
 }
 
 /// The bytes of a file on a protobuf wire of 0.3. Most peers put base64 *text* into the bytes

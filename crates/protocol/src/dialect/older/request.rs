@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::Family;
 use super::object::Message;
+use crate::dialect::Dialect;
 use crate::dialect::v0_3::name;
 use crate::json::Invalid;
 use crate::model::{
@@ -22,15 +23,15 @@ use crate::service::Request;
 pub(in crate::dialect) fn read_request<'de, D: Deserializer<'de>>(
     operation: Operation,
     params: D,
-    family: Family,
+    dialect: Dialect,
     name: impl FnOnce() -> Option<MessageId>,
 ) -> Result<Result<Request, Invalid>, D::Error> {
     Ok(match operation {
         Operation::SendMessage => {
-            SendParams::deserialize(params)?.into_model(family, name).map(Request::SendMessage)
+            SendParams::deserialize(params)?.into_model(dialect, name).map(Request::SendMessage)
         }
         Operation::SendStreamingMessage => SendParams::deserialize(params)?
-            .into_model(family, name)
+            .into_model(dialect, name)
             .map(Request::SendStreamingMessage),
         Operation::GetTask => TaskParams::deserialize(params)?.into_get(),
         Operation::CancelTask => TaskParams::deserialize(params)?.into_cancel(),
@@ -101,9 +102,10 @@ struct Configuration {
 impl SendParams {
     fn into_model(
         self,
-        family: Family,
+        dialect: Dialect,
         name: impl FnOnce() -> Option<MessageId>,
     ) -> Result<SendMessageRequest, Invalid> {
+        let family = dialect.family();
         let name = || name().ok_or_else(|| Invalid::missing("messageId"));
         let mut message =
             self.message.into_model(family, name).map_err(|error| error.within("message"))?;
@@ -113,11 +115,10 @@ impl SendParams {
         if message.parts.is_empty() {
             return Err(Invalid::new(format!("message.{}", family.parts()), "must not be empty"));
         }
-        if self.id.is_some() {
-            message.task_id = self.id;
-        }
-        if self.session_id.is_some() {
-            message.context_id = self.session_id;
+        // Elsewhere these are members that nobody knows.
+        if dialect.callers_name_tasks() {
+            message.task_id = self.id.or(message.task_id);
+            message.context_id = self.session_id.or(message.context_id);
         }
         let configuration = match self.configuration {
             Some(it) => Some(it.into_model(family).map_err(|error| error.within("configuration"))?),

@@ -1,7 +1,7 @@
 //! A card that goes through a wire keeps all that the wire can carry, and what is broken in one
 //! costs no more than itself.
 
-mod arbitrary;
+pub(crate) mod arbitrary;
 mod malformed;
 
 use latimer_pb::{v0_3, v1};

@@ -76,6 +76,7 @@ const RULES: &[Rule] = &[
         reason: "whether a caller of 0.3 waits is always written",
         applies: |it| {
             it.path.ends_with("/configuration/blocking") && it.theirs.is_none()
+                || it.theirs.is_none() && it.ours == Some(json!({ "blocking": true }))
                 || it.theirs == Some(json!("blocking: false,"))
                 || it.ours == Some(json!("blocking: true,"))
         },

@@ -25,7 +25,13 @@ impl From<&SendMessageRequest> for pb::SendMessageRequest {
     fn from(request: &SendMessageRequest) -> Self {
         Self {
             request: Some((&request.message).into()),
-            configuration: request.configuration.as_ref().map(Into::into),
+            // Without it a server would take no word about waiting for a wish not to wait.
+            configuration: Some(
+                request
+                    .configuration
+                    .as_ref()
+                    .map_or_else(|| (&SendMessageConfiguration::default()).into(), Into::into),
+            ),
             metadata: to_struct(&request.metadata),
         }
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub(in crate::dialect) use object::Event;
-use object::{Message, Task};
+use object::{Message, Task, state};
 
 use super::name;
 use super::push::Target;
@@ -19,7 +19,7 @@ use crate::json::write;
 use crate::model::{
     self, ListTaskPushNotificationConfigsResponse, ListTasksResponse, Metadata, PushConfigId,
     SendMessageConfiguration, SendMessageRequest, SendMessageResponse, TaskId,
-    TaskPushNotificationConfig,
+    TaskPushNotificationConfig, TaskState,
 };
 use crate::service::{Reply, Request};
 
@@ -40,6 +40,19 @@ pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
         | Request::DeleteTaskPushNotificationConfig(_)
         | Request::GetExtendedAgentCard(_)
         | Request::GetAgentCard => out.extend_from_slice(b"{}"),
+    }
+}
+
+/// Spells the parameters of a list of tasks, which are those of 1.0 but for two.
+pub(in crate::dialect) fn respell_query(query: &mut [(String, String)]) {
+    for (name, value) in query {
+        match name.as_str() {
+            "statusTimestampAfter" => "lastUpdatedTime".clone_into(name),
+            "status" if value == TaskState::Canceled.name() => {
+                state(TaskState::Canceled).clone_into(value);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -79,8 +92,7 @@ fn write_card(card: &AgentCard) -> Value {
 #[derive(Serialize)]
 struct SendParams<'a> {
     message: Message<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    configuration: Option<Configuration<'a>>,
+    configuration: Configuration<'a>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
@@ -89,7 +101,7 @@ impl<'a> From<&'a SendMessageRequest> for SendParams<'a> {
     fn from(request: &'a SendMessageRequest) -> Self {
         Self {
             message: Message::from(&request.message),
-            configuration: request.configuration.as_ref().map(Configuration::from),
+            configuration: Configuration::from(request.configuration.as_ref()),
             metadata: &request.metadata,
         }
     }
@@ -107,16 +119,15 @@ struct Configuration<'a> {
     blocking: bool,
 }
 
-impl<'a> From<&'a SendMessageConfiguration> for Configuration<'a> {
-    fn from(configuration: &'a SendMessageConfiguration) -> Self {
+/// Always written: a server that reads protobuf takes no word about waiting for a wish not to wait.
+impl<'a> From<Option<&'a SendMessageConfiguration>> for Configuration<'a> {
+    fn from(configuration: Option<&'a SendMessageConfiguration>) -> Self {
+        let push = configuration.and_then(|it| it.task_push_notification_config.as_ref());
         Self {
-            accepted_output_modes: &configuration.accepted_output_modes,
-            push_notification: configuration
-                .task_push_notification_config
-                .as_ref()
-                .map(Target::from),
-            history_length: configuration.history_length,
-            blocking: !configuration.return_immediately,
+            accepted_output_modes: configuration.map_or(&[], |it| &it.accepted_output_modes),
+            push_notification: push.map(Target::from),
+            history_length: configuration.and_then(|it| it.history_length),
+            blocking: !configuration.is_some_and(|it| it.return_immediately),
         }
     }
 }

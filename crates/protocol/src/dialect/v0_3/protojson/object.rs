@@ -61,7 +61,7 @@ impl<'a> From<&'a model::TaskStatus> for Status<'a> {
 }
 
 /// The names of the states: those of 1.0 but for one letter.
-fn state(state: TaskState) -> &'static str {
+pub(super) fn state(state: TaskState) -> &'static str {
     match state {
         TaskState::Canceled => "TASK_STATE_CANCELLED",
         other => other.name(),

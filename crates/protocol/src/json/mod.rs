@@ -3,6 +3,8 @@
 //! The happy path is one pass of `serde_json` over the bytes. Only when that fails are they read
 //! again, slowly, to say which field is wrong and how. Nothing here knows what is being read.
 
+mod objects;
+
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -13,6 +15,8 @@ use serde::de::{
 };
 use serde_json::Value;
 use serde_path_to_error::Track;
+
+pub(crate) use self::objects::Objects;
 
 /// How deeply arrays and objects may nest.
 pub const MAX_DEPTH: usize = 127;
@@ -115,7 +119,7 @@ where
     S: Copy + for<'de> DeserializeSeed<'de, Value = T>,
 {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let read = seed.deserialize(&mut reader);
+    let read = Objects(seed).deserialize(&mut reader);
     read.and_then(|value| reader.end().map(|()| value)).map_err(|error| explain(text, &error, seed))
 }
 
@@ -133,7 +137,8 @@ where
     S: for<'de> DeserializeSeed<'de, Value = T>,
 {
     let mut track = Track::new();
-    let read = seed.deserialize(serde_path_to_error::Deserializer::new(Node(value), &mut track));
+    let reader = serde_path_to_error::Deserializer::new(Node(value), &mut track);
+    let read = Objects(seed).deserialize(reader);
     read.map_err(|error| error.within(&path_text(&track.path())))
 }
 
@@ -177,7 +182,8 @@ where
 {
     let mut track = Track::new();
     let reader = &mut serde_json::Deserializer::from_str(text);
-    match seed.deserialize(serde_path_to_error::Deserializer::new(reader, &mut track)) {
+    let reader = serde_path_to_error::Deserializer::new(reader, &mut track);
+    match Objects(seed).deserialize(reader) {
         Ok(_) => String::new(),
         Err(_) => path_text(&track.path()),
     }
@@ -282,9 +288,16 @@ impl<'de> Deserializer<'de> for Node<'de> {
         visitor.visit_newtype_struct(self)
     }
 
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        match self.0 {
+            Value::Array(_) => Err(de::Error::invalid_type(Unexpected::Seq, &"an object")),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
+        unit_struct seq tuple tuple_struct struct enum identifier ignored_any
     }
 }
 

@@ -1,0 +1,214 @@
+//! What SDKs refuse or lose, each as a change of the model.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use latimer_protocol::card::{AgentCard, OAuthFlows, SecurityScheme};
+use latimer_protocol::{
+    Artifact, Content, Message, Metadata, Part, Request, SendMessageResponse, StreamResponse, Task,
+    TaskStatus, Timestamp,
+};
+
+use serde_json::{Value, json};
+
+use crate::arbitrary::Answer;
+
+/// One change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Messages refer to no other tasks.
+    References,
+    /// Parts have no metadata; without the mark in it, data that was wrapped stays wrapped.
+    PartMetadata,
+    /// Files have no names.
+    FileNames,
+    /// Files are the base64 text of what they were.
+    BytesAsText,
+    /// Artifacts have no extensions.
+    ArtifactExtensions,
+    /// No update of an artifact says that it goes on with the last one.
+    Append,
+    /// Who sends a message does not say how much history it wants.
+    HistoryLength,
+    /// The value of a data part is not null.
+    NullData,
+    /// There is no null in any JSON.
+    Nulls,
+    /// Times are not before 1970.
+    Times,
+    /// An API key is in one of the places that the schema of 0.3 lists.
+    KeyPlaces,
+    /// OAuth has what 0.3 knows of it. We write the rest too: no reader of 0.3 minds, but a strict one.
+    OAuth,
+    /// Of security, what 0.2 knows: no mutual TLS, which it refuses, no address of OAuth's metadata,
+    /// and nothing about single skills.
+    Security,
+    /// Cards have no picture.
+    Icon,
+    /// A card says no to what it said nothing about, and nothing where it had an empty address.
+    Defaults,
+    /// Nothing is required of callers.
+    Requirements,
+    /// A scheme that is required without scopes is not required.
+    NoScopes,
+    /// No requirement is for a scheme of the name `schemes`.
+    Schemes,
+}
+
+impl Change {
+    fn metadata(self, metadata: &mut Metadata) {
+        metadata.values_mut().for_each(|it| self.json(it));
+    }
+
+    fn json(self, value: &mut Value) {
+        match value {
+            Value::Null if self == Self::Nulls => *value = false.into(),
+            Value::Array(items) => items.iter_mut().for_each(|it| self.json(it)),
+            Value::Object(members) => members.values_mut().for_each(|it| self.json(it)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn part(self, part: &mut Part) {
+        self.metadata(&mut part.metadata);
+        if let Content::Data(value) = &mut part.content {
+            self.json(value);
+        }
+        match self {
+            Self::PartMetadata => {
+                part.metadata.clear();
+                if let Content::Data(value) = &mut part.content
+                    && !value.is_object()
+                {
+                    *value = json!({ "value": value.take() });
+                }
+            }
+            Self::FileNames => part.filename = None,
+            Self::BytesAsText => {
+                if let Content::Raw(bytes) = &mut part.content {
+                    *bytes = STANDARD.encode(&bytes).into();
+                }
+            }
+            Self::NullData if part.content == Content::Data(Value::Null) => {
+                part.content = Content::Data(Value::Bool(false));
+            }
+            _ => {}
+        }
+    }
+
+    fn message(self, message: &mut Message) {
+        self.metadata(&mut message.metadata);
+        if self == Self::References {
+            message.reference_task_ids.clear();
+        }
+        message.parts.iter_mut().for_each(|it| self.part(it));
+    }
+
+    fn artifact(self, artifact: &mut Artifact) {
+        self.metadata(&mut artifact.metadata);
+        if self == Self::ArtifactExtensions {
+            artifact.extensions.clear();
+        }
+        artifact.parts.iter_mut().for_each(|it| self.part(it));
+    }
+
+    fn status(self, status: &mut TaskStatus) {
+        status.timestamp = status.timestamp.map(|it| self.time(it));
+        status.message.iter_mut().for_each(|it| self.message(it));
+    }
+
+    fn time(self, time: Timestamp) -> Timestamp {
+        match self {
+            Self::Times => Timestamp::from_millis(time.as_millis().abs()).expect("not too late"),
+            _ => time,
+        }
+    }
+
+    fn task(self, task: &mut Task) {
+        self.metadata(&mut task.metadata);
+        self.status(&mut task.status);
+        task.history.iter_mut().for_each(|it| self.message(it));
+        task.artifacts.iter_mut().for_each(|it| self.artifact(it));
+    }
+
+    pub(super) fn request(self, request: &mut Request) {
+        match request {
+            Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
+                self.metadata(&mut it.metadata);
+                self.message(&mut it.message);
+                if let (Self::HistoryLength, Some(configuration)) = (self, &mut it.configuration) {
+                    configuration.history_length = None;
+                }
+            }
+            Request::ListTasks(it) => {
+                it.status_timestamp_after = it.status_timestamp_after.map(|it| self.time(it));
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn answer(self, answer: &mut Answer) {
+        match answer {
+            Answer::Sent(SendMessageResponse::Message(it)) => self.message(it),
+            Answer::Sent(SendMessageResponse::Task(it)) | Answer::Task(it) => self.task(it),
+            Answer::Tasks(page) => page.tasks.iter_mut().for_each(|it| self.task(it)),
+            Answer::PushConfig(_) | Answer::PushConfigs(_) => {}
+        }
+    }
+
+    pub(super) fn event(self, event: &mut StreamResponse) {
+        match event {
+            StreamResponse::Task(it) => self.task(it),
+            StreamResponse::Message(it) => self.message(it),
+            StreamResponse::StatusUpdate(it) => {
+                self.metadata(&mut it.metadata);
+                self.status(&mut it.status);
+            }
+            StreamResponse::ArtifactUpdate(it) => {
+                self.metadata(&mut it.metadata);
+                it.append &= self != Self::Append;
+                self.artifact(&mut it.artifact);
+            }
+        }
+    }
+
+    pub(super) fn card(self, card: &mut AgentCard) {
+        card.capabilities.extensions.iter_mut().for_each(|it| self.metadata(&mut it.params));
+        if self == Self::Icon {
+            card.icon_url = None;
+        }
+        if self == Self::Defaults {
+            card.documentation_url = card.documentation_url.take().filter(|it| !it.is_empty());
+            card.capabilities.streaming.get_or_insert(false);
+            card.capabilities.push_notifications.get_or_insert(false);
+        }
+        if self == Self::Security {
+            card.skills.iter_mut().for_each(|it| it.security_requirements.clear());
+        }
+        card.security_schemes.retain(|_, scheme| self.scheme(scheme));
+        let skills = card.skills.iter_mut().flat_map(|it| &mut it.security_requirements);
+        for requirement in card.security_requirements.iter_mut().chain(skills) {
+            requirement.schemes.retain(|name, scopes| match self {
+                Self::Requirements => false,
+                Self::NoScopes => !scopes.is_empty(),
+                Self::Schemes => name != "schemes",
+                _ => true,
+            });
+        }
+    }
+
+    /// Changes a scheme; false where there is nothing to keep of it.
+    fn scheme(self, scheme: &mut SecurityScheme) -> bool {
+        match (self, scheme) {
+            (Self::KeyPlaces, SecurityScheme::ApiKey(key)) => key.location = "header".to_owned(),
+            (Self::Security, SecurityScheme::MutualTls(_)) => return false,
+            (Self::Security, SecurityScheme::OAuth2(oauth)) => oauth.oauth2_metadata_url = None,
+            (Self::OAuth, SecurityScheme::OAuth2(oauth)) => match &mut oauth.flows {
+                OAuthFlows::AuthorizationCode(flow) => flow.pkce_required = false,
+                OAuthFlows::DeviceCode(_) => return false,
+                _ => {}
+            },
+            _ => {}
+        }
+        true
+    }
+}
