@@ -2,7 +2,7 @@
 
 Usage: python sign_card.py < request.json > signed.json
 
-Reads one JSON object from stdin:
+Reads one JSON object from stdin, or a list of them:
 
     card    the card, in any form that the SDK reads
     key     the private key, as PKCS#8 PEM
@@ -11,7 +11,7 @@ Reads one JSON object from stdin:
     jku     optional: where the public key is published
     header  optional: members of the header that is not signed
 
-Writes the signed card to stdout, as the SDK's server would publish it: with the members of 0.3
+Writes the signed card to stdout, or the list of them, as the SDK's server would publish it: with the members of 0.3
 beside those of 1.0 if the card has an interface of 0.3.
 
 Needs: pip install 'a2a-sdk[signing]==1.3.0' cryptography
@@ -25,16 +25,20 @@ from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.utils.signing import create_agent_card_signer
 
 
-def main() -> None:
-    request = json.load(sys.stdin)
+def sign(request: dict) -> dict:
     protected = {'alg': request['alg'], 'kid': request['kid'], 'typ': 'JOSE'}
     if 'jku' in request:
         protected['jku'] = request['jku']
     signer = create_agent_card_signer(
         request['key'], protected, request.get('header')
     )
-    card = signer(parse_agent_card(request['card']))
-    json.dump(agent_card_to_dict(card), sys.stdout)
+    return agent_card_to_dict(signer(parse_agent_card(request['card'])))
+
+
+def main() -> None:
+    asked = json.load(sys.stdin)
+    answer = [sign(it) for it in asked] if isinstance(asked, list) else sign(asked)
+    json.dump(answer, sys.stdout)
 
 
 if __name__ == '__main__':

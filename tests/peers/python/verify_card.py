@@ -2,14 +2,14 @@
 
 Usage: python verify_card.py < request.json > answer.json
 
-Reads one JSON object from stdin:
+Reads one JSON object from stdin, or a list of them:
 
     card        the card as it was published
     keys        public keys as PEM, by kid
     algorithms  optional: the algorithms that count; ES256, RS256 and EdDSA by default
 
-Writes {"verified": true}, or {"verified": false, "error": "..."}, to stdout. The exit code is 0
-either way: a card that does not verify is an answer.
+Writes {"verified": true}, or {"verified": false, "error": "..."}, to stdout, or the list of them.
+The exit code is 0 either way: a card that does not verify is an answer.
 
 Needs: pip install 'a2a-sdk[signing]==1.3.0' cryptography
 """
@@ -26,8 +26,7 @@ from a2a.utils.signing import (
 )
 
 
-def main() -> None:
-    request = json.load(sys.stdin)
+def verify(request: dict) -> dict:
     keys = request['keys']
 
     def find(kid: str | None, jku: str | None) -> str:
@@ -36,12 +35,17 @@ def main() -> None:
         return keys[kid]
 
     algorithms = request.get('algorithms', ['ES256', 'RS256', 'EdDSA'])
-    verify = create_signature_verifier(find, algorithms)
+    verifier = create_signature_verifier(find, algorithms)
     try:
-        verify(parse_agent_card(request['card']))
-        answer = {'verified': True}
+        verifier(parse_agent_card(request['card']))
+        return {'verified': True}
     except SignatureVerificationError as error:
-        answer = {'verified': False, 'error': str(error)}
+        return {'verified': False, 'error': str(error)}
+
+
+def main() -> None:
+    asked = json.load(sys.stdin)
+    answer = [verify(it) for it in asked] if isinstance(asked, list) else verify(asked)
     json.dump(answer, sys.stdout)
 
 

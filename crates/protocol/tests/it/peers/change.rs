@@ -7,7 +7,6 @@ use latimer_protocol::{
     Artifact, Content, Message, Metadata, Part, Request, SendMessageResponse, StreamResponse, Task,
     TaskStatus, Timestamp,
 };
-
 use serde_json::{Value, json};
 
 use crate::arbitrary::Answer;
@@ -37,7 +36,7 @@ pub(super) enum Change {
     Times,
     /// An API key is in one of the places that the schema of 0.3 lists.
     KeyPlaces,
-    /// OAuth has what 0.3 knows of it. We write the rest too: no reader of 0.3 minds, but a strict one.
+    /// OAuth has what 0.3 knows of it. We write the rest too, which most readers of 0.3 pass over.
     OAuth,
     /// Of security, what 0.2 knows: no mutual TLS, which it refuses, no address of OAuth's metadata,
     /// and nothing about single skills.

@@ -64,16 +64,20 @@ pub(super) fn answers(operation: Operation) -> Option<Vec<(Request, Answer)>> {
 
 /// Events of all four kinds.
 pub(super) fn events() -> Vec<StreamResponse> {
-    let mut events = draw(task().prop_map(StreamResponse::Task), COUNT);
-    events.extend(draw(message().prop_map(StreamResponse::Message), COUNT));
-    events.extend(draw(status_update().prop_map(StreamResponse::StatusUpdate), COUNT));
-    events.extend(draw(artifact_update().prop_map(StreamResponse::ArtifactUpdate), COUNT));
-    events
+    static ALL: LazyLock<Vec<StreamResponse>> = LazyLock::new(|| {
+        let mut events = draw(task().prop_map(StreamResponse::Task), COUNT);
+        events.extend(draw(message().prop_map(StreamResponse::Message), COUNT));
+        events.extend(draw(status_update().prop_map(StreamResponse::StatusUpdate), COUNT));
+        events.extend(draw(artifact_update().prop_map(StreamResponse::ArtifactUpdate), COUNT));
+        events
+    });
+    ALL.clone()
 }
 
 /// Cards.
 pub(super) fn cards() -> Vec<AgentCard> {
-    draw(card(), COUNT)
+    static ALL: LazyLock<Vec<AgentCard>> = LazyLock::new(|| draw(card(), COUNT));
+    ALL.clone()
 }
 
 fn draw<T: Debug>(strategy: impl Strategy<Value = T>, count: usize) -> Vec<T> {
