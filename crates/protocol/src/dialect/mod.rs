@@ -8,6 +8,7 @@ mod event;
 mod field;
 mod older;
 mod oldest;
+pub mod protobuf;
 mod v0_1;
 mod v0_3;
 mod v1_0;
@@ -25,13 +26,6 @@ use crate::model::{MessageId, SendMessageResponse, StreamResponse};
 use crate::operation::Operation;
 use crate::service::{Reply, Request};
 use crate::version::Version;
-
-/// Protobuf, for gRPC: the messages of both packages convert to the model with `TryFrom`, and the
-/// model to them with `From`. Where the model alone does not say it all, there is a function.
-pub mod protobuf {
-    pub use super::v0_3::protobuf::card as v0_3_card;
-    pub use super::v0_3::protobuf::stream_response as v0_3_stream_response;
-}
 
 /// One way to spell the protocol as JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -102,99 +102,63 @@ fn interfaces_of_0_3_are_found_once_each_in_the_version_of_the_card() {
     assert_eq!(read.supported_interfaces, want);
 }
 
-/// A card of 1.0 of which little is right.
-fn broken_newer() -> v1::AgentCard {
-    use v1::security_scheme::Scheme;
-    let scheme = |scheme| v1::SecurityScheme { scheme };
-    let http = |name: &str| {
-        let http = v1::HttpAuthSecurityScheme { scheme: name.into(), ..Default::default() };
-        scheme(Some(Scheme::HttpAuthSecurityScheme(http)))
-    };
-    let oauth = |flows| {
-        let oauth = v1::OAuth2SecurityScheme { flows, ..Default::default() };
-        scheme(Some(Scheme::Oauth2SecurityScheme(oauth)))
-    };
-    let schemes = [
-        ("good", http("Bearer")),
-        ("no kind", scheme(None)),
-        ("no name", http("")),
-        ("no flows", oauth(None)),
-        ("no flow", oauth(Some(v1::OAuthFlows { flow: None }))),
-    ];
-    let extension = |params| v1::AgentExtension { uri: "u".into(), params, ..Default::default() };
-    let skill = |id: &str, name: &str| v1::AgentSkill {
-        id: id.into(),
-        name: name.into(),
-        input_modes: vec!["text".into()],
-        ..Default::default()
-    };
-    let signature = |protected: &str, header| v1::AgentCardSignature {
-        protected: protected.into(),
-        signature: "s".into(),
-        header,
-    };
-    v1::AgentCard {
-        capabilities: Some(v1::AgentCapabilities {
-            extensions: vec![extension(None), extension(not_a_number())],
+/// A card of which little is right, in either package, around the least of one.
+macro_rules! broken {
+    ($pb:ident, $least:expr) => {{
+        use $pb::security_scheme::Scheme;
+        let scheme = |scheme| $pb::SecurityScheme { scheme };
+        let http = |name: &str| {
+            let http = $pb::HttpAuthSecurityScheme { scheme: name.into(), ..Default::default() };
+            scheme(Some(Scheme::HttpAuthSecurityScheme(http)))
+        };
+        let oauth = |flows| {
+            let oauth = $pb::OAuth2SecurityScheme { flows, ..Default::default() };
+            scheme(Some(Scheme::Oauth2SecurityScheme(oauth)))
+        };
+        let schemes = [
+            ("good", http("Bearer")),
+            ("no kind", scheme(None)),
+            ("no name", http("")),
+            ("no flows", oauth(None)),
+            ("no flow", oauth(Some($pb::OAuthFlows { flow: None }))),
+        ];
+        let extension =
+            |params| $pb::AgentExtension { uri: "u".into(), params, ..Default::default() };
+        let skill = |id: &str, name: &str| $pb::AgentSkill {
+            id: id.into(),
+            name: name.into(),
+            input_modes: vec!["text".into()],
             ..Default::default()
-        }),
-        security_schemes: schemes.map(|(name, it)| (name.to_owned(), it)).into(),
-        skills: vec![skill("a", ""), skill("", ""), skill("", "b")],
-        signatures: vec![signature("p", None), signature("", None), signature("p", not_a_number())],
-        default_input_modes: vec!["text".into()],
-        ..newer()
-    }
-}
-
-/// The same of 0.3.
-fn broken_older() -> v0_3::AgentCard {
-    use v0_3::security_scheme::Scheme;
-    let scheme = |scheme| v0_3::SecurityScheme { scheme };
-    let http = |name: &str| {
-        let http = v0_3::HttpAuthSecurityScheme { scheme: name.into(), ..Default::default() };
-        scheme(Some(Scheme::HttpAuthSecurityScheme(http)))
-    };
-    let oauth = |flows| {
-        let oauth = v0_3::OAuth2SecurityScheme { flows, ..Default::default() };
-        scheme(Some(Scheme::Oauth2SecurityScheme(oauth)))
-    };
-    let schemes = [
-        ("good", http("Bearer")),
-        ("no kind", scheme(None)),
-        ("no name", http("")),
-        ("no flows", oauth(None)),
-        ("no flow", oauth(Some(v0_3::OAuthFlows { flow: None }))),
-    ];
-    let extension = |params| v0_3::AgentExtension { uri: "u".into(), params, ..Default::default() };
-    let skill = |id: &str, name: &str| v0_3::AgentSkill {
-        id: id.into(),
-        name: name.into(),
-        input_modes: vec!["text".into()],
-        ..Default::default()
-    };
-    let signature = |protected: &str, header| v0_3::AgentCardSignature {
-        protected: protected.into(),
-        signature: "s".into(),
-        header,
-    };
-    v0_3::AgentCard {
-        capabilities: Some(v0_3::AgentCapabilities {
-            extensions: vec![extension(None), extension(not_a_number())],
-            ..Default::default()
-        }),
-        security_schemes: schemes.map(|(name, it)| (name.to_owned(), it)).into(),
-        skills: vec![skill("a", ""), skill("", ""), skill("", "b")],
-        signatures: vec![signature("p", None), signature("", None), signature("p", not_a_number())],
-        default_input_modes: vec!["text".into()],
-        ..older()
-    }
+        };
+        let signature = |protected: &str, header| $pb::AgentCardSignature {
+            protected: protected.into(),
+            signature: "s".into(),
+            header,
+        };
+        $pb::AgentCard {
+            capabilities: Some($pb::AgentCapabilities {
+                extensions: vec![extension(None), extension(not_a_number())],
+                ..Default::default()
+            }),
+            security_schemes: schemes.map(|(name, it)| (name.to_owned(), it)).into(),
+            skills: vec![skill("a", ""), skill("", ""), skill("", "b")],
+            signatures: vec![
+                signature("p", None),
+                signature("", None),
+                signature("p", not_a_number()),
+            ],
+            default_input_modes: vec!["text".into()],
+            ..$least
+        }
+    }};
 }
 
 #[test]
 fn what_is_optional_and_broken_is_left_out() {
-    for (version, read) in
-        [("1.0", AgentCard::try_from(broken_newer())), ("0.3", AgentCard::try_from(broken_older()))]
-    {
+    for (version, read) in [
+        ("1.0", AgentCard::try_from(broken!(v1, newer()))),
+        ("0.3", AgentCard::try_from(broken!(v0_3, older()))),
+    ] {
         let read = read.unwrap();
         let good = BTreeMap::from([("good".to_owned(), SecurityScheme::bearer())]);
         assert_eq!(read.security_schemes, good, "{version}");

@@ -6,11 +6,11 @@
 use latimer_pb::v0_3 as pb;
 
 use crate::card::{
-    AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface,
-    AgentProvider, AgentSkill, OLDER_VERSION, ProtocolBinding, TransitionHistory, major_minor,
+    AgentCapabilities, AgentCard, AgentInterface, AgentSkill, OLDER_VERSION, ProtocolBinding,
+    TransitionHistory, major_minor,
 };
 use crate::dialect::field::{filled, fitting, fitting_values, optional, text};
-use crate::dialect::wellknown::{from_struct, to_struct};
+use crate::dialect::protobuf::id_and_name;
 use crate::json::Invalid;
 use crate::version::Version;
 
@@ -124,42 +124,6 @@ impl From<&AgentInterface> for pb::AgentInterface {
     }
 }
 
-impl From<&AgentProvider> for pb::AgentProvider {
-    fn from(provider: &AgentProvider) -> Self {
-        Self { url: provider.url.clone(), organization: provider.organization.clone() }
-    }
-}
-
-impl From<pb::AgentProvider> for AgentProvider {
-    fn from(provider: pb::AgentProvider) -> Self {
-        Self { url: provider.url, organization: provider.organization }
-    }
-}
-
-impl From<&AgentExtension> for pb::AgentExtension {
-    fn from(extension: &AgentExtension) -> Self {
-        Self {
-            uri: extension.uri.clone(),
-            description: text(extension.description.as_deref()),
-            required: extension.required,
-            params: to_struct(&extension.params),
-        }
-    }
-}
-
-impl TryFrom<pb::AgentExtension> for AgentExtension {
-    type Error = Invalid;
-
-    fn try_from(extension: pb::AgentExtension) -> Result<Self, Invalid> {
-        Ok(Self {
-            uri: extension.uri,
-            description: optional(extension.description),
-            required: extension.required,
-            params: from_struct(extension.params, "params")?,
-        })
-    }
-}
-
 impl From<&AgentSkill> for pb::AgentSkill {
     fn from(skill: &AgentSkill) -> Self {
         Self {
@@ -179,12 +143,7 @@ impl TryFrom<pb::AgentSkill> for AgentSkill {
     type Error = Invalid;
 
     fn try_from(skill: pb::AgentSkill) -> Result<Self, Invalid> {
-        // Either stands in for the other.
-        let (id, name) = match (optional(skill.id), optional(skill.name)) {
-            (Some(id), Some(name)) => (id, name),
-            (Some(only), None) | (None, Some(only)) => (only.clone(), only),
-            (None, None) => return Err(Invalid::missing("id")),
-        };
+        let (id, name) = id_and_name(skill.id, skill.name)?;
         Ok(Self {
             id,
             name,
@@ -194,18 +153,6 @@ impl TryFrom<pb::AgentSkill> for AgentSkill {
             input_modes: skill.input_modes,
             output_modes: skill.output_modes,
             security_requirements: skill.security.into_iter().map(Into::into).collect(),
-        })
-    }
-}
-
-impl TryFrom<pb::AgentCardSignature> for AgentCardSignature {
-    type Error = Invalid;
-
-    fn try_from(signature: pb::AgentCardSignature) -> Result<Self, Invalid> {
-        Ok(Self {
-            protected: filled(signature.protected, "protected")?,
-            signature: filled(signature.signature, "signature")?,
-            header: from_struct(signature.header, "header")?,
         })
     }
 }

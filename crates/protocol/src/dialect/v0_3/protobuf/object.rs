@@ -1,4 +1,4 @@
-//! Parts, messages, tasks and their events.
+//! Parts, messages, and where tasks and events differ from those of 1.0.
 
 use bytes::Bytes;
 use latimer_pb::v0_3 as pb;
@@ -13,10 +13,7 @@ use crate::dialect::wellknown::{
 };
 use crate::json::Invalid;
 use crate::model::wire::to_base64;
-use crate::model::{
-    Artifact, Content, Message, Part, Role, SendMessageResponse, StreamResponse, Task,
-    TaskArtifactUpdateEvent, TaskStatus, TaskStatusUpdateEvent,
-};
+use crate::model::{Content, Message, Part, Role, SendMessageResponse, StreamResponse, TaskStatus};
 
 impl From<&Part> for pb::Part {
     fn from(part: &Part) -> Self {
@@ -138,62 +135,6 @@ impl TryFrom<pb::TaskStatus> for TaskStatus {
     }
 }
 
-impl From<&Artifact> for pb::Artifact {
-    fn from(artifact: &Artifact) -> Self {
-        Self {
-            artifact_id: artifact.artifact_id.to_string(),
-            name: text(artifact.name.as_deref()),
-            description: text(artifact.description.as_deref()),
-            parts: artifact.parts.iter().map(Into::into).collect(),
-            metadata: to_struct(&artifact.metadata),
-            extensions: artifact.extensions.clone(),
-        }
-    }
-}
-
-impl TryFrom<pb::Artifact> for Artifact {
-    type Error = Invalid;
-
-    fn try_from(artifact: pb::Artifact) -> Result<Self, Invalid> {
-        Ok(Self {
-            artifact_id: id(&artifact.artifact_id, "artifactId")?,
-            name: optional(artifact.name),
-            description: optional(artifact.description),
-            parts: each(artifact.parts, "parts")?,
-            metadata: from_struct(artifact.metadata, "metadata")?,
-            extensions: artifact.extensions,
-        })
-    }
-}
-
-impl From<&Task> for pb::Task {
-    fn from(task: &Task) -> Self {
-        Self {
-            id: task.id.to_string(),
-            context_id: text(task.context_id.as_ref().map(AsRef::as_ref)),
-            status: Some((&task.status).into()),
-            artifacts: task.artifacts.iter().map(Into::into).collect(),
-            history: task.history.iter().map(Into::into).collect(),
-            metadata: to_struct(&task.metadata),
-        }
-    }
-}
-
-impl TryFrom<pb::Task> for Task {
-    type Error = Invalid;
-
-    fn try_from(task: pb::Task) -> Result<Self, Invalid> {
-        Ok(Self {
-            id: id(&task.id, "id")?,
-            context_id: optional_id(&task.context_id, "contextId")?,
-            status: named(required(task.status, "status")?.try_into(), "status")?,
-            artifacts: each(task.artifacts, "artifacts")?,
-            history: each(task.history, "history")?,
-            metadata: from_struct(task.metadata, "metadata")?,
-        })
-    }
-}
-
 /// One event of a stream.
 #[must_use]
 pub fn stream_response(event: &StreamResponse, then: Then) -> pb::StreamResponse {
@@ -208,16 +149,7 @@ pub fn stream_response(event: &StreamResponse, then: Then) -> pb::StreamResponse
             r#final: then == Then::Closes,
             metadata: to_struct(&it.metadata),
         }),
-        StreamResponse::ArtifactUpdate(it) => {
-            Payload::ArtifactUpdate(pb::TaskArtifactUpdateEvent {
-                task_id: it.task_id.to_string(),
-                context_id: text(it.context_id.as_ref().map(AsRef::as_ref)),
-                artifact: Some((&it.artifact).into()),
-                append: it.append,
-                last_chunk: it.last_chunk,
-                metadata: to_struct(&it.metadata),
-            })
-        }
+        StreamResponse::ArtifactUpdate(it) => Payload::ArtifactUpdate(it.into()),
     };
     pb::StreamResponse { payload: Some(payload) }
 }
@@ -241,34 +173,6 @@ impl TryFrom<pb::StreamResponse> for StreamResponse {
                 Err(Invalid::new("", problem))
             }
         }
-    }
-}
-
-impl TryFrom<pb::TaskStatusUpdateEvent> for TaskStatusUpdateEvent {
-    type Error = Invalid;
-
-    fn try_from(update: pb::TaskStatusUpdateEvent) -> Result<Self, Invalid> {
-        Ok(Self {
-            task_id: id(&update.task_id, "taskId")?,
-            context_id: optional_id(&update.context_id, "contextId")?,
-            status: named(required(update.status, "status")?.try_into(), "status")?,
-            metadata: from_struct(update.metadata, "metadata")?,
-        })
-    }
-}
-
-impl TryFrom<pb::TaskArtifactUpdateEvent> for TaskArtifactUpdateEvent {
-    type Error = Invalid;
-
-    fn try_from(update: pb::TaskArtifactUpdateEvent) -> Result<Self, Invalid> {
-        Ok(Self {
-            task_id: id(&update.task_id, "taskId")?,
-            context_id: optional_id(&update.context_id, "contextId")?,
-            artifact: named(required(update.artifact, "artifact")?.try_into(), "artifact")?,
-            append: update.append,
-            last_chunk: update.last_chunk,
-            metadata: from_struct(update.metadata, "metadata")?,
-        })
     }
 }
 

@@ -6,11 +6,11 @@
 use latimer_pb::v1 as pb;
 
 use crate::card::{
-    AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface,
-    AgentProvider, AgentSkill, ProtocolBinding,
+    AgentCapabilities, AgentCard, AgentCardSignature, AgentInterface, AgentSkill, ProtocolBinding,
 };
 use crate::dialect::field::{each, filled, fitting, fitting_values, optional, text};
-use crate::dialect::wellknown::{from_struct, to_struct};
+use crate::dialect::protobuf::id_and_name;
+use crate::dialect::wellknown::to_struct;
 use crate::json::Invalid;
 use crate::version::PROTOCOL_VERSION;
 
@@ -90,18 +90,6 @@ impl TryFrom<pb::AgentInterface> for AgentInterface {
     }
 }
 
-impl From<&AgentProvider> for pb::AgentProvider {
-    fn from(provider: &AgentProvider) -> Self {
-        Self { url: provider.url.clone(), organization: provider.organization.clone() }
-    }
-}
-
-impl From<pb::AgentProvider> for AgentProvider {
-    fn from(provider: pb::AgentProvider) -> Self {
-        Self { url: provider.url, organization: provider.organization }
-    }
-}
-
 impl From<&AgentCapabilities> for pb::AgentCapabilities {
     fn from(capabilities: &AgentCapabilities) -> Self {
         Self {
@@ -124,30 +112,6 @@ impl From<pb::AgentCapabilities> for AgentCapabilities {
     }
 }
 
-impl From<&AgentExtension> for pb::AgentExtension {
-    fn from(extension: &AgentExtension) -> Self {
-        Self {
-            uri: extension.uri.clone(),
-            description: text(extension.description.as_deref()),
-            required: extension.required,
-            params: to_struct(&extension.params),
-        }
-    }
-}
-
-impl TryFrom<pb::AgentExtension> for AgentExtension {
-    type Error = Invalid;
-
-    fn try_from(extension: pb::AgentExtension) -> Result<Self, Invalid> {
-        Ok(Self {
-            uri: extension.uri,
-            description: optional(extension.description),
-            required: extension.required,
-            params: from_struct(extension.params, "params")?,
-        })
-    }
-}
-
 impl From<&AgentSkill> for pb::AgentSkill {
     fn from(skill: &AgentSkill) -> Self {
         Self {
@@ -167,12 +131,7 @@ impl TryFrom<pb::AgentSkill> for AgentSkill {
     type Error = Invalid;
 
     fn try_from(skill: pb::AgentSkill) -> Result<Self, Invalid> {
-        // Either stands in for the other.
-        let (id, name) = match (optional(skill.id), optional(skill.name)) {
-            (Some(id), Some(name)) => (id, name),
-            (Some(only), None) | (None, Some(only)) => (only.clone(), only),
-            (None, None) => return Err(Invalid::missing("id")),
-        };
+        let (id, name) = id_and_name(skill.id, skill.name)?;
         let requirements = skill.security_requirements.into_iter().map(Into::into);
         Ok(Self {
             id,
@@ -194,17 +153,5 @@ impl From<&AgentCardSignature> for pb::AgentCardSignature {
             signature: signature.signature.clone(),
             header: to_struct(&signature.header),
         }
-    }
-}
-
-impl TryFrom<pb::AgentCardSignature> for AgentCardSignature {
-    type Error = Invalid;
-
-    fn try_from(signature: pb::AgentCardSignature) -> Result<Self, Invalid> {
-        Ok(Self {
-            protected: filled(signature.protected, "protected")?,
-            signature: filled(signature.signature, "signature")?,
-            header: from_struct(signature.header, "header")?,
-        })
     }
 }

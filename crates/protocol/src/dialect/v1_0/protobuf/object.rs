@@ -1,14 +1,14 @@
-//! Parts, messages, tasks and their events.
+//! Parts, messages, and where tasks and events differ from those of 0.3.
 
 use latimer_pb::v1 as pb;
 
-use crate::dialect::field::{each, id, named, optional, optional_id, required, state, text};
+use crate::dialect::field::{each, id, named, optional, optional_id, state, text};
 use crate::dialect::wellknown::{
     from_struct, from_timestamp, from_value, to_struct, to_timestamp, to_value,
 };
 use crate::json::Invalid;
 use crate::model::{
-    Artifact, Content, Message, Part, Role, Task, TaskArtifactUpdateEvent, TaskStatus,
+    Content, Message, Part, Role, SendMessageResponse, StreamResponse, TaskStatus,
     TaskStatusUpdateEvent,
 };
 
@@ -111,62 +111,6 @@ impl TryFrom<pb::TaskStatus> for TaskStatus {
     }
 }
 
-impl From<&Artifact> for pb::Artifact {
-    fn from(artifact: &Artifact) -> Self {
-        Self {
-            artifact_id: artifact.artifact_id.to_string(),
-            name: text(artifact.name.as_deref()),
-            description: text(artifact.description.as_deref()),
-            parts: artifact.parts.iter().map(Into::into).collect(),
-            metadata: to_struct(&artifact.metadata),
-            extensions: artifact.extensions.clone(),
-        }
-    }
-}
-
-impl TryFrom<pb::Artifact> for Artifact {
-    type Error = Invalid;
-
-    fn try_from(artifact: pb::Artifact) -> Result<Self, Invalid> {
-        Ok(Self {
-            artifact_id: id(&artifact.artifact_id, "artifactId")?,
-            name: optional(artifact.name),
-            description: optional(artifact.description),
-            parts: each(artifact.parts, "parts")?,
-            metadata: from_struct(artifact.metadata, "metadata")?,
-            extensions: artifact.extensions,
-        })
-    }
-}
-
-impl From<&Task> for pb::Task {
-    fn from(task: &Task) -> Self {
-        Self {
-            id: task.id.to_string(),
-            context_id: text(task.context_id.as_ref().map(AsRef::as_ref)),
-            status: Some((&task.status).into()),
-            artifacts: task.artifacts.iter().map(Into::into).collect(),
-            history: task.history.iter().map(Into::into).collect(),
-            metadata: to_struct(&task.metadata),
-        }
-    }
-}
-
-impl TryFrom<pb::Task> for Task {
-    type Error = Invalid;
-
-    fn try_from(task: pb::Task) -> Result<Self, Invalid> {
-        Ok(Self {
-            id: id(&task.id, "id")?,
-            context_id: optional_id(&task.context_id, "contextId")?,
-            status: named(required(task.status, "status")?.try_into(), "status")?,
-            artifacts: each(task.artifacts, "artifacts")?,
-            history: each(task.history, "history")?,
-            metadata: from_struct(task.metadata, "metadata")?,
-        })
-    }
-}
-
 impl From<&TaskStatusUpdateEvent> for pb::TaskStatusUpdateEvent {
     fn from(update: &TaskStatusUpdateEvent) -> Self {
         Self {
@@ -178,43 +122,61 @@ impl From<&TaskStatusUpdateEvent> for pb::TaskStatusUpdateEvent {
     }
 }
 
-impl TryFrom<pb::TaskStatusUpdateEvent> for TaskStatusUpdateEvent {
-    type Error = Invalid;
-
-    fn try_from(update: pb::TaskStatusUpdateEvent) -> Result<Self, Invalid> {
-        Ok(Self {
-            task_id: id(&update.task_id, "taskId")?,
-            context_id: optional_id(&update.context_id, "contextId")?,
-            status: named(required(update.status, "status")?.try_into(), "status")?,
-            metadata: from_struct(update.metadata, "metadata")?,
-        })
+impl From<&SendMessageResponse> for pb::SendMessageResponse {
+    fn from(response: &SendMessageResponse) -> Self {
+        use pb::send_message_response::Payload;
+        let payload = match response {
+            SendMessageResponse::Task(task) => Payload::Task(task.into()),
+            SendMessageResponse::Message(message) => Payload::Message(message.into()),
+        };
+        Self { payload: Some(payload) }
     }
 }
 
-impl From<&TaskArtifactUpdateEvent> for pb::TaskArtifactUpdateEvent {
-    fn from(update: &TaskArtifactUpdateEvent) -> Self {
-        Self {
-            task_id: update.task_id.to_string(),
-            context_id: text(update.context_id.as_ref().map(AsRef::as_ref)),
-            artifact: Some((&update.artifact).into()),
-            append: update.append,
-            last_chunk: update.last_chunk,
-            metadata: to_struct(&update.metadata),
+impl TryFrom<pb::SendMessageResponse> for SendMessageResponse {
+    type Error = Invalid;
+
+    fn try_from(response: pb::SendMessageResponse) -> Result<Self, Invalid> {
+        use pb::send_message_response::Payload;
+        match response.payload {
+            Some(Payload::Task(it)) => named(it.try_into().map(Self::Task), "task"),
+            Some(Payload::Message(it)) => named(it.try_into().map(Self::Message), "message"),
+            None => Err(Invalid::new("", "needs one of task or message")),
         }
     }
 }
 
-impl TryFrom<pb::TaskArtifactUpdateEvent> for TaskArtifactUpdateEvent {
+impl From<&StreamResponse> for pb::StreamResponse {
+    fn from(response: &StreamResponse) -> Self {
+        use pb::stream_response::Payload;
+        let payload = match response {
+            StreamResponse::Task(it) => Payload::Task(it.into()),
+            StreamResponse::Message(it) => Payload::Message(it.into()),
+            StreamResponse::StatusUpdate(it) => Payload::StatusUpdate(it.into()),
+            StreamResponse::ArtifactUpdate(it) => Payload::ArtifactUpdate(it.into()),
+        };
+        Self { payload: Some(payload) }
+    }
+}
+
+impl TryFrom<pb::StreamResponse> for StreamResponse {
     type Error = Invalid;
 
-    fn try_from(update: pb::TaskArtifactUpdateEvent) -> Result<Self, Invalid> {
-        Ok(Self {
-            task_id: id(&update.task_id, "taskId")?,
-            context_id: optional_id(&update.context_id, "contextId")?,
-            artifact: named(required(update.artifact, "artifact")?.try_into(), "artifact")?,
-            append: update.append,
-            last_chunk: update.last_chunk,
-            metadata: from_struct(update.metadata, "metadata")?,
-        })
+    fn try_from(response: pb::StreamResponse) -> Result<Self, Invalid> {
+        use pb::stream_response::Payload;
+        match response.payload {
+            Some(Payload::Task(it)) => named(it.try_into().map(Self::Task), "task"),
+            Some(Payload::Message(it)) => named(it.try_into().map(Self::Message), "message"),
+            Some(Payload::StatusUpdate(it)) => {
+                named(it.try_into().map(Self::StatusUpdate), "statusUpdate")
+            }
+            Some(Payload::ArtifactUpdate(it)) => {
+                named(it.try_into().map(Self::ArtifactUpdate), "artifactUpdate")
+            }
+            None => {
+                let problem = "needs one of task, message, statusUpdate or artifactUpdate";
+                Err(Invalid::new("", problem))
+            }
+        }
     }
 }

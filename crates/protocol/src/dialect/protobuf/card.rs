@@ -1,0 +1,75 @@
+//! The smaller parts of an agent card.
+
+use latimer_pb::{v0_3, v1};
+
+use crate::card::{AgentCardSignature, AgentExtension, AgentProvider};
+use crate::dialect::field::{filled, optional, text};
+use crate::dialect::wellknown::{from_struct, to_struct};
+use crate::json::Invalid;
+
+/// What identifies a skill: of its id and its name, either stands in for the other.
+pub(in crate::dialect) fn id_and_name(
+    id: String,
+    name: String,
+) -> Result<(String, String), Invalid> {
+    match (optional(id), optional(name)) {
+        (Some(id), Some(name)) => Ok((id, name)),
+        (Some(only), None) | (None, Some(only)) => Ok((only.clone(), only)),
+        (None, None) => Err(Invalid::missing("id")),
+    }
+}
+
+macro_rules! conversions {
+    ($pb:ident) => {
+        impl From<&AgentProvider> for $pb::AgentProvider {
+            fn from(provider: &AgentProvider) -> Self {
+                Self { url: provider.url.clone(), organization: provider.organization.clone() }
+            }
+        }
+
+        impl From<$pb::AgentProvider> for AgentProvider {
+            fn from(provider: $pb::AgentProvider) -> Self {
+                Self { url: provider.url, organization: provider.organization }
+            }
+        }
+
+        impl From<&AgentExtension> for $pb::AgentExtension {
+            fn from(extension: &AgentExtension) -> Self {
+                Self {
+                    uri: extension.uri.clone(),
+                    description: text(extension.description.as_deref()),
+                    required: extension.required,
+                    params: to_struct(&extension.params),
+                }
+            }
+        }
+
+        impl TryFrom<$pb::AgentExtension> for AgentExtension {
+            type Error = Invalid;
+
+            fn try_from(extension: $pb::AgentExtension) -> Result<Self, Invalid> {
+                Ok(Self {
+                    uri: extension.uri,
+                    description: optional(extension.description),
+                    required: extension.required,
+                    params: from_struct(extension.params, "params")?,
+                })
+            }
+        }
+
+        impl TryFrom<$pb::AgentCardSignature> for AgentCardSignature {
+            type Error = Invalid;
+
+            fn try_from(signature: $pb::AgentCardSignature) -> Result<Self, Invalid> {
+                Ok(Self {
+                    protected: filled(signature.protected, "protected")?,
+                    signature: filled(signature.signature, "signature")?,
+                    header: from_struct(signature.header, "header")?,
+                })
+            }
+        }
+    };
+}
+
+conversions!(v0_3);
+conversions!(v1);

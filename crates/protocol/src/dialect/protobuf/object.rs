@@ -1,0 +1,112 @@
+//! Artifacts, tasks and their events.
+
+use latimer_pb::{v0_3, v1};
+
+use crate::dialect::field::{each, id, named, optional, optional_id, required, text};
+use crate::dialect::wellknown::{from_struct, to_struct};
+use crate::json::Invalid;
+use crate::model::{Artifact, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
+
+macro_rules! conversions {
+    ($pb:ident) => {
+        impl From<&Artifact> for $pb::Artifact {
+            fn from(artifact: &Artifact) -> Self {
+                Self {
+                    artifact_id: artifact.artifact_id.to_string(),
+                    name: text(artifact.name.as_deref()),
+                    description: text(artifact.description.as_deref()),
+                    parts: artifact.parts.iter().map(Into::into).collect(),
+                    metadata: to_struct(&artifact.metadata),
+                    extensions: artifact.extensions.clone(),
+                }
+            }
+        }
+
+        impl TryFrom<$pb::Artifact> for Artifact {
+            type Error = Invalid;
+
+            fn try_from(artifact: $pb::Artifact) -> Result<Self, Invalid> {
+                Ok(Self {
+                    artifact_id: id(&artifact.artifact_id, "artifactId")?,
+                    name: optional(artifact.name),
+                    description: optional(artifact.description),
+                    parts: each(artifact.parts, "parts")?,
+                    metadata: from_struct(artifact.metadata, "metadata")?,
+                    extensions: artifact.extensions,
+                })
+            }
+        }
+
+        impl From<&Task> for $pb::Task {
+            fn from(task: &Task) -> Self {
+                Self {
+                    id: task.id.to_string(),
+                    context_id: text(task.context_id.as_ref().map(AsRef::as_ref)),
+                    status: Some((&task.status).into()),
+                    artifacts: task.artifacts.iter().map(Into::into).collect(),
+                    history: task.history.iter().map(Into::into).collect(),
+                    metadata: to_struct(&task.metadata),
+                }
+            }
+        }
+
+        impl TryFrom<$pb::Task> for Task {
+            type Error = Invalid;
+
+            fn try_from(task: $pb::Task) -> Result<Self, Invalid> {
+                Ok(Self {
+                    id: id(&task.id, "id")?,
+                    context_id: optional_id(&task.context_id, "contextId")?,
+                    status: named(required(task.status, "status")?.try_into(), "status")?,
+                    artifacts: each(task.artifacts, "artifacts")?,
+                    history: each(task.history, "history")?,
+                    metadata: from_struct(task.metadata, "metadata")?,
+                })
+            }
+        }
+
+        impl TryFrom<$pb::TaskStatusUpdateEvent> for TaskStatusUpdateEvent {
+            type Error = Invalid;
+
+            fn try_from(update: $pb::TaskStatusUpdateEvent) -> Result<Self, Invalid> {
+                Ok(Self {
+                    task_id: id(&update.task_id, "taskId")?,
+                    context_id: optional_id(&update.context_id, "contextId")?,
+                    status: named(required(update.status, "status")?.try_into(), "status")?,
+                    metadata: from_struct(update.metadata, "metadata")?,
+                })
+            }
+        }
+
+        impl From<&TaskArtifactUpdateEvent> for $pb::TaskArtifactUpdateEvent {
+            fn from(update: &TaskArtifactUpdateEvent) -> Self {
+                Self {
+                    task_id: update.task_id.to_string(),
+                    context_id: text(update.context_id.as_ref().map(AsRef::as_ref)),
+                    artifact: Some((&update.artifact).into()),
+                    append: update.append,
+                    last_chunk: update.last_chunk,
+                    metadata: to_struct(&update.metadata),
+                }
+            }
+        }
+
+        impl TryFrom<$pb::TaskArtifactUpdateEvent> for TaskArtifactUpdateEvent {
+            type Error = Invalid;
+
+            fn try_from(update: $pb::TaskArtifactUpdateEvent) -> Result<Self, Invalid> {
+                Ok(Self {
+                    task_id: id(&update.task_id, "taskId")?,
+                    context_id: optional_id(&update.context_id, "contextId")?,
+                    artifact: named(required(update.artifact, "artifact")?.try_into(), "artifact")?,
+                    append: update.append,
+                    last_chunk: update.last_chunk,
+                    metadata: from_struct(update.metadata, "metadata")?,
+                })
+            }
+        }
+    };
+}
+
+conversions!(v0_3);
+conversions!(v1);
