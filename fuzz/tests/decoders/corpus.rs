@@ -1,114 +1,190 @@
-//! Where the bytes come from: recorded texts, damaged.
+//! Where the bytes come from: what real peers sent, damaged.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
-/// Texts that real peers sent: whole bodies, and the payloads inside them.
-static TEXTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+/// Undamaged inputs of one kind.
+pub(crate) type Corpus = LazyLock<Vec<Vec<u8>>>;
+
+/// JSON and streams: whole bodies, and the payloads inside them.
+pub(crate) static TEXTS: Corpus = LazyLock::new(|| {
     let mut texts = Vec::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/protocol/fixtures");
-    collect(&root, &mut texts);
-    assert!(texts.len() > 100, "there are recorded texts");
+    for fixture in fixtures("") {
+        for pointer in [
+            "/request/body",
+            "/request/body/params",
+            "/response/body",
+            "/response/body/result",
+            "/response/body/error",
+            "/response/events/0",
+            "/response/events/0/result",
+            "/response/events/1/result",
+        ] {
+            texts.extend(fixture.pointer(pointer).map(text));
+        }
+        let stream = fixture.pointer("/response/sse").and_then(Value::as_str);
+        texts.extend(stream.map(|it| it.as_bytes().to_vec()));
+    }
+    assert!(texts.len() > 1000, "there are recorded texts");
     texts
 });
 
-fn collect(folder: &Path, texts: &mut Vec<Vec<u8>>) {
-    let mut entries: Vec<_> = fs::read_dir(folder)
-        .expect("a folder of fixtures")
-        .map(|entry| entry.expect("a readable folder").path())
-        .collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            collect(&path, texts);
-        } else if path.extension().is_some_and(|it| it == "json") {
-            let text = fs::read(&path).expect("a readable fixture");
-            let fixture: Value = serde_json::from_slice(&text).expect("JSON");
-            for pointer in [
-                "/request/body",
-                "/request/body/params",
-                "/response/body",
-                "/response/body/result",
-                "/response/body/error",
-                "/response/events/0",
-                "/response/events/0/result",
-                "/response/events/1/result",
-            ] {
-                texts.extend(fixture.pointer(pointer).map(|it| it.to_string().into_bytes()));
-            }
-            let stream = fixture.pointer("/response/sse").and_then(Value::as_str);
-            texts.extend(stream.map(|it| it.as_bytes().to_vec()));
-        }
+/// Protobuf: requests, replies, and the details of errors.
+pub(crate) static MESSAGES: Corpus = LazyLock::new(|| {
+    let mut messages = Vec::new();
+    for fixture in fixtures("") {
+        let replies = fixture.pointer("/response/messages").and_then(Value::as_array);
+        let replies = replies.into_iter().flatten().map(|it| &it["message"]);
+        let others = ["/request/message", "/response/details"];
+        let others = others.iter().filter_map(|it| fixture.pointer(it));
+        let encoded = replies.chain(others).filter_map(Value::as_str);
+        messages.extend(encoded.map(|it| STANDARD.decode(it).expect("base64")));
     }
+    messages.sort();
+    messages.dedup();
+    assert!(messages.len() > 300, "there are recorded messages");
+    messages
+});
+
+/// Agent cards, those that are signed among them.
+pub(crate) static CARDS: Corpus = LazyLock::new(|| {
+    let mut cards: Vec<_> = fixtures("cards").iter().map(text).collect();
+    cards.extend(fixtures("signatures").iter().filter_map(|it| it.get("card")).map(text));
+    let asked = fixtures("").into_iter().filter(|it| it["operation"] == "get_agent_card");
+    cards.extend(asked.filter_map(|it| it.pointer("/response/body").map(text)));
+    assert!(cards.len() > 20, "there are recorded cards");
+    cards
+});
+
+/// The protected headers of the signed cards.
+pub(crate) static HEADERS: Corpus = LazyLock::new(|| {
+    let signed = fixtures("signatures");
+    let headers = signed.iter().filter_map(|it| it.pointer("/card/signatures/0/protected"));
+    let headers = headers.filter_map(Value::as_str);
+    headers.map(|it| URL_SAFE_NO_PAD.decode(it).expect("base64url")).collect()
+});
+
+/// Keys: PEM, JWKs, and sets of them.
+pub(crate) static KEYS: Corpus = LazyLock::new(|| {
+    let mut paths = files(&root().join("signatures"));
+    paths.extend(files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds")));
+    paths.retain(|it| it.extension().is_some_and(|it| it == "pem"));
+    let mut keys: Vec<_> = paths.iter().map(|it| fs::read(it).expect("a key")).collect();
+    for fixture in fixtures("signatures") {
+        keys.push(text(fixture.get("jwks").unwrap_or(&fixture)));
+    }
+    keys
+});
+
+/// The keys that the signed cards were signed with.
+pub(crate) fn jwks() -> Vec<Value> {
+    fixtures("signatures").iter().filter_map(|it| it.get("jwks").cloned()).collect()
 }
 
-/// Pieces of JSON and of streams that are likely to be in the wrong place.
-const PIECES: &[&str] = &[
-    "null",
-    "true",
-    "{}",
-    "[]",
-    "\"\"",
-    "0",
-    "-1",
-    "1e999",
-    "1.5",
-    "9007199254740993",
-    "\\u0000",
-    "\\ud800",
-    "\"",
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "\n\n",
-    "\r",
-    "data: ",
-    "\"kind\":\"task\",",
-    "\"$case\":",
-    "\"parts\":[{}],",
-    "\u{feff}",
-    "/tasks/",
-    "%2F",
-    ":cancel",
-    "?A2A-Version=",
-    "[[[[[[[[",
+fn text(value: &Value) -> Vec<u8> {
+    value.to_string().into_bytes()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/protocol/fixtures")
+}
+
+/// Every fixture under a folder of them.
+fn fixtures(folder: &str) -> Vec<Value> {
+    let mut paths = files(&root().join(folder));
+    paths.retain(|it| it.extension().is_some_and(|it| it == "json"));
+    let read = |path| serde_json::from_slice(&fs::read(path).expect("a fixture")).expect("JSON");
+    paths.into_iter().map(read).collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut paths: Vec<_> = entries.map(|it| it.expect("a readable folder").path()).collect();
+    paths.sort();
+    let inside = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
+    paths.into_iter().flat_map(inside).collect()
+}
+
+/// Pieces of JSON, of streams and of protobuf that are likely to be in the wrong place.
+const PIECES: &[&[u8]] = &[
+    b"null",
+    b"true",
+    b"{}",
+    b"[]",
+    b"\"\"",
+    b"0",
+    b"-1",
+    b"1e999",
+    b"1.5",
+    b"9007199254740993",
+    b"\\u0000",
+    b"\\ud800",
+    b"\"",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"\n\n",
+    b"\r",
+    b"data: ",
+    b"\"kind\":\"task\",",
+    b"\"$case\":",
+    b"\"parts\":[{}],",
+    b"\xef\xbb\xbf",
+    b"/tasks/",
+    b"%2F",
+    b":cancel",
+    b"?A2A-Version=",
+    b"[[[[[[[[",
+    b"eyJhbGciOiJub25lIn0",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    b"\xff\xff\xff\xff\x07",
+    b"\x0a\x00",
+    b"\x12\x00",
+    b"\x08\x01",
+    b"\x11\x00\x00\x00\x00\x00\x00\xf8\x7f",
 ];
 
-/// One input: which text, and what happens to it.
+/// One input: which original and how many times it is damaged, the damage, and random bytes.
 pub(crate) type Recipe = (u16, Vec<(u16, u8, u8)>, Vec<u8>);
 
-/// Makes the bytes. One in eight is the random tail alone.
-pub(crate) fn bake((text, damage, tail): &Recipe) -> Vec<u8> {
-    if text.is_multiple_of(8) {
-        return tail.clone();
-    }
-    let mut bytes = TEXTS[usize::from(*text) % TEXTS.len()].clone();
-    for (place, kind, value) in damage.iter().take(12) {
-        let place = usize::from(*place) % (bytes.len() + 1);
+/// Makes the bytes. One in eight is an original, and one the random bytes alone.
+pub(crate) fn bake(corpus: &Corpus, (seed, damage, random): &Recipe) -> Vec<u8> {
+    let original = |place: u16| &corpus[usize::from(place) % corpus.len()];
+    let times = match seed % 8 {
+        0 => return random.clone(),
+        times => usize::from(times - 1),
+    };
+    let mut bytes = original(seed / 8).clone();
+    for (place, kind, value) in damage.iter().take(times) {
+        let choice = *place;
+        let place = usize::from(choice) % (bytes.len() + 1);
         let end = (place + usize::from(*value)).min(bytes.len());
-        match kind % 6 {
+        let piece = PIECES[usize::from(*value) % PIECES.len()];
+        match kind % 8 {
             0 => bytes.insert(place, *value),
             1 => drop(bytes.drain(place..end)),
-            2 => {
-                let piece = PIECES[usize::from(*value) % PIECES.len()];
-                bytes.splice(place..place, piece.bytes());
-            }
+            2 => drop(bytes.splice(place..place, piece.iter().copied())),
             3 => {
-                let piece = PIECES[usize::from(*value) % PIECES.len()];
                 let end = (place + piece.len()).min(bytes.len());
-                bytes.splice(place..end, piece.bytes());
+                bytes.splice(place..end, piece.iter().copied());
             }
             4 => {
                 let copy = bytes[place..end].to_vec();
                 bytes.splice(place..place, copy);
             }
-            _ => bytes.truncate(place),
+            5 => bytes.truncate(place),
+            // The length stays, as protobuf needs it to.
+            6 => bytes.get_mut(place).into_iter().for_each(|it| *it = *value),
+            // One message behind another is both merged.
+            _ => bytes.extend_from_slice(original(choice)),
         }
     }
     bytes

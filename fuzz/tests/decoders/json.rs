@@ -1,14 +1,11 @@
-//! JSON: calls, requests, replies, events, errors and cards.
+//! JSON: calls, requests, replies, events and errors.
 
 use bolero::check;
 use latimer_protocol::binding::VersionRule;
 use latimer_protocol::binding::jsonrpc::{Call, Id, Request, Response, read_reply};
-use latimer_protocol::card::{
-    AgentCard, Form, KeySet, Policy, TransitionHistory, validate, verify,
-};
 use latimer_protocol::{Dialect, Error, EventWriter, MessageId, Operation, Then, Version};
 
-use crate::corpus::{Recipe, bake};
+use crate::corpus::{Recipe, TEXTS, bake};
 
 fn new_id() -> MessageId {
     MessageId::new("made-here").expect("an id")
@@ -17,7 +14,7 @@ fn new_id() -> MessageId {
 #[test]
 fn calls() {
     check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(recipe);
+        let bytes = bake(&TEXTS, recipe);
         for said in [None, Some(Version::V1_0), Some(Version::V0_3)] {
             match Call::read(&bytes, said, VersionRule::Lenient, &new_id) {
                 // What is read can be written, and read again as the same.
@@ -37,7 +34,7 @@ fn calls() {
 #[test]
 fn requests() {
     check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(recipe);
+        let bytes = bake(&TEXTS, recipe);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
         for dialect in Dialect::ALL {
             for operation in Operation::ALL {
@@ -50,7 +47,7 @@ fn requests() {
 #[test]
 fn replies() {
     check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(recipe);
+        let bytes = bake(&TEXTS, recipe);
         if let Ok(response) = Response::read(&bytes) {
             drop(response.payload(Version::V0_3));
         }
@@ -70,7 +67,7 @@ fn events() {
     let request = Dialect::V1_0.read_request(Operation::GetTask, r#"{"id":"t"}"#, &new_id);
     let request = request.expect("a request");
     check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(recipe);
+        let bytes = bake(&TEXTS, recipe);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
         for dialect in Dialect::ALL {
             let Ok(event) = dialect.read_event(text) else { continue };
@@ -85,32 +82,13 @@ fn events() {
 #[test]
 fn errors() {
     check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(recipe);
+        let bytes = bake(&TEXTS, recipe);
         for version in Version::ALL {
             let status = recipe.0;
             drop(Error::from_http(status, &bytes, version).to_http(version));
             if let Ok(value) = serde_json::from_slice(&bytes) {
                 drop(Error::from_jsonrpc(&value, version).to_jsonrpc(version));
             }
-        }
-    });
-}
-
-#[test]
-fn cards() {
-    let keys = KeySet::default();
-    check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(recipe);
-        if let Ok(value) = serde_json::from_slice(&bytes) {
-            drop(validate(&value));
-            drop(verify(&value, &keys, &Policy::default()));
-        }
-        let Ok(card) = AgentCard::read(&bytes) else { return };
-        let kept = TransitionHistory::Kept;
-        for form in [Form::V1_0, Form::Superset(kept), Form::V0_3(kept), Form::V0_1(kept)] {
-            let written = card.to_json(form).to_string();
-            let again = AgentCard::read(written.as_bytes());
-            assert!(again.is_ok(), "{form:?} {written}: {again:?}");
         }
     });
 }

@@ -1,14 +1,16 @@
 //! No decoder panics on any bytes, hangs on them, or takes memory out of proportion.
 //!
-//! Inputs are real peers' texts with random damage, and plain random bytes. Under `cargo test` each
+//! Inputs are what real peers sent, with random damage, and plain random bytes. Under `cargo test` each
 //! target runs for a second; `BOLERO_RANDOM_TEST_TIME_MS` and `BOLERO_RANDOM_ITERATIONS` set how
 //! long, and `BOLERO_RANDOM_SEED` repeats a failure.
 
 #![expect(clippy::expect_used, reason = "a test may panic")]
 
+mod cards;
 mod corpus;
 mod json;
 mod others;
+mod protobuf;
 
 use std::alloc::System;
 

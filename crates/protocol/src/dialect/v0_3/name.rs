@@ -28,7 +28,8 @@ pub(in crate::dialect) fn task(name: &str) -> Result<TaskId, Invalid> {
 pub(in crate::dialect) fn push_config(
     name: &str,
 ) -> Result<(TaskId, Option<PushConfigId>), Invalid> {
-    let segments: Vec<_> = name.split('/').collect();
+    // The id of a webhook is the rest, whatever is in it.
+    let segments: Vec<_> = name.splitn(4, '/').collect();
     let (id, config) = match segments.as_slice() {
         ["tasks", task, "pushNotificationConfigs", config] => (*task, *config),
         ["tasks", task] | ["tasks", task, "pushNotificationConfigs"] => (*task, ""),
@@ -56,7 +57,7 @@ mod tests {
 
     #[test]
     fn names_lead_back_to_their_ids() {
-        let (id, config) = (TaskId::new("a:b c").unwrap(), PushConfigId::new("p").unwrap());
+        let (id, config) = (TaskId::new("a:b c").unwrap(), PushConfigId::new("p/q").unwrap());
         assert_eq!(task(&of_task(&id)).unwrap(), id);
         let name = of_push_config(&id, Some(&config));
         assert_eq!(push_config(&name).unwrap(), (id.clone(), Some(config)));
