@@ -27,10 +27,6 @@ impl Wire {
         matches!(self, Self::Json(Dialect::V1_0) | Self::V1_0Protobuf)
     }
 
-    fn is_v0_3_proto(self) -> bool {
-        matches!(self, Self::Json(Dialect::V0_3Proto) | Self::V0_3Protobuf)
-    }
-
     fn is_v0_1(self) -> bool {
         matches!(self, Self::Json(Dialect::V0_1))
     }
@@ -264,8 +260,10 @@ impl Wire {
                 return_immediately: false,
                 ..it
             }),
-            // Whether the caller waits is always said where protobuf reads it.
-            false if self.is_v0_3_proto() => Some(configuration.unwrap_or_default()),
+            // Protobuf always has one, which may say nothing.
+            false if matches!(self, Self::Json(Dialect::V0_3Proto) | Self::V0_3Protobuf) => {
+                configuration.filter(|it| *it != SendMessageConfiguration::default())
+            }
             false => configuration,
         };
         SendMessageRequest { message, configuration, ..request }

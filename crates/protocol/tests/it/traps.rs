@@ -472,11 +472,7 @@ fn trap_31_a_webhook_of_0_3_gets_a_bare_task_and_one_of_1_0_an_event() {
 #[test]
 fn trap_33_any_json_value_is_data() {
     for value in [json!([1]), json!("x"), json!(1), json!(false), json!(null), json!({})] {
-        let request = SendMessageRequest {
-            configuration: Some(Default::default()),
-            ..SendMessageRequest::from(message().with_part(Part::data(value.clone())))
-        };
-        let request = Request::SendMessage(request);
+        let request = send(message().with_part(Part::data(value.clone())));
         for dialect in [Dialect::V1_0, Dialect::V0_3, Dialect::V0_3Proto] {
             let written = dialect.write_request(&request).unwrap();
             let read = dialect.read_request(Operation::SendMessage, text(&written), &made_here);

@@ -120,20 +120,23 @@ impl SendParams {
             message.task_id = self.id.or(message.task_id);
             message.context_id = self.session_id.or(message.context_id);
         }
+        let said = self.configuration.is_some() && family == Family::Schema;
         let configuration = match self.configuration {
-            Some(it) => Some(it.into_model(family).map_err(|error| error.within("configuration"))?),
+            Some(it) => it.into_model(family).map_err(|error| error.within("configuration"))?,
             None => {
                 let push = self.push_notification.map(PushTarget::into_model).transpose();
-                let configuration = SendMessageConfiguration {
+                SendMessageConfiguration {
                     accepted_output_modes: self.accepted_output_modes,
                     task_push_notification_config: push
                         .map_err(|error| error.within("pushNotification"))?,
                     history_length: self.history_length,
                     return_immediately: false,
-                };
-                Some(configuration).filter(|it| *it != SendMessageConfiguration::default())
+                }
             }
         };
+        // Protobuf always has one to say whether the caller waits; it may say nothing else.
+        let configuration =
+            Some(configuration).filter(|it| said || *it != SendMessageConfiguration::default());
         Ok(SendMessageRequest { tenant: None, message, configuration, metadata: self.metadata })
     }
 }

@@ -40,10 +40,13 @@ impl TryFrom<pb::SendMessageRequest> for SendMessageRequest {
     fn try_from(request: pb::SendMessageRequest) -> Result<Self, Invalid> {
         let message = required(request.request, "message")?;
         let configuration = request.configuration.map(TryInto::try_into).transpose();
+        let configuration: Option<SendMessageConfiguration> =
+            named(configuration, "configuration")?;
         Ok(Self {
             tenant: None,
             message: named(message.try_into(), "message")?,
-            configuration: named(configuration, "configuration")?,
+            // One that says nothing is as good as none.
+            configuration: configuration.filter(|it| *it != SendMessageConfiguration::default()),
             metadata: from_struct(request.metadata, "metadata")?,
         })
     }
