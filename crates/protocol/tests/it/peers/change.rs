@@ -28,6 +28,8 @@ pub(super) enum Change {
     Append,
     /// Who sends a message does not say how much history it wants.
     HistoryLength,
+    /// Who sends a message always says how it wants it handled.
+    Configuration,
     /// The value of a data part is not null.
     NullData,
     /// There is no null in any JSON.
@@ -136,6 +138,9 @@ impl Change {
                 self.message(&mut it.message);
                 if let (Self::HistoryLength, Some(configuration)) = (self, &mut it.configuration) {
                     configuration.history_length = None;
+                }
+                if self == Self::Configuration {
+                    it.configuration.get_or_insert_default();
                 }
             }
             Request::ListTasks(it) => {

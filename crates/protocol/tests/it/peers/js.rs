@@ -24,6 +24,7 @@ const CONVERTED: &[Change] = &[
     Change::ArtifactExtensions,
     Change::Append,
     Change::HistoryLength,
+    Change::Configuration,
     Change::Icon,
     Change::Defaults,
     Change::Requirements,
