@@ -8,7 +8,7 @@ use crate::model::wire;
 use crate::version::{PROTOCOL_VERSION, Version};
 
 /// One way to call an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentInterface {
     /// Its address. Of gRPC it may be `host:port` alone.

@@ -1,5 +1,7 @@
 //! Writes a card for readers of every version.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::model::PLAIN_TEXT;
@@ -80,15 +82,9 @@ impl AgentCard {
 
     /// What a card of 0.3 names as its interfaces, the main one first and each once.
     pub(crate) fn interfaces_of_0_3(&self) -> Vec<&AgentInterface> {
-        let mut found: Vec<&AgentInterface> = Vec::new();
-        for it in self.older_interfaces(&[Version::V0_3]) {
-            let same = |one: &&AgentInterface| {
-                (&one.url, &one.protocol_binding) == (&it.url, &it.protocol_binding)
-            };
-            if !found.iter().any(same) {
-                found.push(it);
-            }
-        }
+        let mut seen = HashSet::new();
+        let mut found = self.older_interfaces(&[Version::V0_3]);
+        found.retain(|it| seen.insert((&it.url, &it.protocol_binding)));
         found
     }
 }

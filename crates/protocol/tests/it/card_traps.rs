@@ -1,11 +1,14 @@
 //! The traps of the protocol that concern agent cards, by their numbers in the protocol's reference.
 
+use std::time::Instant;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, crypto};
 use latimer_protocol::card::{
     AgentCard, AgentCardSignature, Canonical, CanonicalForms, Form, KeySet, Policy, Refusal,
-    SecurityScheme, SignatureError, SigningKey, TransitionHistory, VerifyingKey, sign, verify,
+    SecurityScheme, SignatureError, SigningKey, TransitionHistory, VerifyingKey, sign, validate,
+    verify,
 };
 use serde_json::{Value, json};
 
@@ -373,5 +376,33 @@ fn trap_39_requirements_are_read_under_both_names_in_both_shapes_and_written_in_
                 assert_eq!(found, (current, older), "{what}, {place:?}, {form:?}");
             }
         }
+    }
+}
+
+/// Four times the interfaces may take four times as long, and not sixteen times.
+#[test]
+fn a_card_with_very_many_interfaces_costs_no_more_than_they_are() {
+    const MANY: usize = 20_000;
+    for (what, work) in [
+        ("read", (|card, _| drop(AgentCard::from_json(card))) as fn(&Value, &AgentCard)),
+        ("validated", |card, _| drop(validate(card))),
+        ("written", |_, read| drop(read.to_json(Form::V0_3(TransitionHistory::Kept)))),
+        ("written and validated", |_, read| drop(validate(&read.to_json(SUPERSET)))),
+    ] {
+        let least_time = |count: usize| {
+            let interface = |at| json!({"url": format!("https://h/{at}"), "transport": "GRPC"});
+            let list = (0..count).map(interface).collect();
+            let card = with(&published_0_3(), "/additionalInterfaces", list);
+            let read = AgentCard::from_json(&card).unwrap();
+            assert_eq!(read.supported_interfaces.len(), count + 1, "{what}");
+            let run = || {
+                let start = Instant::now();
+                work(&card, &read);
+                start.elapsed()
+            };
+            (0..3).map(|_| run()).min().unwrap()
+        };
+        let (few, many) = (least_time(MANY / 4), least_time(MANY));
+        assert!(many < few * 10, "{what}: {few:?} for a quarter, {many:?} for all");
     }
 }

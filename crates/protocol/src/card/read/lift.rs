@@ -3,6 +3,8 @@
 //! Where a card says something in the words of 1.0 and of 0.3, those of 1.0 count. What is optional
 //! and malformed is left out, because an agent with a broken icon can still be called.
 
+use std::collections::HashSet;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -92,16 +94,20 @@ pub(crate) fn major_minor(version: &str) -> &str {
 }
 
 fn lift_interfaces(card: &mut Map<String, Value>, version: &str) -> Result<(), Invalid> {
-    let interface = |url: &str, binding: &str| {
-        let mut interface = json!({"url": url, "protocolBinding": binding});
-        interface["protocolVersion"] = version.into();
-        interface
-    };
+    // A card may list very many, so that looking through all of them for each would take too long.
+    let mut seen = HashSet::new();
     let mut interfaces = Vec::new();
+    let mut add = |url, binding: Option<_>| {
+        let binding = binding.unwrap_or("JSONRPC");
+        if seen.insert((url, binding)) {
+            interfaces.push(json!({
+                "url": url, "protocolBinding": binding, "protocolVersion": version,
+            }));
+        }
+    };
     match card.get("url") {
         Some(Value::String(url)) => {
-            let binding = card.get("preferredTransport").and_then(Value::as_str);
-            interfaces.push(interface(url, binding.unwrap_or("JSONRPC")));
+            add(url.as_str(), card.get("preferredTransport").and_then(Value::as_str));
         }
         Some(_) => return Err(Invalid::new("url", "expected a string")),
         None => {}
@@ -113,10 +119,7 @@ fn lift_interfaces(card: &mut Map<String, Value>, version: &str) -> Result<(), I
                 .into_iter()
                 .find_map(|name| item.get(name)?.as_str());
             let Some(url) = item.get("url").and_then(Value::as_str) else { continue };
-            let found = interface(url, binding.unwrap_or("JSONRPC"));
-            if !interfaces.contains(&found) {
-                interfaces.push(found);
-            }
+            add(url, binding);
         }
     }
     card.insert("supportedInterfaces".into(), interfaces.into());

@@ -5,6 +5,8 @@ mod security;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 pub(crate) use lift::major_minor;
@@ -72,13 +74,8 @@ impl AgentCard {
     /// Many a card before 1.0 lists its main address among the others again, and some in another
     /// spelling.
     pub(crate) fn drop_repeated_interfaces(&mut self) {
-        let mut kept = Vec::new();
-        for interface in self.supported_interfaces.drain(..) {
-            if !kept.contains(&interface) {
-                kept.push(interface);
-            }
-        }
-        self.supported_interfaces = kept;
+        let mut seen = HashSet::new();
+        self.supported_interfaces.retain(|it| seen.insert(it.clone()));
     }
 
     /// Modes were optional in 0.1, and some later cards still leave them out.

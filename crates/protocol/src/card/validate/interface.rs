@@ -1,5 +1,7 @@
 //! Checks how an agent is called: addresses, bindings and versions.
 
+use std::collections::HashSet;
+
 use http::Uri;
 
 use super::card::Words;
@@ -29,7 +31,7 @@ fn check_interfaces(card: &Node<'_>, report: &mut Report) {
         let message = "there is no interface; say where and how the agent is called";
         report.add(&rules::INTERFACES_EMPTY, &interfaces, message);
     }
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for interface in report.objects(card, "supportedInterfaces") {
         let advice = "name the transport: JSONRPC, HTTP+JSON or GRPC";
         let rule = &rules::BINDING_MISSING;
@@ -40,12 +42,10 @@ fn check_interfaces(card: &Node<'_>, report: &mut Report) {
         check_address(&interface, "url", binding.unwrap_or_default(), report);
         check_version(&interface, report);
         let members = ["url", "protocolBinding", "protocolVersion", "tenant"];
-        let identity = members.map(|name| interface.get(name).map(|it| it.value().clone()));
-        if seen.contains(&identity) {
+        if !seen.insert(members.map(|name| interface.get(name).map(|it| it.value()))) {
             let message = "is the same as an interface before; keep one of them";
             report.add(&rules::INTERFACE_DUPLICATE, &interface, message);
         }
-        seen.push(identity);
     }
 }
 
