@@ -19,8 +19,8 @@ pub struct AgentInterface {
     /// The tenant to name in each call.
     #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// The version of the protocol, as `1.0`. A card may name versions that we do not speak:
-    /// [`AgentInterface::version`] tells.
+    /// The version of the protocol, as `1.0`. A card may name versions that we do not speak, and
+    /// some signed cards name none: [`AgentInterface::version`] tells.
     #[serde(default, alias = "protocol_version", deserialize_with = "wire::nullable")]
     pub protocol_version: String,
 }
@@ -50,10 +50,11 @@ impl AgentInterface {
         self
     }
 
-    /// The version, when it is one we speak.
+    /// The version, when it is one we speak. One that is not named is the current one.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
-        self.protocol_version.parse().ok()
+        let named = Some(self.protocol_version.as_str()).filter(|it| !it.is_empty());
+        named.unwrap_or(PROTOCOL_VERSION).parse().ok()
     }
 }
 
@@ -167,7 +168,7 @@ mod tests {
             ("0.2.5", Some(Version::V0_3)),
             ("0.1", Some(Version::V0_1)),
             ("2.0", None),
-            ("", None),
+            ("", Some(Version::V1_0)),
         ] {
             let wire = json!({"url": "u", "protocolBinding": "GRPC", "protocolVersion": text});
             let interface: AgentInterface = serde_json::from_value(wire.clone()).unwrap();

@@ -5,10 +5,12 @@ use std::time::Instant;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, crypto};
+use latimer_pb::v1;
+use latimer_protocol::Version;
 use latimer_protocol::card::{
     AgentCard, AgentCardSignature, Canonical, CanonicalForms, Form, KeySet, Policy, Refusal,
-    SecurityScheme, SignatureError, SigningKey, TransitionHistory, VerifyingKey, sign, validate,
-    verify,
+    SecurityRequirement, SecurityScheme, SignatureError, SigningKey, TransitionHistory,
+    VerifyingKey, sign, validate, verify,
 };
 use serde_json::{Value, json};
 
@@ -245,10 +247,11 @@ fn trap_37_a_stripped_signature_does_not_cover_what_is_empty_all_the_way_down() 
         let changed_card = with(&signed.to_json(Form::V1_0), changed, value);
         let verified = verify(&changed_card, &keys(), &Policy::default());
         assert_eq!(verified.is_ok(), holds, "{canonical:?}, {changed}");
-        // Nor is any of it in the card that comes back.
+        // What comes back says what was published: what is empty can be told from nothing else.
         let Ok(verified) = verified else { continue };
-        assert_eq!(verified.card.security_requirements, [], "{canonical:?}, {changed}");
-        assert!(verified.card.security_schemes.keys().eq(["k"]), "{canonical:?}, {changed}");
+        let published = AgentCard::from_json(&changed_card).unwrap();
+        let want = AgentCard { signatures: vec![], ..published };
+        assert_eq!(verified.card, want, "{canonical:?}, {changed}");
     }
     // Once they are removed, what was the stripped form is that of the specification.
     let mut card = card;
@@ -258,6 +261,130 @@ fn trap_37_a_stripped_signature_does_not_cover_what_is_empty_all_the_way_down() 
     let strict = policy(CanonicalForms::Specification);
     let verified = verify(&card.to_json(Form::V1_0), &keys(), &strict).unwrap();
     assert_eq!(verified.card, AgentCard { signatures: vec![], ..card });
+}
+
+#[test]
+fn trap_37_a_proven_card_still_asks_for_credentials_without_scopes() {
+    let card = with(&published(), "/securitySchemes", json!({"m": {"mtlsSecurityScheme": {}}}));
+    let card = with(&card, "/securityRequirements", json!([{"schemes": {"m": {}}}]));
+    let older = json!({"type": "mutualTLS"});
+    let older = with(&published_0_3(), "/securitySchemes/m", older);
+    let older = with(&older, "/security", json!([{"k": [], "m": []}]));
+    let vendor = STRIPPED.replace(r#""version""#, r#""vendor":"v","version""#);
+    // As Python 0.3.26 makes it.
+    let python = r#"{"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"description":"d","name":"n","securitySchemes":{"k":{"in":"header","name":"X"}},"url":"https://h","version":"1"}"#;
+    for (what, card, payload, schemes) in [
+        ("members", &card, STRIPPED, &["m"][..]),
+        ("text", &card, &vendor, &["m"]),
+        ("text of 0.3, without defaults", &older, python, &["k", "m"]),
+    ] {
+        let verified = verify(&signed_over(card, payload), &keys(), &Policy::default());
+        let found = verified.unwrap_or_else(|error| panic!("{what}: {error}")).card;
+        assert!(found.security_schemes.keys().eq(schemes), "{what}");
+        assert_eq!(json!(found.security_schemes["m"]), json!({"mtlsSecurityScheme": {}}), "{what}");
+        let none = SecurityRequirement::default();
+        let want = schemes.iter().fold(none, |all, it| all.with_scopes::<&str>(*it, []));
+        assert_eq!(found.security_requirements, [want], "{what}");
+    }
+}
+
+/// Where a card is signed as text, something empty must not hide what the signature covers.
+#[test]
+fn trap_37_what_is_empty_does_not_stand_in_front_of_what_is_signed() {
+    let card = with(&published_0_3(), "/security", json!([{"k": ["a"]}]));
+    let payload = r#"{"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"description":"d","name":"n","preferredTransport":"JSONRPC","protocolVersion":"0.3.0","security":[{"k":["a"]}],"securitySchemes":{"k":{"in":"header","name":"X","type":"apiKey"}},"url":"https://h","version":"1"}"#;
+    let signed = signed_over(&card, payload);
+    let want = verify(&signed, &keys(), &Policy::default()).unwrap().card;
+    assert_eq!(
+        want.security_requirements,
+        [SecurityRequirement::default().with_scopes("k", ["a"])]
+    );
+    assert!(want.security_schemes.contains_key("k"));
+    for (pointer, value) in [
+        ("/securityRequirements", json!([])),
+        ("/securityRequirements", json!([{"schemes": {}}])),
+        ("/securitySchemes/k/mtlsSecurityScheme", json!({})),
+        ("/security_schemes", json!({})),
+        ("/supportedInterfaces", json!([])),
+        ("/protocol_version", json!("")),
+    ] {
+        let verified = verify(&with(&signed, pointer, value.clone()), &keys(), &Policy::default());
+        assert_eq!(verified.unwrap().card, want, "{pointer}: {value}");
+    }
+}
+
+#[test]
+fn trap_37_a_card_of_0_3_stays_one_when_its_signature_leaves_the_version_out() {
+    let payload = r#"{"capabilities":{"stateTransitionHistory":true},"description":"d","name":"n","url":"https://h","version":"1"}"#;
+    let said = json!({
+        "name": "n", "description": "d", "version": "1", "protocolVersion": "0.3.0",
+        "url": "https://h", "preferredTransport": "JSONRPC",
+        "capabilities": {"stateTransitionHistory": true},
+        "defaultInputModes": [], "defaultOutputModes": [], "skills": [],
+    });
+    let mut unsaid = said.clone();
+    unsaid.as_object_mut().unwrap().retain(|name, _| name != "protocolVersion");
+    for card in [said, unsaid] {
+        let verified = verify(&signed_over(&card, payload), &keys(), &Policy::default()).unwrap();
+        let interface = &verified.card.supported_interfaces[0];
+        assert_eq!(interface.version(), Some(Version::V0_3), "{card}");
+        assert_eq!(interface.protocol_binding.as_str(), "JSONRPC", "{card}");
+    }
+    // A version that is not the default is in what is signed, in either spelling.
+    for name in ["protocolVersion", "protocol_version"] {
+        let card = json!({"name": "n", "url": "https://h", name: "0.2.5"});
+        let payload = format!(r#"{{"name":"n","{name}":"0.2.5","url":"https://h"}}"#);
+        let verified = verify(&signed_over(&card, &payload), &keys(), &Policy::default()).unwrap();
+        assert_eq!(verified.card.supported_interfaces[0].protocol_version, "0.2", "{name}");
+    }
+}
+
+/// Whatever a reader would put right in a card, it leaves alone in one that is signed.
+#[test]
+fn trap_37_a_signed_card_that_is_read_and_written_again_still_verifies() {
+    let skills = json!([{"id": "only", "inputModes": ["text"]}, {"name": "Only"}, {"tags": ["t"]}]);
+    let card = with(&published(), "/skills", skills);
+    let card = with(&card, "/defaultInputModes", json!(["text"]));
+    let card =
+        with(&card, "/supportedInterfaces", json!([{"url": "u", "protocolBinding": "GRPC"}]));
+    let specification = r#"{"capabilities":{"streaming":false},"defaultInputModes":["text"],"defaultOutputModes":["text/plain"],"description":"","name":"Größe","skills":[{"description":"","id":"only","inputModes":["text"],"name":"","tags":[]},{"description":"","id":"","name":"Only","tags":[]},{"description":"","id":"","name":"","tags":["t"]}],"supportedInterfaces":[{"protocolBinding":"GRPC","protocolVersion":"","url":"u"}],"version":"1"}"#;
+    let stripped = r#"{"capabilities":{"streaming":false},"defaultInputModes":["text"],"defaultOutputModes":["text/plain"],"name":"Größe","skills":[{"id":"only","inputModes":["text"]},{"name":"Only"},{"tags":["t"]}],"supportedInterfaces":[{"protocolBinding":"GRPC","url":"u"}],"version":"1"}"#;
+    for payload in [specification, stripped] {
+        let signed = signed_over(&card, payload);
+        let read = AgentCard::from_json(&signed).unwrap();
+        let protobuf = AgentCard::try_from(v1::AgentCard::from(&read)).unwrap();
+        assert_eq!(protobuf, read);
+        assert_eq!(read.default_input_modes, ["text"]);
+        // One that names no version can be called all the same.
+        assert_eq!(read.supported_interfaces[0].version(), Some(Version::V1_0));
+        for (what, json) in [
+            ("as published", signed),
+            ("read", read.to_json(Form::V1_0)),
+            ("read, superset", read.to_json(SUPERSET)),
+            ("through protobuf", protobuf.to_json(Form::V1_0)),
+        ] {
+            let verified = verify(&json, &keys(), &Policy::default());
+            let found = verified.unwrap_or_else(|error| panic!("{what}: {error}")).card;
+            // What is proven needs no signature any more, and is put right.
+            assert_eq!(found.default_input_modes, ["text/plain"], "{what}");
+            assert_eq!(found.skills[0].name, "only", "{what}");
+            assert_eq!(found.supported_interfaces[0].protocol_version, "1.0", "{what}");
+        }
+    }
+    let ours = with(&published(), "/defaultInputModes", json!(["text"]));
+    let mut ours: AgentCard = serde_json::from_value(ours).unwrap();
+    ours.sign(&signing_key()).unwrap();
+    let read = AgentCard::from_json(&ours.to_json(SUPERSET)).unwrap();
+    assert_eq!(read, ours);
+    assert_eq!(AgentCard::try_from(v1::AgentCard::from(&read)), Ok(ours));
+    // Older ones change anyway when they are lifted, and unsigned ones have nothing to lose.
+    for card in [
+        with(&published_0_3(), "/signatures", json!([{"protected": "a", "signature": "b"}])),
+        published(),
+    ] {
+        let card = with(&card, "/defaultInputModes", json!(["text"]));
+        assert_eq!(AgentCard::from_json(&card).unwrap().default_input_modes, ["text/plain"]);
+    }
 }
 
 #[test]

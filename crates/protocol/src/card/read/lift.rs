@@ -19,6 +19,18 @@ pub(crate) struct Lifted {
     pub(crate) card: Value,
     /// The version of the card, as `0.3`, when it did not use the words of 1.0.
     pub(crate) older: Option<String>,
+    /// How its members are taken.
+    pub(crate) reading: Reading,
+}
+
+/// How the members of a card are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// As they are meant: loose words are put right, and what is missing is filled in.
+    Meant,
+    /// As they are written. A signature covers the members of a card of 1.0, and one that is put
+    /// right no longer has it. Cards before 1.0 change anyway when they are lifted.
+    Literal,
 }
 
 /// The members of a card of any version, as a card of 1.0 has them. Nothing is made up that the
@@ -35,19 +47,28 @@ pub(crate) fn lift(value: &Value) -> Result<Lifted, Invalid> {
     if let Some(version) = &older {
         lift_interfaces(&mut card, version)?;
     }
+    keep_items::<AgentCardSignature>(&mut card, "signatures");
+    let signed = older.is_none() && has_signature(&card);
+    let reading = if signed { Reading::Literal } else { Reading::Meant };
     lift_capabilities(&mut card);
     lift_security(&mut card);
-    lift_skills(&mut card);
+    lift_skills(&mut card, reading);
     keep_if::<AgentProvider>(&mut card, "provider");
     keep_if::<String>(&mut card, "documentationUrl");
     keep_if::<String>(&mut card, "iconUrl");
-    keep_items::<AgentCardSignature>(&mut card, "signatures");
-    Ok(Lifted { card: Value::Object(card), older })
+    Ok(Lifted { card: Value::Object(card), older, reading })
 }
 
 /// Whether a card says how it is called in the words of 1.0.
 fn has_interfaces(card: &Map<String, Value>) -> bool {
     card.get("supportedInterfaces").is_some_and(|it| it.as_array().is_none_or(|it| !it.is_empty()))
+}
+
+/// Whether a card has a signature that might hold.
+fn has_signature(card: &Map<String, Value>) -> bool {
+    let items = card.get("signatures").and_then(Value::as_array).into_iter().flatten();
+    let mut signatures = items.filter_map(|it| json::from_value::<AgentCardSignature>(it).ok());
+    signatures.any(|it| it.may_hold())
 }
 
 /// The version of a card that has no interfaces of 1.0, as `0.3`.
@@ -141,14 +162,15 @@ fn lift_capabilities(card: &mut Map<String, Value>) {
     *said = Value::Object(capabilities);
 }
 
-fn lift_skills(card: &mut Map<String, Value>) {
+fn lift_skills(card: &mut Map<String, Value>, reading: Reading) {
     let Some(Value::Array(skills)) = card.get_mut("skills") else { return };
     for skill in skills.iter_mut() {
         let Value::Object(members) = skill else { continue };
         let mut lifted = camel_case(members);
         for (name, other) in [("id", "name"), ("name", "id")] {
-            if let (None, Some(value)) = (lifted.get(name), lifted.get(other).cloned()) {
-                lifted.insert(name.into(), value);
+            match reading {
+                Reading::Meant => stand_in(&mut lifted, name, other),
+                Reading::Literal => drop(lifted.entry(name).or_insert_with(|| "".into())),
             }
         }
         for name in ["examples", "inputModes", "outputModes"] {
@@ -160,9 +182,17 @@ fn lift_skills(card: &mut Map<String, Value>) {
     skills.retain(|it| !it.is_object() || it.get("id").is_some());
 }
 
+/// Gives `name` the value of `other` where it has none of its own.
+fn stand_in(members: &mut Map<String, Value>, name: &str, other: &str) {
+    let missing = members.get(name).is_none_or(|it| it == "");
+    if let Some(value) = members.get(other).filter(|_| missing).cloned() {
+        members.insert(name.into(), value);
+    }
+}
+
 /// The members that are there, under their names in camel case: ProtoJSON may use either spelling,
 /// and `null` for what is not there.
-pub(super) fn camel_case(members: &Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn camel_case(members: &Map<String, Value>) -> Map<String, Value> {
     let present = || members.iter().filter(|(_, value)| !value.is_null());
     let mut lifted: Map<_, _> = present()
         .filter(|(name, _)| !name.contains('_'))

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 pub(crate) use lift::major_minor;
-use lift::said_version;
-pub(super) use lift::{Lifted, lift};
+pub(super) use lift::{Lifted, camel_case, lift};
+use lift::{Reading, said_version};
 
 use super::AgentCard;
 use super::model::PLAIN_TEXT;
@@ -26,6 +26,10 @@ impl AgentCard {
     /// [`validate`](super::validate) is there to complain. Lost are `stateTransitionHistory`, which
     /// says nothing to a caller, all but one of several OAuth flows in one scheme, and credentials
     /// that a card of 0.1 may give away.
+    ///
+    /// Loose words are put right, such as `text` for `text/plain`, and what is missing is filled in
+    /// where the card tells. Not so in a card of 1.0 that is signed: it is taken as it is written, so
+    /// that its signatures still hold when it is written again.
     ///
     /// ```
     /// # use latimer_protocol::{Version, card::{AgentCard, ProtocolBinding}};
@@ -55,7 +59,7 @@ impl AgentCard {
     /// # Errors
     /// The first member that is missing or wrong and that a card cannot do without.
     pub fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let Lifted { card, older } = lift(value)?;
+        let Lifted { card, older, reading } = lift(value)?;
         let mut card: Self = json::from_value(&card)?;
         if card.supported_interfaces.is_empty() {
             return Err(Invalid::missing("supportedInterfaces"));
@@ -64,10 +68,12 @@ impl AgentCard {
             card.drop_repeated_interfaces();
             card.fill_in_modes();
         }
-        // Drafts of 1.0 said the version once for all interfaces.
-        let version = value.as_object().and_then(said_version);
-        card.fill_in_versions(version.unwrap_or(PROTOCOL_VERSION));
-        card.rename_modes();
+        if reading == Reading::Meant {
+            // Drafts of 1.0 said the version once for all interfaces.
+            let version = value.as_object().and_then(said_version);
+            card.fill_in_versions(version.unwrap_or(PROTOCOL_VERSION));
+            card.rename_modes();
+        }
         Ok(card)
     }
 

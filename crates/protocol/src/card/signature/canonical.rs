@@ -11,8 +11,8 @@ use serde_json::{Map, Number, Value, json};
 use super::python;
 use super::{CanonicalForms, SignatureError};
 use crate::card::AgentCard;
-use crate::card::read::lift;
-use crate::json;
+use crate::card::read::{Lifted, camel_case, lift};
+use crate::json::{self, Invalid};
 
 /// The largest integer that every JSON reader keeps exactly: 2^53 - 1.
 const MAX_INTEGER: u64 = (1 << 53) - 1;
@@ -28,10 +28,31 @@ pub enum Canonical {
 
 /// Something a signature might cover.
 pub(super) struct Candidate {
-    /// The card, as far as the payload has it.
-    pub(super) card: Value,
-    /// Its canonical form.
+    /// The card as published, with what is empty in it and may therefore not be in the payload.
+    published: Value,
+    /// The card as far as the payload has it, where what is empty could change how the rest is read.
+    covered: Option<Value>,
+    /// The canonical form.
     pub(super) payload: Vec<u8>,
+}
+
+impl Candidate {
+    /// The card that a signature over the payload proves.
+    ///
+    /// What is empty stays in it although it may not be covered: without a security requirement
+    /// that names no scopes, a caller would send no credentials. But something empty can also stand
+    /// in front of something that is covered, as `securityRequirements` do for `security`; then
+    /// only what is covered counts.
+    ///
+    /// # Errors
+    /// When it is not a card.
+    pub(super) fn card(&self) -> Result<AgentCard, Invalid> {
+        let published = AgentCard::from_json(&self.published);
+        let Some(covered) = &self.covered else { return published };
+        let covered = AgentCard::from_json(covered)?;
+        let same = |it: &AgentCard| strip(&json!(it)) == strip(&json!(covered));
+        Ok(published.ok().filter(same).unwrap_or(covered))
+    }
 }
 
 /// The payload of a signature over `card`.
@@ -53,23 +74,29 @@ pub(super) fn candidates(
     card: &Value,
     forms: CanonicalForms,
 ) -> Result<Vec<Candidate>, SignatureError> {
-    let raw = unsigned(card);
-    check_numbers(&raw)?;
+    let text = unsigned(card);
+    check_numbers(&text)?;
     // A card may have members of other versions beside those of 1.0. They are not part of what
     // is signed unless a reader would use them, so what our reader makes of the card is what counts.
-    let lifted = lift(&raw)?.card;
-    let model = json!(json::from_value::<AgentCard>(&lifted)?);
+    let Lifted { card: lifted, older, .. } = lift(card)?;
+    let members = unsigned(&json!(json::from_value::<AgentCard>(&lifted)?));
     let mut found = Candidates::default();
-    found.add(&model, jcs(&model)?);
+    found.add(jcs(&members)?, &members, None);
     if forms == CanonicalForms::Any {
-        for card in [model, raw.clone()] {
-            let stripped = strip(&card);
-            found.add(&stripped, jcs(&stripped)?);
-            found.add(&stripped, python::dumps(&stripped));
-            found.add(&card, jcs(&card)?);
-        }
-        let older = without_defaults(strip(&raw));
-        found.add(&older, python::dumps(&older));
+        let stripped = strip(&members);
+        found.add(jcs(&stripped)?, &members, None);
+        found.add(python::dumps(&stripped), &members, None);
+        // Signatures came with 0.3, so that is what a card before 1.0 means when it does not say.
+        let meant = |it: &Value| if older.is_some() { with_defaults(it) } else { it.clone() };
+        let (stripped, published) = (strip(&text), meant(&text));
+        let covered = meant(&stripped);
+        found.add(jcs(&stripped)?, &published, Some(&covered));
+        found.add(python::dumps(&stripped), &published, Some(&covered));
+        found.add(jcs(&text)?, &published, None);
+        let text = without_defaults(text);
+        let stripped = strip(&text);
+        let (published, covered) = (with_defaults(&text), with_defaults(&stripped));
+        found.add(python::dumps(&stripped), &published, Some(&covered));
     }
     Ok(found.0)
 }
@@ -78,9 +105,10 @@ pub(super) fn candidates(
 struct Candidates(Vec<Candidate>);
 
 impl Candidates {
-    fn add(&mut self, card: &Value, payload: Vec<u8>) {
+    fn add(&mut self, payload: Vec<u8>, published: &Value, covered: Option<&Value>) {
         if self.0.iter().all(|it| it.payload != payload) {
-            self.0.push(Candidate { card: card.clone(), payload });
+            let (published, covered) = (published.clone(), covered.cloned());
+            self.0.push(Candidate { published, covered, payload });
         }
     }
 }
@@ -121,10 +149,14 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
+/// Members of a card of 0.3 that need not be written when they have this value.
+const DEFAULTS: [(&str, &str); 2] =
+    [("protocolVersion", "0.3.0"), ("preferredTransport", "JSONRPC")];
+
 /// A card of 0.3 without the members that have their default. The kind of a scheme is one.
 fn without_defaults(mut card: Value) -> Value {
     let Value::Object(members) = &mut card else { return card };
-    for (name, default) in [("protocolVersion", "0.3.0"), ("preferredTransport", "JSONRPC")] {
+    for (name, default) in DEFAULTS {
         if members.get(name).is_some_and(|it| it == default) {
             members.remove(name);
         }
@@ -134,6 +166,20 @@ fn without_defaults(mut card: Value) -> Value {
         scheme.remove("type");
     }
     card
+}
+
+/// A card of 0.3 with what it means where it does not say. The kind of a scheme is not put back: no
+/// signature covers it, and the scheme's other members tell.
+fn with_defaults(card: &Value) -> Value {
+    let Value::Object(members) = card else { return card.clone() };
+    // In one spelling, so that no default stands in front of what the card says in the other.
+    let mut members = camel_case(members);
+    for (name, default) in DEFAULTS {
+        if members.get(name).is_none_or(is_empty) {
+            members.insert(name.into(), default.into());
+        }
+    }
+    Value::Object(members)
 }
 
 /// Two integers that a double cannot tell apart have one canonical form, so that one of them could

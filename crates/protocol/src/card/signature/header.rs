@@ -1,7 +1,7 @@
 //! The header that is signed along with a card.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Refusal, SigningKey, from_base64url};
 use crate::card::AgentCardSignature;
@@ -58,5 +58,11 @@ impl AgentCardSignature {
     /// When the protected header cannot be read, so that the signature proves nothing.
     pub fn protected_header(&self) -> Result<ProtectedHeader, Refusal> {
         ProtectedHeader::read(&self.protected)
+    }
+
+    /// Whether it has the form of a signature, so that somebody may find that it holds.
+    pub(crate) fn may_hold(&self) -> bool {
+        let header = from_base64url(&self.protected);
+        header.is_some_and(|it| serde_json::from_slice::<Map<String, Value>>(&it).is_ok())
     }
 }

@@ -140,7 +140,9 @@ pub enum CanonicalForms {
 /// A proof that held.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
-    /// The card, as far as the signature covers it.
+    /// The card, without members that the signature does not cover, save for what is empty: some
+    /// signatures cover nothing empty, and what a caller needs may be, such as a security requirement
+    /// without scopes. Read as it is meant, like any card without signatures.
     pub card: AgentCard,
     /// The key, as the signature names it.
     pub kid: String,
@@ -241,7 +243,7 @@ fn check(
     for candidate in candidates {
         let input = signing_input(&signature.protected, &candidate.payload);
         let holds = fitting.iter().any(|key| key.verify(input.as_bytes(), &signature.signature));
-        if holds && let Ok(card) = AgentCard::from_json(&candidate.card) {
+        if holds && let Ok(card) = candidate.card() {
             return Ok(Verified { card, kid, algorithm });
         }
     }

@@ -1,7 +1,8 @@
 //! Agent cards, but for how a caller authenticates.
 //!
-//! Read as JSON is: a card needs a name and an address, and what is optional and malformed is left
-//! out. A required text that is empty is one that is not there.
+//! Read as JSON is: a card needs a name and an address, what is optional and malformed is left out,
+//! and a card that is signed is taken as it is written. A required text that is empty is one that is
+//! not there.
 
 use latimer_pb::v1 as pb;
 
@@ -41,6 +42,9 @@ impl TryFrom<pb::AgentCard> for AgentCard {
 
     fn try_from(card: pb::AgentCard) -> Result<Self, Invalid> {
         let requirements = card.security_requirements.into_iter().map(Into::into);
+        let signatures: Vec<AgentCardSignature> = fitting(card.signatures);
+        let signed = signatures.iter().any(AgentCardSignature::may_hold);
+        let skills = card.skills;
         let mut read = Self {
             name: filled(card.name, "name")?,
             description: card.description,
@@ -53,15 +57,21 @@ impl TryFrom<pb::AgentCard> for AgentCard {
             security_requirements: requirements.collect(),
             default_input_modes: card.default_input_modes,
             default_output_modes: card.default_output_modes,
-            skills: fitting(card.skills),
-            signatures: fitting(card.signatures),
+            skills: if signed {
+                skills.into_iter().map(literal_skill).collect()
+            } else {
+                fitting(skills)
+            },
+            signatures,
             icon_url: card.icon_url,
         };
         if read.supported_interfaces.is_empty() {
             return Err(Invalid::missing("supportedInterfaces"));
         }
-        read.fill_in_versions(PROTOCOL_VERSION);
-        read.rename_modes();
+        if !signed {
+            read.fill_in_versions(PROTOCOL_VERSION);
+            read.rename_modes();
+        }
         Ok(read)
     }
 }
@@ -131,18 +141,24 @@ impl TryFrom<pb::AgentSkill> for AgentSkill {
     type Error = Invalid;
 
     fn try_from(skill: pb::AgentSkill) -> Result<Self, Invalid> {
+        let skill = literal_skill(skill);
         let (id, name) = id_and_name(skill.id, skill.name)?;
-        let requirements = skill.security_requirements.into_iter().map(Into::into);
-        Ok(Self {
-            id,
-            name,
-            description: skill.description,
-            tags: skill.tags,
-            examples: skill.examples,
-            input_modes: skill.input_modes,
-            output_modes: skill.output_modes,
-            security_requirements: requirements.collect(),
-        })
+        Ok(Self { id, name, ..skill })
+    }
+}
+
+/// A skill as it is written, whatever it lacks.
+fn literal_skill(skill: pb::AgentSkill) -> AgentSkill {
+    let requirements = skill.security_requirements.into_iter().map(Into::into);
+    AgentSkill {
+        id: skill.id,
+        name: skill.name,
+        description: skill.description,
+        tags: skill.tags,
+        examples: skill.examples,
+        input_modes: skill.input_modes,
+        output_modes: skill.output_modes,
+        security_requirements: requirements.collect(),
     }
 }
 
