@@ -50,7 +50,7 @@ impl Version {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::VersionNotSupported`], with the versions that are.
+    /// [`ErrorKind::VersionNotSupported`](crate::ErrorKind::VersionNotSupported), with the versions that are.
     pub fn said(header: Option<&str>, query: Option<&str>) -> Result<Option<Self>, Error> {
         let said = [header, query].into_iter().flatten().map(str::trim).find(|it| !it.is_empty());
         said.map(|text| {
