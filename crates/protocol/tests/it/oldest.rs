@@ -35,7 +35,7 @@ fn a_task_is_sent_in_an_envelope_and_answered_bare() {
     assert_eq!(sent.message.context_id, Some(ContextId::new("optional-session-id").unwrap()));
     assert_eq!(sent.message.message_id, "made-here");
 
-    let again = Outgoing::new(&asked, Dialect::Oldest).unwrap();
+    let again = Outgoing::new(Dialect::Oldest, &asked).unwrap();
     assert_eq!((again.method, again.path.as_str()), (Method::POST, "/tasks/send"));
     let again: Value = serde_json::from_slice(&again.body.unwrap()).unwrap();
     assert_eq!(again, body);

@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn requests_over_http(request in request()) {
         for dialect in [Dialect::V1_0, Dialect::V0_3Proto] {
-            let sent = match Outgoing::new(&request, dialect) {
+            let sent = match Outgoing::new(dialect, &request) {
                 Ok(sent) => sent,
                 Err(error) => {
                     // A dot or two in place of an id, or nothing between slashes, is no address.

@@ -105,7 +105,7 @@ fn a_list_of_0_3_is_asked_for_in_its_own_words() {
     let params = json!({"status": "canceled", "statusTimestampAfter": "2026-01-01T00:00:00Z"});
     let request = Dialect::V1_0.read_request(Operation::ListTasks, &params.to_string(), &made_here);
     let request = request.unwrap();
-    let sent = Outgoing::new(&request, Dialect::V0_3Proto).unwrap();
+    let sent = Outgoing::new(Dialect::V0_3Proto, &request).unwrap();
     assert_eq!(
         sent.path,
         "/v1/tasks?status=TASK_STATE_CANCELLED&lastUpdatedTime=2026-01-01T00%3A00%3A00.000Z"

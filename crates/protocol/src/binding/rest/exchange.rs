@@ -1,5 +1,7 @@
 //! Requests: an address and a body on one side, what is asked on the other.
 
+use std::fmt;
+
 use http::Method;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -14,7 +16,7 @@ use crate::operation::Operation;
 use crate::service::Request;
 
 /// A request as a client sends it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Outgoing {
     /// The HTTP method.
     pub method: Method,
@@ -24,12 +26,23 @@ pub struct Outgoing {
     pub body: Option<Vec<u8>>,
 }
 
+impl fmt::Debug for Outgoing {
+    /// Without the body, which may hold secrets.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { method, path, .. } = self;
+        out.debug_struct("Outgoing")
+            .field("method", method)
+            .field("path", path)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Outgoing {
     /// Writes a request in a dialect of HTTP+JSON.
     ///
     /// # Errors
     /// When the dialect has no such operation, or an id cannot stand in an address.
-    pub fn new(request: &Request, dialect: Dialect) -> Result<Self, Error> {
+    pub fn new(dialect: Dialect, request: &Request) -> Result<Self, Error> {
         let (method, path) = Route::to(request, dialect).address()?;
         let body = match (dialect, request) {
             _ if !has_body(request.operation()) => None,
@@ -94,9 +107,7 @@ impl Route {
     /// Puts what the address says in place of whatever the body says about the same.
     fn overrule(&self, members: &mut Map<String, Value>) {
         let said = self.members();
-        for (name, others) in
-            [("id", ["taskId", "task_id"].as_slice()), ("taskId", &["task_id"]), ("tenant", &[])]
-        {
+        for (name, others) in [("id", ["taskId", "task_id"].as_slice()), ("taskId", &["task_id"])] {
             if said.contains_key(name) {
                 others.iter().for_each(|it| drop(members.shift_remove(*it)));
             }

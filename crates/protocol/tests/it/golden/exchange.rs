@@ -139,7 +139,7 @@ fn rest_request(fixture: &Fixture, findings: &mut Findings) -> Option<Request> {
     let text = request.body.as_ref().map(ToString::to_string).unwrap_or_default();
     match route.read_request(text.as_bytes(), &new_id) {
         Ok(asked) => {
-            let ours = Outgoing::new(&asked, route.dialect()).expect("an operation of the version");
+            let ours = Outgoing::new(route.dialect(), &asked).expect("an operation of the version");
             let wrote = |method: &Method, path: &str, body: &Option<Value>| {
                 let empty = json!({});
                 let body = body.as_ref().filter(|it| !it.is_null()).unwrap_or(&empty);

@@ -312,7 +312,7 @@ fn whole_numbers(value: &mut Value) {
 
 /// A request as an address and a body. A dot or two in place of an id is no address.
 fn addressed(request: &Request, dialect: Dialect) -> Option<String> {
-    let sent = Outgoing::new(request, dialect).ok()?;
+    let sent = Outgoing::new(dialect, request).ok()?;
     let body = sent.body.map(text);
     Some(json!({ "verb": sent.method.as_str(), "path": sent.path, "body": body }).to_string())
 }

@@ -17,7 +17,7 @@ fn trap_01_subscribe_is_served_by_get_and_post_and_sent_by_post() {
         }
     }
     let request = read(Dialect::V1_0, Operation::SubscribeToTask, json!({"id": "t"})).unwrap();
-    assert_eq!(Outgoing::new(&request, Dialect::V1_0).unwrap().method, Method::POST);
+    assert_eq!(Outgoing::new(Dialect::V1_0, &request).unwrap().method, Method::POST);
 }
 
 #[test]
