@@ -3,8 +3,8 @@
 //! Those of cards (37 to 39) are in `card_traps`. Left out are those about what a server does and not
 //! about what it writes: the status that JSON-RPC errors ride on (6), subscriptions to finished tasks
 //! (24), the order of a stream (25), what a refused message leaves behind (28), contexts that do not
-//! match (29), the headers of a delivery (32), required extensions (42), deletions that are repeated
-//! (43), and which paths share an address (51).
+//! match (29), required extensions (42), deletions that are repeated (43), and which paths share an
+//! address (51).
 
 mod bindings;
 mod errors;

@@ -268,6 +268,28 @@ fn trap_31_a_webhook_of_0_3_gets_a_bare_task_and_one_of_1_0_an_event() {
 }
 
 #[test]
+fn trap_32_a_scheme_keeps_the_spelling_of_its_caller() {
+    let operation = Operation::CreateTaskPushNotificationConfig;
+    let scheme = "bEaReR";
+    for (dialect, params, pointer) in [
+        (
+            Dialect::V1_0,
+            json!({"taskId": "t", "url": "https://hook", "authentication": {"scheme": scheme}}),
+            "/authentication/scheme",
+        ),
+        (
+            Dialect::V0_3,
+            json!({"taskId": "t", "pushNotificationConfig":
+                {"url": "https://hook", "authentication": {"schemes": [scheme]}}}),
+            "/pushNotificationConfig/authentication/schemes/0",
+        ),
+    ] {
+        let request = read(dialect, operation, params).unwrap();
+        assert_eq!(write(dialect, &request).pointer(pointer), Some(&json!(scheme)), "{dialect:?}");
+    }
+}
+
+#[test]
 fn trap_33_any_json_value_is_data() {
     for value in [json!([1]), json!("x"), json!(1), json!(false), json!(null), json!({})] {
         let request = send(message().with_part(Part::data(value.clone())));
