@@ -20,6 +20,7 @@ use serde::de::{self, DeserializeSeed};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::card::TransitionHistory;
 use crate::error::{Error, HttpError};
 use crate::json::{self, Invalid, Unreadable};
 use crate::model::{MessageId, SendMessageResponse, StreamResponse};
@@ -231,6 +232,9 @@ impl Dialect {
         }
     }
 }
+
+/// What a card in a reply says about the changes of a task's state: a task is a log, and keeps them.
+const HISTORY: TransitionHistory = TransitionHistory::Kept;
 
 /// What a short request or reply needs, so that most are written without moving the buffer.
 pub(crate) const ROOM: usize = 1024;

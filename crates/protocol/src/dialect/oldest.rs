@@ -13,9 +13,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::HISTORY;
 use super::each::Each;
 use super::{v0_1, v0_3::json};
-use crate::card::{Form, TransitionHistory};
+use crate::card::Form;
 use crate::error::{Error, ErrorKind, HttpError};
 use crate::json::write;
 use crate::model::wire::to_base64;
@@ -68,7 +69,7 @@ pub(super) fn write_reply(
         Reply::Sent(SendMessageResponse::Message(message)) => {
             write(out, &Task::from(&v0_1::as_task(message, &request.into())?))
         }
-        Reply::Card(card) => write(out, &card.to_json(Form::V0_1(TransitionHistory::Kept))),
+        Reply::Card(card) => write(out, &card.to_json(Form::V0_1(HISTORY))),
         Reply::Tasks(_) | Reply::PushConfig(_) | Reply::PushConfigs(_) | Reply::Removed(_) => {
             json::write_reply(out, request, reply)?;
         }

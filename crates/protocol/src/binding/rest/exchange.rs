@@ -93,7 +93,16 @@ impl Route {
                 }
                 Ok(request)
             }
-            _ => {
+            Operation::GetTask
+            | Operation::ListTasks
+            | Operation::CancelTask
+            | Operation::SubscribeToTask
+            | Operation::CreateTaskPushNotificationConfig
+            | Operation::GetTaskPushNotificationConfig
+            | Operation::ListTaskPushNotificationConfigs
+            | Operation::DeleteTaskPushNotificationConfig
+            | Operation::GetExtendedAgentCard
+            | Operation::GetAgentCard => {
                 let mut members: Map<String, Value> = match has_body(self.operation) {
                     true => json::from_str(text)?,
                     false => Map::new(),

@@ -9,7 +9,8 @@ pub(in crate::dialect) use object::{Event, Message, Task, role, state};
 pub(in crate::dialect) use part::{Data, TypedPart};
 
 use super::push::Target;
-use crate::card::{Form, TransitionHistory};
+use crate::card::Form;
+use crate::dialect::HISTORY;
 use crate::dialect::each::Each;
 use crate::error::Error;
 use crate::json::write;
@@ -65,7 +66,7 @@ pub(in crate::dialect) fn write_reply(
             write(out, &Each::<TaskPushNotificationConfig, PushConfig<'_>>::of(&page.configs))
         }
         Reply::Removed(count) => removed(out, request, *count),
-        Reply::Card(card) => write(out, &card.to_json(Form::V0_3(TransitionHistory::Kept))),
+        Reply::Card(card) => write(out, &card.to_json(Form::V0_3(HISTORY))),
         Reply::Stream(_) => return Err(Error::internal()),
     }
     Ok(())

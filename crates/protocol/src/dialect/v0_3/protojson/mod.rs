@@ -12,7 +12,8 @@ use object::{Message, Task, state};
 
 use super::name;
 use super::push::Target;
-use crate::card::{AgentCard, Form, TransitionHistory};
+use crate::card::{AgentCard, Form};
+use crate::dialect::HISTORY;
 use crate::dialect::each::Each;
 use crate::error::Error;
 use crate::json::write;
@@ -77,7 +78,7 @@ pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) -> Resul
 /// A card with each security scheme in both shapes: some SDKs read the JSON schema's here, and some
 /// the protobuf file's.
 fn write_card(card: &AgentCard) -> Value {
-    let mut written = card.to_json(Form::V0_3(TransitionHistory::Kept));
+    let mut written = card.to_json(Form::V0_3(HISTORY));
     let newer = card.to_json(Form::V1_0);
     let wrapped = newer.get("securitySchemes").and_then(Value::as_object);
     for (name, scheme) in wrapped.into_iter().flatten() {
