@@ -68,5 +68,7 @@ pub use model::{
 };
 pub use operation::{Capability, Operation};
 pub use revision::{InvalidRevision, Revision};
-pub use service::{Call, EventStream, Reply, Request, Service, Streamed};
+pub use service::{
+    Answer, Call, Caller, EventStream, Reply, Request, Service, SharedEvent, Streamed,
+};
 pub use version::{PROTOCOL_VERSION, UnknownVersion, Version};

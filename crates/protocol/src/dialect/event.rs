@@ -56,11 +56,23 @@ impl EventWriter {
     /// # Errors
     /// When the dialect has no way to say it.
     pub fn write(&mut self, event: &StreamResponse, then: Then) -> Result<Vec<Vec<u8>>, Error> {
-        Ok(match self.dialect {
+        match Self::write_shared(self.dialect, event, then) {
+            Some(written) => Ok(vec![written]),
+            None => self.write_numbered(event, then),
+        }
+    }
+
+    /// Writes one event in a dialect whose events are [shared](Self::is_shared); none in another.
+    pub(crate) fn write_shared(
+        dialect: Dialect,
+        event: &StreamResponse,
+        then: Then,
+    ) -> Option<Vec<u8>> {
+        Some(match dialect {
             Dialect::V1_0 => one(event),
             Dialect::V0_3 => one(&v0_3::json::Event::of(event, then)),
             Dialect::V0_3Proto => one(&v0_3::protojson::Event::of(event, then)),
-            Dialect::V0_1 | Dialect::Oldest => self.write_numbered(event, then)?,
+            Dialect::V0_1 | Dialect::Oldest => return None,
         })
     }
 
@@ -110,8 +122,8 @@ impl EventWriter {
     }
 }
 
-fn one(event: &impl Serialize) -> Vec<Vec<u8>> {
+fn one(event: &impl Serialize) -> Vec<u8> {
     let mut out = Vec::with_capacity(super::ROOM);
     write(&mut out, event);
-    vec![out]
+    out
 }

@@ -14,6 +14,8 @@ mod v0_3;
 mod v1_0;
 mod wellknown;
 
+use std::sync::Arc;
+
 pub use event::{EventWriter, Then};
 use older::Family;
 use serde::de::{self, DeserializeSeed};
@@ -315,7 +317,7 @@ impl<'de> DeserializeSeed<'de> for LikelyReply {
         if sent && !task.says_so() {
             return Err(de::Error::custom("may be something else"));
         }
-        Ok(task.into_model(self.dialect.family()).map(|task| match sent {
+        Ok(task.into_model(self.dialect.family()).map(Arc::new).map(|task| match sent {
             true => Reply::Sent(SendMessageResponse::Task(task)),
             false => Reply::Task(task),
         }))

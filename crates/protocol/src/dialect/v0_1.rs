@@ -61,7 +61,7 @@ pub(super) fn write_reply(
 ) -> Result<(), Error> {
     match reply {
         Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
-            write(out, &Task::from(task))
+            write(out, &Task::from(&**task))
         }
         Reply::Sent(SendMessageResponse::Message(message)) => {
             write(out, &Task::from(&as_task(message, &request.into())?))

@@ -1,5 +1,7 @@
 //! What is said about a task while it goes on.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::wire::{self, NotOne};
@@ -95,7 +97,7 @@ impl TaskArtifactUpdateEvent {
 #[serde(rename_all = "camelCase", try_from = "Sent")]
 pub enum SendMessageResponse {
     /// The task that the message began or went to.
-    Task(Task),
+    Task(Arc<Task>),
     /// A direct answer, without a task.
     Message(Message),
 }
@@ -140,7 +142,7 @@ impl StreamResponse {
 impl From<SendMessageResponse> for StreamResponse {
     fn from(response: SendMessageResponse) -> Self {
         match response {
-            SendMessageResponse::Task(task) => Self::Task(task),
+            SendMessageResponse::Task(task) => Self::Task(Arc::unwrap_or_clone(task)),
             SendMessageResponse::Message(message) => Self::Message(message),
         }
     }
@@ -180,7 +182,7 @@ impl TryFrom<Streamed> for StreamResponse {
 /// The members of an answer as they are read, before they are known to be exactly one.
 #[derive(Deserialize)]
 struct Sent {
-    task: Option<Task>,
+    task: Option<Arc<Task>>,
     message: Option<Message>,
 }
 

@@ -335,7 +335,7 @@ pub(crate) fn push_configs() -> BoxedStrategy<ListTaskPushNotificationConfigsRes
 /// A request and a reply that answers it, streams and cards aside.
 pub(crate) fn exchange() -> BoxedStrategy<(Request, Answer)> {
     let reply = prop_oneof![
-        task().prop_map(|it| Answer::Sent(SendMessageResponse::Task(it))),
+        task().prop_map(|it| Answer::Sent(SendMessageResponse::Task(it.into()))),
         message().prop_map(|it| Answer::Sent(SendMessageResponse::Message(it))),
         task().prop_map(Answer::Task),
         page().prop_map(Answer::Tasks),
@@ -359,7 +359,7 @@ impl Answer {
     pub(crate) fn reply(&self) -> Reply {
         match self.clone() {
             Self::Sent(it) => Reply::Sent(it),
-            Self::Task(it) => Reply::Task(it),
+            Self::Task(it) => Reply::Task(it.into()),
             Self::Tasks(it) => Reply::Tasks(it),
             Self::PushConfig(it) => Reply::PushConfig(it),
             Self::PushConfigs(it) => Reply::PushConfigs(it),
@@ -369,7 +369,7 @@ impl Answer {
     pub(crate) fn from_reply(reply: Reply) -> Self {
         match reply {
             Reply::Sent(it) => Self::Sent(it),
-            Reply::Task(it) => Self::Task(it),
+            Reply::Task(it) => Self::Task(std::sync::Arc::unwrap_or_clone(it)),
             Reply::Tasks(it) => Self::Tasks(it),
             Reply::PushConfig(it) => Self::PushConfig(it),
             Reply::PushConfigs(it) => Self::PushConfigs(it),

@@ -136,9 +136,9 @@ impl Wire {
 
     pub(crate) fn answer(self, answer: Answer) -> Answer {
         match answer {
-            Answer::Sent(SendMessageResponse::Task(it)) => {
-                Answer::Sent(SendMessageResponse::Task(self.task(it)))
-            }
+            Answer::Sent(SendMessageResponse::Task(it)) => Answer::Sent(SendMessageResponse::Task(
+                self.task(std::sync::Arc::unwrap_or_clone(it)).into(),
+            )),
             Answer::Sent(SendMessageResponse::Message(it)) => {
                 let it = self.message(it, || "message".to_owned());
                 Answer::Sent(SendMessageResponse::Message(it))

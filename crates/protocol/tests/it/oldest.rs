@@ -47,7 +47,7 @@ fn a_task_is_sent_in_an_envelope_and_answered_bare() {
     );
     task.history =
         vec![sent.message.clone(), Message::agent(new_id(), "I found 2 potential issues")];
-    let reply = Reply::Sent(SendMessageResponse::Task(task));
+    let reply = Reply::Sent(SendMessageResponse::Task(task.into()));
     let written = Dialect::Oldest.write_reply(&asked, &reply).unwrap();
     assert_eq!(
         serde_json::from_slice::<Value>(&written).unwrap(),
@@ -87,7 +87,8 @@ fn files_data_roles_and_states_come_back() {
         task.history = vec![Message::user(new_id(), "q"), Message::agent(new_id(), "a")];
         let (_, body) = request();
         let asked = request().0.read_request(body.to_string().as_bytes(), &new_id).unwrap();
-        let written = Dialect::Oldest.write_reply(&asked, &Reply::Task(task.clone())).unwrap();
+        let written =
+            Dialect::Oldest.write_reply(&asked, &Reply::Task(task.clone().into())).unwrap();
         let text = String::from_utf8(written).unwrap();
         assert!(text.contains(&format!(r#""status":"{word}""#)), "{text}");
         assert!(

@@ -197,7 +197,7 @@ proptest! {
     #[test]
     fn tasks_of_the_oldest((request, answer) in exchange()) {
         let Answer::Task(task) = answer else { return Ok(()) };
-        let written = Dialect::Oldest.write_reply(&request, &Reply::Task(task.clone())).unwrap();
+        let written = Dialect::Oldest.write_reply(&request, &Reply::Task(task.clone().into())).unwrap();
         let read = Dialect::Oldest.read_reply(Operation::GetTask, text(&written));
         let Ok(Reply::Task(read)) = read else { panic!("{read:?}") };
         prop_assert_eq!(&read.id, &task.id);

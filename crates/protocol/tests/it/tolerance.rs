@@ -35,7 +35,7 @@ fn both_names_of_one_thing_at_once_are_no_contradiction() {
     else {
         panic!("{text} is a task");
     };
-    assert_eq!(task.context_id.unwrap(), "c");
+    assert_eq!(task.context_id.clone().unwrap(), "c");
 
     let event = json!({"id": "x", "taskId": "t", "status": {"state": "working"}, "final": false});
     assert_eq!(told(Dialect::V0_3, event).task_id().unwrap(), "t");

@@ -25,7 +25,7 @@ pub(in crate::dialect) fn read_reply(
     Ok(match operation {
         Operation::SendMessage | Operation::SendStreamingMessage | Operation::SubscribeToTask => {
             Reply::Sent(match read_any(text, family, Place::Reply)? {
-                StreamResponse::Task(task) => SendMessageResponse::Task(task),
+                StreamResponse::Task(task) => SendMessageResponse::Task(task.into()),
                 StreamResponse::Message(message) => SendMessageResponse::Message(message),
                 StreamResponse::StatusUpdate(_) | StreamResponse::ArtifactUpdate(_) => {
                     return Err(Invalid::new("", "is neither a task nor a message").into());
@@ -33,7 +33,7 @@ pub(in crate::dialect) fn read_reply(
             })
         }
         Operation::GetTask | Operation::CancelTask => {
-            Reply::Task(json::from_str::<Task>(text)?.into_model(family)?)
+            Reply::Task(json::from_str::<Task>(text)?.into_model(family)?.into())
         }
         Operation::ListTasks => Reply::Tasks(json::from_str::<Tasks>(text)?.into_model(family)?),
         Operation::CreateTaskPushNotificationConfig | Operation::GetTaskPushNotificationConfig => {

@@ -153,7 +153,8 @@ impl Change {
     pub(super) fn answer(self, answer: &mut Answer) {
         match answer {
             Answer::Sent(SendMessageResponse::Message(it)) => self.message(it),
-            Answer::Sent(SendMessageResponse::Task(it)) | Answer::Task(it) => self.task(it),
+            Answer::Sent(SendMessageResponse::Task(it)) => self.task(std::sync::Arc::make_mut(it)),
+            Answer::Task(it) => self.task(it),
             Answer::Tasks(page) => page.tasks.iter_mut().for_each(|it| self.task(it)),
             Answer::PushConfig(_) | Answer::PushConfigs(_) => {}
         }

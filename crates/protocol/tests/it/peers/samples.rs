@@ -41,7 +41,7 @@ fn all_requests() -> Vec<Request> {
 pub(super) fn answers(operation: Operation) -> Option<Vec<(Request, Answer)>> {
     let answer: BoxedStrategy<Answer> = match operation {
         Operation::SendMessage => prop_oneof![
-            task().prop_map(|it| Answer::Sent(SendMessageResponse::Task(it))),
+            task().prop_map(|it| Answer::Sent(SendMessageResponse::Task(it.into()))),
             message().prop_map(|it| Answer::Sent(SendMessageResponse::Message(it))),
         ]
         .boxed(),

@@ -45,7 +45,7 @@ fn trap_11_0_3_over_http_is_proto_json() {
     );
     let mut canceled = task(TaskState::Canceled);
     canceled.history = vec![message()];
-    let answer = reply(Dialect::V0_3Proto, &send(message()), &Reply::Task(canceled));
+    let answer = reply(Dialect::V0_3Proto, &send(message()), &Reply::Task(canceled.into()));
     assert_eq!(answer.pointer("/status/state"), Some(&json!("TASK_STATE_CANCELLED")));
     assert_eq!(answer.pointer("/history/0/content/0"), Some(&json!({"text": "hi"})));
     assert!(!answer.to_string().contains("kind"));
@@ -81,8 +81,8 @@ fn trap_13_canceled_has_as_many_ls_as_the_version_says() {
         let written = event(dialect, &canceled, true);
         assert_eq!(written.pointer(pointer), Some(&json!(want)), "{dialect:?}");
     }
-    let oldest =
-        Dialect::Oldest.write_reply(&send(message()), &Reply::Task(task(TaskState::Canceled)));
+    let oldest = Dialect::Oldest
+        .write_reply(&send(message()), &Reply::Task(task(TaskState::Canceled).into()));
     assert_eq!(parse(&oldest.unwrap())["status"], "cancelled");
 }
 

@@ -57,7 +57,7 @@ pub(in crate::dialect) fn write_reply(
 ) -> Result<(), Error> {
     match reply {
         Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
-            write(out, &Task::from(task))
+            write(out, &Task::from(&**task))
         }
         Reply::Sent(SendMessageResponse::Message(message)) => write(out, &Message::from(message)),
         Reply::Tasks(page) => write(out, &Tasks::from(page)),

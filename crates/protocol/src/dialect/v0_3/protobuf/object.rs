@@ -1,5 +1,7 @@
 //! Parts, messages, and where tasks and events differ from those of 1.0.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use latimer_pb::v0_3 as pb;
 use pb::file_part::File;
@@ -180,7 +182,7 @@ impl From<&SendMessageResponse> for pb::SendMessageResponse {
     fn from(response: &SendMessageResponse) -> Self {
         use pb::send_message_response::Payload;
         let payload = match response {
-            SendMessageResponse::Task(task) => Payload::Task(task.into()),
+            SendMessageResponse::Task(task) => Payload::Task((&**task).into()),
             SendMessageResponse::Message(message) => Payload::Msg(message.into()),
         };
         Self { payload: Some(payload) }
@@ -193,7 +195,7 @@ impl TryFrom<pb::SendMessageResponse> for SendMessageResponse {
     fn try_from(response: pb::SendMessageResponse) -> Result<Self, Invalid> {
         use pb::send_message_response::Payload;
         match response.payload {
-            Some(Payload::Task(it)) => named(it.try_into().map(Self::Task), "task"),
+            Some(Payload::Task(it)) => named(it.try_into().map(Arc::new).map(Self::Task), "task"),
             Some(Payload::Msg(it)) => named(it.try_into().map(Self::Message), "message"),
             None => Err(Invalid::new("", "needs one of task or message")),
         }

@@ -60,11 +60,13 @@ pub(in crate::dialect) fn respell_query(query: &mut [(String, String)]) {
 /// Writes the body of a reply.
 pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) -> Result<(), Error> {
     match reply {
-        Reply::Sent(SendMessageResponse::Task(task)) => write(out, &Event::Task(Task::from(task))),
+        Reply::Sent(SendMessageResponse::Task(task)) => {
+            write(out, &Event::Task(Task::from(&**task)))
+        }
         Reply::Sent(SendMessageResponse::Message(message)) => {
             write(out, &Event::Message(Message::from(message)))
         }
-        Reply::Task(task) => write(out, &Task::from(task)),
+        Reply::Task(task) => write(out, &Task::from(&**task)),
         Reply::Tasks(page) => write(out, &Tasks::from(page)),
         Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
         Reply::PushConfigs(page) => write(out, &PushConfigs::from(page)),

@@ -1,5 +1,7 @@
 //! Parts, messages, and where tasks and events differ from those of 0.3.
 
+use std::sync::Arc;
+
 use latimer_pb::v1 as pb;
 
 use crate::dialect::field::{each, id, named, optional, optional_id, state, text};
@@ -126,7 +128,7 @@ impl From<&SendMessageResponse> for pb::SendMessageResponse {
     fn from(response: &SendMessageResponse) -> Self {
         use pb::send_message_response::Payload;
         let payload = match response {
-            SendMessageResponse::Task(task) => Payload::Task(task.into()),
+            SendMessageResponse::Task(task) => Payload::Task((&**task).into()),
             SendMessageResponse::Message(message) => Payload::Message(message.into()),
         };
         Self { payload: Some(payload) }
@@ -139,7 +141,7 @@ impl TryFrom<pb::SendMessageResponse> for SendMessageResponse {
     fn try_from(response: pb::SendMessageResponse) -> Result<Self, Invalid> {
         use pb::send_message_response::Payload;
         match response.payload {
-            Some(Payload::Task(it)) => named(it.try_into().map(Self::Task), "task"),
+            Some(Payload::Task(it)) => named(it.try_into().map(Arc::new).map(Self::Task), "task"),
             Some(Payload::Message(it)) => named(it.try_into().map(Self::Message), "message"),
             None => Err(Invalid::new("", "needs one of task or message")),
         }

@@ -3,21 +3,28 @@
 //! Left of it is wire, right of it is meaning. The engine is a [`Service`], and so is every client
 //! transport; limits, tracing and the like are wrappers over the same trait.
 
+mod caller;
+mod shared;
+
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_core::Stream;
 
 use crate::card::AgentCard;
-use crate::dialect::Dialect;
+pub use caller::Caller;
+pub use shared::SharedEvent;
+
+use crate::dialect::{Dialect, Then};
 use crate::error::Error;
 use crate::json::Invalid;
 use crate::model::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
     GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
     ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse,
-    SendMessageRequest, SendMessageResponse, StreamResponse, SubscribeToTaskRequest, Task,
+    SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest, Task,
     TaskPushNotificationConfig,
 };
 use crate::operation::Operation;
@@ -27,7 +34,7 @@ use crate::revision::Revision;
 #[async_trait]
 pub trait Service: fmt::Debug + Send + Sync + 'static {
     /// Answers one call.
-    async fn call(&self, call: Call) -> Result<Reply, Error>;
+    async fn call(&self, call: Call) -> Result<Answer, Error>;
 }
 
 /// One ask, with its context.
@@ -35,6 +42,10 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
 pub struct Call {
     /// What is asked.
     pub request: Request,
+    /// Who asks.
+    pub caller: Caller,
+    /// The agent that the address names. It wins over a tenant that the request names.
+    pub agent: Option<Arc<str>>,
     /// The wire it came over, or goes over. A task and a webhook remember theirs.
     pub dialect: Dialect,
     /// URIs of the extensions that the caller activates.
@@ -44,10 +55,35 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call over 1.0 without extensions.
+    /// A call over 1.0 by nobody in particular, without extensions.
     #[must_use]
     pub fn new(request: Request) -> Self {
-        Self { request, dialect: Dialect::V1_0, extensions: Vec::new(), after: None }
+        Self {
+            request,
+            caller: Caller::anonymous(),
+            agent: None,
+            dialect: Dialect::V1_0,
+            extensions: Vec::new(),
+            after: None,
+        }
+    }
+}
+
+/// A reply, with what its writer needs to know.
+#[derive(Debug)]
+pub struct Answer {
+    /// What is answered.
+    pub reply: Reply,
+    /// The dialect in which the task was begun, if that is known. Before 1.0 two versions share
+    /// method names, and a caller that asks with one expects what it began with.
+    pub made_in: Option<Dialect>,
+    /// URIs of the extensions that are active, of those that the caller named.
+    pub extensions: Vec<String>,
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        Self { reply, made_in: None, extensions: Vec::new() }
     }
 }
 
@@ -168,7 +204,7 @@ pub enum Reply {
     /// To a message: a task or another message.
     Sent(SendMessageResponse),
     /// A task.
-    Task(Task),
+    Task(Arc<Task>),
     /// A page of tasks.
     Tasks(ListTasksResponse),
     /// A webhook.
@@ -207,5 +243,7 @@ pub struct Streamed {
     /// Its number in the task's log, by which a reader can resume; none for peers without numbers.
     pub revision: Option<Revision>,
     /// The event.
-    pub event: StreamResponse,
+    pub event: SharedEvent,
+    /// Whether the stream goes on behind it, as far as is known.
+    pub then: Then,
 }

@@ -1,0 +1,112 @@
+//! What is kept.
+
+use std::sync::Arc;
+
+use latimer_protocol::{
+    ContextId, Dialect, Event, Message, Revision, Task, TaskId, TaskState, Timestamp,
+};
+
+/// Names one task: two callers, or two agents, may each have a task of the same id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// Who made it.
+    pub caller: Arc<str>,
+    /// Which agent it was made for.
+    pub agent: Arc<str>,
+    /// Its id.
+    pub id: TaskId,
+}
+
+/// Events to append to the log of one task.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The task.
+    pub key: Key,
+    /// The revision of its last event so far; [`Revision::START`] to create it.
+    pub expected: Revision,
+    /// What happened, in order; at least one event. The first of a task is its creation.
+    pub events: Vec<Event>,
+    /// The task's header behind the events.
+    pub header: Header,
+    /// The whole task behind the events. Always there when it is interrupted or over, and otherwise
+    /// now and then, so that no long log has to be read to load it.
+    pub snapshot: Option<Arc<Task>>,
+    /// The message that brought this about, for [`TaskStore::sent`](crate::TaskStore::sent).
+    pub sent: Option<Sent>,
+}
+
+/// What is known about a task without reading its log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its conversation.
+    pub context: ContextId,
+    /// Its state.
+    pub state: TaskState,
+    /// When its status last changed. Never goes back.
+    pub updated: Timestamp,
+    /// The dialect in which it was begun.
+    pub dialect: Dialect,
+    /// Whether somebody has to do something about it.
+    pub work: Work,
+}
+
+/// Whether somebody has to do something about a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// Nobody: it is over, or waits for its caller.
+    None,
+    /// It was accepted, and nobody has begun yet.
+    Waiting,
+    /// The process that wrote this is at it.
+    Running,
+}
+
+/// A task as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// Whose and which it is.
+    pub key: Key,
+    /// The task.
+    pub task: Arc<Task>,
+    /// The revision of its last event.
+    pub revision: Revision,
+    /// Its header.
+    pub header: Header,
+}
+
+/// One event of a log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logged {
+    /// Its number.
+    pub revision: Revision,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Identifies a message that somebody sent, so that the same one is recognised when it comes again:
+/// a digest of its caller, its agent, its task, its id and its contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SentKey(pub [u8; 16]);
+
+/// A message to remember.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Which message.
+    pub key: SentKey,
+    /// When it may be forgotten.
+    pub expires: Timestamp,
+}
+
+/// What came of a message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// A task: the events up to this revision answer it, or come before.
+    Task {
+        /// The task.
+        key: Key,
+        /// The last event of the append that remembers the message.
+        revision: Revision,
+    },
+    /// A direct answer.
+    Message(Message),
+}
