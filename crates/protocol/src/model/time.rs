@@ -30,6 +30,9 @@ pub struct Timestamp(i64);
 pub struct InvalidTimestamp;
 
 impl Timestamp {
+    /// The beginning of 1970.
+    pub const EPOCH: Self = Self(0);
+
     /// The point `milliseconds` after the start of 1970.
     ///
     /// # Errors

@@ -1,0 +1,3 @@
+//! The task engine.
+
+pub(crate) mod ids;

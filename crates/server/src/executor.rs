@@ -1,0 +1,78 @@
+//! What stands behind an agent.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use latimer_protocol::Message;
+
+use crate::turn::{Failure, Turn};
+
+/// What stands behind an agent: it takes turns.
+///
+/// A turn is one message and everything the agent does about it. Turns of one task come one after
+/// the other; those of different tasks at the same time.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use latimer_server::{Executor, Failure, Turn};
+///
+/// #[derive(Debug)]
+/// struct Shouter;
+///
+/// #[async_trait]
+/// impl Executor for Shouter {
+///     async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+///         turn.status("thinking").await?;
+///         turn.reply(turn.text().to_uppercase()).await?;
+///         Ok(())
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait Executor: fmt::Debug + Send + Sync + 'static {
+    /// Does what there is to do about a message.
+    ///
+    /// When it returns, the task is completed, unless the turn said something else: that it asks
+    /// for input, or failed, or was a direct answer. An error fails the task. When the caller
+    /// cancels, [`Turn::cancelled`] says so; an agent that does not stop by itself is dropped after
+    /// a grace time, at one of its `await`s.
+    async fn execute(&self, turn: Turn) -> Result<(), Failure>;
+
+    /// Goes on with a turn that was interrupted when the process that ran it ended, or fails.
+    ///
+    /// The turn has the same message, and [`Turn::task`] is the task with all that became durable.
+    /// An agent that cannot tell what it did already should leave this as it is: the task fails,
+    /// with a reason that names the restart.
+    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+        let _ = turn;
+        Err(Failure::restarted())
+    }
+
+    /// Whether a message that was sent before, and is sent again just as it was, is a new message
+    /// all the same. Usually it is somebody who did not get the answer, and gets it again.
+    fn may_repeat(&self, message: &Message) -> bool {
+        let _ = message;
+        false
+    }
+}
+
+/// An agent that is a function.
+pub(crate) struct Function<F>(pub(crate) F);
+
+impl<F> fmt::Debug for Function<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Function")
+    }
+}
+
+#[async_trait]
+impl<F, R, E> Executor for Function<F>
+where
+    F: Fn(Turn) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), E>> + Send,
+    E: Into<Failure>,
+{
+    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+        (self.0)(turn).await.map_err(Into::into)
+    }
+}

@@ -1,0 +1,303 @@
+//! One turn: what was said, and what the agent does about it.
+
+mod artifact;
+mod failure;
+mod outbox;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use latimer_protocol::{
+    Artifact, Caller, ContextId, Message, Metadata, Part, Task, TaskArtifactUpdateEvent, TaskId,
+    TaskState, TaskStatus, TaskStatusUpdateEvent,
+};
+use tokio_util::sync::CancellationToken;
+
+pub use artifact::ArtifactWriter;
+pub use failure::{Failure, TurnError};
+pub(crate) use outbox::{Emitted, Outbox};
+
+use crate::engine::ids;
+
+/// One message to an agent, and the means to answer it. Cheap to clone; clones are the same turn.
+///
+/// What is said is buffered, and becomes durable and visible when the agent next waits for
+/// something, or ends; what is said back to back travels together. [`Turn::flush`] waits until it is
+/// durable.
+///
+/// ```
+/// # use latimer_server::{Failure, Turn};
+/// # async fn agent(turn: Turn) -> Result<(), Failure> {
+/// turn.status("looking it up").await?;
+/// let mut answer = turn.artifact("answer");
+/// answer.push("one").await?;
+/// answer.push_last("two").await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Turn(Arc<Inner>);
+
+/// Everything a turn is begun with.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) message: Message,
+    pub(crate) task_id: TaskId,
+    pub(crate) context_id: ContextId,
+    pub(crate) agent: Arc<str>,
+    pub(crate) caller: Caller,
+    /// The task as it was when the turn began; none when the turn begins it.
+    pub(crate) task: Option<Arc<Task>>,
+    pub(crate) references: Vec<Arc<Task>>,
+    pub(crate) metadata: Metadata,
+    pub(crate) accepted_output_modes: Vec<String>,
+    pub(crate) extensions: Vec<String>,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) outbox: Outbox,
+}
+
+impl Turn {
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.0.outbox
+    }
+
+    /// What was said.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        &self.0.message
+    }
+
+    /// The text of what was said: its text parts, one per line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.0.message.text()
+    }
+
+    /// The task of the turn. Nobody knows it yet when the turn begins it, and nobody ever will if
+    /// the answer is a direct message.
+    #[must_use]
+    pub fn task_id(&self) -> &TaskId {
+        &self.0.task_id
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub fn context_id(&self) -> &ContextId {
+        &self.0.context_id
+    }
+
+    /// The task as it was when the turn began, with its artifacts; none when the turn begins it.
+    #[must_use]
+    pub fn task(&self) -> Option<&Task> {
+        self.0.task.as_deref()
+    }
+
+    /// What was said in this task before, the oldest first.
+    #[must_use]
+    pub fn history(&self) -> &[Message] {
+        self.task().map(|it| it.history.as_slice()).unwrap_or_default()
+    }
+
+    /// The tasks that the message refers to, as far as they exist and are the caller's.
+    #[must_use]
+    pub fn references(&self) -> &[Arc<Task>] {
+        &self.0.references
+    }
+
+    /// Who asks.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.0.caller
+    }
+
+    /// The agent's name.
+    #[must_use]
+    pub fn agent(&self) -> &Arc<str> {
+        &self.0.agent
+    }
+
+    /// What the request carries beside the message.
+    #[must_use]
+    pub fn metadata(&self) -> &Metadata {
+        &self.0.metadata
+    }
+
+    /// The media types that the caller can read; any when empty.
+    #[must_use]
+    pub fn accepted_output_modes(&self) -> &[String] {
+        &self.0.accepted_output_modes
+    }
+
+    /// The extensions that are active.
+    #[must_use]
+    pub fn extensions(&self) -> &[String] {
+        &self.0.extensions
+    }
+
+    /// When the turn must be over, if there is a limit.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.0.deadline
+    }
+
+    /// Tells when the caller cancels the task: wait for it, or look at it now and then.
+    #[must_use]
+    pub fn cancelled(&self) -> &CancellationToken {
+        &self.0.cancel
+    }
+
+    /// Says that the agent is at work. Said by itself before the first artifact.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn working(&self) -> Result<(), TurnError> {
+        self.set(TaskStatus::from(TaskState::Working)).await
+    }
+
+    /// Says what the agent is doing.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn status(&self, text: impl Into<String>) -> Result<(), TurnError> {
+        self.set(Self::saying(TaskState::Working, text)).await
+    }
+
+    /// Answers with a text: an artifact with it, and the task is completed.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn reply(&self, text: impl Into<String>) -> Result<(), TurnError> {
+        self.reply_with(Part::text(text)).await
+    }
+
+    /// Answers with any part: an artifact with it, and the task is completed.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn reply_with(&self, part: impl Into<Part>) -> Result<(), TurnError> {
+        self.add(Artifact::new(ids::artifact(), part)).await?;
+        self.complete().await
+    }
+
+    /// Adds a whole artifact.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn add(&self, artifact: Artifact) -> Result<(), TurnError> {
+        let update = TaskArtifactUpdateEvent::new(self.task_id().clone(), artifact);
+        self.add_piece(TaskArtifactUpdateEvent { last_chunk: true, ..update }).await
+    }
+
+    /// Begins an artifact that is made piece by piece.
+    #[must_use]
+    pub fn artifact(&self, name: impl Into<String>) -> ArtifactWriter {
+        ArtifactWriter::new(self.clone(), ids::artifact(), name.into())
+    }
+
+    /// Adds to an artifact whatever the update says.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn add_piece(&self, update: TaskArtifactUpdateEvent) -> Result<(), TurnError> {
+        self.0.outbox.emit(Emitted::Artifact(update)).await
+    }
+
+    /// Answers directly, without a task. When there is a task already, it is completed with this.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn say(&self, text: impl Into<String>) -> Result<(), TurnError> {
+        self.say_message(Message::agent(ids::message(), Part::text(text))).await
+    }
+
+    /// The same with a whole message.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn say_message(&self, message: Message) -> Result<(), TurnError> {
+        self.0.outbox.emit(Emitted::Say(message)).await
+    }
+
+    /// Asks the caller for something; its next message to the task is the answer, and a new turn.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn ask(&self, question: impl Into<String>) -> Result<(), TurnError> {
+        self.set(Self::saying(TaskState::InputRequired, question)).await
+    }
+
+    /// Asks the caller for an authorization. It may come with a message, which is a new turn, or in
+    /// another way while this turn goes on.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn ask_authorization(&self, what: impl Into<String>) -> Result<(), TurnError> {
+        self.set(Self::saying(TaskState::AuthRequired, what)).await
+    }
+
+    /// Completes the task. Said by itself when the agent returns.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn complete(&self) -> Result<(), TurnError> {
+        self.set(TaskStatus::from(TaskState::Completed)).await
+    }
+
+    /// Completes the task with a closing word.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn complete_with(&self, text: impl Into<String>) -> Result<(), TurnError> {
+        self.set(Self::saying(TaskState::Completed, text)).await
+    }
+
+    /// Fails the task. The caller reads the reason.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn fail(&self, reason: impl Into<String>) -> Result<(), TurnError> {
+        self.set(Self::saying(TaskState::Failed, reason)).await
+    }
+
+    /// Declines to do the task. The caller reads the reason.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn reject(&self, reason: impl Into<String>) -> Result<(), TurnError> {
+        self.set(Self::saying(TaskState::Rejected, reason)).await
+    }
+
+    /// Sets any status.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn set(&self, status: TaskStatus) -> Result<(), TurnError> {
+        self.set_with(TaskStatusUpdateEvent::new(self.task_id().clone(), status)).await
+    }
+
+    /// The same with metadata.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn set_with(&self, update: TaskStatusUpdateEvent) -> Result<(), TurnError> {
+        self.0.outbox.emit(Emitted::Status(update)).await
+    }
+
+    /// Waits until everything said so far is durable, and visible to all.
+    ///
+    /// # Errors
+    /// When the turn is over before that.
+    pub async fn flush(&self) -> Result<(), TurnError> {
+        self.0.outbox.flush().await
+    }
+
+    fn saying(state: TaskState, text: impl Into<String>) -> TaskStatus {
+        let message = Message::agent(ids::message(), Part::text(text));
+        TaskStatus::from(state).with_message(message)
+    }
+}

@@ -1,0 +1,166 @@
+//! What an agent said and nobody has stored yet.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use latimer_protocol::{Content, Message, Part, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
+use tokio::sync::Notify;
+
+use super::TurnError;
+
+/// Something an agent said.
+#[derive(Debug)]
+pub(crate) enum Emitted {
+    /// A direct answer.
+    Say(Message),
+    /// A new status. Its time and its conversation are the engine's to fill in.
+    Status(TaskStatusUpdateEvent),
+    /// An artifact, or a piece of one.
+    Artifact(TaskArtifactUpdateEvent),
+}
+
+/// How many events, and bytes, may wait to be stored before the agent has to.
+const MAX_EVENTS: usize = 256;
+const MAX_BYTES: usize = 1024 * 1024;
+
+/// Between an agent and the engine. The agent fills it, the engine empties it.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    /// There is something to store.
+    filled: Notify,
+    /// There is room again, or something became durable, or it was closed.
+    emptied: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: Vec<Emitted>,
+    bytes: usize,
+    /// How many events were said, and how many of them are durable.
+    said: u64,
+    durable: u64,
+    over: Option<TurnError>,
+}
+
+impl Outbox {
+    /// Adds an event as soon as there is room.
+    pub(super) async fn emit(&self, event: Emitted) -> Result<(), TurnError> {
+        let bytes = event.bytes();
+        let mut event = Some(event);
+        loop {
+            let room = self.emptied.notified();
+            if self.push(&mut event, bytes)? {
+                self.filled.notify_one();
+                return Ok(());
+            }
+            room.await;
+        }
+    }
+
+    /// Adds the event if there is room.
+    fn push(&self, event: &mut Option<Emitted>, bytes: usize) -> Result<bool, TurnError> {
+        let mut state = self.lock();
+        if let Some(over) = state.over {
+            return Err(over);
+        }
+        let full = state.events.len() >= MAX_EVENTS || state.bytes + bytes > MAX_BYTES;
+        if full && !state.events.is_empty() {
+            return Ok(false);
+        }
+        if event.as_ref().is_some_and(Emitted::is_last) {
+            state.over = Some(TurnError::Answered);
+        }
+        state.events.extend(event.take());
+        state.bytes += bytes;
+        state.said += 1;
+        Ok(true)
+    }
+
+    /// Waits until everything said so far is durable.
+    pub(super) async fn flush(&self) -> Result<(), TurnError> {
+        let said = self.lock().said;
+        loop {
+            let changed = self.emptied.notified();
+            {
+                let state = self.lock();
+                match state.over {
+                    _ if state.durable >= said => return Ok(()),
+                    Some(over) if over != TurnError::Answered => return Err(over),
+                    _ => {}
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Takes everything, and makes room.
+    pub(crate) fn take(&self) -> Vec<Emitted> {
+        let mut state = self.lock();
+        state.bytes = 0;
+        let events = std::mem::take(&mut state.events);
+        drop(state);
+        if events.len() >= MAX_EVENTS / 2 {
+            self.emptied.notify_waiters();
+        }
+        events
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().events.is_empty()
+    }
+
+    /// Waits until there is something to take. May return without.
+    pub(crate) async fn filled(&self) {
+        self.filled.notified().await;
+    }
+
+    /// Says that as many events more are durable.
+    pub(crate) fn stored(&self, events: usize) {
+        self.lock().durable += events as u64;
+        self.emptied.notify_waiters();
+    }
+
+    /// Takes no more events, for this reason.
+    pub(crate) fn close(&self, why: TurnError) {
+        let mut state = self.lock();
+        if state.over.is_none_or(|it| it == TurnError::Answered) {
+            state.over = Some(why);
+        }
+        drop(state);
+        self.emptied.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Emitted {
+    /// Whether nothing can follow.
+    fn is_last(&self) -> bool {
+        match self {
+            Self::Say(_) => true,
+            Self::Status(update) => update.status.state.is_terminal(),
+            Self::Artifact(_) => false,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let parts = |parts: &[Part]| parts.iter().map(size).sum();
+        match self {
+            Self::Say(message) => parts(&message.parts),
+            Self::Status(update) => update.status.message.as_ref().map_or(0, |it| parts(&it.parts)),
+            Self::Artifact(update) => parts(&update.artifact.parts),
+        }
+    }
+}
+
+/// Roughly how much a part holds. Data counts for little: its size is not known without writing it.
+fn size(part: &Part) -> usize {
+    match &part.content {
+        Content::Text(text) => text.len(),
+        Content::Raw(bytes) => bytes.len(),
+        Content::Url(url) => url.len(),
+        Content::Data(_) => 256,
+    }
+}
