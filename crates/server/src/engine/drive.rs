@@ -99,6 +99,7 @@ impl Work {
         let (turn, halt) = (self.turn.clone(), self.engine.halt().clone());
         let policy = self.agent.policy().clone();
         let mut canceled_at: Option<Instant> = None;
+        let mut over_at: Option<Instant> = None;
         loop {
             let answered = self.answer_directly().await?;
             let forced = turn.outbox().is_forced() || self.exists();
@@ -118,7 +119,10 @@ impl Work {
                 }
                 continue;
             }
-            let limit = canceled_at.map(|at| at + policy.cancel_grace);
+            if over_at.is_none() && (answered || self.state().is_terminal()) {
+                over_at = Some(Instant::now());
+            }
+            let limit = over_at.or(canceled_at).map(|at| at + policy.cancel_grace);
             let limit = limit.or_else(|| turn.deadline().map(Instant::from_std));
             tokio::select! {
                 biased;
@@ -129,7 +133,7 @@ impl Work {
                 }
                 () = at(limit) => {
                     turn.outbox().close(TurnError::Stopped);
-                    return Ok(match canceled_at {
+                    return Ok(match over_at.or(canceled_at) {
                         Some(_) => Ending::Canceled,
                         None => Ending::TookTooLong(policy.max_turn.unwrap_or_default()),
                     });

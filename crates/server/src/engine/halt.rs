@@ -26,6 +26,10 @@ impl Halt {
         self.draining.is_cancelled()
     }
 
+    pub(super) async fn draining(&self) {
+        self.draining.cancelled().await;
+    }
+
     pub(super) async fn stopped(&self) {
         self.stopped.cancelled().await;
     }
@@ -34,12 +38,12 @@ impl Halt {
     /// work and nobody is at this task.
     pub(super) async fn streams(&self, live: &Live) {
         let idle = async {
-            self.draining.cancelled().await;
+            self.draining().await;
             live.until(|state| state.turn.is_none().then_some(())).await;
         };
         tokio::select! {
             () = idle => {}
-            () = self.stopped.cancelled() => {}
+            () = self.stopped() => {}
         }
     }
 }

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use latimer_protocol::{
-    Error, Event, Message, Revision, SharedEvent, StreamResponse, Task, TaskState,
+    Error, Event, Message, Part, Revision, SharedEvent, StreamResponse, Task, TaskState, TaskStatus,
 };
 use latimer_store::{Key, Stored};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::turn::Turn;
+use crate::turn::{Turn, size};
 
 /// A task that somebody works on, or watches.
 #[derive(Debug)]
@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub(crate) failure: Option<Error>,
     readers: usize,
     tail: VecDeque<(Revision, Recent)>,
+    /// Roughly how much the tail holds.
+    tail_bytes: usize,
 }
 
 /// A recent event.
@@ -60,8 +62,10 @@ pub(crate) enum Recent {
     Said(Box<Message>),
 }
 
-/// How many recent events are kept for readers that keep up. Others read the store.
+/// How many recent events, and bytes of them, are kept for readers that keep up. Others read the
+/// store.
 const TAIL: usize = 256;
+const TAIL_BYTES: usize = 1024 * 1024;
 
 /// What a reader at some revision finds.
 pub(crate) enum Next {
@@ -131,9 +135,7 @@ impl Live {
         if state.readers > 0 {
             let first = now.revision.get() + 1 - events.len() as u64;
             let numbers = (first..).map(Revision::new);
-            state.tail.extend(numbers.zip(events.into_iter().map(Recent::from)));
-            let surplus = state.tail.len().saturating_sub(TAIL);
-            state.tail.drain(..surplus);
+            state.remember(numbers.zip(events.into_iter().map(Recent::from)));
         }
         if state.revision <= now.revision {
             state.revision = now.revision;
@@ -185,6 +187,40 @@ impl Live {
             changed.await;
         }
     }
+}
+
+impl State {
+    fn remember(&mut self, events: impl Iterator<Item = (Revision, Recent)>) {
+        for (revision, event) in events {
+            self.tail_bytes += event.bytes();
+            self.tail.push_back((revision, event));
+        }
+        while self.tail.len() > TAIL || (self.tail_bytes > TAIL_BYTES && self.tail.len() > 1) {
+            let Some((_, oldest)) = self.tail.pop_front() else { break };
+            self.tail_bytes -= oldest.bytes();
+        }
+    }
+}
+
+impl Recent {
+    fn bytes(&self) -> usize {
+        let status = |it: &TaskStatus| it.message.as_ref().map_or(0, |it| parts(&it.parts));
+        match self {
+            Self::Said(message) => parts(&message.parts),
+            Self::Shown(event) => match event.event() {
+                StreamResponse::Task(it) => {
+                    it.history.iter().map(|it| parts(&it.parts)).sum::<usize>() + status(&it.status)
+                }
+                StreamResponse::Message(it) => parts(&it.parts),
+                StreamResponse::StatusUpdate(it) => status(&it.status),
+                StreamResponse::ArtifactUpdate(it) => parts(&it.artifact.parts),
+            },
+        }
+    }
+}
+
+fn parts(parts: &[Part]) -> usize {
+    parts.iter().map(size).sum()
 }
 
 impl From<Event> for Recent {
@@ -330,6 +366,7 @@ impl Drop for Watch {
         state.readers -= 1;
         if state.readers == 0 {
             state.tail = VecDeque::new();
+            state.tail_bytes = 0;
         }
     }
 }

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::drive::{Start, failed};
 use super::live::Guard;
 use super::work::{Floor, Work};
-use super::{Engine, unavailable};
+use super::{Engine, ids, unavailable};
 use crate::agent::{Agent, Contexts};
 use crate::turn::{Inner, Turn};
 
@@ -19,12 +19,14 @@ use crate::turn::{Inner, Turn};
 const BATCH: usize = 256;
 
 impl Engine {
-    /// Takes over the tasks of processes that are gone. Those that nobody had begun are begun; for
-    /// the others their agents are asked to go on, or they fail. Returns how many there were.
+    /// Takes over the tasks of processes that are gone, and looks after the store from now on. Tasks
+    /// that nobody had begun are begun; for the others their agents are asked to go on, or they
+    /// fail. Returns how many there were.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn recover(&self) -> Result<u64, Error> {
+        self.0.tracker.spawn(self.clone().sweep());
         let mut count = 0;
         loop {
             let abandoned = self.store().take_abandoned(BATCH).await.map_err(unavailable)?;
@@ -40,6 +42,22 @@ impl Engine {
             info!(tasks = count, "took over the tasks of a former process");
         }
         Ok(count)
+    }
+
+    /// Has the store remove what is too old, now and then.
+    async fn sweep(self) {
+        let every = self.store().retention().sweep_every;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(every) => {}
+                () = self.halt().draining() => return,
+            }
+            match self.store().sweep(ids::now()).await {
+                Ok(0) => {}
+                Ok(tasks) => info!(tasks, "removed old tasks"),
+                Err(error) => warn!(%error, "old tasks could not be removed"),
+            }
+        }
     }
 
     async fn take_over(&self, stored: Stored) {
@@ -80,7 +98,7 @@ impl Engine {
         let said = |it: &&Message| it.role == Role::User;
         let message = task.history.iter().rev().find(said).cloned();
         // Every task begins with a message.
-        let message = message.unwrap_or_else(|| Message::user(super::ids::message(), ""));
+        let message = message.unwrap_or_else(|| Message::user(ids::message(), ""));
         let fresh = waiting && task.history.len() <= 1;
         Turn::new(Inner {
             task_id: stored.key.id.clone(),

@@ -140,7 +140,13 @@ impl Work {
         stored: Stored,
         message: Option<Message>,
     ) -> Self {
-        live.lock().turn = Some(turn.clone());
+        let mut state = live.lock();
+        state.turn = Some(turn.clone());
+        if state.canceling {
+            // Whoever cancels looked for the turn before it was here.
+            turn.cancelled().cancel();
+        }
+        drop(state);
         Self {
             engine,
             agent,
@@ -222,6 +228,7 @@ impl Work {
         for event in emitted {
             now = now.max(self.updated);
             match event {
+                Emitted::Status(update) if self.says_nothing(&update) => {}
                 Emitted::Status(update) => self.add(&mut events, update, now)?,
                 Emitted::Artifact(update) => self.add_artifact(&mut events, update)?,
                 Emitted::Heard(message) => {
@@ -239,7 +246,17 @@ impl Work {
         if let Some(status) = last {
             self.add(&mut events, self.status(status), now)?;
         }
-        Ok((!events.is_empty()).then(|| self.pack(events, said, turning)))
+        if events.is_empty() {
+            self.turn.outbox().stored(said);
+            return Ok(None);
+        }
+        Ok(Some(self.pack(events, said, turning)))
+    }
+
+    /// Whether a status only says that the work goes on, which is known.
+    fn says_nothing(&self, update: &TaskStatusUpdateEvent) -> bool {
+        let bare = update.status.message.is_none() && update.metadata.is_empty();
+        bare && update.status.state == TaskState::Working && self.state() == TaskState::Working
     }
 
     fn status(&self, status: TaskStatus) -> TaskStatusUpdateEvent {

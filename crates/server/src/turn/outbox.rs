@@ -193,7 +193,7 @@ impl Emitted {
 }
 
 /// Roughly how much a part holds. Data counts for little: its size is not known without writing it.
-fn size(part: &Part) -> usize {
+pub(crate) fn size(part: &Part) -> usize {
     match &part.content {
         Content::Text(text) => text.len(),
         Content::Raw(bytes) => bytes.len(),

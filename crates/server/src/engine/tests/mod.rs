@@ -1,5 +1,7 @@
 //! What the engine promises, seen through the seam.
 
+mod races;
+
 use std::time::Duration;
 
 use futures_util::StreamExt;
