@@ -1,5 +1,6 @@
 //! What the engine promises, seen through the seam.
 
+mod fan_out;
 mod races;
 
 use std::time::Duration;
