@@ -28,7 +28,11 @@ const BACKENDS: [&str; 3] = ["memory", "process", "full"];
 async fn main() -> Outcome<()> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let seconds = match arguments.iter().position(|it| it == "--seconds") {
-        Some(at) => arguments.drain(at..).nth(1).ok_or("how many seconds?")?.parse()?,
+        Some(at) => arguments
+            .drain(at..(at + 2).min(arguments.len()))
+            .nth(1)
+            .ok_or("how many seconds?")?
+            .parse()?,
         None => 3,
     };
     let wanted = |name: &&str| arguments.is_empty() || arguments.iter().any(|it| it == name);

@@ -71,9 +71,8 @@ impl Sqlite {
         let path = open::locate(path.as_ref())?;
         let lock = Lock::acquire(&path, &holder)?;
         let failed = |source| OpenError::Database { path: path.clone(), source };
-        let (connection, epoch) = open::writer(&path, durability)?;
-        let desk =
-            Desk::new(connection, epoch, &retention).map_err(|error| failed(error.into()))?;
+        let opened = open::open(&path, durability)?;
+        let desk = Desk::new(opened, &retention).map_err(failed)?;
         let writer = Writer::start(desk).map_err(|error| failed(error.into()))?;
         let readers = Arc::new(Readers::new(path.clone()));
         Ok(Self { writer, readers, path, retention, _lock: lock })

@@ -79,6 +79,9 @@ const WRITER_CACHE: i64 = 32 * 1024;
 /// The same for each reader.
 const READER_CACHE: i64 = 4 * 1024;
 
+/// How long the write-ahead log may stay, in bytes.
+const LOG_LIMIT: i64 = 64 * 1024 * 1024;
+
 /// How many statements a connection keeps ready: more than there are.
 const STATEMENTS: usize = 64;
 
@@ -94,18 +97,30 @@ pub(super) fn locate(path: &Path) -> Result<PathBuf, OpenError> {
     std::fs::canonicalize(path).map_err(io)
 }
 
-/// The connection that writes, and the number of this opening.
-pub(super) fn writer(path: &Path, durability: Durability) -> Result<(Connection, i64), OpenError> {
+/// A database that is open for writing.
+pub(super) struct Opened {
+    /// The connection that writes.
+    pub(super) writer: Connection,
+    /// A connection that moves what was written from the log into the database.
+    pub(super) helper: Connection,
+    /// The number of this opening.
+    pub(super) epoch: i64,
+}
+
+/// Opens a database for writing.
+pub(super) fn open(path: &Path, durability: Durability) -> Result<Opened, OpenError> {
     let failed = |error| explain(path, error);
-    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
-    check(path, &connection)?;
+    let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
+    check(path, &writer)?;
     // The tables first: a new file that is never quite empty and not yet ours cannot be told from
     // somebody else's.
-    migrate(&mut connection).map_err(failed)?;
-    tune(&connection, durability).map_err(failed)?;
+    migrate(&mut writer).map_err(failed)?;
+    tune(&writer, durability).map_err(failed)?;
     let epoch = "UPDATE store SET epoch = epoch + 1 RETURNING epoch";
-    let epoch = connection.query_row(epoch, [], |row| row.get(0)).map_err(failed)?;
-    Ok((connection, epoch))
+    let epoch = writer.query_row(epoch, [], |row| row.get(0)).map_err(failed)?;
+    let helper = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
+    tune(&helper, durability).map_err(failed)?;
+    Ok(Opened { writer, helper, epoch })
 }
 
 /// A connection that only reads.
@@ -152,6 +167,8 @@ fn tune(connection: &Connection, durability: Durability) -> rusqlite::Result<()>
     };
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", synchronous)?;
+    // A log that a long reader made grow is cut when it is begun anew.
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT, |_| Ok(()))?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE)
 }
 

@@ -5,6 +5,7 @@
 //! alone has a transaction of its own, and the busier it gets, the more share one.
 
 mod append;
+mod checkpoint;
 mod job;
 mod room;
 mod sent;
@@ -15,13 +16,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use rusqlite::Connection;
+use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, DEFAULT_NAME};
 use tokio::sync::{mpsc, oneshot};
 
+use self::checkpoint::Checkpoints;
 use self::job::{Asked, Job};
 use self::room::Room;
 use super::failure::unavailable;
-use crate::{Error, Retention};
+use super::open::Opened;
+use crate::{BoxError, Error, Retention};
 
 pub(super) use self::append::NewEvents;
 pub(super) use self::job::Work;
@@ -82,6 +86,7 @@ impl Drop for Writer {
 /// What the thread works with.
 #[derive(Debug)]
 pub(super) struct Desk {
+    checkpoints: Checkpoints,
     connection: Connection,
     /// Names this process in the tasks it is at.
     epoch: i64,
@@ -91,22 +96,23 @@ pub(super) struct Desk {
 
 impl Desk {
     /// Sits down before a database that is open.
-    pub(super) fn new(
-        connection: Connection,
-        epoch: i64,
-        retention: &Retention,
-    ) -> rusqlite::Result<Self> {
+    pub(super) fn new(opened: Opened, retention: &Retention) -> Result<Self, BoxError> {
+        let Opened { writer: mut connection, helper, epoch } = opened;
         let room = Room::survey(&connection, retention)?;
-        Ok(Self { connection, epoch, room, commits: Arc::default() })
+        let checkpoints = Checkpoints::start(&mut connection, helper)?;
+        Ok(Self { checkpoints, connection, epoch, room, commits: Arc::default() })
     }
 
     fn serve(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
         let mut group = Vec::with_capacity(MAX_GROUP);
         while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
             self.settle(&mut group);
+            self.checkpoints.tend(&self.connection);
         }
         // Leaves one tidy file behind. What fails here is made good at the next opening.
-        let _ = self.connection.pragma_query(None, "wal_checkpoint(TRUNCATE)", |_| Ok(()));
+        drop(self.checkpoints);
+        let all = CheckpointMode::TRUNCATE;
+        let _ = self.connection.wal_checkpoint_v2(DEFAULT_NAME, all);
     }
 
     /// Does a group of jobs, and answers them.
