@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// What the store holds could not be taken over.
     #[error("the store is not usable")]
-    Store(#[source] latimer_store::Error),
+    Store(#[source] latimer_protocol::Error),
 }
 
 impl Error {

@@ -73,7 +73,6 @@ pub(crate) struct Metrics(Arc<Inner>);
 struct Inner {
     calls: [AtomicU64; OPERATIONS * VERSIONS * BINDINGS * OUTCOMES],
     latencies: [Latencies; OPERATIONS * BINDINGS],
-    streams: AtomicUsize,
     connections: AtomicUsize,
     gauges: std::sync::Mutex<Vec<Gauge>>,
 }
@@ -83,7 +82,6 @@ impl Default for Inner {
         Self {
             calls: [const { AtomicU64::new(0) }; _],
             latencies: [const { Latencies::new() }; _],
-            streams: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             gauges: std::sync::Mutex::default(),
         }
@@ -100,7 +98,7 @@ impl fmt::Debug for Inner {
 struct Gauge {
     name: &'static str,
     help: &'static str,
-    read: Box<dyn Fn() -> u64 + Send + Sync>,
+    read: Box<dyn Fn() -> usize + Send + Sync>,
 }
 
 struct Latencies {
@@ -140,12 +138,6 @@ impl Metrics {
         self.0.latencies[operation * BINDINGS + transport].add(elapsed);
     }
 
-    /// Opens a stream unless as many as `limit` are open.
-    pub(crate) fn open_stream(&self, limit: usize) -> Option<OpenStream> {
-        let opened = OpenStream(self.clone());
-        (self.0.streams.fetch_add(1, Relaxed) < limit).then_some(opened)
-    }
-
     /// Counts a connection for as long as what is returned is kept.
     pub(crate) fn open_connection(&self) -> OpenConnection {
         self.0.connections.fetch_add(1, Relaxed);
@@ -157,7 +149,7 @@ impl Metrics {
         &self,
         name: &'static str,
         help: &'static str,
-        read: impl Fn() -> u64 + Send + Sync + 'static,
+        read: impl Fn() -> usize + Send + Sync + 'static,
     ) {
         let gauge = Gauge { name, help, read: Box::new(read) };
         self.gauges().push(gauge);
@@ -177,16 +169,6 @@ impl Metrics {
     }
 }
 
-/// An open stream; closed when it is dropped.
-#[derive(Debug)]
-pub(crate) struct OpenStream(Metrics);
-
-impl Drop for OpenStream {
-    fn drop(&mut self) {
-        self.0.0.streams.fetch_sub(1, Relaxed);
-    }
-}
-
 /// An open connection; closed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenConnection(Metrics);
@@ -201,13 +183,8 @@ impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.encode_calls(&mut encoder)?;
         self.encode_latencies(&mut encoder)?;
-        let own = [
-            ("open_streams", "Streams of events that are open", &self.0.streams),
-            ("open_connections", "Connections that are open", &self.0.connections),
-        ];
-        for (name, help, value) in own {
-            gauge(&mut encoder, name, help, value.load(Relaxed) as u64)?;
-        }
+        let connections = self.0.connections.load(Relaxed);
+        gauge(&mut encoder, "connections", "Connections that are open", connections)?;
         for it in self.gauges().iter() {
             gauge(&mut encoder, it.name, it.help, (it.read)())?;
         }
@@ -215,7 +192,7 @@ impl Collector for Metrics {
     }
 }
 
-fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: usize) -> fmt::Result {
     let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
     gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
 }
@@ -298,8 +275,7 @@ mod tests {
         let unknown = Counted { operation: None, transport: Transport::JsonRpc, ..call };
         metrics.count(unknown, Outcome::Refused, Duration::ZERO);
         metrics.show("tasks", "Tasks in memory", || 7);
-        let open = metrics.open_stream(1).unwrap();
-        assert!(metrics.open_stream(1).is_none());
+        let open = metrics.open_connection();
         let text = metrics.write().unwrap();
         for line in [
             r#"latimer_calls_total{operation="GetTask",version="0.3",binding="grpc",outcome="ok"} 2"#,
@@ -307,13 +283,13 @@ mod tests {
             r#"latimer_call_seconds_bucket{le="0.00025",operation="GetTask",binding="grpc"} 1"#,
             r#"latimer_call_seconds_bucket{le="+Inf",operation="GetTask",binding="grpc"} 2"#,
             r#"latimer_call_seconds_count{operation="GetTask",binding="grpc"} 2"#,
-            "latimer_open_streams 1",
+            "latimer_connections 1",
             "latimer_tasks 7",
             "# EOF",
         ] {
             assert!(text.lines().any(|it| it == line), "{line} in\n{text}");
         }
         drop(open);
-        assert!(metrics.open_stream(1).is_some());
+        assert!(metrics.write().unwrap().contains("latimer_connections 0"));
     }
 }

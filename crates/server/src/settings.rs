@@ -5,6 +5,7 @@ use std::time::Duration;
 use latimer_protocol::binding::VersionRule;
 
 use crate::address::Network;
+use crate::engine::Limits;
 
 /// How a server is set up. Plain data; [`Server`](crate::Server) checks it when it starts.
 ///
@@ -42,8 +43,10 @@ pub struct Settings {
     pub push_notifications: bool,
     /// How long turns may go on once the server is told to stop.
     pub drain: Duration,
-    /// What a stranger may cost.
+    /// What callers can ask for.
     pub limits: Limits,
+    /// What requests and connections may cost.
+    pub http: HttpLimits,
 }
 
 impl Default for Settings {
@@ -63,6 +66,7 @@ impl Default for Settings {
             push_notifications: false,
             drain: Duration::from_secs(30),
             limits: Limits::default(),
+            http: HttpLimits::default(),
         }
     }
 }
@@ -80,15 +84,14 @@ pub enum StreamTerminator {
     DoneLine,
 }
 
-/// What a stranger may cost. Whatever exceeds a limit is refused in the words of its binding.
+/// What requests and connections may cost. Whatever exceeds a limit is refused in the words of its
+/// binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct HttpLimits {
     /// The largest body of a request, in bytes.
     pub body: usize,
     /// How long a body may take to arrive.
     pub body_time: Duration,
-    /// How many parts a message may have.
-    pub parts: usize,
     /// The longest path with its query, in bytes.
     pub url: usize,
     /// How many headers a request may have.
@@ -101,23 +104,19 @@ pub struct Limits {
     pub connections: usize,
     /// How many calls may be under way on one connection of HTTP/2.
     pub calls_per_connection: u32,
-    /// How many streams of events may be open.
-    pub streams: usize,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             body: 10 * 1024 * 1024,
             body_time: Duration::from_secs(30),
-            parts: 1000,
             url: 8 * 1024,
             headers: 100,
             header_bytes: 64 * 1024,
             header_time: Duration::from_secs(15),
             connections: 10_000,
             calls_per_connection: 1000,
-            streams: 10_000,
         }
     }
 }

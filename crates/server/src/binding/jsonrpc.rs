@@ -13,12 +13,12 @@ use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::binding::{jsonrpc, rest as address};
 use latimer_protocol::{
-    Answer, Call, Caller, Dialect, Error, ErrorKind, Operation, Reply, Request, Task, Version,
+    Answer, Caller, Dialect, Error, ErrorKind, Operation, Reply, Request, Task, Version,
 };
 
 use super::body::{self, Body};
 use super::sse::{self, Events, Writer};
-use super::{At, Front, kept, respond, too_many_streams};
+use super::{At, Front, kept, respond};
 use crate::engine::ids;
 use crate::metrics::{Counted, Outcome, Transport};
 
@@ -44,7 +44,7 @@ impl Front {
                 return self.refuse(started, status, &error);
             }
         };
-        let limits = &self.settings.limits;
+        let limits = &self.settings.http;
         let body = match body::read(body, limits.body, limits.body_time).await {
             Ok(body) => body,
             Err(unread) => return self.refuse(started, StatusCode::OK, &unread.into()),
@@ -59,35 +59,20 @@ impl Front {
         caller: Caller,
         started: Instant,
     ) -> Response<Body> {
-        let read = self.jsonrpc_call(at, body);
-        let (call, said) = match read {
+        let (call, said) = match self.jsonrpc_call(at, body) {
             Ok(read) => read,
             Err((refused, said)) => return self.refused(body, &refused, said, started),
         };
         let jsonrpc::Call { id, request, dialect } = call;
-        let what = Counted {
-            transport: Transport::JsonRpc,
-            operation: Some(request.operation()),
-            version: dialect.version(),
-        };
         let asked = kept(&request);
-        let answered =
-            self.jsonrpc_answer(at, request, dialect, caller).await.and_then(|(answer, open)| {
-                let dialect = answer_dialect(dialect, said, &asked, answer.made_in);
-                let Answer { reply, extensions, .. } = answer;
-                let response = match (reply, open) {
-                    (Reply::Stream(stream), Some(open)) => {
-                        let writer = Writer::new(dialect, &asked, Some(&id));
-                        respond::events(Events::new(stream, writer, self.style(), open))
-                    }
-                    (reply, _) => {
-                        let reply = hide_history(reply, dialect, &asked);
-                        respond::json(jsonrpc::write_reply(dialect, &id, &asked, &reply)?)
-                    }
-                };
-                Ok(respond::extended(response, &extensions, dialect.version()))
-            });
-        match answered {
+        let operation = Some(request.operation());
+        let version = dialect.version();
+        let what = Counted { transport: Transport::JsonRpc, operation, version };
+        let answer = self.call(at, request, dialect, caller).await.and_then(|answer| {
+            let dialect = answer_dialect(dialect, said, &asked, answer.made_in);
+            self.jsonrpc_answer(answer, &id, &asked, dialect)
+        });
+        match answer {
             Ok(response) => {
                 self.count(what, Outcome::Ok, started);
                 response
@@ -97,6 +82,26 @@ impl Front {
                 self.error(&id, asked.operation(), dialect, &error)
             }
         }
+    }
+
+    fn jsonrpc_answer(
+        &self,
+        answer: Answer,
+        id: &jsonrpc::Id<'_>,
+        asked: &Request,
+        dialect: Dialect,
+    ) -> Result<Response<Body>, Error> {
+        let response = match answer.reply {
+            Reply::Stream(stream) => {
+                let writer = Writer::new(dialect, asked, Some(id));
+                respond::events(Events::new(stream, writer, self.style()))
+            }
+            reply => {
+                let reply = hide_history(reply, dialect, asked);
+                respond::json(jsonrpc::write_reply(dialect, id, asked, &reply)?)
+            }
+        };
+        Ok(respond::extended(response, &answer.extensions, dialect.version()))
     }
 
     /// Reads the call, with what its caller says about its version.
@@ -121,38 +126,7 @@ impl Front {
         };
         let call = jsonrpc::Call::read(body, said, self.settings.version_rule, &ids::message)
             .map_err(|refused| (refused, said))?;
-        if let Err(error) = self.check_size(&call.request) {
-            return Err((jsonrpc::Refused { id: call.id.into_owned(), error }, said));
-        }
         Ok((call, said))
-    }
-
-    /// Has the call answered; a stream is counted before it is begun.
-    async fn jsonrpc_answer(
-        &self,
-        at: &At<'_>,
-        request: Request,
-        dialect: Dialect,
-        caller: Caller,
-    ) -> Result<(Answer, Option<crate::metrics::OpenStream>), Error> {
-        let streaming = request.operation().is_streaming();
-        let open = match streaming {
-            true => Some(
-                self.metrics
-                    .open_stream(self.settings.limits.streams)
-                    .ok_or_else(too_many_streams)?,
-            ),
-            false => None,
-        };
-        let call = Call {
-            request,
-            caller,
-            agent: at.agent.clone(),
-            dialect,
-            extensions: at.extensions()?,
-            after: if streaming { at.after()? } else { None },
-        };
-        Ok((self.call(at, call).await?, open))
     }
 
     /// The answer to a body that is no call.

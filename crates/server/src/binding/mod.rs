@@ -27,8 +27,8 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use latimer_protocol::binding::{parameters, rest as address};
 use latimer_protocol::{
-    Answer, Call, Caller, Dialect, Error, ErrorKind, Message, Operation, Reply, Revision,
-    SendMessageRequest, Service, Version,
+    Answer, Call, Caller, Dialect, Error, ErrorKind, Message, Metadata, Operation, Reply,
+    Request as Asked, Revision, SendMessageRequest, Service, Version,
 };
 use tracing::debug;
 
@@ -141,8 +141,8 @@ impl Front {
             return Err((StatusCode::SERVICE_UNAVAILABLE, error));
         }
         let length = at.head.uri.path_and_query().map_or(0, |it| it.as_str().len());
-        if length > self.settings.limits.url {
-            let message = format!("the address is longer than {} bytes", self.settings.limits.url);
+        if length > self.settings.http.url {
+            let message = format!("the address is longer than {} bytes", self.settings.http.url);
             return Err((StatusCode::URI_TOO_LONG, Error::new(ErrorKind::InvalidRequest, message)));
         }
         match &at.agent {
@@ -166,31 +166,30 @@ impl Front {
         self.auth.as_ref().map_or("Bearer", |it| it.challenge())
     }
 
-    /// Hands a call to the service, and puts addresses into a card that comes back.
-    async fn call(&self, at: &At<'_>, call: Call) -> Result<Answer, Error> {
-        let named = match call.request.operation() {
+    /// Has a request answered by the service, and puts addresses into a card that comes back.
+    async fn call(
+        &self,
+        at: &At<'_>,
+        request: Asked,
+        dialect: Dialect,
+        caller: Caller,
+    ) -> Result<Answer, Error> {
+        let operation = request.operation();
+        let agent = at.agent.clone();
+        let named = match operation {
             Operation::GetExtendedAgentCard | Operation::GetAgentCard => {
-                call.agent.clone().or_else(|| call.request.tenant().map(Into::into))
+                agent.clone().or_else(|| request.tenant().map(Into::into))
             }
             _ => None,
         };
+        let extensions = at.extensions()?;
+        let after = if operation.is_streaming() { at.after()? } else { None };
+        let call = Call { request, caller, agent, dialect, extensions, after };
         let mut answer = self.service.call(call).await?;
         if let Reply::Card(card) = &mut answer.reply {
             self.complete(card, at, named.as_deref());
         }
         Ok(answer)
-    }
-
-    /// Refuses what is allowed by the protocol, and too much for us.
-    fn check_size(&self, request: &latimer_protocol::Request) -> Result<(), Error> {
-        use latimer_protocol::Request as R;
-        let (R::SendMessage(sent) | R::SendStreamingMessage(sent)) = request else { return Ok(()) };
-        let limit = self.settings.limits.parts;
-        if sent.message.parts.len() <= limit {
-            return Ok(());
-        }
-        let problem = format!("must not be more than {limit}");
-        Err(latimer_protocol::Invalid::new("message.parts", problem).into())
     }
 
     fn style(&self) -> sse::Style {
@@ -246,8 +245,7 @@ impl At<'_> {
 
 /// What the writer of a reply needs to know of the request, which itself goes to the service: of a
 /// message its ids, and everything of the others.
-fn kept(request: &latimer_protocol::Request) -> latimer_protocol::Request {
-    use latimer_protocol::Request as R;
+fn kept(request: &Asked) -> Asked {
     let ids = |sent: &SendMessageRequest| {
         let Message { message_id, context_id, task_id, role, .. } = &sent.message;
         SendMessageRequest::from(Message {
@@ -256,30 +254,25 @@ fn kept(request: &latimer_protocol::Request) -> latimer_protocol::Request {
             task_id: task_id.clone(),
             role: *role,
             parts: Vec::new(),
-            metadata: latimer_protocol::Metadata::new(),
+            metadata: Metadata::new(),
             extensions: Vec::new(),
             reference_task_ids: Vec::new(),
         })
     };
     match request {
-        R::SendMessage(sent) => R::SendMessage(ids(sent)),
-        R::SendStreamingMessage(sent) => R::SendStreamingMessage(ids(sent)),
-        R::GetTask(_)
-        | R::ListTasks(_)
-        | R::CancelTask(_)
-        | R::SubscribeToTask(_)
-        | R::CreateTaskPushNotificationConfig(_)
-        | R::GetTaskPushNotificationConfig(_)
-        | R::ListTaskPushNotificationConfigs(_)
-        | R::DeleteTaskPushNotificationConfig(_)
-        | R::GetExtendedAgentCard(_)
-        | R::GetAgentCard => request.clone(),
+        Asked::SendMessage(sent) => Asked::SendMessage(ids(sent)),
+        Asked::SendStreamingMessage(sent) => Asked::SendStreamingMessage(ids(sent)),
+        Asked::GetTask(_)
+        | Asked::ListTasks(_)
+        | Asked::CancelTask(_)
+        | Asked::SubscribeToTask(_)
+        | Asked::CreateTaskPushNotificationConfig(_)
+        | Asked::GetTaskPushNotificationConfig(_)
+        | Asked::ListTaskPushNotificationConfigs(_)
+        | Asked::DeleteTaskPushNotificationConfig(_)
+        | Asked::GetExtendedAgentCard(_)
+        | Asked::GetAgentCard => request.clone(),
     }
-}
-
-/// Too many streams are open.
-fn too_many_streams() -> Error {
-    Error::new(ErrorKind::RateLimited, "too many streams are open; try again later")
 }
 
 impl fmt::Debug for Body {

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::binding::rest::{self as address, Ask, Route, Shape};
-use latimer_protocol::{Answer, Call, Caller, Dialect, Error, ErrorKind, Reply, Version};
+use latimer_protocol::{Answer, Caller, Dialect, Error, ErrorKind, Reply, Request, Version};
 
 use super::body::{self, Body};
 use super::sse::{Events, Writer};
-use super::{At, Front, kept, respond, too_many_streams};
+use super::{At, Front, kept, respond};
 use crate::engine::ids;
 use crate::metrics::{Counted, Outcome, Transport};
 
@@ -90,7 +90,7 @@ impl Front {
             // What it may have there means nothing.
             Method::GET => Bytes::new(),
             _ => {
-                let limits = &self.settings.limits;
+                let limits = &self.settings.http;
                 body::read(body, limits.body, limits.body_time).await.map_err(|unread| Refusal {
                     status: Some(unread.status()),
                     error: unread.into(),
@@ -102,7 +102,6 @@ impl Front {
             return Err(Error::new(ErrorKind::ContentTypeNotSupported, message).into());
         }
         let request = route.read_request(&body, &ids::message)?;
-        self.check_size(&request)?;
         Ok(self.rest_call(at, route, request, caller).await?)
     }
 
@@ -110,35 +109,19 @@ impl Front {
         &self,
         at: &At<'_>,
         route: &Route,
-        request: latimer_protocol::Request,
+        request: Request,
         caller: Caller,
     ) -> Result<Response<Body>, Error> {
         let asked = kept(&request);
-        let streaming = request.operation().is_streaming();
-        let open = match streaming {
-            true => Some(
-                self.metrics
-                    .open_stream(self.settings.limits.streams)
-                    .ok_or_else(too_many_streams)?,
-            ),
-            false => None,
-        };
-        let call = Call {
-            request,
-            caller,
-            agent: at.agent.clone(),
-            dialect: route.dialect(),
-            extensions: at.extensions()?,
-            after: if streaming { at.after()? } else { None },
-        };
-        let Answer { reply, made_in, extensions } = self.call(at, call).await?;
+        let answer = self.call(at, request, route.dialect(), caller).await?;
+        let Answer { reply, made_in, extensions } = answer;
         let dialect = answer_dialect(route, made_in);
-        let response = match (reply, open) {
-            (Reply::Stream(stream), Some(open)) => {
+        let response = match reply {
+            Reply::Stream(stream) => {
                 let writer = Writer::new(dialect, &asked, None);
-                respond::events(Events::new(stream, writer, self.style(), open))
+                respond::events(Events::new(stream, writer, self.style()))
             }
-            (reply, _) => {
+            reply => {
                 let body = dialect.write_reply(&asked, &reply)?;
                 respond::whole(StatusCode::OK, media_type(at, dialect), body)
             }

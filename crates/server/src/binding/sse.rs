@@ -15,7 +15,6 @@ use latimer_protocol::{Dialect, Error, EventStream, EventWriter, Request, Stream
 use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
-use crate::metrics::OpenStream;
 use crate::settings::StreamTerminator;
 
 /// How many bytes of events travel in one piece, unless one event is larger.
@@ -28,7 +27,6 @@ pub(crate) struct Events {
     terminator: StreamTerminator,
     silence: Silence,
     over: bool,
-    _open: OpenStream,
 }
 
 /// How long a stream may be silent.
@@ -45,9 +43,9 @@ pub(super) struct Style {
 }
 
 impl Events {
-    pub(super) fn new(stream: EventStream, writer: Writer, style: Style, open: OpenStream) -> Self {
+    pub(super) fn new(stream: EventStream, writer: Writer, style: Style) -> Self {
         let silence = Silence { limit: style.keep_alive, timer: None };
-        Self { stream, writer, terminator: style.terminator, silence, over: false, _open: open }
+        Self { stream, writer, terminator: style.terminator, silence, over: false }
     }
 
     /// Whether nothing follows.

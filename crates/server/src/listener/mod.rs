@@ -25,7 +25,7 @@ use tracing::warn;
 
 use crate::binding::{Body, Front};
 use crate::metrics::Metrics;
-use crate::settings::Limits;
+use crate::settings::HttpLimits;
 
 /// How long to wait when nothing can be accepted, because too many files are open for example.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -91,7 +91,7 @@ impl Service<Request<axum::body::Body>> for Door {
 pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     pub(crate) entry: Entry,
-    pub(crate) limits: Limits,
+    pub(crate) limits: HttpLimits,
     pub(crate) metrics: Metrics,
     /// Nothing new is accepted any more, and connections end with the calls they are at.
     pub(crate) leaving: CancellationToken,
@@ -169,7 +169,7 @@ where
     }
 }
 
-fn builder(limits: &Limits, tasks: &TaskTracker) -> Builder<Tracked> {
+fn builder(limits: &HttpLimits, tasks: &TaskTracker) -> Builder<Tracked> {
     let mut builder = Builder::new(Tracked(tasks.clone()));
     let mut first = builder.http1();
     first

@@ -5,12 +5,13 @@ mod running;
 mod signal;
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use http::HeaderMap;
 use latimer_protocol::{Caller, Service};
-use latimer_store::TaskStore;
+use latimer_store::{Memory, TaskStore};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -22,6 +23,7 @@ use crate::address::Addresses;
 use crate::agent::{Agent, Registry};
 use crate::auth::{Authenticate, Extractor};
 use crate::binding::{Cards, Front, Helpers, Places, Readiness};
+use crate::engine::{Activity, Engine, ids};
 use crate::error::{Error, Result, is_local};
 use crate::listener::{Door, Entry, Listener};
 use crate::metrics::Metrics;
@@ -181,7 +183,6 @@ impl Server {
     pub async fn router(mut self) -> Result<Router> {
         let routes = self.routes.take().unwrap_or_default();
         let (front, _) = self.front(None).await?;
-        front.helpers.serve(true).await;
         Ok(routes.fallback_service(Door(front)))
     }
 
@@ -196,8 +197,7 @@ impl Server {
         let address = socket.local_addr().map_err(failed)?;
         let routes = self.routes.take();
         let settings = self.settings.clone();
-        let (front, metrics) = self.front(Some(address)).await?;
-        front.helpers.serve(true).await;
+        let (front, engine) = self.front(Some(address)).await?;
         let entry = match routes {
             None => Entry::Front(front.clone()),
             Some(routes) => Entry::Router(routes.fallback_service(Door(front.clone()))),
@@ -207,15 +207,15 @@ impl Server {
         let listener = Listener {
             socket,
             entry,
-            limits: settings.limits,
-            metrics,
+            limits: settings.http,
+            metrics: front.metrics.clone(),
             leaving: leaving.clone(),
             gone: gone.clone(),
             tasks: tasks.clone(),
         };
         tasks.spawn(listener.serve());
         info!(%address, "listening");
-        Ok(Running { address, front, drain: settings.drain, leaving, gone, tasks })
+        Ok(Running { address, front, engine, drain: settings.drain, leaving, gone, tasks })
     }
 
     /// Listens until the process is told to stop, by ctrl-c or TERM; then finishes what it is at.
@@ -237,34 +237,78 @@ impl Server {
         Ok(())
     }
 
-    async fn front(self, local: Option<std::net::SocketAddr>) -> Result<(Arc<Front>, Metrics)> {
+    async fn front(self, local: Option<SocketAddr>) -> Result<(Arc<Front>, Option<Engine>)> {
         check(&self.settings)?;
         let mut registry = Registry::new(self.agents)?;
         if let Some(primary) = &self.primary {
             registry = registry.with_primary(primary)?;
         }
         let registry = Arc::new(registry);
-        let service = self.service.ok_or_else(|| Error::setting("service", "there is none"))?;
+        let metrics = Metrics::default();
+        let behind = match self.service {
+            Some(service) => Behind { service, engine: None, readiness: Readiness::default() },
+            None => {
+                let store = self.store.unwrap_or_else(|| Arc::new(Memory::default()));
+                Behind::engine(Engine::new(registry.clone(), store, self.settings.limits.clone()))
+            }
+        };
+        if let Some(engine) = &behind.engine {
+            engine.recover().await.map_err(Error::Store)?;
+            show(engine, &metrics);
+        }
         let addresses = Addresses {
             public: self.settings.public_url.as_deref().map(str::parse).transpose()?,
             proxies: self.settings.trusted_proxies.clone(),
             local,
         };
-        let metrics = Metrics::default();
         let helpers = Helpers::new().map_err(|error| Error::setting("grpc", error.to_string()))?;
+        helpers.serve(true).await;
         let front = Front {
-            service,
+            service: behind.service,
             registry,
             places: Places::new(&self.settings),
             cards: Cards::new(addresses, self.settings.card_max_age),
-            metrics: metrics.clone(),
-            readiness: Readiness::default(),
+            metrics,
+            readiness: behind.readiness,
             auth: self.auth,
             anonymous: Caller::anonymous(),
             helpers,
             settings: self.settings,
         };
-        Ok((Arc::new(front), metrics))
+        Ok((Arc::new(front), behind.engine))
+    }
+}
+
+/// What answers calls.
+struct Behind {
+    service: Arc<dyn Service>,
+    engine: Option<Engine>,
+    readiness: Readiness,
+}
+
+impl Behind {
+    fn engine(engine: Engine) -> Self {
+        let store = engine.store().clone();
+        let readiness = Readiness::with_store(move || {
+            let store = store.clone();
+            // Nobody has such a task; only whether the store answers is of interest.
+            async move { store.locate("", &ids::task()).await.is_ok() }
+        });
+        Self { service: Arc::new(engine.clone()), engine: Some(engine), readiness }
+    }
+}
+
+/// Shows how much is going on.
+fn show(engine: &Engine, metrics: &Metrics) {
+    type Number = fn(Activity) -> usize;
+    let numbers: [(&str, &str, Number); 3] = [
+        ("live_tasks", "Tasks that somebody works on or watches", |it| it.live_tasks),
+        ("turns", "Turns that agents are at", |it| it.turns),
+        ("streams", "Streams of events that are open", |it| it.streams),
+    ];
+    for (name, help, number) in numbers {
+        let engine = engine.clone();
+        metrics.show(name, help, move || number(engine.activity()));
     }
 }
 

@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
 use crate::binding::Front;
+use crate::engine::Engine;
 
 /// How long connections have to end by themselves once no turn is left.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -18,6 +19,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub struct Running {
     pub(super) address: SocketAddr,
     pub(super) front: Arc<Front>,
+    pub(super) engine: Option<Engine>,
     pub(super) drain: Duration,
     pub(super) leaving: CancellationToken,
     pub(super) gone: CancellationToken,
@@ -35,7 +37,10 @@ impl Running {
     pub async fn shutdown(self) {
         self.front.readiness.drain();
         self.front.helpers.serve(false).await;
-        info!(time = ?self.drain, "draining");
+        if let Some(engine) = &self.engine {
+            info!(time = ?self.drain, "draining");
+            engine.drain(self.drain).await;
+        }
         self.leaving.cancel();
         self.tasks.close();
         if tokio::time::timeout(LAST_WORDS, self.tasks.wait()).await.is_err() {

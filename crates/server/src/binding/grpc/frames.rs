@@ -8,7 +8,6 @@ use latimer_protocol::{Error, ErrorKind, EventStream, Streamed, Version};
 use tracing::debug;
 
 use super::trailers;
-use crate::metrics::OpenStream;
 
 /// What stands before a message: whether it is compressed, and its length.
 pub(super) const HEAD: usize = 5;
@@ -50,7 +49,6 @@ fn put_head(out: &mut Vec<u8>, length: usize) -> Result<(), Error> {
 pub(crate) struct Frames {
     left: Left,
     version: Version,
-    _open: Option<OpenStream>,
 }
 
 /// What is still to be sent.
@@ -64,12 +62,12 @@ enum Left {
 impl Frames {
     /// One message.
     pub(super) fn whole(message: Bytes) -> Self {
-        Self { left: Left::Message(message), version: Version::V1_0, _open: None }
+        Self { left: Left::Message(message), version: Version::V1_0 }
     }
 
     /// A message for each event of a stream.
-    pub(super) fn stream(stream: EventStream, version: Version, open: OpenStream) -> Self {
-        Self { left: Left::Events(stream), version, _open: Some(open) }
+    pub(super) fn stream(stream: EventStream, version: Version) -> Self {
+        Self { left: Left::Events(stream), version }
     }
 
     /// Whether nothing follows.

@@ -16,16 +16,14 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use latimer_protocol::binding::grpc as names;
-use latimer_protocol::{
-    Answer, Call, Dialect, Error, ErrorKind, Operation, Reply, Request, Version,
-};
+use latimer_protocol::{Answer, Dialect, Error, ErrorKind, Operation, Reply, Request, Version};
 use tonic::{Code, Status};
 
 pub(crate) use frames::Frames;
 pub(crate) use helpers::Helpers;
 
 use super::body::{self, Body};
-use super::{At, Front, respond, too_many_streams};
+use super::{At, Front, respond};
 use crate::metrics::{Counted, Outcome, Transport};
 
 /// The media type of gRPC.
@@ -85,31 +83,16 @@ impl Front {
         self.admit(at).map_err(|(_, error)| error)?;
         self.settings.version_rule.check(version, at.said()?, None)?;
         let caller = self.caller(at).await?;
-        let limits = &self.settings.limits;
+        let limits = &self.settings.http;
         let body = body::read(body, limits.body + frames::HEAD, limits.body_time).await?;
         let request = read(operation, version, frames::only_message(&body)?)?;
         request.validate()?;
-        self.check_size(&request)?;
-        let streaming = operation.is_streaming();
-        let open = match streaming {
-            true => {
-                let open = self.metrics.open_stream(limits.streams);
-                Some(open.ok_or_else(too_many_streams)?)
-            }
-            false => None,
-        };
-        let call = Call {
-            request,
-            caller,
-            agent: None,
-            dialect: Dialect::over_http(version),
-            extensions: at.extensions()?,
-            after: if streaming { at.after()? } else { None },
-        };
-        let Answer { reply, extensions, .. } = self.call(at, call).await?;
-        let frames = match (reply, open) {
-            (Reply::Stream(stream), Some(open)) => Frames::stream(stream, version, open),
-            (reply, _) => Frames::whole(write(version, &reply)?),
+        let dialect = Dialect::over_http(version);
+        let answer = self.call(at, request, dialect, caller).await?;
+        let Answer { reply, extensions, .. } = answer;
+        let frames = match reply {
+            Reply::Stream(stream) => Frames::stream(stream, version),
+            reply => Frames::whole(write(version, &reply)?),
         };
         let response = head(Response::new(Body::Grpc(Box::new(frames))));
         Ok(respond::extended(response, &extensions, version))
