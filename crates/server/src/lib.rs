@@ -9,6 +9,7 @@ mod engine;
 mod executor;
 mod turn;
 
-pub use agent::{Agent, Contexts, Policy, Registry};
+pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};
+pub use engine::{Activity, CURSOR, Engine, Limits};
 pub use executor::Executor;
 pub use turn::{ArtifactWriter, Failure, Turn, TurnError};

@@ -7,6 +7,7 @@
 //! | backend | for |
 //! | --- | --- |
 //! | [`Memory`] | tests, and agents whose tasks may be lost |
+//! | `Sqlite` (feature `sqlite`, on by default) | one process: a single file, and nothing to set up |
 //!
 //! Every backend passes the suite in `conformance` (feature `conformance`).
 
@@ -15,6 +16,8 @@ mod memory;
 mod query;
 mod record;
 mod retention;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,6 +30,8 @@ pub use memory::Memory;
 pub use query::{Page, Place, Query};
 pub use record::{Append, Header, Key, Logged, Outcome, Sent, SentKey, Stored, Work};
 pub use retention::Retention;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Durability, Holder, OpenError, Sqlite, SqliteConfig};
 
 /// Durable home of tasks. Every implementation passes the suite in `conformance`.
 ///
