@@ -44,6 +44,12 @@ use crate::metrics::{Counted, Metrics, Outcome};
 use crate::settings::Settings;
 use place::Place;
 
+/// Headers that are looked for in every call, as they are hashed.
+const VERSION: HeaderName = HeaderName::from_static(parameters::VERSION);
+const EXTENSIONS: HeaderName = HeaderName::from_static(parameters::EXTENSIONS);
+const EXTENSIONS_BEFORE_1_0: HeaderName =
+    HeaderName::from_static(parameters::EXTENSIONS_BEFORE_1_0);
+
 /// Takes every request.
 #[derive(Debug)]
 pub(crate) struct Front {
@@ -217,7 +223,6 @@ impl At<'_> {
 
     /// The version that the caller says.
     fn said(&self) -> Result<Option<Version>, Error> {
-        const VERSION: HeaderName = HeaderName::from_static(parameters::VERSION);
         let header = match self.head.headers.get(VERSION) {
             // What is no text is no version either.
             Some(value) => Some(value.to_str().unwrap_or("?")),
@@ -231,9 +236,9 @@ impl At<'_> {
 
     /// The extensions that the caller activates.
     fn extensions(&self) -> Result<Vec<String>, Error> {
-        const NAMES: [&str; 2] = [parameters::EXTENSIONS, parameters::EXTENSIONS_BEFORE_1_0];
         let headers = &self.head.headers;
-        let values = NAMES.into_iter().flat_map(|name| headers.get_all(name));
+        let (newer, older) = (headers.get_all(EXTENSIONS), headers.get_all(EXTENSIONS_BEFORE_1_0));
+        let values = newer.into_iter().chain(older);
         parameters::extensions(values.filter_map(|it| it.to_str().ok()))
     }
 

@@ -1,10 +1,12 @@
 //! One connection, from its first byte to its last.
 
 use std::convert::Infallible;
+use std::future::{pending, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::service::service_fn;
@@ -14,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::aside::Aside;
 use super::{Entry, Tracked};
 
 pub(super) struct Connection {
@@ -21,16 +24,30 @@ pub(super) struct Connection {
     pub(super) peer: SocketAddr,
     pub(super) entry: Entry,
     pub(super) builder: Arc<Builder<Tracked>>,
+    pub(super) outside: Outside,
+}
+
+/// What can happen to a connection from outside.
+#[derive(Clone)]
+pub(super) struct Outside {
+    /// It is to end with the calls it is at.
+    pub(super) leaving: CancellationToken,
+    /// It is to end now.
+    pub(super) gone: CancellationToken,
     /// How long the first request may keep us waiting. From then on hyper has its own limit; what
     /// it does not limit is how long a peer takes to show which version of HTTP it speaks.
     pub(super) patience: Duration,
-    pub(super) leaving: CancellationToken,
-    pub(super) gone: CancellationToken,
+}
+
+/// What to do about it.
+enum Then {
+    Leave,
+    End,
 }
 
 impl Connection {
     pub(super) async fn serve(self) {
-        let Self { stream, peer, entry, builder, patience, leaving, gone } = self;
+        let Self { stream, peer, entry, builder, outside } = self;
         let begun = Arc::new(AtomicBool::new(false));
         let service = service_fn(|request| {
             begun.store(true, Relaxed);
@@ -39,31 +56,49 @@ impl Connection {
         });
         let served = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let mut served = pin!(served);
-        let mut patience = pin!(tokio::time::sleep(patience));
-        let (mut waits, mut leaves) = (true, false);
+        let mut aside = Aside::new(outside.clone().first(begun.clone()));
         loop {
-            tokio::select! {
-                biased;
-                ended = served.as_mut() => {
+            let next = poll_fn(|context| match served.as_mut().poll(context) {
+                Poll::Ready(ended) => {
                     // Peers go away as they please; whoever cares asks for the details.
                     if let Err(error) = ended {
                         debug!(%error, "connection ended");
                     }
-                    return;
+                    Poll::Ready(Then::End)
                 }
-                () = gone.cancelled() => return,
-                () = leaving.cancelled(), if !leaves => {
-                    leaves = true;
+                Poll::Pending => aside.poll(context),
+            });
+            match next.await {
+                Then::End => return,
+                Then::Leave => {
                     served.as_mut().graceful_shutdown();
-                }
-                () = patience.as_mut(), if waits => {
-                    waits = false;
-                    if !begun.load(Relaxed) {
-                        debug!("connection closed: no request came");
-                        return;
-                    }
+                    aside = Aside::new(outside.clone().last());
                 }
             }
         }
+    }
+}
+
+impl Outside {
+    /// The first thing that happens.
+    async fn first(self, begun: Arc<AtomicBool>) -> Then {
+        let nobody = async {
+            tokio::time::sleep(self.patience).await;
+            if begun.load(Relaxed) {
+                pending::<()>().await;
+            }
+            debug!("connection closed: no request came");
+        };
+        tokio::select! {
+            () = self.gone.cancelled() => Then::End,
+            () = self.leaving.cancelled() => Then::Leave,
+            () = nobody => Then::End,
+        }
+    }
+
+    /// The only thing that can still happen to one that is leaving.
+    async fn last(self) -> Then {
+        self.gone.cancelled().await;
+        Then::End
     }
 }

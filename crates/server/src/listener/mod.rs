@@ -1,5 +1,6 @@
 //! Sockets: one port for HTTP/1.1, HTTP/2 and gRPC.
 
+mod aside;
 mod connection;
 
 use std::convert::Infallible;
@@ -145,9 +146,11 @@ impl Listener {
             peer,
             entry: self.entry.clone(),
             builder: builder.clone(),
-            patience: self.limits.header_time,
-            leaving: self.leaving.clone(),
-            gone: self.gone.clone(),
+            outside: connection::Outside {
+                leaving: self.leaving.clone(),
+                gone: self.gone.clone(),
+                patience: self.limits.header_time,
+            },
         };
         self.tasks.spawn(async move {
             connection.serve().await;
