@@ -19,6 +19,8 @@ use crate::settings::StreamTerminator;
 
 /// How many bytes of events travel in one piece, unless one event is larger.
 const PIECE: usize = 64 * 1024;
+/// What a few short events need, so that most are written without moving the buffer.
+const ROOM: usize = 2048;
 
 /// The events of one stream, as the body of its answer.
 pub(crate) struct Events {
@@ -61,7 +63,12 @@ impl Events {
         let mut piece = Vec::new();
         while piece.len() < PIECE {
             match self.stream.as_mut().poll_next(context) {
-                Poll::Ready(Some(Ok(event))) => self.write(&mut piece, &event),
+                Poll::Ready(Some(Ok(event))) => {
+                    if piece.is_empty() {
+                        piece.reserve(ROOM);
+                    }
+                    self.write(&mut piece, &event);
+                }
                 Poll::Ready(Some(Err(error))) => self.fail(&mut piece, &error),
                 Poll::Ready(None) => self.end(&mut piece),
                 Poll::Pending if piece.is_empty() => {

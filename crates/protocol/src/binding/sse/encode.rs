@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use memchr::memchr2;
+
 use crate::revision::Revision;
 
 /// A comment that keeps a connection from looking dead.
@@ -63,7 +65,7 @@ fn field(out: &mut Vec<u8>, start: &[u8], value: &[&[u8]]) {
             if after_return && first == b'\n' {
                 rest = &rest[1..];
             }
-            let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+            let end = memchr2(b'\r', b'\n', rest);
             out.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
             after_return = end.is_some_and(|end| rest[end] == b'\r');
             let Some(end) = end else { break };
