@@ -98,7 +98,7 @@ pub struct HttpLimits {
     pub headers: usize,
     /// How large they may be together, in bytes; at least 8192.
     pub header_bytes: usize,
-    /// How long they may take to arrive.
+    /// How long they may take to arrive; also how long a connection of HTTP/1.1 may be idle.
     pub header_time: Duration,
     /// How many connections may be open. More wait to be accepted.
     pub connections: usize,
@@ -114,7 +114,7 @@ impl Default for HttpLimits {
             url: 8 * 1024,
             headers: 100,
             header_bytes: 64 * 1024,
-            header_time: Duration::from_secs(15),
+            header_time: Duration::from_secs(60),
             connections: 10_000,
             calls_per_connection: 1000,
         }

@@ -65,9 +65,28 @@ impl Entry {
     }
 }
 
+/// Puts the front behind somebody's routes: it takes the paths that they do not have, and of those
+/// that both have the methods that they do not take.
+pub(crate) fn behind(routes: Router, front: Arc<Front>) -> Router {
+    let door = Door(front);
+    let other = door.clone();
+    let methods = move |request: Request<axum::body::Body>| {
+        let door = other.clone();
+        async move { door.answer(request).await }
+    };
+    routes.method_not_allowed_fallback(methods).fallback_service(door)
+}
+
 /// The front as a service, for routers.
 #[derive(Clone, Debug)]
-pub(crate) struct Door(pub(crate) Arc<Front>);
+struct Door(Arc<Front>);
+
+impl Door {
+    async fn answer(self, request: Request<axum::body::Body>) -> Response<axum::body::Body> {
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|it| it.0);
+        self.0.answer(request, peer).await.map(axum::body::Body::new)
+    }
+}
 
 impl Service<Request<axum::body::Body>> for Door {
     type Response = Response<axum::body::Body>;
@@ -79,11 +98,8 @@ impl Service<Request<axum::body::Body>> for Door {
     }
 
     fn call(&mut self, request: Request<axum::body::Body>) -> Self::Future {
-        let front = self.0.clone();
-        Box::pin(async move {
-            let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|it| it.0);
-            Ok(front.answer(request, peer).await.map(axum::body::Body::new))
-        })
+        let door = self.clone();
+        Box::pin(async move { Ok(door.answer(request).await) })
     }
 }
 

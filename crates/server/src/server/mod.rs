@@ -25,7 +25,7 @@ use crate::auth::{Authenticate, Extractor};
 use crate::binding::{Cards, Front, Helpers, Places, Readiness};
 use crate::engine::{Activity, Engine, ids};
 use crate::error::{Error, Result, is_local};
-use crate::listener::{Door, Entry, Listener};
+use crate::listener::{Entry, Listener, behind};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::turn::{Failure, Turn};
@@ -167,7 +167,8 @@ impl Server {
         self
     }
 
-    /// Serves more routes, which go before its own. The routes' fallback is not used.
+    /// Serves more routes, which go before its own; what they do not take is the server's. Their
+    /// fallbacks are not used.
     pub fn routes(mut self, routes: Router) -> Self {
         self.routes = Some(match self.routes.take() {
             Some(others) => others.merge(routes),
@@ -183,7 +184,7 @@ impl Server {
     pub async fn router(mut self) -> Result<Router> {
         let routes = self.routes.take().unwrap_or_default();
         let (front, _) = self.front(None).await?;
-        Ok(routes.fallback_service(Door(front)))
+        Ok(behind(routes, front))
     }
 
     /// Begins to listen, and returns what stops it.
@@ -200,7 +201,7 @@ impl Server {
         let (front, engine) = self.front(Some(address)).await?;
         let entry = match routes {
             None => Entry::Front(front.clone()),
-            Some(routes) => Entry::Router(routes.fallback_service(Door(front.clone()))),
+            Some(routes) => Entry::Router(behind(routes, front.clone())),
         };
         let (leaving, gone) = (CancellationToken::new(), CancellationToken::new());
         let tasks = TaskTracker::new();

@@ -179,8 +179,16 @@ async fn the_root_can_be_the_base() {
 #[tokio::test]
 async fn other_routes_go_first_and_everything_can_be_embedded() {
     let hello = || axum::Router::new().route("/hello", axum::routing::get(|| async { "hello" }));
-    let site = site(shouter(Settings::default()).routes(hello())).await;
+    let console = axum::Router::new().route("/", axum::routing::get(|| async { "console" }));
+    let server = shouter(Settings::default()).routes(hello()).routes(console);
+    let site = site(server).await;
     assert_eq!(site.get("/hello").await.text(), "hello");
+    assert_eq!(site.get("/").await.text(), "console");
+    assert_eq!(
+        site.v1().post("/", send("SendMessage", "hi")).await.code(),
+        0,
+        "one path, two uses"
+    );
     assert_eq!(site.v1().post("/a2a", send("SendMessage", "hi")).await.status, 200);
     assert_eq!(site.get("/nothing").await.json()["error"]["code"], 404);
 
