@@ -10,6 +10,8 @@ mod lock;
 mod open;
 mod place;
 mod reader;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::fmt;

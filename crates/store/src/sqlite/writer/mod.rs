@@ -103,6 +103,12 @@ impl Desk {
         Ok(Self { checkpoints, connection, epoch, room, commits: Arc::default() })
     }
 
+    /// The connection that writes.
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     fn serve(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
         let mut group = Vec::with_capacity(MAX_GROUP);
         while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
