@@ -26,6 +26,12 @@ const RETENTION: Retention = Retention {
     sweep_every: Duration::from_secs(1),
 };
 
+/// When it begins.
+const START: i64 = 1_000;
+
+/// Time goes by in steps that ages and expiries are made of, so that things happen exactly then.
+const TICK: i64 = 10;
+
 /// Something that is done with a store.
 #[derive(Clone, Debug)]
 enum Step {
@@ -35,6 +41,8 @@ enum Step {
     Continue { task: u8, off: i8, state: Option<TaskState>, events: u8, snapshot: bool },
     /// Time goes by.
     Wait(u8),
+    /// A message is answered without a task.
+    Remember(u8),
     /// A message is looked up.
     Sent(u8),
     /// Everything old goes.
@@ -62,10 +70,11 @@ fn step() -> impl Strategy<Value = Step> {
                 Step::Continue { task, off, state, events, snapshot }
             }
         ),
-        2 => (1..20u8).prop_map(Step::Wait),
-        2 => task().prop_map(Step::Sent),
+        2 => (1..4u8).prop_map(Step::Wait),
+        1 => (100..103u8).prop_map(Step::Remember),
+        2 => prop_oneof![task(), 100..103u8].prop_map(Step::Sent),
         1 => proptest::strategy::Just(Step::Sweep),
-        2 => (maybe_state(), proptest::option::of(0..3u8), proptest::option::of(any::<u8>()), 1..5usize)
+        2 => (maybe_state(), proptest::option::of(0..3u8), proptest::option::of(0..20u8), 1..5usize)
             .prop_map(|(state, context, since, limit)| Step::List { state, context, since, limit }),
         2 => (task(), 0..9u8, 0..6u8)
             .prop_map(|(task, after, limit)| Step::Events { task, after, limit }),
@@ -89,12 +98,13 @@ struct Pair {
     disk: Option<Sqlite>,
     folder: TempDir,
     now: i64,
+    answers: u64,
 }
 
 async fn follow(steps: Vec<Step>) {
     let folder = TempDir::new().expect("a folder");
     let disk = Some(open(&folder));
-    let mut pair = Pair { memory: Memory::new(RETENTION), disk, folder, now: 1_000 };
+    let mut pair = Pair { memory: Memory::new(RETENTION), disk, folder, now: START, answers: 0 };
     for step in steps {
         pair.take(&step).await;
     }
@@ -102,7 +112,12 @@ async fn follow(steps: Vec<Step>) {
         let key = pair.key(task);
         pair.both(async |store| store.load(&key).await).await;
         pair.both(async |store| store.events(&key, Revision::START, usize::MAX).await).await;
-        pair.both(async |store| store.locate(&key.caller, &key.id).await).await;
+        let locate = async |store: &dyn TaskStore| {
+            let mut agents = store.locate(&key.caller, &key.id).await?;
+            agents.sort();
+            Ok(agents)
+        };
+        pair.both(locate).await;
     }
 }
 
@@ -116,8 +131,19 @@ fn open(folder: &TempDir) -> Sqlite {
 }
 
 impl Pair {
+    /// The last two have one id, with two agents.
     fn key(&self, task: u8) -> Key {
-        key(&format!("t{task}"))
+        match task {
+            7 => Key { agent: "other".into(), ..key("t6") },
+            _ => key(&format!("t{task}")),
+        }
+    }
+
+    async fn remember(&self, number: u8) {
+        let sent = Sent { key: SentKey([number; 16]), expires: time(self.now + 3 * TICK) };
+        let id = MessageId::new(format!("at {}", self.now)).expect("an id");
+        let answer = Message::agent(id, "an answer");
+        self.both(async |store| store.remember(sent, &answer).await).await;
     }
 
     /// Asks both, and compares what they say.
@@ -143,7 +169,14 @@ impl Pair {
                 let key = self.key(task);
                 self.both(async |store| store.load(&key).await).await;
             }
-            Step::Wait(time) => self.now += i64::from(time),
+            Step::Wait(ticks) => self.now += TICK * i64::from(ticks),
+            Step::Remember(number) => {
+                // Memory forgets the first answers when there are more than it may have tasks.
+                if self.answers < RETENTION.max_tasks {
+                    self.answers += 1;
+                    self.remember(number).await;
+                }
+            }
             Step::Sent(task) => {
                 let key = SentKey([task; 16]);
                 self.both(async |store| store.sent(&key, time(self.now)).await).await;
@@ -175,7 +208,7 @@ impl Pair {
             agent: None,
             context: context.map(conversation),
             state,
-            updated_since: since.map(|it| time(1_000 + i64::from(it))),
+            updated_since: since.map(|it| time(START + TICK * i64::from(it))),
             behind: None,
             limit,
         };
@@ -194,7 +227,7 @@ impl Pair {
         let status = TaskStatus::from(state).at(time(self.now));
         let created = Task::new(key.id.clone(), context.clone(), status);
         let snapshot = snapshot.then(|| Arc::new(created.clone()));
-        let sent = Some(Sent { key: SentKey([task; 16]), expires: time(self.now + 30) });
+        let sent = Some(Sent { key: SentKey([task; 16]), expires: time(self.now + 3 * TICK) });
         let (updated, dialect, work) = (time(self.now), Dialect::V0_3, Work::Running);
         Append {
             key,
@@ -218,7 +251,7 @@ impl Pair {
         let stored = self.memory.load(&key).await.expect("loads");
         let Some(stored) = stored.filter(|it| !it.header.state.is_terminal()) else {
             // Refused, whatever it says.
-            return grow(key.id.as_str(), Revision::new(1), "x");
+            return Append { key: key.clone(), ..grow(key.id.as_str(), Revision::new(1), "x") };
         };
         let expected = stored.revision.get().checked_add_signed(off.into()).filter(|it| *it > 0);
         let expected = Revision::new(expected.unwrap_or(99));
