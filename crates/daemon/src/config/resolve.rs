@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use latimer_protocol::Secret;
+use latimer_protocol::binding::VersionRule;
 use latimer_protocol::card::AgentSkill;
-use latimer_server::{Contexts, Policy};
+use latimer_server::{Contexts, HttpLimits, Limits, Network, Policy, Settings, StreamTerminator};
 use latimer_store::Retention;
 use serde_json::Value;
 
 use super::raw::{self, Kind, Reads, StoreKind, TransportKind};
 use super::tree::{Node, Origin, Source};
 use super::{
-    A2a, AgentConfig, Behind, CardConfig, CommandConfig, Config, ConfigError, Log, McpServer,
+    AgentConfig, Behind, CardConfig, CommandConfig, Config, ConfigError, Log, McpServer,
     McpTransport, Place, Problem, RemoteAgent, Serving, StoreConfig, Surroundings,
 };
 
@@ -46,6 +47,13 @@ impl Resolve<'_> {
         let listen = self.listen(&raw);
         self.check_listen(&listen);
         self.check_url(&["public_url"], raw.public_url.as_deref());
+        let serving = match (raw.a2a.enabled, raw.agents.is_empty()) {
+            (Some(true), _) | (None, false) => Serving::On,
+            (Some(false), _) => Serving::Disabled,
+            (None, true) if said_a2a => Serving::Disabled,
+            (None, true) => Serving::Absent,
+        };
+        let settings = self.settings(&raw, serving);
         let agents: Vec<_> =
             raw.agents.into_iter().enumerate().map(|(place, it)| self.agent(place, it)).collect();
         self.check_primary(raw.primary_agent.as_deref(), &agents);
@@ -56,20 +64,18 @@ impl Resolve<'_> {
         }
         let servers = raw.mcp_servers.into_iter().enumerate();
         let mcp_servers = servers.map(|(place, it)| self.mcp_server(place, it)).collect();
-        let a2a = self.a2a(raw.a2a, agents.is_empty(), said_a2a);
         Config {
             listen,
-            public_url: raw.public_url.map(|it| it.trim_end_matches('/').to_owned()),
             api_key: raw.api_key.filter(|it| !it.reveal().is_empty()),
             dangerously_allow_unauthenticated_remote: raw.dangerously_allow_unauthenticated_remote,
             primary_agent: raw.primary_agent,
-            a2a,
+            serving,
+            settings,
+            remote_agents: self.remote_agents(raw.a2a.external_agents, raw.a2a.remote_agents),
             agents,
             mcp_servers,
             store: self.store(raw.store),
-            max_body: raw.limits.max_body.0,
             log: Log { filter: raw.log.filter, json: raw.log.format == raw::LogFormat::Json },
-            drain: raw.server.drain.0,
         }
     }
 
@@ -170,34 +176,70 @@ impl Resolve<'_> {
         }
     }
 
-    fn a2a(&mut self, raw: raw::A2a, no_agents: bool, said: bool) -> A2a {
-        let serving = match (raw.enabled, no_agents) {
-            (Some(true), _) | (None, false) => Serving::On,
-            (Some(false), _) => Serving::Disabled,
-            (None, true) if said => Serving::Disabled,
-            (None, true) => Serving::Absent,
-        };
-        let path = |it: &str| it.starts_with('/') && !it.contains(['?', '#', '{', '}', ' ']);
-        let paths = [
-            ("listen_path", Some(&raw.listen_path)),
-            ("agent_card_path", raw.agent_card_path.as_ref()),
-        ];
-        for (key, value) in paths {
-            if let Some(value) = value.filter(|it| !path(it)) {
-                let message = format!("`a2a.{key}`: {value:?} is no path");
-                self.problem(&["a2a", key], message, "write it like \"/a2a\"");
+    fn settings(&mut self, raw: &raw::Root, serving: Serving) -> Settings {
+        let raw::Root { a2a, limits, server, .. } = raw;
+        self.check_path("listen_path", Some(&a2a.listen_path));
+        self.check_path("agent_card_path", a2a.agent_card_path.as_deref());
+        Settings {
+            enabled: serving != Serving::Disabled,
+            listen_path: a2a.listen_path.clone(),
+            aliases: a2a.aliases,
+            agent_card_path: a2a.agent_card_path.clone(),
+            public_url: raw.public_url.clone(),
+            trusted_proxies: self.networks(&server.trusted_proxies),
+            allowed_origins: a2a.server.allowed_origins.clone(),
+            version_rule: match a2a.strict_version {
+                true => VersionRule::Strict,
+                false => VersionRule::Lenient,
+            },
+            stream_terminator: match a2a.stream_terminator {
+                raw::Terminator::None => StreamTerminator::None,
+                raw::Terminator::Event => StreamTerminator::DoneEvent,
+                raw::Terminator::Line => StreamTerminator::DoneLine,
+            },
+            keep_alive: server.keep_alive.0,
+            card_max_age: server.card_max_age.0,
+            drain: server.drain.0,
+            limits: Limits {
+                parts: count(limits.max_parts),
+                streams: count(limits.max_streams),
+                turns: count(limits.max_turns),
+            },
+            http: HttpLimits {
+                body: limits.max_body.0,
+                body_time: limits.body_time.0,
+                url: limits.max_url.0,
+                headers: count(limits.max_headers),
+                header_bytes: limits.max_header_bytes.0,
+                header_time: limits.header_time.0,
+                connections: count(limits.max_connections),
+                calls_per_connection: limits.max_calls_per_connection,
+            },
+            ..Settings::default()
+        }
+    }
+
+    fn check_path(&mut self, key: &str, path: Option<&str>) {
+        let plain = |it: &&str| it.starts_with('/') && !it.contains(['?', '#', '%', ' ', '{', '}']);
+        if let Some(path) = path.filter(|it| !plain(it)) {
+            let message = format!("`a2a.{key}`: {path:?} is no plain path");
+            self.problem(&["a2a", key], message, "write it like \"/a2a\"");
+        }
+    }
+
+    fn networks(&mut self, texts: &[String]) -> Vec<Network> {
+        let mut networks = Vec::new();
+        for (place, text) in texts.iter().enumerate() {
+            match text.parse() {
+                Ok(network) => networks.push(network),
+                Err(_) => {
+                    let path = ["server", "trusted_proxies", &place.to_string()];
+                    let message = format!("`server.trusted_proxies`: {text:?} is no network");
+                    self.problem(&path, message, "write it like \"10.0.0.0/8\"");
+                }
             }
         }
-        A2a {
-            serving,
-            listen_path: raw.listen_path.trim_end_matches('/').to_owned(),
-            agent_card_path: raw.agent_card_path,
-            strict_version: raw.strict_version,
-            stream_terminator: raw.stream_terminator,
-            aliases: raw.aliases,
-            allowed_origins: raw.server.allowed_origins,
-            remote_agents: self.remote_agents(raw.external_agents, raw.remote_agents),
-        }
+        networks
     }
 
     fn remote_agents(
@@ -272,7 +314,7 @@ impl Resolve<'_> {
         };
         let behind = match raw.kind {
             Kind::Echo => Behind::Echo,
-            Kind::Demo => Behind::Demo,
+            Kind::Demo => Behind::Demo { extended_card: raw.extended_card },
             Kind::A2a => Behind::A2a { url: raw.url.unwrap_or_default() },
             Kind::Mcp => Behind::Mcp { server: raw.server.unwrap_or_default() },
             Kind::Model => Behind::Model {
@@ -324,7 +366,7 @@ impl Resolve<'_> {
     fn check_kind(&mut self, path: &[&str], raw: &raw::Agent) {
         let (kind, needs, own): (_, Option<&str>, &[&str]) = match raw.kind {
             Kind::Echo => ("echo", None, &[]),
-            Kind::Demo => ("demo", None, &[]),
+            Kind::Demo => ("demo", None, &["extended_card"]),
             Kind::Command => ("command", Some("command"), COMMAND),
             Kind::A2a => ("a2a", Some("url"), &["url"]),
             Kind::Mcp => ("mcp", Some("server"), &["server"]),
@@ -342,7 +384,9 @@ impl Resolve<'_> {
                 format!("the agent {name:?} needs `{key}`: its kind is \"{kind}\""),
             ));
         }
-        for key in COMMAND.iter().chain(&["url", "server", "provider", "model", "tools"]) {
+        for key in
+            COMMAND.iter().chain(&["extended_card", "url", "server", "provider", "model", "tools"])
+        {
             if said(key) && !own.contains(key) {
                 let path = path.iter().copied().chain([*key]).collect();
                 let message =
@@ -426,6 +470,11 @@ impl Resolve<'_> {
         let origin = self.origin(path);
         self.warnings.push(Problem::new(origin, message));
     }
+}
+
+/// A number of things. More than can be counted is as good as any number.
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// How long a call of an agent elsewhere may take unless told otherwise.

@@ -49,7 +49,8 @@ impl Demo {
     }
 
     fn card(name: &str) -> AgentCard {
-        let modes = || ["text/plain", "application/json", "application/octet-stream"];
+        // What it is not told to do anything about comes back as it is, whatever that may be.
+        let modes = || ["text/plain", "application/json", "*/*"];
         AgentCard {
             name: name.to_owned(),
             description: "Reaches every state of a task on request".to_owned(),
