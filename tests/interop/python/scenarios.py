@@ -181,7 +181,7 @@ async def file_bytes(peer):
 
 @scenario
 async def file_url(peer):
-    await kept_parts(peer, Part('url', 'https://files.example/a%20b.pdf', 'a b.pdf', 'application/pdf'))
+    await kept_parts(peer, Part('url', 'https://files.example/a%20b.bin', 'a b.bin', 'application/octet-stream'))
     task = a_task(await peer.send('url https://files.example/x?y=1&z=%20'), 'completed')
     [part] = [part for part in task.parts if part.kind == 'url']
     same('address', part.value, 'https://files.example/x?y=1&z=%20')
