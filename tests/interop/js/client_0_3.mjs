@@ -136,9 +136,11 @@ function cardOf(card) {
   return { name: card.name, streaming, push, extended: !!card.supportsAuthenticatedExtendedCard, bindings: named };
 }
 
-const card = await new DefaultAgentCardResolver().resolve(base);
-const transports = [
-  new JsonRpcTransportFactory(), new RestTransportFactory(),
-  new GrpcTransportFactory({ grpcChannelCredentials: grpc.credentials.createInsecure() }),
-].filter((factory) => factory.protocolName === bindings[binding]);
-await run(new Peer(await new ClientFactory({ transports }).createFromAgentCard(card), card));
+await run(async () => {
+  const card = await new DefaultAgentCardResolver().resolve(base);
+  const transports = [
+    new JsonRpcTransportFactory(), new RestTransportFactory(),
+    new GrpcTransportFactory({ grpcChannelCredentials: grpc.credentials.createInsecure() }),
+  ].filter((factory) => factory.protocolName === bindings[binding]);
+  return new Peer(await new ClientFactory({ transports }).createFromAgentCard(card), card);
+});

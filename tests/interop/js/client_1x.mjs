@@ -161,13 +161,15 @@ function cardOf({ name, capabilities, supportedInterfaces }) {
   return { name, streaming, push, extended, bindings: named };
 }
 
-const legacyCompat = compat ? { enabled: true } : undefined;
-const card = await new DefaultAgentCardResolver({ legacyCompat }).resolve(base);
-const wanted = card.supportedInterfaces.filter((each) => (each.protocolVersion === '0.3') === compat);
-const grpcChannelCredentials = grpc.credentials.createInsecure();
-const transports = [
-  new JsonRpcTransportFactory({ legacyCompat }), new RestTransportFactory({ legacyCompat }),
-  new GrpcTransportFactory({ legacyCompat, grpcChannelCredentials }),
-].filter((factory) => factory.protocolName === bindings[binding]);
-const factory = new ClientFactory({ transports, clientConfig: { interceptors: [new Version()] } });
-await run(new Peer(await factory.createFromAgentCard({ ...card, supportedInterfaces: wanted }), card));
+await run(async () => {
+  const legacyCompat = compat ? { enabled: true } : undefined;
+  const card = await new DefaultAgentCardResolver({ legacyCompat }).resolve(base);
+  const wanted = card.supportedInterfaces.filter((each) => (each.protocolVersion === '0.3') === compat);
+  const grpcChannelCredentials = grpc.credentials.createInsecure();
+  const transports = [
+    new JsonRpcTransportFactory({ legacyCompat }), new RestTransportFactory({ legacyCompat }),
+    new GrpcTransportFactory({ legacyCompat, grpcChannelCredentials }),
+  ].filter((factory) => factory.protocolName === bindings[binding]);
+  const factory = new ClientFactory({ transports, clientConfig: { interceptors: [new Version()] } });
+  return new Peer(await factory.createFromAgentCard({ ...card, supportedInterfaces: wanted }), card);
+});

@@ -480,9 +480,13 @@ async function within(milliseconds, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** Runs every scenario. */
-export async function run(peer) {
+/** Runs every scenario with the peer that `connect()` makes. */
+export async function run(connect) {
   same('operations', Object.keys(scenarios).sort(), operations.toSorted());
+  const peer = await connect().catch((error) => {
+    report('card', false, String(error));
+    process.exit(0);
+  });
   for (const operation of operations) {
     if (peer.lacks[operation]) {
       report(operation, null, peer.lacks[operation]);

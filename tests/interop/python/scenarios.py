@@ -494,9 +494,13 @@ def report(operation: str, ok: bool | None, detail: str = '', note: str = '') ->
 
 
 async def run(connect, base: str, binding: str, compat: bool) -> None:
-    peer = await connect(base, binding, compat)
     names = [name for group in OPERATIONS.values() for name in group]
     same('operations', sorted(SCENARIOS), sorted(names))
+    try:
+        peer = await connect(base, binding, compat)
+    except Exception as error:
+        report('card', False, f'{type(error).__name__}: {error}')
+        return
     for name in names:
         if reason := peer.lacks.get(name):
             report(name, None, reason)
