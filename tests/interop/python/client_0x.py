@@ -219,7 +219,7 @@ def card_of(card: t.AgentCard) -> Card:
     able = card.capabilities
     bindings = [card.preferred_transport or 'JSONRPC', *(each.transport for each in card.additional_interfaces or [])]
     return Card(card.name, bool(able.streaming), bool(able.push_notifications),
-                bool(card.supports_authenticated_extended_card), card.default_input_modes, bindings)
+                bool(card.supports_authenticated_extended_card), bindings)
 
 
 async def connect(base: str, binding: str, compat: bool) -> Peer:

@@ -79,7 +79,6 @@ class Card:
     streaming: bool
     push: bool
     extended: bool
-    input_modes: list[str]
     bindings: list[str]
 
 
