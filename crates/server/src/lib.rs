@@ -4,11 +4,25 @@
 //! it. Everything else is the server's: transports, versions, streams, cards, and the log that each
 //! task is.
 
+mod address;
 mod agent;
+mod auth;
+mod binding;
 mod engine;
+mod error;
 mod executor;
+mod listener;
+mod metrics;
+mod server;
+mod settings;
 mod turn;
 
-pub use agent::{Agent, Contexts, Policy, Registry};
+pub use address::{InvalidNetwork, Network};
+pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};
+pub use auth::{Authenticate, Credentials};
+pub use engine::{Activity, CURSOR, Engine, Limits};
+pub use error::{Error, Result};
 pub use executor::Executor;
+pub use server::{Running, Server};
+pub use settings::{HttpLimits, Settings, StreamTerminator};
 pub use turn::{ArtifactWriter, Failure, Turn, TurnError};

@@ -7,14 +7,19 @@
 //! | backend | for |
 //! | --- | --- |
 //! | [`Memory`] | tests, and agents whose tasks may be lost |
+//! | `Sqlite` (feature `sqlite`, on by default) | one process: a single file, and nothing to set up |
 //!
 //! Every backend passes the suite in `conformance` (feature `conformance`).
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 mod memory;
 mod query;
 mod record;
 mod retention;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,6 +32,8 @@ pub use memory::Memory;
 pub use query::{Page, Place, Query};
 pub use record::{Append, Header, Key, Logged, Outcome, Sent, SentKey, Stored, Work};
 pub use retention::Retention;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Durability, Holder, OpenError, Sqlite, SqliteConfig};
 
 /// Durable home of tasks. Every implementation passes the suite in `conformance`.
 ///

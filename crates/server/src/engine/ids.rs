@@ -9,7 +9,6 @@ use uuid::fmt::Hyphenated;
 macro_rules! new {
     ($($(#[$doc:meta])* $name:ident -> $id:ident)+) => {$(
         $(#[$doc])*
-        #[expect(clippy::expect_used, reason = "a UUID is short and printable")]
         pub(crate) fn $name() -> $id {
             let mut text = Uuid::encode_buffer();
             let text = Hyphenated::from_uuid(Uuid::now_v7()).encode_lower(&mut text);

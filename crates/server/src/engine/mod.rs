@@ -1,3 +1,280 @@
-//! The task engine.
+//! The task engine: everything right of the seam.
+//!
+//! A task is a log, and everything that watches it is a reader with a cursor: a blocking send, a
+//! stream, a subscription. One writer per task appends what the agent says, durable first and then
+//! visible. See `ARCHITECTURE.md` for the invariants.
 
+mod cancel;
+mod drive;
+mod halt;
 pub(crate) mod ids;
+mod lanes;
+mod live;
+mod page;
+mod reader;
+mod recover;
+mod repeat;
+mod send;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use latimer_protocol::{Answer, Call, Dialect, Error, ErrorKind, Reply, Request, Service, Task};
+use latimer_store::{Error as StoreError, TaskStore};
+use tokio_util::task::TaskTracker;
+use tracing::error;
+
+use self::halt::Halt;
+use self::lanes::Lanes;
+use self::live::Lives;
+use self::repeat::Repeats;
+use crate::agent::{Agent, Registry};
+
+/// The extension by which events carry their revision in their metadata, for bindings without event
+/// ids.
+pub const CURSOR: &str = "urn:latimer:cursor:v1";
+
+/// Runs tasks. Cheap to clone; clones are one engine.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    registry: Arc<Registry>,
+    store: Arc<dyn TaskStore>,
+    limits: Limits,
+    lives: Arc<Lives>,
+    lanes: Arc<Lanes>,
+    repeats: Arc<Repeats>,
+    /// Everything that goes on when nobody waits for it.
+    tracker: TaskTracker,
+    halt: Halt,
+    streams: Arc<AtomicUsize>,
+    turns: AtomicUsize,
+}
+
+/// What one caller, or all of them, can ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Parts of one message.
+    pub parts: usize,
+    /// Streams that are open at the same time.
+    pub streams: usize,
+    /// Turns that go on at the same time.
+    pub turns: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { parts: 1_000, streams: 20_000, turns: 10_000 }
+    }
+}
+
+/// How much is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Activity {
+    /// Tasks that somebody works on or watches.
+    pub live_tasks: usize,
+    /// Turns that agents are at.
+    pub turns: usize,
+    /// Streams that are open.
+    pub streams: usize,
+}
+
+impl Engine {
+    /// An engine for these agents, whose tasks are kept in `store`. Call [`Engine::recover`] before
+    /// anybody calls the agents.
+    #[must_use]
+    pub fn new(registry: Arc<Registry>, store: Arc<dyn TaskStore>, limits: Limits) -> Self {
+        Self(Arc::new(Inner {
+            registry,
+            store,
+            limits,
+            lives: Arc::default(),
+            lanes: Arc::default(),
+            repeats: Arc::default(),
+            tracker: TaskTracker::new(),
+            halt: Halt::default(),
+            streams: Arc::default(),
+            turns: AtomicUsize::new(0),
+        }))
+    }
+
+    /// How much is going on.
+    #[must_use]
+    pub fn activity(&self) -> Activity {
+        Activity {
+            live_tasks: self.0.lives.len(),
+            turns: self.0.turns.load(Ordering::Relaxed),
+            streams: self.0.streams.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether it takes no more work.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.0.halt.is_draining()
+    }
+
+    /// Takes no more work, and waits until what goes on is done, for at most `limit`. What is not
+    /// done then stays in the store as it is, for [`Engine::recover`] of the next process; streams
+    /// are told.
+    pub async fn drain(&self, limit: Duration) {
+        self.0.halt.drain();
+        self.0.tracker.close();
+        if tokio::time::timeout(limit, self.0.tracker.wait()).await.is_err() {
+            self.0.halt.stop();
+            // They only have to write down what was said.
+            let _ = tokio::time::timeout(limit, self.0.tracker.wait()).await;
+        }
+        self.0.halt.stop();
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn TaskStore> {
+        &self.0.store
+    }
+
+    fn halt(&self) -> &Halt {
+        &self.0.halt
+    }
+
+    /// The agent that a call names, if it names one.
+    fn named(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
+        let name = match (&call.agent, call.request.tenant()) {
+            (Some(agent), _) => &**agent,
+            (None, Some(tenant)) => tenant,
+            (None, None) => return Ok(None),
+        };
+        let unknown =
+            || Error::new(ErrorKind::InvalidParams, format!("there is no agent {name:?}"));
+        self.0.registry.get(name).map(Some).ok_or_else(unknown)
+    }
+
+    /// The agent that a call names, else the primary one.
+    fn addressed(&self, call: &Call) -> Result<&Arc<Agent>, Error> {
+        let missing = || Error::new(ErrorKind::Unavailable, "no agent is published here");
+        match self.named(call)? {
+            Some(agent) => Ok(agent),
+            None => self.0.registry.primary().ok_or_else(missing),
+        }
+    }
+
+    /// The extensions that are active for a call.
+    ///
+    /// # Errors
+    /// When the agent needs one that the caller did not activate.
+    fn activate(&self, call: &Call, agent: &Agent) -> Result<Vec<String>, Error> {
+        let asked = |uri: &str| call.extensions.iter().any(|it| it == uri);
+        if let Some(missing) = agent.extensions().iter().find(|it| it.required && !asked(&it.uri)) {
+            let message = format!("the agent needs the extension {}", missing.uri);
+            return Err(Error::new(ErrorKind::ExtensionSupportRequired, message));
+        }
+        let known = |uri: &str| uri == CURSOR || agent.extensions().iter().any(|it| it.uri == uri);
+        Ok(call.extensions.iter().filter(|it| known(it)).cloned().collect())
+    }
+
+    fn card(&self, call: &Call) -> Result<Reply, Error> {
+        let agent = self.addressed(call)?;
+        Ok(Reply::Card(Box::new(agent.card().clone())))
+    }
+
+    fn extended_card(&self, call: &Call) -> Result<Reply, Error> {
+        let agent = self.addressed(call)?;
+        match agent.extended_card() {
+            Some(card) => Ok(Reply::Card(Box::new(card.clone()))),
+            // §3.3.4: 1.0 does not know the operation without the capability.
+            None if call.dialect == Dialect::V1_0 => {
+                Err(Error::new(ErrorKind::UnsupportedOperation, "the agent has no extended card"))
+            }
+            None => Err(ErrorKind::ExtendedAgentCardNotConfigured.into()),
+        }
+    }
+}
+
+#[async_trait]
+impl Service for Engine {
+    async fn call(&self, call: Call) -> Result<Answer, Error> {
+        match &call.request {
+            Request::SendMessage(_) => self.send(call).await,
+            Request::SendStreamingMessage(_) => self.stream(call).await,
+            Request::GetTask(_) => self.get(call).await,
+            Request::ListTasks(_) => self.list(call).await,
+            Request::CancelTask(_) => self.cancel(call).await,
+            Request::SubscribeToTask(_) => self.subscribe(call).await,
+            Request::CreateTaskPushNotificationConfig(_)
+            | Request::GetTaskPushNotificationConfig(_)
+            | Request::ListTaskPushNotificationConfigs(_)
+            | Request::DeleteTaskPushNotificationConfig(_) => {
+                Err(ErrorKind::PushNotificationNotSupported.into())
+            }
+            Request::GetExtendedAgentCard(_) => Ok(self.extended_card(&call)?.into()),
+            Request::GetAgentCard => Ok(self.card(&call)?.into()),
+        }
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Engine").field("activity", &self.activity()).finish_non_exhaustive()
+    }
+}
+
+/// What a caller learns of a failure of the store. The log has the rest.
+fn unavailable(error: StoreError) -> Error {
+    match error {
+        StoreError::Full { .. } => {
+            Error::new(ErrorKind::Unavailable, "too many tasks are going on; try again later")
+        }
+        StoreError::Conflict { task, .. } | StoreError::Finished { task, .. } => {
+            let message = format!("task {task} was changed by somebody else; try again");
+            Error::new(ErrorKind::Unavailable, message)
+        }
+        error @ StoreError::Unreadable { .. } => {
+            error!(%error, "stored task cannot be read");
+            Error::internal()
+        }
+        error => {
+            error!(%error, "store failed");
+            Error::new(ErrorKind::Unavailable, "tasks cannot be stored now; try again later")
+        }
+    }
+}
+
+/// The task with as much of its history as was asked for.
+fn trimmed(task: Arc<Task>, length: Option<u32>) -> Arc<Task> {
+    let enough = |length: u32| usize::try_from(length).is_ok_and(|it| it >= task.history.len());
+    if length.is_none_or(enough) {
+        return task;
+    }
+    let mut task = Arc::unwrap_or_clone(task);
+    task.trim_history(length);
+    Arc::new(task)
+}
+
+/// Counts something until it is dropped.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    /// Counts one more, if there may be.
+    fn new(count: &Arc<AtomicUsize>, limit: usize) -> Result<Self, Error> {
+        let open = Self(Arc::clone(count));
+        if count.fetch_add(1, Ordering::Relaxed) >= limit {
+            let message = "too many streams are open; try again later";
+            return Err(Error::new(ErrorKind::RateLimited, message));
+        }
+        Ok(open)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use artifact::ArtifactWriter;
 pub use failure::{Failure, TurnError};
-pub(crate) use outbox::{Emitted, Outbox};
+pub(crate) use outbox::{Emitted, Outbox, size};
 
 use crate::engine::ids;
 

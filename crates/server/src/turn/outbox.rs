@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use latimer_protocol::{Content, Message, Part, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
+use latimer_protocol::{
+    Content, Message, Part, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent,
+};
 use tokio::sync::Notify;
 
 use super::TurnError;
@@ -16,6 +18,8 @@ pub(crate) enum Emitted {
     Status(TaskStatusUpdateEvent),
     /// An artifact, or a piece of one.
     Artifact(TaskArtifactUpdateEvent),
+    /// Not the agent's: its caller said something more, which is for the next turn.
+    Heard(Message),
 }
 
 /// How many events, and bytes, may wait to be stored before the agent has to.
@@ -40,11 +44,13 @@ struct State {
     said: u64,
     durable: u64,
     over: Option<TurnError>,
+    /// Somebody needs the task to exist, whatever the agent says.
+    forced: bool,
 }
 
 impl Outbox {
     /// Adds an event as soon as there is room.
-    pub(super) async fn emit(&self, event: Emitted) -> Result<(), TurnError> {
+    pub(crate) async fn emit(&self, event: Emitted) -> Result<(), TurnError> {
         let bytes = event.bytes();
         let mut event = Some(event);
         loop {
@@ -77,7 +83,7 @@ impl Outbox {
     }
 
     /// Waits until everything said so far is durable.
-    pub(super) async fn flush(&self) -> Result<(), TurnError> {
+    pub(crate) async fn flush(&self) -> Result<(), TurnError> {
         let said = self.lock().said;
         loop {
             let changed = self.emptied.notified();
@@ -93,6 +99,16 @@ impl Outbox {
         }
     }
 
+    /// Makes the task exist, whatever the agent says.
+    pub(crate) fn force(&self) {
+        self.lock().forced = true;
+        self.filled.notify_one();
+    }
+
+    pub(crate) fn is_forced(&self) -> bool {
+        self.lock().forced
+    }
+
     /// Takes everything, and makes room.
     pub(crate) fn take(&self) -> Vec<Emitted> {
         let mut state = self.lock();
@@ -103,6 +119,18 @@ impl Outbox {
             self.emptied.notify_waiters();
         }
         events
+    }
+
+    /// Takes a direct answer, if there is nothing else.
+    pub(crate) fn take_answer(&self) -> Option<Message> {
+        let mut state = self.lock();
+        if !matches!(state.events.as_slice(), [Emitted::Say(_)]) {
+            return None;
+        }
+        match state.events.pop() {
+            Some(Emitted::Say(message)) => Some(message),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -141,14 +169,23 @@ impl Emitted {
         match self {
             Self::Say(_) => true,
             Self::Status(update) => update.status.state.is_terminal(),
-            Self::Artifact(_) => false,
+            Self::Artifact(_) | Self::Heard(_) => false,
+        }
+    }
+
+    /// The state that it puts the task in.
+    pub(crate) fn state(&self) -> Option<TaskState> {
+        match self {
+            Self::Say(_) => Some(TaskState::Completed),
+            Self::Status(update) => Some(update.status.state),
+            Self::Artifact(_) | Self::Heard(_) => None,
         }
     }
 
     fn bytes(&self) -> usize {
         let parts = |parts: &[Part]| parts.iter().map(size).sum();
         match self {
-            Self::Say(message) => parts(&message.parts),
+            Self::Say(message) | Self::Heard(message) => parts(&message.parts),
             Self::Status(update) => update.status.message.as_ref().map_or(0, |it| parts(&it.parts)),
             Self::Artifact(update) => parts(&update.artifact.parts),
         }
@@ -156,7 +193,7 @@ impl Emitted {
 }
 
 /// Roughly how much a part holds. Data counts for little: its size is not known without writing it.
-fn size(part: &Part) -> usize {
+pub(crate) fn size(part: &Part) -> usize {
     match &part.content {
         Content::Text(text) => text.len(),
         Content::Raw(bytes) => bytes.len(),

@@ -1,0 +1,260 @@
+//! A configuration as it is used: plain data.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use latimer_protocol::Secret;
+use latimer_protocol::card::AgentSkill;
+use latimer_server::Policy;
+use latimer_store::Retention;
+
+use super::Origin;
+
+/// What there is to know before a server can start.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// The address to listen on.
+    pub listen: String,
+    /// How callers reach the server.
+    pub public_url: Option<String>,
+    /// What callers must show.
+    pub api_key: Option<Secret>,
+    /// Whether callers elsewhere may do without that.
+    pub dangerously_allow_unauthenticated_remote: bool,
+    /// The agent that is meant when none is named.
+    pub primary_agent: Option<String>,
+    /// How A2A is served.
+    pub a2a: A2a,
+    /// The agents.
+    pub agents: Vec<AgentConfig>,
+    /// Servers of the Model Context Protocol.
+    pub mcp_servers: Vec<McpServer>,
+    /// Where tasks are kept.
+    pub store: StoreConfig,
+    /// The largest request, in bytes.
+    pub max_body: usize,
+    /// What is logged.
+    pub log: Log,
+    /// How long to wait for what is going on at the end.
+    pub drain: Duration,
+}
+
+/// How A2A is served.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct A2a {
+    /// Whether it is.
+    pub serving: Serving,
+    /// Where.
+    pub listen_path: String,
+    /// Where the primary card is besides the well-known places.
+    pub agent_card_path: Option<String>,
+    /// Whether calls of 1.0 must say so.
+    pub strict_version: bool,
+    /// Whether streams end with `[DONE]`.
+    pub stream_terminator: bool,
+    /// Whether JSON-RPC is served at its other addresses, too.
+    pub aliases: bool,
+    /// Origins of pages whose scripts may call.
+    pub allowed_origins: Vec<String>,
+    /// Agents elsewhere.
+    pub remote_agents: Vec<RemoteAgent>,
+}
+
+/// An agent elsewhere.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RemoteAgent {
+    /// Its name.
+    pub name: String,
+    /// What it is for, if its card is not to say that.
+    pub description: Option<String>,
+    /// Where it is.
+    pub url: String,
+    /// Where its card is, if not at a well-known place.
+    pub card_url: Option<String>,
+    /// Headers that go with every call.
+    pub headers: BTreeMap<String, Secret>,
+    /// A bearer token that goes with every call.
+    pub auth_token: Option<Secret>,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// Whether to have answers streamed.
+    pub stream: bool,
+    /// Which of several agents at that address.
+    pub tenant: Option<String>,
+    /// The version of A2A to speak.
+    pub version: Option<String>,
+}
+
+/// A server of the Model Context Protocol.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct McpServer {
+    /// Its name.
+    pub name: String,
+    /// How to reach it.
+    pub transport: McpTransport,
+    /// How long a request may take.
+    pub timeout: Duration,
+    /// Variables of the environment that it gets.
+    pub env: Vec<String>,
+    /// Whether it sees the home of the server.
+    pub inherit_home: bool,
+}
+
+/// How to reach a server of the Model Context Protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum McpTransport {
+    /// As a program.
+    Stdio {
+        /// The program and its arguments.
+        command: Vec<String>,
+    },
+    /// At an address, the old way.
+    Sse {
+        /// The address.
+        url: String,
+    },
+    /// At an address.
+    Http {
+        /// The address.
+        url: String,
+    },
+}
+
+/// Whether A2A is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serving {
+    /// It is.
+    On,
+    /// It was switched off: its addresses say so.
+    Disabled,
+    /// Nobody spoke of it: it has no addresses.
+    Absent,
+}
+
+/// An agent to serve.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AgentConfig {
+    /// Its name.
+    pub name: String,
+    /// What stands behind it.
+    pub behind: Behind,
+    /// What its card says in place of what its kind says.
+    pub card: CardConfig,
+    /// How it is run.
+    pub policy: Policy,
+    /// Where this was said.
+    pub origin: Origin,
+}
+
+/// What a card says in place of what an agent's kind says.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CardConfig {
+    /// What the agent is for.
+    pub description: Option<String>,
+    /// Its own version.
+    pub version: Option<String>,
+    /// Media types it reads.
+    pub input_modes: Option<Vec<String>>,
+    /// Media types it writes.
+    pub output_modes: Option<Vec<String>>,
+    /// What it can do; what its kind says when empty.
+    pub skills: Vec<AgentSkill>,
+}
+
+/// What stands behind an agent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Behind {
+    /// Says again what was said.
+    Echo,
+    /// Reaches every state on request.
+    Demo,
+    /// A program.
+    Command(CommandConfig),
+    /// An agent elsewhere. Not available in this version.
+    A2a {
+        /// Where it is.
+        url: String,
+    },
+    /// A server of the Model Context Protocol. Not available in this version.
+    Mcp {
+        /// Its name among them.
+        server: String,
+    },
+    /// A model with tools. Not available in this version.
+    Model {
+        /// Who runs it.
+        provider: Option<String>,
+        /// Which one.
+        model: String,
+        /// The tools it may use.
+        tools: Vec<String>,
+    },
+}
+
+/// A program to run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CommandConfig {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Whether it reads the whole message.
+    pub json: bool,
+    /// Where pieces of its answer end.
+    pub chunk: Option<String>,
+    /// Variables that it gets.
+    pub env: Vec<String>,
+    /// Where it runs.
+    pub dir: Option<PathBuf>,
+    /// Whether it sees the home of the server.
+    pub inherit_home: bool,
+    /// How long it may run.
+    pub timeout: Option<Duration>,
+    /// How much it may write, in bytes.
+    pub max_output: usize,
+    /// Whether callers see the end of its standard error.
+    pub show_stderr: bool,
+}
+
+/// Where tasks are kept.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoreConfig {
+    /// The place.
+    pub place: Place,
+    /// How much, and for how long.
+    pub retention: Retention,
+}
+
+/// A place to keep tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// In memory.
+    Memory,
+    /// In a file.
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// Whether what was seen survives the loss of power.
+        full: bool,
+    },
+}
+
+/// What is logged.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Log {
+    /// Which messages.
+    pub filter: String,
+    /// Whether they are written for programs.
+    pub json: bool,
+}

@@ -1,0 +1,73 @@
+//! `[a2a]`.
+
+use std::collections::BTreeMap;
+
+use latimer_protocol::Secret;
+
+use crate::config::key::section;
+use crate::config::time::Number;
+
+section! {
+    /// How A2A is served, and which agents elsewhere are known.
+    A2a {
+        /// Whether A2A is served. When it is switched off, its addresses answer 503.
+        enabled: bool, optional("`true` when there are agents") => "true";
+        /// Where the protocol is served.
+        listen_path: String, default("\"/a2a\"") => "\"/agents\"";
+        /// Where the card of the primary agent is served besides the well-known places.
+        agent_card_path: String, optional("the well-known places only") => "\"/card.json\"";
+        /// Refuses calls of 1.0 that do not say so.
+        strict_version: bool, default("false") => "true";
+        /// Ends streams of server-sent events with `[DONE]`.
+        stream_terminator: bool, default("false") => "true";
+        /// Serves JSON-RPC at `/` and `/v1/rpc`, too.
+        aliases: bool, default("true") => "false";
+        /// The address to listen on, as other configurations have it.
+        server: A2aServer, section;
+        /// Agents elsewhere. They are kept; this version does not call them.
+        external_agents: Vec<RemoteAgent>, section;
+        /// The same by name. A number for `timeout` is in milliseconds here.
+        remote_agents: BTreeMap<String, RemoteAgent>, section;
+    }
+}
+
+section! {
+    /// The address to listen on, as other configurations have it. It goes before `listen` of the
+    /// same file.
+    A2aServer {
+        /// The port.
+        port: u16, optional("that of `listen`") => "3000";
+        /// The address, without a port.
+        bind_address: String, optional("that of `listen`") => "\"127.0.0.1\"";
+        /// Origins of pages whose scripts may call. `*` means any.
+        allowed_origins: Vec<String>, default("[]") => "[\"https://app.example.com\"]";
+    }
+}
+
+section! {
+    /// An agent elsewhere.
+    RemoteAgent {
+        /// Its name.
+        name: String, optional("its name in the table of agents, if it stands in one") => "\"research-agent\"";
+        /// What it is for.
+        description: String, optional("what its card says") => "\"Finds papers\"";
+        /// Where it is.
+        url | endpoint: String, required => "\"https://research.example.com\"";
+        /// Where its card is.
+        card_url | agent_card_url: String, optional("the well-known places of `url`") => "\"https://research.example.com/.well-known/agent-card.json\"";
+        /// Headers that go with every call.
+        headers: BTreeMap<String, Secret>, default("{}") => "{ X-Team = \"blue\" }";
+        /// A bearer token that goes with every call.
+        auth_token: Secret, optional("none") => "\"s3cret\"";
+        /// The variable of the environment that has the token.
+        auth_token_env: String, optional("none") => "\"RESEARCH_TOKEN\"";
+        /// How long a call may take.
+        timeout: Number, optional("120 seconds") => "\"60s\"";
+        /// Whether to have answers streamed.
+        stream: bool, default("false") => "true";
+        /// Which of several agents at that address.
+        tenant: String, optional("none") => "\"blue\"";
+        /// The version of A2A to speak.
+        version: String, optional("what its card offers") => "\"0.3\"";
+    }
+}

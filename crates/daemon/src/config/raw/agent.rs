@@ -1,0 +1,130 @@
+//! `[[agents]]`.
+
+use std::path::PathBuf;
+
+use crate::config::key::{choice, section};
+use crate::config::size::Size;
+use crate::config::time::Time;
+
+section! {
+    /// An agent that is served.
+    Agent {
+        /// Its name, which is also a part of its address: letters, digits, `-`, `_` and `.`.
+        name: String, required => "\"shout\"";
+        /// What stands behind it. `echo` says again what was said, `command` runs a program for each
+        /// message, `demo` reaches every state of a task on request. `a2a`, `mcp` and `model` are
+        /// not available in this version.
+        kind: Kind, required => "\"command\"";
+        /// What it is for.
+        description: String, optional("what is known about its kind") => "\"Says it louder\"";
+        /// Its own version.
+        version: String, optional("that of the server") => "\"2.1.0\"";
+        /// Media types it reads.
+        input_modes: Vec<String>, optional("those of its kind") => "[\"text/plain\"]";
+        /// Media types it writes.
+        output_modes: Vec<String>, optional("those of its kind") => "[\"text/plain\"]";
+        /// What it can do, for its card.
+        skills: Vec<Skill>, section;
+        /// What happens when several messages come to one conversation: they are worked on at the
+        /// same time (`parallel`) or one after the other (`queue`), or all but the first are refused
+        /// (`reject`).
+        contexts: Contexts, default("\"parallel\"") => "\"queue\"";
+        /// How long a caller that waits for the answer is kept waiting before it gets the task as it
+        /// stands.
+        max_wait: Time, default("\"10m\"") => "\"1m\"";
+        /// How long the agent may work on one message.
+        max_turn: Time, optional("any time") => "\"1h\"";
+        /// How long the agent has to stop by itself when its task is canceled.
+        cancel_grace: Time, default("\"5s\"") => "\"30s\"";
+        /// For how long a message that comes again gets the answer it got before. `0` means never.
+        repeat_window: Time, default("\"5m\"") => "\"1h\"";
+        /// For `command`: the program and its arguments. A program without a slash is looked for on
+        /// the `PATH`; `..` is refused.
+        command: Vec<String>, optional("none") => "[\"tr\", \"a-z\", \"A-Z\"]";
+        /// For `command`: what the program reads from its standard input. `text` is the texts of the
+        /// message, `json` the whole message as the JSON of A2A 1.0.
+        input: Reads, default("\"text\"") => "\"json\"";
+        /// For `command`: ends a piece of the streamed answer behind each of these.
+        chunk: String, optional("a piece is what was written at a time") => "\"\\n\"";
+        /// For `command`: variables of the environment that the program gets, besides `PATH`.
+        env: Vec<String>, default("[]") => "[\"LANG\"]";
+        /// For `command`: the folder that it runs in.
+        dir: PathBuf, optional("that of the server") => "\"/srv/shout\"";
+        /// For `command`: gives the program the home folder of the server in place of one of its
+        /// own.
+        inherit_home: bool, default("false") => "true";
+        /// For `command`: how long the program may run.
+        timeout: Time, optional("any time") => "\"30s\"";
+        /// For `command`: how much the program may write.
+        max_output: Size, default("\"16MiB\"") => "\"1MiB\"";
+        /// For `command`: tells the caller the end of what the program wrote to its standard error,
+        /// when it fails. Otherwise only the log has that.
+        show_stderr: bool, default("false") => "true";
+        /// For `a2a`: where the remote agent is.
+        url: String, optional("none") => "\"https://partner.example.com\"";
+        /// For `mcp`: the server of `[[mcp_servers]]`.
+        server: String, optional("none") => "\"filesystem\"";
+        /// For `model`: who runs the model.
+        provider: String, optional("none") => "\"openai\"";
+        /// For `model`: which model.
+        model: String, optional("none") => "\"small\"";
+        /// For `model`: the tools it may use.
+        tools: Vec<String>, optional("none") => "[\"file_read\", \"mcp_github_*\"]";
+    }
+}
+
+section! {
+    /// Something an agent can do, for its card.
+    Skill {
+        /// Its identifier.
+        id: String, required => "\"shout\"";
+        /// Its name, for people.
+        name: String, optional("its identifier") => "\"Shout\"";
+        /// What it does.
+        description: String, default("\"\"") => "\"Turns letters into capitals\"";
+        /// Words to find it by.
+        tags: Vec<String>, default("[]") => "[\"text\"]";
+        /// What a caller might say.
+        examples: Vec<String>, default("[]") => "[\"hello\"]";
+    }
+}
+
+choice! {
+    /// What stands behind an agent.
+    Kind: "`echo`, `command`, `demo`, `a2a`, `mcp` or `model`" {
+        /// Says again what was said.
+        Echo,
+        /// A program.
+        Command,
+        /// Reaches every state on request.
+        Demo,
+        /// An agent elsewhere.
+        A2a,
+        /// A server of the Model Context Protocol.
+        Mcp,
+        /// A model with tools.
+        Model,
+    }
+}
+
+choice! {
+    /// What happens when several messages come to one conversation.
+    Contexts: "`parallel`, `queue` or `reject`" {
+        /// They are worked on at the same time.
+        Parallel,
+        /// One after the other.
+        Queue,
+        /// All but the first are refused.
+        Reject,
+    }
+}
+
+choice! {
+    /// What a program reads.
+    Reads: "`text` or `json`" {
+        /// The texts of the message.
+        Text,
+        /// The whole message.
+        Json,
+    }
+}

@@ -1,0 +1,50 @@
+//! A configuration as it is read.
+
+mod a2a;
+mod agent;
+mod mcp;
+mod service;
+
+use latimer_protocol::Secret;
+
+pub(crate) use a2a::{A2a, RemoteAgent};
+pub(crate) use agent::{Agent, Contexts, Kind, Reads, Skill};
+pub(crate) use mcp::{McpServer, Transport, TransportKind};
+pub(crate) use service::{Durable, Limits, Log, LogFormat, Server, Store, StoreKind};
+
+use super::key::section;
+
+section! {
+    /// Keys outside of any section.
+    Root {
+        /// The address to listen on, with a port. Port 0 lets the system choose one. Anything but a
+        /// loopback address needs an `api_key`.
+        listen: String, default("\"127.0.0.1:50051\"") => "\"0.0.0.0:8080\"";
+        /// How callers reach the server, when that is not what they connect to: behind a proxy, for
+        /// example. Cards are made with it.
+        public_url: String, optional("what callers connect to") => "\"https://agents.example.com\"";
+        /// What callers must show as a bearer token. Cards and the health of the server are open all
+        /// the same.
+        api_key: Secret, optional("everybody on this machine may call") => "\"correct horse battery staple\"";
+        /// Lets anybody who can reach the server call the agents, without `api_key`, also from other
+        /// machines.
+        dangerously_allow_unauthenticated_remote: bool, default("false") => "true";
+        /// The agent that is meant when none is named.
+        primary_agent: String, optional("the first of `[[agents]]`") => "\"shout\"";
+        /// How A2A is served, and which agents elsewhere are known.
+        a2a: A2a, section;
+        /// The agents that are served. Without this and without a file, there is one that echoes.
+        agents: Vec<Agent>, section;
+        /// Where tasks are kept, and for how long.
+        store: Store, section;
+        /// What callers may ask for at most.
+        limits: Limits, section;
+        /// What the server writes to its log.
+        log: Log, section;
+        /// How the server as such behaves.
+        server: Server, section;
+        /// Servers of the Model Context Protocol. They are kept; this version does not connect to
+        /// them.
+        mcp_servers: Vec<McpServer>, section;
+    }
+}

@@ -1,0 +1,281 @@
+//! A program behind an agent: it is started for each turn, reads the message from its standard
+//! input, and what it writes to its standard output is the answer, as it comes.
+//!
+//! The message never becomes part of the command line, so nothing in it has to be quoted.
+
+mod home;
+mod pieces;
+mod run;
+mod tail;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use latimer_protocol::card::{AgentCard, AgentSkill};
+use latimer_server::{Agent, Executor, Failure, Turn};
+
+use home::Home;
+use run::Run;
+
+/// Runs a program for each turn.
+///
+/// ```
+/// use latimer_runtime::Command;
+///
+/// let agent = Command::new(["tr", "a-z", "A-Z"])?.agent("shout");
+/// assert_eq!(agent.name().as_ref(), "shout");
+/// # Ok::<(), latimer_runtime::InvalidCommand>(())
+/// ```
+///
+/// The program gets an empty environment but for `PATH`, the variables it was granted, a `HOME` and
+/// a `TMPDIR` of its own, and `LATIMER_AGENT`, `LATIMER_TASK_ID` and `LATIMER_CONTEXT_ID`. When it
+/// ends with status 0 the task is completed, otherwise it failed. When the task is canceled, or the
+/// turn is dropped, the program and all it started in its process group are ended.
+#[derive(Debug)]
+pub struct Command {
+    program: String,
+    arguments: Vec<String>,
+    input: Input,
+    delimiter: Option<Vec<u8>>,
+    variables: Vec<String>,
+    folder: Option<PathBuf>,
+    home: Home,
+    time_limit: Option<Duration>,
+    output_limit: usize,
+    grace: Duration,
+    errors: Errors,
+}
+
+/// What a program reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// The texts of the message, one per line.
+    #[default]
+    Text,
+    /// The whole message, as the JSON of A2A 1.0.
+    Json,
+}
+
+/// What the caller learns of what a program complains about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Errors {
+    /// Nothing: the log has it.
+    #[default]
+    Logged,
+    /// The end of it, when the program fails.
+    Shown,
+}
+
+/// Why something is not a command that can be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidCommand {
+    /// There is no program.
+    #[error("a command needs a program")]
+    Empty,
+    /// The program's path leads upwards, so that it does not say where it is.
+    #[error("the program {0:?} must not contain \"..\"")]
+    Upwards(String),
+    /// A text holds a zero byte, which no command line can.
+    #[error("a command must not contain zero bytes")]
+    Zero,
+}
+
+impl Command {
+    /// A program and its arguments.
+    ///
+    /// # Errors
+    /// When there is no program, or its path contains `..`.
+    pub fn new<S: Into<String>>(
+        command: impl IntoIterator<Item = S>,
+    ) -> Result<Self, InvalidCommand> {
+        let mut words = command.into_iter().map(Into::into);
+        let program = words.next().filter(|it| !it.is_empty()).ok_or(InvalidCommand::Empty)?;
+        let arguments: Vec<_> = words.collect();
+        if program.contains("..") {
+            return Err(InvalidCommand::Upwards(program));
+        }
+        if arguments.iter().chain([&program]).any(|it| it.contains('\0')) {
+            return Err(InvalidCommand::Zero);
+        }
+        Ok(Self {
+            program,
+            arguments,
+            input: Input::default(),
+            delimiter: None,
+            variables: Vec::new(),
+            folder: None,
+            home: Home::default(),
+            time_limit: None,
+            output_limit: 16 * 1024 * 1024,
+            grace: Duration::from_secs(5),
+            errors: Errors::default(),
+        })
+    }
+
+    /// A line for the shell.
+    ///
+    /// # Errors
+    /// When it is empty or contains a zero byte.
+    pub fn shell(line: &str) -> Result<Self, InvalidCommand> {
+        if line.trim().is_empty() {
+            return Err(InvalidCommand::Empty);
+        }
+        let [shell, option] = crate::process::SHELL;
+        Self::new([shell, option, line])
+    }
+
+    /// What the program reads.
+    #[must_use]
+    pub fn input(mut self, input: Input) -> Self {
+        self.input = input;
+        self
+    }
+
+    /// Ends a piece of the answer behind each `delimiter`. Otherwise a piece is what the program
+    /// wrote at a time. An empty one changes nothing.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: impl Into<Vec<u8>>) -> Self {
+        self.delimiter = Some(delimiter.into()).filter(|it| !it.is_empty());
+        self
+    }
+
+    /// Passes on these variables of the environment.
+    #[must_use]
+    pub fn variables<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.variables = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Runs it in this folder.
+    #[must_use]
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Gives it this folder for its home, which is made if need be. Otherwise it gets a temporary
+    /// one.
+    #[must_use]
+    pub fn home(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.home = Home::Folder(folder.into());
+        self
+    }
+
+    /// Lets it see the home of whoever runs the server.
+    #[must_use]
+    pub fn inherit_home(mut self) -> Self {
+        self.home = Home::Inherited;
+        self
+    }
+
+    /// Ends it when it takes longer than this.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// Ends it when it writes more bytes than this.
+    #[must_use]
+    pub fn output_limit(mut self, bytes: usize) -> Self {
+        self.output_limit = bytes;
+        self
+    }
+
+    /// How long it has to end when it is asked to, before it is killed.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Tells the caller the end of what the program wrote to its standard error, when it fails.
+    /// Otherwise only the log has that.
+    #[must_use]
+    pub fn show_errors(mut self) -> Self {
+        self.errors = Errors::Shown;
+        self
+    }
+
+    /// Where the program is, if it is anywhere: on the `PATH`, or at its own path.
+    #[must_use]
+    pub fn find(&self) -> Option<PathBuf> {
+        let program = Path::new(&self.program);
+        if program.components().count() > 1 {
+            let base = self.folder.as_deref().unwrap_or(Path::new(""));
+            return Some(base.join(program)).filter(|it| it.is_file());
+        }
+        let folders = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&folders).map(|it| it.join(program)).find(|it| it.is_file())
+    }
+
+    /// The program, as it was given.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// The agent, with a card that says as much as is known.
+    #[must_use]
+    pub fn agent(self, name: &str) -> Agent {
+        let input = match self.input {
+            Input::Text => vec!["text/plain".to_owned()],
+            Input::Json => ["text/plain", "application/json", "*/*"].map(String::from).to_vec(),
+        };
+        let description = "Answers with what a program makes of the message";
+        Agent::new(name, self).with_card(AgentCard {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            default_input_modes: input,
+            skills: vec![AgentSkill {
+                id: name.to_owned(),
+                name: name.to_owned(),
+                description: description.to_owned(),
+                tags: vec!["command".to_owned()],
+                ..AgentSkill::default()
+            }],
+            ..AgentCard::default()
+        })
+    }
+}
+
+#[async_trait]
+impl Executor for Command {
+    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+        Run::start(self, turn)?.finish().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_says_where_it_is_can_be_run() {
+        for (command, want) in [
+            (&["tr", "a-z", "A-Z"][..], Ok("tr")),
+            (&["/usr/bin/env", "../x"], Ok("/usr/bin/env")),
+            (&[], Err(InvalidCommand::Empty)),
+            (&[""], Err(InvalidCommand::Empty)),
+            (&["../bin/tool"], Err(InvalidCommand::Upwards("../bin/tool".into()))),
+            (&["/opt/../bin/sh"], Err(InvalidCommand::Upwards("/opt/../bin/sh".into()))),
+            (&["sh", "a\0b"], Err(InvalidCommand::Zero)),
+        ] {
+            let made = Command::new(command.iter().copied());
+            let made = made.map(|it| it.program().to_owned());
+            assert_eq!(made, want.map(str::to_owned), "{command:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_looked_for_where_it_would_be_run() {
+        assert!(Command::new(["sh"]).unwrap().find().is_some());
+        assert!(Command::new(["no-such-program-anywhere"]).unwrap().find().is_none());
+        assert!(Command::new(["./sh"]).unwrap().folder("/bin").find().is_some());
+        assert!(Command::new(["./no-such"]).unwrap().folder("/bin").find().is_none());
+    }
+}

@@ -1,0 +1,113 @@
+//! What the official compatibility kit expects of an agent. It says what it wants with the id of
+//! the message.
+
+use std::time::Duration;
+
+use latimer_protocol::{Artifact, ArtifactId, Message, Part};
+use latimer_server::{Turn, TurnError};
+use serde_json::json;
+
+use super::unless_stopped;
+
+/// Something that the kit wants to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scenario {
+    Complete,
+    InputRequired,
+    Text,
+    File,
+    FileUrl,
+    Data,
+    Direct,
+    Stream,
+    Reject,
+    Resubscribe,
+}
+
+/// Beginnings of ids, and what they ask for. A longer one stands before those it begins with.
+const PREFIXES: &[(&str, Scenario)] = &[
+    ("tck-complete-task", Scenario::Complete),
+    ("tck-input-required", Scenario::InputRequired),
+    ("tck-artifact-text", Scenario::Text),
+    ("tck-artifact-file-url", Scenario::FileUrl),
+    ("tck-artifact-file", Scenario::File),
+    ("tck-artifact-data", Scenario::Data),
+    ("tck-message-response", Scenario::Direct),
+    ("tck-stream-ordering-001", Scenario::Stream),
+    ("tck-stream-001", Scenario::Stream),
+    ("tck-stream-002", Scenario::Complete),
+    ("tck-stream-003", Scenario::Stream),
+    ("tck-reject-task", Scenario::Reject),
+    ("test-resubscribe-message-id", Scenario::Resubscribe),
+];
+
+impl Scenario {
+    /// What the message asks for, if it comes from the kit.
+    pub(super) fn of(message: &Message) -> Option<Self> {
+        let id = message.message_id.as_str();
+        PREFIXES.iter().find(|(prefix, _)| id.starts_with(prefix)).map(|(_, scenario)| *scenario)
+    }
+
+    pub(super) async fn play(self, turn: &Turn) -> Result<(), TurnError> {
+        match self {
+            Self::Complete => turn.complete_with("Task completed").await,
+            Self::InputRequired => turn.ask("What else do you need?").await,
+            Self::Text => complete(turn, Part::text("Generated text content")).await,
+            Self::File => complete(turn, file(Part::raw("Generated file content", TEXT))).await,
+            Self::FileUrl => {
+                complete(turn, file(Part::url("https://example.com/output.txt", TEXT))).await
+            }
+            Self::Data => complete(turn, Part::data(json!({"key": "value", "count": 42}))).await,
+            Self::Direct => turn.say("Direct message response").await,
+            Self::Stream => {
+                turn.working().await?;
+                complete(turn, Part::text("Streamed text content")).await
+            }
+            Self::Reject => turn.reject("Task rejected").await,
+            Self::Resubscribe => {
+                turn.working().await?;
+                // Twice the time that the kit waits for an event.
+                unless_stopped(turn, Duration::from_secs(4)).await?;
+                complete(turn, Part::text("Still here")).await
+            }
+        }
+    }
+}
+
+const TEXT: &str = "text/plain";
+
+fn file(part: Part) -> Part {
+    part.with_filename("output.txt")
+}
+
+async fn complete(turn: &Turn, part: Part) -> Result<(), TurnError> {
+    turn.add(Artifact::new(ArtifactId::first(), part)).await?;
+    turn.complete().await
+}
+
+#[cfg(test)]
+mod tests {
+    use latimer_protocol::MessageId;
+
+    use super::*;
+
+    #[test]
+    fn the_longest_beginning_of_an_id_counts() {
+        for (id, want) in [
+            ("tck-artifact-file-1", Some(Scenario::File)),
+            ("tck-artifact-file-url-1", Some(Scenario::FileUrl)),
+            ("tck-stream-ordering-001-1", Some(Scenario::Stream)),
+            ("tck-stream-002-1", Some(Scenario::Complete)),
+            ("test-resubscribe-message-id", Some(Scenario::Resubscribe)),
+            ("tck-unheard-of", None),
+            ("m1", None),
+        ] {
+            let message = Message::user(MessageId::new(id).unwrap(), "hi");
+            assert_eq!(Scenario::of(&message), want, "{id}");
+        }
+        for (place, (longer, _)) in PREFIXES.iter().enumerate() {
+            let hidden = PREFIXES[..place].iter().any(|(it, _)| longer.starts_with(it));
+            assert!(!hidden, "{longer}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! An agent that does what it is told, so that every state of a task can be seen: for tests, for
+//! documents, and as an example of how an agent is written.
+//!
+//! The first word of a message is a command; [`instruction`] lists them all. An instruction that
+//! takes its time can be interrupted by a crash, and goes on where the log of its task stopped.
+
+mod instruction;
+mod kit;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use latimer_protocol::card::{AgentCard, AgentSkill};
+use latimer_protocol::{Message, Part, Phase, Task, Timestamp};
+use latimer_server::{Agent, Executor, Failure, Turn, TurnError};
+use tokio::time::sleep;
+
+use crate::echo::again;
+use instruction::{COMMANDS, Instruction};
+use kit::Scenario;
+
+/// Does what the first word of a message says, and otherwise says again what was said.
+///
+/// ```
+/// use latimer_runtime::Demo;
+///
+/// let agent = Demo::agent("demo");
+/// assert!(agent.card().skills.iter().any(|skill| skill.id == "chunks"));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Demo;
+
+/// The name of the artifact that is made in chunks. By it, a turn finds what an earlier one made.
+const CHUNKS: &str = "chunks";
+
+impl Demo {
+    /// The agent, with a card that explains each command.
+    #[must_use]
+    pub fn agent(name: &str) -> Agent {
+        Agent::new(name, Self).with_card(Self::card(name))
+    }
+
+    /// The same, with a card that tells more to those who may know more.
+    #[must_use]
+    pub fn agent_with_extended_card(name: &str) -> Agent {
+        let mut extended = Self::card(name);
+        extended.description.push_str(". This is its extended card");
+        Self::agent(name).with_extended_card(extended)
+    }
+
+    fn card(name: &str) -> AgentCard {
+        let modes = || ["text/plain", "application/json", "application/octet-stream"];
+        AgentCard {
+            name: name.to_owned(),
+            description: "Reaches every state of a task on request".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            default_input_modes: modes().map(String::from).to_vec(),
+            default_output_modes: modes().map(String::from).to_vec(),
+            skills: COMMANDS.iter().map(AgentSkill::from).collect(),
+            ..AgentCard::default()
+        }
+    }
+}
+
+#[async_trait]
+impl Executor for Demo {
+    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+        if let Some(scenario) = Scenario::of(turn.message()) {
+            return Ok(scenario.play(&turn).await?);
+        }
+        if asked_before(&turn) {
+            return Ok(turn.reply_with(Part::text(turn.text())).await?);
+        }
+        match Instruction::of(&turn.text()) {
+            Ok(Some(instruction)) => follow(&turn, instruction).await?,
+            Ok(None) => turn.add(again(&turn.message().parts)).await?,
+            Err(misuse) => turn.reject(misuse.to_string()).await?,
+        }
+        Ok(())
+    }
+
+    /// Goes on with what takes its time; the rest is too quick for anybody to tell how much of it
+    /// was done.
+    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+        let Some(task) = turn.task() else { return self.execute(turn).await };
+        match Instruction::of(&turn.text()) {
+            Ok(Some(Instruction::Chunks { count, pause })) => {
+                Ok(chunks(&turn, count, pause).await?)
+            }
+            Ok(Some(Instruction::Wait(time))) => {
+                let waited = since(task.status.timestamp);
+                Ok(wait(&turn, time.saturating_sub(waited)).await?)
+            }
+            _ => Err(Failure::restarted()),
+        }
+    }
+
+    /// The official kit sends some messages again as they were, and means them.
+    fn may_repeat(&self, message: &Message) -> bool {
+        Scenario::of(message).is_some()
+    }
+}
+
+async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> {
+    match instruction {
+        Instruction::Echo(text) => turn.reply(text).await,
+        Instruction::Say(text) => turn.say(text).await,
+        Instruction::Chunks { count, pause } => chunks(turn, count, pause).await,
+        Instruction::Wait(time) => {
+            turn.status(format!("waiting for {time:?}")).await?;
+            wait(turn, time).await
+        }
+        Instruction::Ask(question) => turn.ask(question).await,
+        Instruction::Auth => turn.ask_authorization("Any message authorizes this task").await,
+        Instruction::Fail(reason) => turn.fail(reason).await,
+        Instruction::Reject(reason) => turn.reject(reason).await,
+        Instruction::File { name, bytes } => turn.reply_with(file(name, bytes)).await,
+        Instruction::Url(url) => turn.reply_with(Part::url(url, "application/octet-stream")).await,
+        Instruction::Data(value) => {
+            turn.reply_with(Part::data(value).with_media_type("application/json")).await
+        }
+        Instruction::Stubborn(time) => {
+            turn.status(format!("not listening for {time:?}")).await?;
+            sleep(time).await;
+            turn.complete().await
+        }
+        Instruction::Burst(count) => burst(turn, count).await,
+    }
+}
+
+/// Makes an artifact of `count` numbered chunks, from the first that is not there yet.
+async fn chunks(turn: &Turn, count: usize, pause: Duration) -> Result<(), TurnError> {
+    let mut writer = turn.artifact(CHUNKS);
+    let mut made = 0;
+    if let Some(begun) = turn.task().and_then(begun_chunks) {
+        made = begun.parts.len();
+        writer = writer.continuing(begun.artifact_id.clone());
+    }
+    for number in made + 1..=count {
+        let chunk = format!("chunk {number} of {count}\n");
+        if number == count {
+            writer.push_last(chunk).await?;
+            break;
+        }
+        writer.push(chunk).await?;
+        unless_stopped(turn, pause).await?;
+    }
+    turn.complete().await
+}
+
+fn begun_chunks(task: &Task) -> Option<&latimer_protocol::Artifact> {
+    task.artifacts.iter().find(|it| it.name.as_deref() == Some(CHUNKS))
+}
+
+async fn wait(turn: &Turn, time: Duration) -> Result<(), TurnError> {
+    unless_stopped(turn, time).await?;
+    turn.complete_with("done waiting").await
+}
+
+/// Says as many things as it can at once, to see whether readers keep up.
+async fn burst(turn: &Turn, count: usize) -> Result<(), TurnError> {
+    for number in 1..=count {
+        turn.status(format!("{number} of {count}")).await?;
+    }
+    turn.complete().await
+}
+
+/// Bytes of which anybody can tell what they should be: the alphabet, over and over.
+fn file(name: String, length: usize) -> Part {
+    let bytes: Vec<u8> = (b'a'..=b'z').cycle().take(length).collect();
+    Part::raw(bytes, "application/octet-stream").with_filename(name)
+}
+
+/// Lets some time pass, unless the task is canceled in the meantime.
+async fn unless_stopped(turn: &Turn, time: Duration) -> Result<(), TurnError> {
+    tokio::select! {
+        biased;
+        () = turn.cancelled().cancelled() => Err(TurnError::Stopped),
+        () = sleep(time) => Ok(()),
+    }
+}
+
+/// Whether the message answers a question of this task.
+fn asked_before(turn: &Turn) -> bool {
+    turn.task().is_some_and(|task| task.status.state.phase() == Phase::Interrupted)
+}
+
+/// How long ago that was, by the clock; nothing when nobody knows.
+fn since(time: Option<Timestamp>) -> Duration {
+    let then = time.map_or(i64::MAX, Timestamp::as_millis);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(now.as_millis()).unwrap_or_default();
+    Duration::from_millis(u64::try_from(now.saturating_sub(then)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_length_and_the_bytes_that_were_asked_for() {
+        let part = file("a.bin".into(), 28);
+        let wire = serde_json::to_value(&part).unwrap();
+        assert_eq!(wire["raw"], "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXphYg==");
+        assert_eq!(wire["filename"], "a.bin");
+    }
+
+    #[test]
+    fn time_that_nobody_knows_has_not_passed() {
+        assert_eq!(since(None), Duration::ZERO);
+        assert!(since(Some(Timestamp::EPOCH)) > Duration::from_secs(3_600));
+    }
+}

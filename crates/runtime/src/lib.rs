@@ -1,0 +1,19 @@
+//! What stands behind an agent.
+//!
+//! | agent | what it does |
+//! | --- | --- |
+//! | [`Echo`] | says again what was said |
+//! | [`Command`] | runs a program per turn: the message is its input, its output the answer |
+//! | [`Demo`] | reaches every state of a task on request, and goes on after a restart |
+//!
+//! Each is an [`Executor`](latimer_server::Executor), with an `agent` function that makes it an
+//! [`Agent`](latimer_server::Agent) with a card.
+
+mod command;
+mod demo;
+mod echo;
+mod process;
+
+pub use command::{Command, Input, InvalidCommand};
+pub use demo::Demo;
+pub use echo::Echo;

@@ -1,0 +1,28 @@
+//! There are no process groups to signal: only the program itself is ended, when its handle is
+//! dropped.
+
+use std::fs::DirBuilder;
+use std::process::ExitStatus;
+
+use tokio::process::{Child, Command};
+
+#[derive(Debug)]
+pub(super) struct Group;
+
+impl Group {
+    pub(super) fn prepare(_command: &mut Command) {}
+
+    pub(super) fn of(_child: &Child) -> Self {
+        Self
+    }
+
+    pub(super) fn terminate(&self) {}
+
+    pub(super) fn kill(&mut self) {}
+
+    pub(super) fn private(_builder: &mut DirBuilder) {}
+
+    pub(super) fn signal_of(_status: ExitStatus) -> Option<i32> {
+        None
+    }
+}

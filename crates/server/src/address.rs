@@ -1,0 +1,381 @@
+//! Under which address a caller reaches the server. Cards say it.
+//!
+//! The public URL decides if there is one; else what a trusted proxy says that the caller said; else
+//! what the caller itself said. Nobody else's word counts: whoever makes a card name another host
+//! sends the card's readers there.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use http::header::{FORWARDED, HOST};
+use http::uri::Authority;
+use http::{HeaderMap, Uri};
+
+use crate::error::Error;
+
+/// What forwarding proxies say, in the order of the `Vary` header.
+pub(crate) const FORWARDING: [&str; 5] = [
+    "Forwarded",
+    "X-Forwarded-Host",
+    "X-Forwarded-Port",
+    "X-Forwarded-Prefix",
+    "X-Forwarded-Proto",
+];
+
+/// Where a server is reached: everything of a URL before the paths it serves.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Address {
+    scheme: Scheme,
+    authority: String,
+    /// A path before ours, without a slash at its end; usually empty.
+    prefix: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Scheme {
+    Http,
+    Https,
+}
+
+impl Address {
+    /// The URL of a path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}://{}{}{path}", self.scheme, self.authority, self.prefix)
+    }
+
+    /// The host and port for gRPC; none behind a prefix, where gRPC cannot be.
+    pub(crate) fn host_and_port(&self) -> Option<String> {
+        if !self.prefix.is_empty() {
+            return None;
+        }
+        let authority: Authority = self.authority.parse().ok()?;
+        let port = authority.port_u16().unwrap_or(match self.scheme {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        });
+        Some(format!("{}:{port}", authority.host()))
+    }
+
+    /// The URL of the host and port, for the gRPC of 0.3.
+    pub(crate) fn origin(&self) -> Option<String> {
+        Some(format!("{}://{}", self.scheme, self.host_and_port()?))
+    }
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    fn from_str(url: &str) -> Result<Self, Error> {
+        let wrong = |problem: &str| Error::setting("public_url", format!("{url:?} {problem}"));
+        let uri: Uri = url.parse().map_err(|_| wrong("is not a URL"))?;
+        let scheme = match uri.scheme_str() {
+            Some("http") => Scheme::Http,
+            Some("https") => Scheme::Https,
+            _ => return Err(wrong("does not begin with http:// or https://")),
+        };
+        let authority = uri.authority().and_then(|it| host(it.as_str()));
+        let authority = authority.ok_or_else(|| wrong("names no host"))?;
+        if uri.query().is_some() {
+            return Err(wrong("has a query"));
+        }
+        let prefix = uri.path().trim_end_matches('/').to_owned();
+        Ok(Self { scheme, authority, prefix })
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        })
+    }
+}
+
+/// Finds out addresses.
+#[derive(Clone, Debug)]
+pub(crate) struct Addresses {
+    pub(crate) public: Option<Address>,
+    pub(crate) proxies: Vec<Network>,
+    /// Where the server listens, for callers that do not say what they call.
+    pub(crate) local: Option<SocketAddr>,
+}
+
+impl Addresses {
+    /// The address under which the sender of a request reaches the server.
+    pub(crate) fn of(&self, uri: &Uri, headers: &HeaderMap, peer: Option<IpAddr>) -> Address {
+        if let Some(public) = &self.public {
+            return public.clone();
+        }
+        let said = uri.authority().map(Authority::as_str).or_else(|| text(headers.get(HOST)));
+        let direct = || said.and_then(host).unwrap_or_else(|| self.fallback());
+        if !self.trusts(peer) {
+            return Address { scheme: Scheme::Http, authority: direct(), prefix: String::new() };
+        }
+        let forwarded = Forwarded::read(headers);
+        let scheme = match forwarded.proto.as_deref() {
+            Some(proto) if proto.eq_ignore_ascii_case("https") => Scheme::Https,
+            _ => Scheme::Http,
+        };
+        let authority = forwarded.host.as_deref().and_then(host).unwrap_or_else(direct);
+        let authority = with_port(authority, forwarded.port);
+        Address { scheme, authority, prefix: forwarded.prefix.unwrap_or_default() }
+    }
+
+    /// Whether what proxies say changes the address.
+    pub(crate) fn trusts(&self, peer: Option<IpAddr>) -> bool {
+        let trusted = |peer: IpAddr| self.proxies.iter().any(|it| it.contains(peer));
+        self.public.is_none() && peer.is_some_and(trusted)
+    }
+
+    fn fallback(&self) -> String {
+        self.local.map_or_else(|| "localhost".to_owned(), |it| it.to_string())
+    }
+}
+
+/// What proxies say. Where several have spoken, the last one did so to us; what stands before it
+/// may be the caller's invention.
+#[derive(Debug, Default)]
+struct Forwarded {
+    proto: Option<String>,
+    host: Option<String>,
+    port: Option<u16>,
+    prefix: Option<String>,
+}
+
+impl Forwarded {
+    fn read(headers: &HeaderMap) -> Self {
+        let last = |name: &str| {
+            let value = text(headers.get_all(name).into_iter().next_back())?;
+            let value = value.rsplit(',').next()?.trim();
+            Some(value.to_owned()).filter(|it| !it.is_empty())
+        };
+        let mut read = Self {
+            proto: last("x-forwarded-proto"),
+            host: last("x-forwarded-host"),
+            port: last("x-forwarded-port").and_then(|it| it.parse().ok()),
+            prefix: last("x-forwarded-prefix").and_then(|it| prefix(&it)),
+        };
+        // The standard's own header wins over what was there before it.
+        for pair in last(FORWARDED.as_str()).unwrap_or_default().split(';') {
+            let Some((name, value)) = pair.split_once('=') else { continue };
+            let value = Some(value.trim().trim_matches('"').to_owned());
+            match name.trim().to_ascii_lowercase().as_str() {
+                "proto" => read.proto = value,
+                "host" => read.host = value,
+                _ => {}
+            }
+        }
+        read
+    }
+}
+
+fn text(value: Option<&http::HeaderValue>) -> Option<&str> {
+    value.and_then(|it| it.to_str().ok())
+}
+
+/// A host with or without a port, if it is one and nothing else.
+fn host(text: &str) -> Option<String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
+    let fits = !text.is_empty() && text.len() <= 255 && text.bytes().all(plain);
+    let authority: Authority = text.parse().ok().filter(|_| fits)?;
+    Some(authority.as_str().to_ascii_lowercase())
+}
+
+fn with_port(authority: String, port: Option<u16>) -> String {
+    let Some(port) = port else { return authority };
+    match authority.parse::<Authority>() {
+        Ok(it) if it.port().is_none() && ![80, 443].contains(&port) => {
+            format!("{authority}:{port}")
+        }
+        _ => authority,
+    }
+}
+
+/// A path that can stand before ours.
+fn prefix(text: &str) -> Option<String> {
+    let text = text.trim_end_matches('/');
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~%".contains(&byte);
+    let fits = text.starts_with('/') && !text.starts_with("//") && text.len() <= 255;
+    Some(text.to_owned()).filter(|it| fits && it.bytes().all(plain))
+}
+
+/// Addresses of one network, as `10.0.0.0/8`, or of one machine.
+///
+/// ```
+/// # use latimer_server::Network;
+/// let network: Network = "10.0.0.0/8".parse()?;
+/// assert!(network.contains("10.1.2.3".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl Network {
+    /// Whether it has this address.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let (address, width) = number(address.to_canonical());
+        let (own, own_width) = number(self.address);
+        let shift = own_width - self.bits;
+        width == own_width && (shift == 128 || (address ^ own) >> shift == 0)
+    }
+}
+
+/// An address as a number, and how many bits it has.
+fn number(address: IpAddr) -> (u128, u32) {
+    match address {
+        IpAddr::V4(it) => (u32::from(it).into(), 32),
+        IpAddr::V6(it) => (it.into(), 128),
+    }
+}
+
+/// A text that is not a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is not a network: write an address, or one with a number of bits, as 10.0.0.0/8")]
+pub struct InvalidNetwork;
+
+impl FromStr for Network {
+    type Err = InvalidNetwork;
+
+    fn from_str(text: &str) -> Result<Self, InvalidNetwork> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address = address.parse::<IpAddr>().map_err(|_| InvalidNetwork)?.to_canonical();
+        let (_, width) = number(address);
+        let bits = bits.map_or(Ok(width), str::parse).map_err(|_| InvalidNetwork)?;
+        if bits > width { Err(InvalidNetwork) } else { Ok(Self { address, bits }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderName;
+
+    use super::*;
+
+    fn addresses(public: Option<&str>) -> Addresses {
+        Addresses {
+            public: public.map(|it| it.parse().unwrap()),
+            proxies: vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
+            local: Some("127.0.0.1:8080".parse().unwrap()),
+        }
+    }
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), value.parse().unwrap())
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn only_trusted_proxies_change_the_address() {
+        let all = [
+            ("host", "inside:8080"),
+            ("x-forwarded-proto", "https"),
+            ("x-forwarded-host", "evil.example, agents.example"),
+            ("x-forwarded-prefix", "/team/"),
+        ];
+        for (peer, pairs, want) in [
+            (Some("192.0.2.1"), &all[..], "http://inside:8080/a2a"),
+            (None, &all, "http://inside:8080/a2a"),
+            (Some("10.9.9.9"), &all, "https://agents.example/team/a2a"),
+            (Some("::ffff:10.9.9.9"), &all, "https://agents.example/team/a2a"),
+            (Some("10.9.9.9"), &all[..1], "http://inside:8080/a2a"),
+            (
+                Some("::1"),
+                &[
+                    ("x-forwarded-host", "other"),
+                    ("forwarded", "for=x, for=y;proto=HTTPS;host=\"a.example:1\""),
+                ],
+                "https://a.example:1/a2a",
+            ),
+            (
+                Some("::1"),
+                &[
+                    ("x-forwarded-host", "h"),
+                    ("x-forwarded-port", "8443"),
+                    ("x-forwarded-proto", "https"),
+                ],
+                "https://h:8443/a2a",
+            ),
+            (
+                Some("::1"),
+                &[("host", "h"), ("x-forwarded-host", "a/b"), ("x-forwarded-prefix", "//evil")],
+                "http://h/a2a",
+            ),
+        ] {
+            let peer = peer.map(|it| it.parse().unwrap());
+            let address = addresses(None).of(&"/a2a".parse().unwrap(), &headers(pairs), peer);
+            assert_eq!(address.url("/a2a"), want, "{peer:?} {pairs:?}");
+        }
+    }
+
+    #[test]
+    fn a_public_url_wins_over_everything() {
+        let pairs = headers(&[("host", "inside"), ("x-forwarded-host", "b.example")]);
+        let found = addresses(Some("https://a.example/x/"));
+        let peer = Some("10.0.0.1".parse().unwrap());
+        let address = found.of(&"/".parse().unwrap(), &pairs, peer);
+        assert_eq!(address.url("/a2a"), "https://a.example/x/a2a");
+        assert_eq!(address.host_and_port(), None, "gRPC has no prefix");
+        for url in ["a.example", "ftp://a.example", "https://", "https://u@h", "https://h/?q"] {
+            assert!(url.parse::<Address>().is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_is_not_repeated() {
+        for (said, want) in [
+            (Some("Agents.Example:99"), "http://agents.example:99"),
+            (Some("[::1]:80"), "http://[::1]:80"),
+            (Some("a b"), "http://127.0.0.1:8080"),
+            (Some("user@host"), "http://127.0.0.1:8080"),
+            (None, "http://127.0.0.1:8080"),
+        ] {
+            let pairs: Vec<_> = said.map(|it| ("host", it)).into_iter().collect();
+            let address = addresses(None).of(&"/".parse().unwrap(), &headers(&pairs), None);
+            assert_eq!(address.url(""), want, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn grpc_has_a_host_and_a_port() {
+        for (url, plain, origin) in [
+            ("http://h", "h:80", "http://h:80"),
+            ("https://h", "h:443", "https://h:443"),
+            ("http://[::1]:9", "[::1]:9", "http://[::1]:9"),
+        ] {
+            let address: Address = url.parse().unwrap();
+            assert_eq!(address.host_and_port().as_deref(), Some(plain));
+            assert_eq!(address.origin().as_deref(), Some(origin));
+        }
+    }
+
+    #[test]
+    fn networks_have_their_addresses_and_no_others() {
+        for (network, address, want) in [
+            ("10.0.0.0/8", "10.255.0.1", true),
+            ("10.0.0.0/8", "11.0.0.1", false),
+            ("0.0.0.0/0", "1.2.3.4", true),
+            ("0.0.0.0/0", "::2", false),
+            ("::/0", "::2", true),
+            ("192.0.2.1", "192.0.2.1", true),
+            ("192.0.2.1", "192.0.2.2", false),
+            ("fd00::/8", "fd12::1", true),
+        ] {
+            let found: Network = network.parse().unwrap();
+            assert_eq!(found.contains(address.parse().unwrap()), want, "{network} {address}");
+        }
+        for text in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "h", "10.0.0.0/-1"] {
+            assert!(text.parse::<Network>().is_err(), "{text}");
+        }
+    }
+}

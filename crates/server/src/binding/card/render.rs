@@ -1,0 +1,106 @@
+//! Cards with what only the server knows: where the agent is, and what is served there.
+
+use latimer_protocol::Version;
+use latimer_protocol::card::{
+    AgentCard, AgentInterface, Form, ProtocolBinding, TransitionHistory, list_to_json,
+};
+use serde_json::Value;
+
+use super::{FormName, Key, Which};
+use crate::address::Address;
+use crate::agent::Agent;
+use crate::binding::{At, Front};
+
+/// A task is a log, and keeps how its state changed.
+const HISTORY: TransitionHistory = TransitionHistory::Kept;
+
+impl Front {
+    /// Puts addresses and capabilities into the card of an agent that a call asked for.
+    pub(in crate::binding) fn complete(
+        &self,
+        card: &mut AgentCard,
+        at: &At<'_>,
+        named: Option<&str>,
+    ) {
+        let agent = named.and_then(|name| self.registry.get(name)).or(self.registry.primary());
+        let Some(agent) = agent else { return };
+        let address = self.address(at);
+        let own = named.filter(|name| at.agent.is_some() || !self.is_primary(name));
+        self.fill_in(card, agent, &address, own);
+    }
+
+    pub(super) fn render(&self, key: &Key) -> Value {
+        let form = match key.form {
+            FormName::Superset => Form::Superset(HISTORY),
+            FormName::V1_0 => Form::V1_0,
+            FormName::Oldest => Form::V0_1(HISTORY),
+        };
+        let named = match &key.which {
+            Which::Primary => None,
+            Which::Own(name) => Some(name.as_str()),
+            Which::All => {
+                let own =
+                    |agent: &Agent| (!self.is_primary(agent.name())).then(|| agent.name().clone());
+                let agents = self.registry.iter();
+                let cards: Vec<_> = agents
+                    .map(|agent| self.card_of(agent, &key.address, own(agent).as_deref()))
+                    .collect();
+                return list_to_json(&cards, form);
+            }
+        };
+        let agent = match named {
+            Some(name) => self.registry.get(name),
+            None => self.registry.primary(),
+        };
+        let card = match agent {
+            Some(agent) => self.card_of(agent, &key.address, named),
+            None => AgentCard::placeholder(key.address.url(&self.places.mount(None))),
+        };
+        card.to_json(form)
+    }
+
+    fn card_of(&self, agent: &Agent, address: &Address, own: Option<&str>) -> AgentCard {
+        let mut card = agent.card().clone();
+        self.fill_in(&mut card, agent, address, own);
+        card
+    }
+
+    /// A signed card is left as it was signed: whoever signs it says where the agent is.
+    fn fill_in(&self, card: &mut AgentCard, agent: &Agent, address: &Address, own: Option<&str>) {
+        if !card.signatures.is_empty() {
+            return;
+        }
+        card.supported_interfaces = self.interfaces(address, own);
+        let flags = &mut card.capabilities;
+        flags.streaming = Some(true);
+        flags.push_notifications = Some(self.settings.push_notifications);
+        flags.extended_agent_card = Some(agent.extended_card().is_some());
+    }
+
+    /// Every way to call an agent, at its own address or the common one.
+    fn interfaces(&self, address: &Address, own: Option<&str>) -> Vec<AgentInterface> {
+        let url = address.url(&self.places.mount(own));
+        let over = |binding| AgentInterface::new(url.clone(), binding);
+        let mut found = vec![over(ProtocolBinding::JsonRpc), over(ProtocolBinding::HttpJson)];
+        // One kit wants a host and a port for 1.0, and another a URL for 0.3.
+        found.extend(address.host_and_port().map(|host| {
+            let interface = AgentInterface::new(host, ProtocolBinding::Grpc);
+            match own {
+                Some(agent) => interface.for_tenant(agent),
+                None => interface,
+            }
+        }));
+        let older = [over(ProtocolBinding::JsonRpc), over(ProtocolBinding::HttpJson)];
+        found.extend(older.map(|it| it.in_version(Version::V0_3)));
+        // It has no tenants: only the primary agent can be called.
+        if own.is_none_or(|name| self.is_primary(name)) {
+            let origin = address.origin().map(|it| AgentInterface::new(it, ProtocolBinding::Grpc));
+            found.extend(origin.map(|it| it.in_version(Version::V0_3)));
+        }
+        found
+    }
+
+    fn is_primary(&self, name: &str) -> bool {
+        self.registry.primary().is_some_and(|it| &**it.name() == name)
+    }
+}

@@ -1,0 +1,161 @@
+//! Messages in their frames, read and written.
+
+use std::task::{Context, Poll};
+
+use bytes::{BufMut, Bytes};
+use http_body::Frame;
+use latimer_protocol::{Error, ErrorKind, EventStream, Streamed, Version};
+use tracing::debug;
+
+use super::trailers;
+
+/// What stands before a message: whether it is compressed, and its length.
+pub(super) const HEAD: usize = 5;
+/// How many bytes of messages travel in one piece, unless one message is larger.
+const PIECE: usize = 64 * 1024;
+
+/// The only message of a request.
+pub(super) fn only_message(body: &Bytes) -> Result<Bytes, Error> {
+    let invalid = |message: &'static str| Error::new(ErrorKind::InvalidRequest, message);
+    let Some((head, message)) = body.split_first_chunk::<HEAD>() else {
+        return Err(invalid("the call has no message"));
+    };
+    let [compressed, length @ ..] = *head;
+    if compressed != 0 {
+        return Err(invalid("compressed messages are not served"));
+    }
+    if message.len() as u64 != u64::from(u32::from_be_bytes(length)) {
+        return Err(invalid("the call must have exactly one message"));
+    }
+    Ok(body.slice(HEAD..))
+}
+
+/// A message in its frame.
+pub(super) fn framed(message: &impl prost::Message) -> Result<Bytes, Error> {
+    let length = message.encoded_len();
+    let mut out = Vec::with_capacity(HEAD + length);
+    put_head(&mut out, length)?;
+    message.encode(&mut out).map_err(|_| Error::internal())?;
+    Ok(out.into())
+}
+
+fn put_head(out: &mut Vec<u8>, length: usize) -> Result<(), Error> {
+    out.put_u8(0);
+    out.put_u32(u32::try_from(length).map_err(|_| Error::internal())?);
+    Ok(())
+}
+
+/// The body of an answer: messages, and how the call ended.
+pub(crate) struct Frames {
+    left: Left,
+    version: Version,
+}
+
+/// What is still to be sent.
+enum Left {
+    Message(Bytes),
+    Events(EventStream),
+    Trailers(Option<Error>),
+    Nothing,
+}
+
+impl Frames {
+    /// One message.
+    pub(super) fn whole(message: Bytes) -> Self {
+        Self { left: Left::Message(message), version: Version::V1_0 }
+    }
+
+    /// A message for each event of a stream.
+    pub(super) fn stream(stream: EventStream, version: Version) -> Self {
+        Self { left: Left::Events(stream), version }
+    }
+
+    /// Whether nothing follows.
+    pub(in crate::binding) fn is_over(&self) -> bool {
+        matches!(self.left, Left::Nothing)
+    }
+
+    /// The next piece: all messages that are ready, or the trailers.
+    pub(in crate::binding) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Frame<Bytes>>> {
+        match std::mem::replace(&mut self.left, Left::Nothing) {
+            Left::Message(message) => {
+                self.left = Left::Trailers(None);
+                Poll::Ready(Some(Frame::data(message)))
+            }
+            Left::Events(stream) => self.poll_events(stream, context),
+            Left::Trailers(error) => Poll::Ready(Some(self.trailers(error.as_ref()))),
+            Left::Nothing => Poll::Ready(None),
+        }
+    }
+
+    fn poll_events(
+        &mut self,
+        mut stream: EventStream,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Frame<Bytes>>> {
+        let mut piece = Vec::new();
+        let ended = loop {
+            match stream.as_mut().poll_next(context) {
+                Poll::Ready(Some(Ok(event))) => match self.put(&mut piece, &event) {
+                    Ok(()) if piece.len() < PIECE => {}
+                    Ok(()) => break None,
+                    Err(error) => break Some(Some(error)),
+                },
+                Poll::Ready(Some(Err(error))) => break Some(Some(error)),
+                Poll::Ready(None) => break Some(None),
+                Poll::Pending => break None,
+            }
+        };
+        match ended {
+            None => self.left = Left::Events(stream),
+            Some(error) if piece.is_empty() => {
+                return Poll::Ready(Some(self.trailers(error.as_ref())));
+            }
+            Some(error) => self.left = Left::Trailers(error),
+        }
+        match piece.is_empty() {
+            true => Poll::Pending,
+            false => Poll::Ready(Some(Frame::data(piece.into()))),
+        }
+    }
+
+    fn put(&self, piece: &mut Vec<u8>, event: &Streamed) -> Result<(), Error> {
+        let message = event.event.protobuf(self.version, event.then)?;
+        piece.reserve(HEAD + message.len());
+        put_head(piece, message.len())?;
+        piece.extend_from_slice(&message);
+        Ok(())
+    }
+
+    fn trailers(&self, error: Option<&Error>) -> Frame<Bytes> {
+        if let Some(error) = error {
+            debug!(error = %error, "stream failed");
+        }
+        Frame::trailers(trailers(error.map_or(Ok(()), |it| Err((it, self.version)))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_has_one_message_that_is_not_compressed() {
+        let message = |bytes: &'static [u8]| only_message(&Bytes::from_static(bytes));
+        assert_eq!(message(b"\0\0\0\0\x02ab").unwrap(), b"ab"[..]);
+        assert_eq!(message(b"\0\0\0\0\0").unwrap(), b""[..]);
+        for bytes in [
+            &b""[..],
+            b"\0\0\0\0",
+            b"\x01\0\0\0\0",
+            b"\0\0\0\0\x02a",
+            b"\0\0\0\0\x01ab",
+            b"\0\xff\xff\xff\xff",
+        ] {
+            assert!(message(bytes).is_err(), "{bytes:?}");
+        }
+    }
+}

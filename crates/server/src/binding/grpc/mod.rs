@@ -1,0 +1,163 @@
+//! gRPC: both packages, by their names.
+//!
+//! Messages are framed here and not by generated services, so that an event that many read is
+//! encoded once, and so that limits and errors are those of the other bindings. Health and
+//! reflection are tonic's own.
+
+mod frames;
+mod helpers;
+mod v0_3;
+mod v1;
+
+use std::time::Instant;
+
+use axum::BoxError;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, Response};
+use latimer_protocol::binding::grpc as names;
+use latimer_protocol::{Answer, Dialect, Error, ErrorKind, Operation, Reply, Request, Version};
+use tonic::{Code, Status};
+
+pub(crate) use frames::Frames;
+pub(crate) use helpers::Helpers;
+
+use super::body::{self, Body};
+use super::{At, Front, respond};
+use crate::metrics::{Counted, Outcome, Transport};
+
+/// The media type of gRPC.
+const GRPC: &str = "application/grpc";
+/// When to try again, in seconds.
+const RETRY_AFTER: HeaderName = HeaderName::from_static("retry-after");
+
+/// Whether this is the media type of gRPC, in whatever encoding.
+pub(super) fn is_grpc(content_type: &str) -> bool {
+    let rest = content_type.strip_prefix(GRPC);
+    rest.is_some_and(|it| it.is_empty() || it.starts_with(['+', ';']))
+}
+
+impl Front {
+    /// Answers whatever is sent to the address of a service.
+    pub(super) async fn grpc<B>(&self, at: &At<'_>, body: B) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let started = Instant::now();
+        if at.path.starts_with("/grpc.") {
+            return self.helpers.answer(at.head.clone(), body).await;
+        }
+        let Some((operation, version)) = names::from_path(at.path) else {
+            let error = Error::new(ErrorKind::MethodNotFound, "there is no such service or method");
+            return refused(&error, Version::V1_0);
+        };
+        let what = Counted { transport: Transport::Grpc, operation: Some(operation), version };
+        match self.grpc_answer(at, operation, version, body).await {
+            Ok(response) => {
+                self.count(what, Outcome::Ok, started);
+                response
+            }
+            Err(error) => {
+                self.count(what, error.kind().into(), started);
+                refused(&error, version)
+            }
+        }
+    }
+
+    async fn grpc_answer<B>(
+        &self,
+        at: &At<'_>,
+        operation: Operation,
+        version: Version,
+        body: B,
+    ) -> Result<Response<Body>, Error>
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let is_call =
+            at.head.method == Method::POST && at.header(CONTENT_TYPE).is_some_and(is_grpc);
+        if !is_call {
+            let message = "gRPC is called with POST and its own content type";
+            return Err(Error::new(ErrorKind::InvalidRequest, message));
+        }
+        self.admit(at).map_err(|(_, error)| error)?;
+        self.settings.version_rule.check(version, at.said()?, None)?;
+        let caller = self.caller(at).await?;
+        let limits = &self.settings.http;
+        let body = body::read(body, limits.body + frames::HEAD, limits.body_time).await?;
+        let request = read(operation, version, frames::only_message(&body)?)?;
+        request.validate()?;
+        let dialect = Dialect::over_http(version);
+        let answer = self.call(at, request, dialect, caller).await?;
+        let Answer { reply, extensions, .. } = answer;
+        let frames = match reply {
+            Reply::Stream(stream) => Frames::stream(stream, version),
+            reply => Frames::whole(write(version, &reply)?),
+        };
+        let response = head(Response::new(Body::Grpc(Box::new(frames))));
+        Ok(respond::extended(response, &extensions, version))
+    }
+}
+
+/// Reads the request of an operation.
+fn read(operation: Operation, version: Version, bytes: Bytes) -> Result<Request, Error> {
+    match version {
+        Version::V1_0 => v1::read(operation, bytes),
+        Version::V0_3 => v0_3::read(operation, bytes),
+        Version::V0_1 => Err(Error::internal()),
+    }
+}
+
+/// Writes a reply, as a message in its frame.
+fn write(version: Version, reply: &Reply) -> Result<Bytes, Error> {
+    match version {
+        Version::V1_0 => v1::write(reply),
+        Version::V0_3 => v0_3::write(reply),
+        Version::V0_1 => Err(Error::internal()),
+    }
+}
+
+/// Reads a message of the protobuf type `P` as what it means.
+fn message<P, M>(bytes: Bytes) -> Result<M, Error>
+where
+    P: prost::Message + Default,
+    M: TryFrom<P, Error: Into<Error>>,
+{
+    let message = P::decode(bytes).map_err(|_| {
+        Error::new(ErrorKind::Parse, "the message is not protobuf of this method's request")
+    })?;
+    message.try_into().map_err(Into::into)
+}
+
+/// The answer to a call that failed before anything was sent: headers, and nothing else.
+pub(super) fn refused(error: &Error, version: Version) -> Response<Body> {
+    let mut response = head(Response::new(Body::empty()));
+    response.headers_mut().extend(trailers(Err((error, version))));
+    response
+}
+
+fn head(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(GRPC));
+    response
+}
+
+/// How a call ended, as trailers.
+fn trailers(ended: Result<(), (&Error, Version)>) -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(4);
+    let status = match ended {
+        Ok(()) => Status::new(Code::Ok, ""),
+        Err((error, version)) => {
+            if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited) {
+                trailers.insert(RETRY_AFTER, respond::retry_after(error));
+            }
+            let written = error.to_grpc(version);
+            let code = Code::from_i32(written.code);
+            Status::with_details(code, written.message, written.details.into())
+        }
+    };
+    if status.add_header(&mut trailers).is_err() {
+        // What cannot be said in a header is at least not said to be well.
+        trailers.insert("grpc-status", HeaderValue::from_static("13"));
+    }
+    trailers
+}

@@ -1,0 +1,232 @@
+//! JSON-RPC: one address, and the method says what is asked in which version.
+//!
+//! Errors ride on HTTP 200, because clients lose them otherwise; a stream that fails before it
+//! begins is a stream with one event, because one client reads nothing else. Only what concerns the
+//! address and the sender has a status of its own.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::BoxError;
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{Method, Response, StatusCode};
+use latimer_protocol::binding::{jsonrpc, rest as address};
+use latimer_protocol::{
+    Answer, Caller, Dialect, Error, ErrorKind, Operation, Reply, Request, Task, Version,
+};
+
+use super::body::{self, Body};
+use super::sse::{self, Events, Writer};
+use super::{At, Front, kept, respond};
+use crate::engine::ids;
+use crate::metrics::{Counted, Outcome, Transport};
+
+impl Front {
+    /// Answers whatever is sent to the address of JSON-RPC.
+    pub(super) async fn jsonrpc<B>(&self, at: &At<'_>, body: B) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let started = Instant::now();
+        if at.head.method != Method::POST {
+            let error = Error::new(ErrorKind::InvalidRequest, "JSON-RPC is called with POST");
+            let response = self.without_id(StatusCode::METHOD_NOT_ALLOWED, &error);
+            return respond::allowing(response, "POST");
+        }
+        if let Err((status, error)) = self.admit(at) {
+            return self.refuse(started, status, &error);
+        }
+        let caller = match self.caller(at).await {
+            Ok(caller) => caller,
+            Err(error) => {
+                let status = status_of(&error);
+                return self.refuse(started, status, &error);
+            }
+        };
+        let limits = &self.settings.http;
+        let body = match body::read(body, limits.body, limits.body_time).await {
+            Ok(body) => body,
+            Err(unread) => return self.refuse(started, StatusCode::OK, &unread.into()),
+        };
+        self.jsonrpc_read(at, &body, caller, started).await
+    }
+
+    async fn jsonrpc_read(
+        &self,
+        at: &At<'_>,
+        body: &[u8],
+        caller: Caller,
+        started: Instant,
+    ) -> Response<Body> {
+        let (call, said) = match self.jsonrpc_call(at, body) {
+            Ok(read) => read,
+            Err((refused, said)) => return self.refused(body, &refused, said, started),
+        };
+        let jsonrpc::Call { id, request, dialect } = call;
+        let asked = kept(&request);
+        let operation = Some(request.operation());
+        let version = dialect.version();
+        let what = Counted { transport: Transport::JsonRpc, operation, version };
+        let answer = self.call(at, request, dialect, caller).await.and_then(|answer| {
+            let dialect = answer_dialect(dialect, said, &asked, answer.made_in);
+            self.jsonrpc_answer(answer, &id, &asked, dialect)
+        });
+        match answer {
+            Ok(response) => {
+                self.count(what, Outcome::Ok, started);
+                response
+            }
+            Err(error) => {
+                self.count(what, error.kind().into(), started);
+                self.error(&id, asked.operation(), dialect, &error)
+            }
+        }
+    }
+
+    fn jsonrpc_answer(
+        &self,
+        answer: Answer,
+        id: &jsonrpc::Id<'_>,
+        asked: &Request,
+        dialect: Dialect,
+    ) -> Result<Response<Body>, Error> {
+        let response = match answer.reply {
+            Reply::Stream(stream) => {
+                let writer = Writer::new(dialect, asked, Some(id));
+                respond::events(Events::new(stream, writer, self.style()))
+            }
+            reply => {
+                let reply = hide_history(reply, dialect, asked);
+                respond::json(jsonrpc::write_reply(dialect, id, asked, &reply)?)
+            }
+        };
+        Ok(respond::extended(response, &answer.extensions, dialect.version()))
+    }
+
+    /// Reads the call, with what its caller says about its version.
+    fn jsonrpc_call<'b>(
+        &self,
+        at: &At<'_>,
+        body: &'b [u8],
+    ) -> Result<(jsonrpc::Call<'b>, Option<Version>), (jsonrpc::Refused, Option<Version>)> {
+        let without_id = |error| jsonrpc::Refused { id: jsonrpc::Id::NULL, error };
+        if !address::readable(at.header(CONTENT_TYPE), body) {
+            let message = format!("the content type must be {}", address::JSON);
+            let error = Error::new(ErrorKind::ContentTypeNotSupported, message);
+            return Err((without_id(error), None));
+        }
+        let said = match at.said() {
+            Ok(said) => said,
+            Err(error) => {
+                let id = jsonrpc::Request::read(body).map(|it| it.id.into_owned());
+                let id = id.unwrap_or_else(|refused| refused.id);
+                return Err((jsonrpc::Refused { id, error }, None));
+            }
+        };
+        let call = jsonrpc::Call::read(body, said, self.settings.version_rule, &ids::message)
+            .map_err(|refused| (refused, said))?;
+        Ok((call, said))
+    }
+
+    /// The answer to a body that is no call.
+    #[cold]
+    fn refused(
+        &self,
+        body: &[u8],
+        refused: &jsonrpc::Refused,
+        said: Option<Version>,
+        started: Instant,
+    ) -> Response<Body> {
+        let method = jsonrpc::Request::read(body).ok();
+        let meant = method.and_then(|it| Operation::from_method(&it.method));
+        let version = said.or(meant.map(|(_, version)| version)).unwrap_or(Version::V1_0);
+        let operation = meant.map(|(operation, _)| operation);
+        let what = Counted { transport: Transport::JsonRpc, operation, version };
+        self.count(what, refused.error.kind().into(), started);
+        let dialect = Dialect::over_jsonrpc(version);
+        match operation {
+            Some(operation) => self.error(&refused.id, operation, dialect, &refused.error),
+            None => {
+                let response = respond::json(refused.reply(version));
+                respond::explained(response, &refused.error, self.challenge())
+            }
+        }
+    }
+
+    /// An error in the form of what was asked for.
+    #[cold]
+    fn error(
+        &self,
+        id: &jsonrpc::Id<'_>,
+        operation: Operation,
+        dialect: Dialect,
+        error: &Error,
+    ) -> Response<Body> {
+        let response = match operation.is_streaming() {
+            true => respond::all_events(sse::only_error(dialect, id, error)),
+            false => respond::json(jsonrpc::write_error(dialect.version(), id, error)),
+        };
+        respond::explained(response, error, self.challenge())
+    }
+
+    /// Refuses a request that is not read.
+    #[cold]
+    fn refuse(&self, started: Instant, status: StatusCode, error: &Error) -> Response<Body> {
+        let what =
+            Counted { transport: Transport::JsonRpc, operation: None, version: Version::V1_0 };
+        self.count(what, error.kind().into(), started);
+        self.without_id(status, error)
+    }
+
+    fn without_id(&self, status: StatusCode, error: &Error) -> Response<Body> {
+        let body = jsonrpc::write_error(Version::V1_0, &jsonrpc::Id::NULL, error);
+        respond::explained(respond::whole(status, address::JSON, body), error, self.challenge())
+    }
+}
+
+/// Errors about the sender have statuses of their own.
+fn status_of(error: &Error) -> StatusCode {
+    match error.kind() {
+        ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
+        _ => StatusCode::OK,
+    }
+}
+
+/// The dialect to answer in. 0.1 and 0.3 share some methods; a caller that does not say its version
+/// expects what it began its task with.
+fn answer_dialect(
+    asked_in: Dialect,
+    said: Option<Version>,
+    asked: &Request,
+    made_in: Option<Dialect>,
+) -> Dialect {
+    let shared = matches!(
+        asked.operation(),
+        Operation::GetTask | Operation::CancelTask | Operation::SubscribeToTask
+    );
+    match made_in {
+        Some(Dialect::V0_1 | Dialect::Oldest)
+            if shared && said.is_none() && asked_in == Dialect::V0_3 =>
+        {
+            Dialect::V0_1
+        }
+        _ => asked_in,
+    }
+}
+
+/// 0.1 shows the history only to those who ask for it.
+fn hide_history(reply: Reply, dialect: Dialect, asked: &Request) -> Reply {
+    let wanted = match asked {
+        Request::GetTask(asked) => asked.history_length.is_some(),
+        _ => false,
+    };
+    match reply {
+        Reply::Task(task) if dialect == Dialect::V0_1 && !wanted && !task.history.is_empty() => {
+            let task = Arc::unwrap_or_clone(task);
+            Reply::Task(Arc::new(Task { history: Vec::new(), ..task }))
+        }
+        reply => reply,
+    }
+}

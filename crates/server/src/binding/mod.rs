@@ -1,0 +1,282 @@
+//! The bindings: how a request becomes a call, and a reply an answer.
+//!
+//! [`Front`] takes every request, finds out whose it is, and hands it to its binding. A binding
+//! knows its transport; what is asked and answered is for the dialects to spell and for the service
+//! to mean. No layer stands between a socket and the binding: what all share is in the [`Front`].
+
+mod body;
+mod card;
+mod cors;
+mod grpc;
+mod jsonrpc;
+mod operations;
+mod place;
+mod respond;
+mod rest;
+mod sse;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::BoxError;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
+use http::request::Parts;
+use http::{Request, Response, StatusCode};
+use latimer_protocol::binding::{parameters, rest as address};
+use latimer_protocol::{
+    Answer, Call, Caller, Dialect, Error, ErrorKind, Message, Metadata, Operation, Reply,
+    Request as Asked, Revision, SendMessageRequest, Service, Version,
+};
+use tracing::debug;
+
+pub(crate) use body::Body;
+pub(crate) use card::Cards;
+pub(crate) use grpc::Helpers;
+pub(crate) use operations::Readiness;
+pub(crate) use place::Places;
+
+use crate::agent::Registry;
+use crate::auth::{Authenticate, Credentials};
+use crate::metrics::{Counted, Metrics, Outcome};
+use crate::settings::Settings;
+use place::Place;
+
+/// Takes every request.
+#[derive(Debug)]
+pub(crate) struct Front {
+    pub(crate) service: Arc<dyn Service>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) settings: Settings,
+    pub(crate) places: Places,
+    pub(crate) cards: Cards,
+    pub(crate) metrics: Metrics,
+    pub(crate) readiness: Readiness,
+    pub(crate) auth: Option<Arc<dyn Authenticate>>,
+    /// Made once, so that a call by nobody in particular costs nothing.
+    pub(crate) anonymous: Caller,
+    pub(crate) helpers: Helpers,
+}
+
+/// A request but for its body, and where it arrived.
+struct At<'a> {
+    head: &'a Parts,
+    peer: Option<SocketAddr>,
+    /// The agent that the path names.
+    agent: Option<Arc<str>>,
+    /// The path below the address of the interface.
+    path: &'a str,
+}
+
+impl Front {
+    /// Answers a request. Whatever it is, the answer is in the form of the binding it was meant for.
+    pub(crate) async fn answer<B>(
+        &self,
+        request: Request<B>,
+        peer: Option<SocketAddr>,
+    ) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let (head, body) = request.into_parts();
+        let place = self.places.find(head.uri.path());
+        let origin = cors::origin(&head);
+        if let Some(origin) = origin
+            && let Some(answer) = self.preflight(&head, origin, place)
+        {
+            return answer;
+        }
+        let mut response = self.answer_at(place, &head, body, peer).await;
+        if let Some(origin) = origin {
+            self.allow_origin(origin, place, response.headers_mut());
+        }
+        response
+    }
+
+    async fn answer_at<B>(
+        &self,
+        place: Place<'_>,
+        head: &Parts,
+        body: B,
+        peer: Option<SocketAddr>,
+    ) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let at = |agent: Option<&str>| At {
+            head,
+            peer,
+            agent: agent.map(Into::into),
+            path: head.uri.path(),
+        };
+        match place {
+            Place::JsonRpc(agent) => self.jsonrpc(&at(agent), body).await,
+            Place::Rest(agent, path) => self.rest(&At { path, ..at(agent) }, body).await,
+            Place::Grpc => self.grpc(&at(None), body).await,
+            Place::Card(agent, shape) => self.card(&at(agent), shape),
+            Place::Agents => self.cards(&at(None)),
+            Place::Health => self.health(head),
+            Place::Ready => self.ready(head).await,
+            Place::Metrics => self.numbers(head),
+            Place::Nothing => self.nothing(&at(None)),
+        }
+    }
+
+    /// The answer where nothing is.
+    fn nothing(&self, at: &At<'_>) -> Response<Body> {
+        let error = Error::new(ErrorKind::MethodNotFound, "there is nothing at this address");
+        if at.header(CONTENT_TYPE).is_some_and(grpc::is_grpc) {
+            return grpc::refused(&error, Version::V1_0);
+        }
+        let written = Dialect::V1_0.write_error(&error);
+        respond::whole(StatusCode::NOT_FOUND, address::JSON, written.body.to_string())
+    }
+
+    /// Whether a request may be read at all.
+    fn admit(&self, at: &At<'_>) -> Result<(), (StatusCode, Error)> {
+        if !self.settings.enabled {
+            let error = Error::new(ErrorKind::Unavailable, "A2A is switched off on this server");
+            return Err((StatusCode::SERVICE_UNAVAILABLE, error));
+        }
+        let length = at.head.uri.path_and_query().map_or(0, |it| it.as_str().len());
+        if length > self.settings.http.url {
+            let message = format!("the address is longer than {} bytes", self.settings.http.url);
+            return Err((StatusCode::URI_TOO_LONG, Error::new(ErrorKind::InvalidRequest, message)));
+        }
+        match &at.agent {
+            Some(agent) if self.registry.get(agent).is_none() => {
+                let error = Error::new(ErrorKind::MethodNotFound, "there is no agent of this name");
+                Err((StatusCode::NOT_FOUND, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Who asks.
+    async fn caller(&self, at: &At<'_>) -> Result<Caller, Error> {
+        let Some(auth) = &self.auth else { return Ok(self.anonymous.clone()) };
+        let mut shown = Credentials::new(&at.head.headers);
+        shown.peer = at.peer;
+        auth.authenticate(shown).await
+    }
+
+    fn challenge(&self) -> &str {
+        self.auth.as_ref().map_or("Bearer", |it| it.challenge())
+    }
+
+    /// Has a request answered by the service, and puts addresses into a card that comes back.
+    async fn call(
+        &self,
+        at: &At<'_>,
+        request: Asked,
+        dialect: Dialect,
+        caller: Caller,
+    ) -> Result<Answer, Error> {
+        let operation = request.operation();
+        let agent = at.agent.clone();
+        let named = match operation {
+            Operation::GetExtendedAgentCard | Operation::GetAgentCard => {
+                agent.clone().or_else(|| request.tenant().map(Into::into))
+            }
+            _ => None,
+        };
+        let extensions = at.extensions()?;
+        let after = if operation.is_streaming() { at.after()? } else { None };
+        let call = Call { request, caller, agent, dialect, extensions, after };
+        let mut answer = self.service.call(call).await?;
+        if let Reply::Card(card) = &mut answer.reply {
+            self.complete(card, at, named.as_deref());
+        }
+        Ok(answer)
+    }
+
+    fn style(&self) -> sse::Style {
+        sse::Style {
+            terminator: self.settings.stream_terminator,
+            keep_alive: self.settings.keep_alive,
+        }
+    }
+
+    fn count(&self, what: Counted, outcome: Outcome, started: Instant) {
+        let elapsed: Duration = started.elapsed();
+        self.metrics.count(what, outcome, elapsed);
+        debug!(?what, ?outcome, ?elapsed, "call answered");
+    }
+}
+
+impl At<'_> {
+    fn header(&self, name: impl http::header::AsHeaderName) -> Option<&str> {
+        self.head.headers.get(name).and_then(|it| it.to_str().ok())
+    }
+
+    fn accept(&self) -> Option<&str> {
+        self.header(ACCEPT)
+    }
+
+    /// The version that the caller says.
+    fn said(&self) -> Result<Option<Version>, Error> {
+        const VERSION: HeaderName = HeaderName::from_static(parameters::VERSION);
+        let header = match self.head.headers.get(VERSION) {
+            // What is no text is no version either.
+            Some(value) => Some(value.to_str().unwrap_or("?")),
+            None => None,
+        };
+        match self.head.uri.query() {
+            None => Version::said(header, None),
+            Some(query) => Version::said(header, parameters::version_in(query).as_deref()),
+        }
+    }
+
+    /// The extensions that the caller activates.
+    fn extensions(&self) -> Result<Vec<String>, Error> {
+        const NAMES: [&str; 2] = [parameters::EXTENSIONS, parameters::EXTENSIONS_BEFORE_1_0];
+        let headers = &self.head.headers;
+        let values = NAMES.into_iter().flat_map(|name| headers.get_all(name));
+        parameters::extensions(values.filter_map(|it| it.to_str().ok()))
+    }
+
+    /// The last event that the caller has seen.
+    fn after(&self) -> Result<Option<Revision>, Error> {
+        parameters::cursor(self.header(parameters::LAST_EVENT_ID))
+    }
+}
+
+/// What the writer of a reply needs to know of the request, which itself goes to the service: of a
+/// message its ids, and everything of the others.
+fn kept(request: &Asked) -> Asked {
+    let ids = |sent: &SendMessageRequest| {
+        let Message { message_id, context_id, task_id, role, .. } = &sent.message;
+        SendMessageRequest::from(Message {
+            message_id: message_id.clone(),
+            context_id: context_id.clone(),
+            task_id: task_id.clone(),
+            role: *role,
+            parts: Vec::new(),
+            metadata: Metadata::new(),
+            extensions: Vec::new(),
+            reference_task_ids: Vec::new(),
+        })
+    };
+    match request {
+        Asked::SendMessage(sent) => Asked::SendMessage(ids(sent)),
+        Asked::SendStreamingMessage(sent) => Asked::SendStreamingMessage(ids(sent)),
+        Asked::GetTask(_)
+        | Asked::ListTasks(_)
+        | Asked::CancelTask(_)
+        | Asked::SubscribeToTask(_)
+        | Asked::CreateTaskPushNotificationConfig(_)
+        | Asked::GetTaskPushNotificationConfig(_)
+        | Asked::ListTaskPushNotificationConfigs(_)
+        | Asked::DeleteTaskPushNotificationConfig(_)
+        | Asked::GetExtendedAgentCard(_)
+        | Asked::GetAgentCard => request.clone(),
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Body")
+    }
+}

@@ -1,0 +1,102 @@
+//! Answers in parts: heads, headers, and what an error adds to them.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+use latimer_protocol::binding::{parameters, rest, sse};
+use latimer_protocol::{Error, ErrorKind, Version};
+
+use super::body::Body;
+use super::sse::Events;
+
+/// When to try again, unless the error says it.
+const RETRY_SECONDS: &str = "1";
+/// The fact of an error that says when to try again, in seconds.
+const RETRY_FACT: &str = "retryAfter";
+
+/// An answer that is all there.
+pub(super) fn whole(
+    status: StatusCode,
+    kind: &'static str,
+    body: impl Into<Bytes>,
+) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// JSON, all there and well.
+pub(super) fn json(body: impl Into<Bytes>) -> Response<Body> {
+    whole(StatusCode::OK, rest::JSON, body)
+}
+
+/// A stream of server-sent events.
+pub(super) fn events(events: Events) -> Response<Body> {
+    streaming(Body::Events(Box::new(events)))
+}
+
+/// A stream of server-sent events of which all are there.
+pub(super) fn all_events(events: Vec<u8>) -> Response<Body> {
+    streaming(Body::from(events))
+}
+
+fn streaming(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::CONTENT_TYPE));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // nginx would keep events back otherwise.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+/// Names the methods that an address takes.
+pub(super) fn allowing(mut response: Response<Body>, methods: &'static str) -> Response<Body> {
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+/// Names the extensions that are active.
+pub(super) fn extended(
+    mut response: Response<Body>,
+    active: &[String],
+    version: Version,
+) -> Response<Body> {
+    if active.is_empty() {
+        return response;
+    }
+    // Names with other characters cannot have come in a header, and nobody is told of them.
+    if let Ok(value) = HeaderValue::try_from(active.join(", ")) {
+        let name = HeaderName::from_static(parameters::extensions_header(version));
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+/// Adds what headers say about an error.
+pub(super) fn explained(
+    mut response: Response<Body>,
+    error: &Error,
+    challenge: &str,
+) -> Response<Body> {
+    let headers = response.headers_mut();
+    match error.kind() {
+        ErrorKind::Unavailable | ErrorKind::RateLimited => {
+            headers.insert(RETRY_AFTER, retry_after(error));
+        }
+        ErrorKind::Unauthenticated => {
+            let challenge = HeaderValue::from_str(challenge);
+            headers
+                .insert(WWW_AUTHENTICATE, challenge.unwrap_or(HeaderValue::from_static("Bearer")));
+        }
+        _ => {}
+    }
+    response
+}
+
+/// When to try again, in seconds.
+pub(super) fn retry_after(error: &Error) -> HeaderValue {
+    let said = error.metadata().get(RETRY_FACT).and_then(|it| HeaderValue::from_str(it).ok());
+    said.unwrap_or(HeaderValue::from_static(RETRY_SECONDS))
+}

@@ -1,0 +1,113 @@
+//! Canceling a task.
+
+use std::sync::Arc;
+
+use latimer_protocol::{
+    Answer, Call, Error, ErrorKind, Event, Reply, Request, Revision, Task, TaskState, TaskStatus,
+    TaskStatusUpdateEvent,
+};
+use latimer_store::{Append, Error as StoreError, Header, Stored, Work as Needed};
+use tokio::sync::oneshot;
+
+use super::live::{Guard, Published};
+use super::tasks::Found;
+use super::{Engine, ids, unavailable};
+
+impl Engine {
+    pub(super) async fn cancel(&self, call: Call) -> Result<Answer, Error> {
+        let Request::CancelTask(request) = &call.request else { return Err(Error::internal()) };
+        let Found { stored, extensions } = self.find(&call, &request.id).await?;
+        let made_in = Some(stored.header.dialect);
+        let task = match stored.header.state.is_terminal() {
+            true => stored.task,
+            false => self.stop(self.0.lives.get(&stored.key)).await?,
+        };
+        if task.status.state != TaskState::Canceled {
+            let message = format!("task {} is over ({})", task.id, task.status.state);
+            return Err(Error::new(ErrorKind::TaskNotCancelable, message));
+        }
+        Ok(Answer { reply: Reply::Task(task), made_in, extensions })
+    }
+
+    /// Brings a task to an end, and returns it as it ended. Goes on when nobody waits for it.
+    async fn stop(&self, live: Guard) -> Result<Arc<Task>, Error> {
+        let (done, ended) = oneshot::channel();
+        let engine = self.clone();
+        self.0.tracker.spawn(async move {
+            let result = engine.stop_live(&live).await;
+            if result.is_err() {
+                live.change(|state| state.canceling = false);
+            }
+            // The caller may have gone.
+            let _ = done.send(result);
+        });
+        ended.await.unwrap_or_else(|_| Err(Error::internal()))
+    }
+
+    async fn stop_live(&self, live: &Guard) -> Result<Arc<Task>, Error> {
+        let turn = {
+            let mut state = live.lock();
+            state.canceling = true;
+            state.turn.clone()
+        };
+        if let Some(turn) = turn {
+            turn.cancelled().cancel();
+        }
+        tokio::select! {
+            biased;
+            ended = live.until(|state| {
+                state.settled.clone().filter(|_| state.status.is_terminal())
+            }) => Ok(ended),
+            turn = live.turns().acquire() => {
+                // Nobody is at it, and nobody will be while this goes on.
+                let _turn = turn.map_err(|_| Error::internal())?;
+                self.append_canceled(live).await
+            }
+        }
+    }
+
+    /// Ends a task that nobody is at.
+    async fn append_canceled(&self, live: &Guard) -> Result<Arc<Task>, Error> {
+        let stored = self.store().load(live.key()).await.map_err(unavailable)?;
+        let stored = stored.ok_or_else(|| Error::task_not_found(&live.key().id))?;
+        if stored.header.state.is_terminal() {
+            live.learn(&stored);
+            return Ok(stored.task);
+        }
+        self.end(live, stored, TaskState::Canceled.into()).await.map_err(unavailable)
+    }
+
+    /// Gives a task that nobody is at its last status.
+    pub(super) async fn end(
+        &self,
+        live: &Guard,
+        stored: Stored,
+        status: TaskStatus,
+    ) -> Result<Arc<Task>, StoreError> {
+        let Stored { key, task, revision, header } = stored;
+        let now = ids::now().max(header.updated);
+        let mut update = TaskStatusUpdateEvent::new(key.id.clone(), status.at(now));
+        update.context_id = task.context_id.clone();
+        let mut task = Arc::unwrap_or_clone(task);
+        let event = Event::Status(update);
+        if task.apply(event.clone()).is_err() {
+            // The store refuses it too, and says why.
+            task.status.state = header.state;
+        }
+        let task = Arc::new(task);
+        let state = task.status.state;
+        let append = Append {
+            key,
+            expected: revision,
+            events: vec![event.clone()],
+            header: Header { state, updated: now, work: Needed::None, ..header },
+            snapshot: Some(Arc::clone(&task)),
+            sent: None,
+        };
+        let revision: Revision = self.store().append(append).await?;
+        let settled = Some(Arc::clone(&task));
+        let published = Published { revision, status: state, settled, turn_ends: true };
+        live.publish(vec![event], published);
+        Ok(task)
+    }
+}

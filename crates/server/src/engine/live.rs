@@ -1,0 +1,376 @@
+//! Tasks that somebody works on, or watches.
+//!
+//! A [`Live`] is where the writer of a task and its readers meet. It holds nothing that is not in the
+//! store, and exists only while somebody needs it: each user has a [`Guard`], and the last one to go
+//! takes it away.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use latimer_protocol::{
+    Error, Event, Message, Part, Revision, SharedEvent, StreamResponse, Task, TaskState, TaskStatus,
+};
+use latimer_store::{Key, Stored};
+use tokio::sync::{Notify, Semaphore};
+
+use crate::turn::{Turn, size};
+
+/// A task that somebody works on, or watches.
+#[derive(Debug)]
+pub(crate) struct Live {
+    key: Key,
+    state: Mutex<State>,
+    changed: Notify,
+    /// One turn at a time, in the order in which they came.
+    turns: Semaphore,
+    /// Whether others can find it.
+    listed: AtomicBool,
+    users: AtomicUsize,
+}
+
+/// What is durable of a task, as far as its readers need it at hand.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// The last durable event.
+    pub(crate) revision: Revision,
+    pub(crate) status: TaskState,
+    /// The task at `revision`, when it is interrupted or over.
+    pub(crate) settled: Option<Arc<Task>>,
+    /// The turn that goes on.
+    pub(crate) turn: Option<Turn>,
+    /// Somebody wants it canceled, and no other turn may begin.
+    pub(crate) canceling: bool,
+    /// What was answered instead of making a task.
+    pub(crate) answer: Option<Message>,
+    /// Why nothing more will come.
+    pub(crate) failure: Option<Error>,
+    readers: usize,
+    tail: VecDeque<(Revision, Recent)>,
+    /// Roughly how much the tail holds.
+    tail_bytes: usize,
+}
+
+/// A recent event.
+#[derive(Clone, Debug)]
+pub(crate) enum Recent {
+    /// One that streams show.
+    Shown(SharedEvent),
+    /// One that only shows in the history.
+    Said(Box<Message>),
+}
+
+/// How many recent events, and bytes of them, are kept for readers that keep up. Others read the
+/// store.
+const TAIL: usize = 256;
+const TAIL_BYTES: usize = 1024 * 1024;
+
+/// What a reader at some revision finds.
+pub(crate) enum Next {
+    /// These events.
+    Events(Vec<(Revision, Recent)>),
+    /// Older events than are at hand.
+    Older,
+    /// Nothing yet.
+    Wait,
+    /// Nothing, ever.
+    End,
+    /// A direct answer.
+    Answer(Message),
+    /// That it failed.
+    Failed(Error),
+}
+
+/// How many events a reader takes at once.
+const BATCH: usize = 64;
+
+impl Live {
+    fn new(key: Key, state: State, turns: usize) -> Self {
+        Self {
+            key,
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            turns: Semaphore::new(turns),
+            listed: AtomicBool::new(false),
+            users: AtomicUsize::new(1),
+        }
+    }
+
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(crate) fn turns(&self) -> &Semaphore {
+        &self.turns
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what is known, and tells everybody who waits.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_waiters();
+    }
+
+    /// Takes over what the store says, if it is news.
+    pub(crate) fn learn(&self, stored: &Stored) {
+        let mut state = self.lock();
+        if state.revision < stored.revision {
+            state.revision = stored.revision;
+            state.status = stored.header.state;
+            let settled = is_settled(stored.header.state);
+            state.settled = settled.then(|| stored.task.clone());
+            drop(state);
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Makes events known that have become durable; none are given when nobody watched.
+    pub(crate) fn publish(&self, events: Vec<Event>, now: Published) {
+        let mut state = self.lock();
+        if state.readers > 0 {
+            let first = now.revision.get() + 1 - events.len() as u64;
+            let numbers = (first..).map(Revision::new);
+            state.remember(numbers.zip(events.into_iter().map(Recent::from)));
+        }
+        if state.revision <= now.revision {
+            state.revision = now.revision;
+            state.status = now.status;
+            state.settled = now.settled;
+        }
+        if now.turn_ends {
+            state.turn = None;
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// What there is behind a revision.
+    pub(crate) fn next(&self, after: Revision) -> Next {
+        let state = self.lock();
+        if after < state.revision {
+            let first = state.tail.front().map(|(revision, _)| revision.get());
+            let skip = first.and_then(|first| after.next().get().checked_sub(first));
+            let skip = skip.and_then(|it| usize::try_from(it).ok()).unwrap_or(usize::MAX);
+            if skip >= state.tail.len() {
+                return Next::Older;
+            }
+            return Next::Events(state.tail.iter().skip(skip).take(BATCH).cloned().collect());
+        }
+        match (&state.answer, &state.failure) {
+            (Some(answer), _) => Next::Answer(answer.clone()),
+            (None, Some(failure)) => Next::Failed(failure.clone()),
+            (None, None) if state.status.is_terminal() => Next::End,
+            (None, None) => Next::Wait,
+        }
+    }
+
+    /// Whether somebody reads events.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.lock().readers > 0
+    }
+
+    /// Waits until `look` finds something.
+    pub(crate) async fn until<T>(&self, mut look: impl FnMut(&State) -> Option<T>) -> T {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // From here on no change is missed.
+            changed.as_mut().enable();
+            if let Some(found) = look(&self.lock()) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl State {
+    fn remember(&mut self, events: impl Iterator<Item = (Revision, Recent)>) {
+        for (revision, event) in events {
+            self.tail_bytes += event.bytes();
+            self.tail.push_back((revision, event));
+        }
+        while self.tail.len() > TAIL || (self.tail_bytes > TAIL_BYTES && self.tail.len() > 1) {
+            let Some((_, oldest)) = self.tail.pop_front() else { break };
+            self.tail_bytes -= oldest.bytes();
+        }
+    }
+}
+
+impl Recent {
+    fn bytes(&self) -> usize {
+        let status = |it: &TaskStatus| it.message.as_ref().map_or(0, |it| parts(&it.parts));
+        match self {
+            Self::Said(message) => parts(&message.parts),
+            Self::Shown(event) => match event.event() {
+                StreamResponse::Task(it) => {
+                    it.history.iter().map(|it| parts(&it.parts)).sum::<usize>() + status(&it.status)
+                }
+                StreamResponse::Message(it) => parts(&it.parts),
+                StreamResponse::StatusUpdate(it) => status(&it.status),
+                StreamResponse::ArtifactUpdate(it) => parts(&it.artifact.parts),
+            },
+        }
+    }
+}
+
+fn parts(parts: &[Part]) -> usize {
+    parts.iter().map(size).sum()
+}
+
+impl From<Event> for Recent {
+    fn from(event: Event) -> Self {
+        match event {
+            Event::Message(message) => Self::Said(Box::new(message)),
+            Event::Created(task) => Self::Shown(StreamResponse::Task(task).into()),
+            Event::Status(update) => Self::Shown(StreamResponse::StatusUpdate(update).into()),
+            Event::Artifact(update) => Self::Shown(StreamResponse::ArtifactUpdate(update).into()),
+        }
+    }
+}
+
+/// What an append changes for readers.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub(crate) revision: Revision,
+    pub(crate) status: TaskState,
+    pub(crate) settled: Option<Arc<Task>>,
+    pub(crate) turn_ends: bool,
+}
+
+/// Whether a blocking send answers in this state.
+pub(crate) fn is_settled(state: TaskState) -> bool {
+    state.is_terminal() || state.is_interrupted()
+}
+
+/// All live tasks.
+#[derive(Debug)]
+pub(crate) struct Lives {
+    hasher: RandomState,
+    shards: Vec<Mutex<HashMap<Key, Arc<Live>>>>,
+}
+
+const SHARDS: usize = 64;
+
+impl Default for Lives {
+    fn default() -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { hasher: RandomState::new(), shards }
+    }
+}
+
+impl Lives {
+    /// A task that nobody knows of yet, in its first turn.
+    pub(crate) fn begin(self: &Arc<Self>, key: Key) -> Guard {
+        let live = Live::new(key, State { status: TaskState::Submitted, ..State::default() }, 0);
+        Guard { live: Arc::new(live), lives: Arc::clone(self) }
+    }
+
+    /// The live task of this key, which may not exist in the store.
+    pub(crate) fn get(self: &Arc<Self>, key: &Key) -> Guard {
+        let mut shard = self.shard(key);
+        if let Some(live) = shard.get(key) {
+            live.users.fetch_add(1, Ordering::Relaxed);
+            return Guard { live: Arc::clone(live), lives: Arc::clone(self) };
+        }
+        let live = Arc::new(Live::new(key.clone(), State::default(), 1));
+        live.listed.store(true, Ordering::Relaxed);
+        shard.insert(key.clone(), Arc::clone(&live));
+        Guard { live, lives: Arc::clone(self) }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        let lens = self.shards.iter().map(|it| lock(it).len());
+        lens.sum()
+    }
+
+    fn shard(&self, key: &Key) -> MutexGuard<'_, HashMap<Key, Arc<Live>>> {
+        let hash = self.hasher.hash_one(key);
+        lock(&self.shards[(hash >> 32) as usize % SHARDS])
+    }
+}
+
+/// One user of a live task. All that is known of it goes when its last user does.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    live: Arc<Live>,
+    lives: Arc<Lives>,
+}
+
+impl Guard {
+    /// Lets others find the task. Must come before its first event that does not end it.
+    pub(crate) fn list(&self) {
+        if !self.live.listed.swap(true, Ordering::Relaxed) {
+            let key = self.live.key.clone();
+            self.lives.shard(&self.live.key).insert(key, Arc::clone(&self.live));
+        }
+    }
+
+    /// A user that reads events: recent ones are kept for it.
+    pub(crate) fn watch(&self) -> Watch {
+        self.live.lock().readers += 1;
+        Watch(self.clone())
+    }
+}
+
+impl Clone for Guard {
+    fn clone(&self) -> Self {
+        self.live.users.fetch_add(1, Ordering::Relaxed);
+        Self { live: Arc::clone(&self.live), lives: Arc::clone(&self.lives) }
+    }
+}
+
+impl Deref for Guard {
+    type Target = Live;
+
+    fn deref(&self) -> &Live {
+        &self.live
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if !self.live.listed.load(Ordering::Relaxed) {
+            self.live.users.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        // Others can only find it under this lock.
+        let mut shard = self.lives.shard(&self.live.key);
+        if self.live.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            shard.remove(&self.live.key);
+        }
+    }
+}
+
+/// A user that reads events.
+#[derive(Debug)]
+pub(crate) struct Watch(Guard);
+
+impl Deref for Watch {
+    type Target = Guard;
+
+    fn deref(&self) -> &Guard {
+        &self.0
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut state = self.0.live.lock();
+        state.readers -= 1;
+        if state.readers == 0 {
+            state.tail = VecDeque::new();
+            state.tail_bytes = 0;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,127 @@
+//! Messages that are sent again.
+//!
+//! Somebody who did not get an answer sends the same message again. It is recognised while the first
+//! is being worked on here, and afterwards by the store.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use latimer_protocol::{Message, Metadata, Revision};
+use latimer_store::{Key, SentKey};
+use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
+
+use super::live::Guard;
+
+/// Messages that are being worked on.
+#[derive(Debug)]
+pub(super) struct Repeats {
+    shards: Vec<Shard>,
+}
+
+const SHARDS: usize = 16;
+
+#[derive(Debug, Default)]
+struct Shard {
+    /// Where each is being worked on, as soon as that is known.
+    flights: Mutex<HashMap<SentKey, Option<Flight>>>,
+    changed: Notify,
+}
+
+/// Where a message is being worked on, and the revision of its task before it.
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    pub(super) live: Guard,
+    pub(super) after: Revision,
+}
+
+/// What a message is.
+pub(super) enum Seen {
+    /// The first of its kind.
+    First(Ticket),
+    /// Another one of what is being worked on.
+    Again(Flight),
+}
+
+impl Default for Repeats {
+    fn default() -> Self {
+        Self { shards: (0..SHARDS).map(|_| Shard::default()).collect() }
+    }
+}
+
+impl Repeats {
+    /// Enters a message. Waits while it is unknown where an equal one is worked on.
+    pub(super) async fn enter(self: &Arc<Self>, key: SentKey) -> Seen {
+        loop {
+            let changed = self.shard(key).changed.notified();
+            match self.shard(key).lock().entry(key) {
+                Entry::Vacant(slot) => {
+                    slot.insert(None);
+                    return Seen::First(Ticket { repeats: Arc::clone(self), key });
+                }
+                Entry::Occupied(slot) => {
+                    if let Some(flight) = slot.get() {
+                        return Seen::Again(flight.clone());
+                    }
+                }
+            }
+            changed.await;
+        }
+    }
+
+    fn shard(&self, key: SentKey) -> &Shard {
+        &self.shards[usize::from(key.0[0]) % SHARDS]
+    }
+}
+
+impl Shard {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SentKey, Option<Flight>>> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first message of its kind. Dropped when the store knows it, or nothing came of it.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    repeats: Arc<Repeats>,
+    key: SentKey,
+}
+
+impl Ticket {
+    /// Says where the message is worked on.
+    pub(super) fn flies(&self, flight: Flight) {
+        let shard = self.repeats.shard(self.key);
+        shard.lock().insert(self.key, Some(flight));
+        shard.changed.notify_waiters();
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let shard = self.repeats.shard(self.key);
+        // The guard of a live task takes another lock when it goes.
+        let flight = shard.lock().remove(&self.key);
+        drop(flight);
+        shard.changed.notify_waiters();
+    }
+}
+
+/// The digest by which a message is recognised: whose, for whom, in which task, and what.
+pub(super) fn key(key: &Key, continues: bool, message: &Message, metadata: &Metadata) -> SentKey {
+    let mut digest = Sha256::new();
+    let task = if continues { key.id.as_str() } else { "" };
+    for text in [&*key.caller, &*key.agent, task, message.message_id.as_str()] {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
+    }
+    let mut body = Vec::with_capacity(512);
+    // What was read from JSON can be written as JSON, and a vector takes all of it.
+    let written = serde_json::to_writer(&mut body, &(message, metadata));
+    debug_assert!(written.is_ok());
+    digest.update(&body);
+    let digest = digest.finalize();
+    let mut short = [0; 16];
+    short.copy_from_slice(&digest[..16]);
+    SentKey(short)
+}

@@ -1,0 +1,140 @@
+//! Reading tasks: get, list, subscribe.
+
+use std::sync::Arc;
+
+use latimer_protocol::{
+    Answer, Call, DEFAULT_PAGE_SIZE, Error, ErrorKind, Invalid, ListTasksResponse, Reply, Request,
+    Revision, Task, TaskId, TaskState,
+};
+use latimer_store::{Key, Query, Stored};
+
+use super::reader::{From, Reader, Until};
+use super::{CURSOR, Engine, Open, page, trimmed, unavailable};
+use crate::agent::Agent;
+
+/// A task that a call is about, and the extensions that are active for the call.
+pub(super) struct Found {
+    pub(super) stored: Stored,
+    pub(super) extensions: Vec<String>,
+}
+
+impl Engine {
+    pub(super) async fn get(&self, call: Call) -> Result<Answer, Error> {
+        let Request::GetTask(request) = &call.request else { return Err(Error::internal()) };
+        let found = self.find(&call, &request.id).await?;
+        let task = trimmed(found.stored.task, request.history_length);
+        Ok(Answer {
+            reply: Reply::Task(task),
+            made_in: Some(found.stored.header.dialect),
+            extensions: found.extensions,
+        })
+    }
+
+    /// The task of this id that is the caller's.
+    pub(super) async fn find(&self, call: &Call, id: &TaskId) -> Result<Found, Error> {
+        let agent = match self.named(call)? {
+            Some(agent) => agent,
+            None => self.whose(call, id).await?,
+        };
+        let extensions = self.activate(call, agent)?;
+        let key =
+            Key { caller: call.caller.id().clone(), agent: agent.name().clone(), id: id.clone() };
+        let stored = self.store().load(&key).await.map_err(unavailable)?;
+        let stored = stored.ok_or_else(|| Error::task_not_found(id))?;
+        Ok(Found { stored, extensions })
+    }
+
+    /// The agent that has a task of this id: the root address knows the tasks of all.
+    pub(super) async fn whose(&self, call: &Call, id: &TaskId) -> Result<&Arc<Agent>, Error> {
+        let primary = self.addressed(call)?;
+        if self.0.registry.len() == 1 {
+            return Ok(primary);
+        }
+        let agents = self.store().locate(call.caller.id(), id).await.map_err(unavailable)?;
+        let has = |agent: &&Arc<Agent>| agents.iter().any(|it| it == agent.name());
+        let first = Some(primary).filter(has).or_else(|| self.0.registry.iter().find(has));
+        first.ok_or_else(|| Error::task_not_found(id))
+    }
+
+    pub(super) async fn list(&self, call: Call) -> Result<Answer, Error> {
+        let Request::ListTasks(request) = &call.request else { return Err(Error::internal()) };
+        let named = self.named(&call)?;
+        let extensions = self.activate(&call, self.addressed(&call)?)?;
+        let page_size = request.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
+        let query = Query {
+            caller: call.caller.id().clone(),
+            agent: named.map(|it| it.name().clone()),
+            context: request.context_id.clone(),
+            state: request.status.filter(|it| *it != TaskState::Unspecified),
+            updated_since: request.status_timestamp_after,
+            behind: request.page_token.as_deref().map(page::place).transpose()?,
+            limit: usize::try_from(page_size).unwrap_or(usize::MAX),
+        };
+        let page = self.store().list(&query).await.map_err(unavailable)?;
+        let artifacts = request.include_artifacts == Some(true);
+        let shown = |task: Arc<Task>| Task {
+            artifacts: if artifacts { task.artifacts.clone() } else { Vec::new() },
+            ..Arc::unwrap_or_clone(trimmed(task, request.history_length))
+        };
+        let reply = Reply::Tasks(ListTasksResponse {
+            tasks: page.tasks.into_iter().map(shown).collect(),
+            next_page_token: page.next.as_ref().map(page::token).unwrap_or_default(),
+            page_size,
+            total_size: u32::try_from(page.total).unwrap_or(u32::MAX),
+        });
+        Ok(Answer { reply, made_in: None, extensions })
+    }
+
+    pub(super) async fn subscribe(&self, call: Call) -> Result<Answer, Error> {
+        let Request::SubscribeToTask(request) = &call.request else {
+            return Err(Error::internal());
+        };
+        let Found { stored, extensions } = self.find(&call, &request.id).await?;
+        let open = self.open_stream()?;
+        // From here on nothing is missed, and what the store says is at least as new.
+        let live = self.0.lives.get(&stored.key).watch();
+        let stored = self.store().load(&stored.key).await.map_err(unavailable)?;
+        let stored = stored.ok_or_else(|| Error::task_not_found(&request.id))?;
+        live.learn(&stored);
+        let state = stored.header.state;
+        if call.after.is_none() && state.is_terminal() {
+            let message = format!("task {} is over ({state}); get it instead", request.id);
+            return Err(Error::new(ErrorKind::UnsupportedOperation, message));
+        }
+        let after = resume_after(call.after, stored.revision)?;
+        let from = From {
+            cursor: after.unwrap_or(stored.revision),
+            until: Until::Over,
+            opening: None,
+            numbered: extensions.iter().any(|it| it == CURSOR),
+        };
+        let store = self.store().clone();
+        let mut reader = Reader::new(live, store, self.halt().clone(), open, from);
+        if after.is_none() {
+            reader.show(Task::clone(&stored.task));
+        }
+        Ok(Answer {
+            reply: Reply::Stream(Box::pin(reader)),
+            made_in: Some(stored.header.dialect),
+            extensions,
+        })
+    }
+
+    pub(super) fn open_stream(&self) -> Result<Open, Error> {
+        Open::new(&self.0.streams, self.0.limits.streams)
+    }
+}
+
+/// Where a stream goes on, if it does. An event that has not happened cannot have been seen.
+pub(super) fn resume_after(
+    after: Option<Revision>,
+    newest: Revision,
+) -> Result<Option<Revision>, Error> {
+    match after {
+        Some(after) if after > newest => {
+            let problem = format!("is beyond the last event, which is {newest}");
+            Err(Invalid::new("last-event-id", problem).into())
+        }
+        after => Ok(after),
+    }
+}

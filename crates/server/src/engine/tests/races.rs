@@ -1,0 +1,233 @@
+//! What meets at the wrong moment.
+//!
+//! One thread, no clock: everything advances by being polled, and both sides of a race take a number
+//! of steps that is chosen beforehand. Each pair of numbers is another interleaving, and the same one
+//! each time it is run.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use latimer_protocol::{Event, TaskStatusUpdateEvent};
+use latimer_protocol::{TaskId, Timestamp};
+use latimer_store::{
+    Append, Error as StoreError, Key, Logged, Outcome, Page, Query, Retention, Sent, SentKey,
+    Stored,
+};
+
+use super::*;
+
+/// A store that takes a varying number of steps for everything.
+#[derive(Debug)]
+struct Hesitant {
+    store: Memory,
+    seed: AtomicU64,
+}
+
+impl Hesitant {
+    async fn hesitate(&self) {
+        // xorshift: any order will do, as long as it is the same each time.
+        let mut seed = self.seed.load(Ordering::Relaxed);
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        self.seed.store(seed, Ordering::Relaxed);
+        steps(seed % 4).await;
+    }
+}
+
+async fn steps(count: u64) {
+    for _ in 0..count {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[async_trait]
+impl TaskStore for Hesitant {
+    async fn append(&self, append: Append) -> Result<Revision, StoreError> {
+        self.hesitate().await;
+        let appended = self.store.append(append).await;
+        self.hesitate().await;
+        appended
+    }
+
+    async fn load(&self, key: &Key) -> Result<Option<Stored>, StoreError> {
+        self.hesitate().await;
+        let loaded = self.store.load(key).await;
+        self.hesitate().await;
+        loaded
+    }
+
+    async fn events(
+        &self,
+        key: &Key,
+        after: Revision,
+        limit: usize,
+    ) -> Result<Vec<Logged>, StoreError> {
+        self.hesitate().await;
+        self.store.events(key, after, limit).await
+    }
+
+    async fn locate(&self, caller: &str, id: &TaskId) -> Result<Vec<Arc<str>>, StoreError> {
+        self.store.locate(caller, id).await
+    }
+
+    async fn list(&self, query: &Query) -> Result<Page, StoreError> {
+        self.store.list(query).await
+    }
+
+    async fn sent(&self, key: &SentKey, now: Timestamp) -> Result<Option<Outcome>, StoreError> {
+        self.hesitate().await;
+        self.store.sent(key, now).await
+    }
+
+    async fn remember(&self, sent: Sent, answer: &Message) -> Result<(), StoreError> {
+        self.hesitate().await;
+        self.store.remember(sent, answer).await
+    }
+
+    async fn take_abandoned(&self, limit: usize) -> Result<Vec<Stored>, StoreError> {
+        self.store.take_abandoned(limit).await
+    }
+
+    async fn sweep(&self, now: Timestamp) -> Result<u64, StoreError> {
+        self.store.sweep(now).await
+    }
+
+    fn retention(&self) -> &Retention {
+        self.store.retention()
+    }
+
+    fn name(&self) -> &'static str {
+        self.store.name()
+    }
+}
+
+/// Takes as many steps as the message says, then completes the task; between them it says so.
+async fn walker(turn: Turn) -> Result<(), Failure> {
+    let count: u64 = turn.text().parse()?;
+    turn.working().await?;
+    for _ in 0..count {
+        tokio::task::yield_now().await;
+    }
+    turn.reply("done").await?;
+    Ok(())
+}
+
+/// An engine whose agent ignores being canceled, so that only the order of things decides.
+fn engine(seed: u64) -> Engine {
+    let policy = Policy { cancel_grace: Duration::from_secs(3_600), ..Policy::default() };
+    let agent = Agent::from_fn("walker", walker).with_policy(policy);
+    let registry = Registry::new([agent]).unwrap();
+    let seed = AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let store = Hesitant { store: Memory::default(), seed };
+    Engine::new(Arc::new(registry), Arc::new(store), Limits::default())
+}
+
+/// The whole log of a task.
+async fn log(engine: &Engine, task: &Task) -> Vec<Event> {
+    let key = Key { caller: "".into(), agent: "walker".into(), id: task.id.clone() };
+    let logged = engine.store().events(&key, Revision::START, usize::MAX).await.unwrap();
+    logged.into_iter().map(|it| it.event).collect()
+}
+
+fn ends(log: &[Event]) -> usize {
+    let ends = |event: &&Event| matches!(event, Event::Status(TaskStatusUpdateEvent { status, .. }) if status.state.is_terminal());
+    log.iter().filter(ends).count()
+}
+
+/// Waits until nothing goes on, and nothing is left of it.
+async fn quiet(engine: &Engine) {
+    let nothing = Activity { live_tasks: 0, turns: 0, streams: 0 };
+    while engine.activity() != nothing {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Runs a race for 100 × 100 pairs of steps, on one thread with its clock stopped.
+fn race<F: Future<Output = ()>>(run: impl Fn(u64, u64) -> F) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(async {
+        for one in 0..100 {
+            for other in 0..100 {
+                // The clock jumps when nothing else can happen: then something hangs.
+                let ended = tokio::time::timeout(Duration::from_secs(60), run(one, other)).await;
+                assert!(ended.is_ok(), "hangs at {one} steps against {other}");
+            }
+        }
+    });
+}
+
+#[test]
+fn cancel_against_completion() {
+    race(|walk, wait| async move {
+        let engine = engine(walk * 100 + wait);
+        let task = task(&engine, at_once(&(walk / 4).to_string())).await;
+        steps(wait / 4).await;
+        let canceled = cancel(&engine, &task).await;
+        let ended = get(&engine, &task).await.unwrap();
+        match (canceled, ended.status.state) {
+            (Ok(task), TaskState::Canceled) => assert_eq!(task, ended),
+            (Err(error), TaskState::Completed) => {
+                assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
+            }
+            other => panic!("{other:?} at {walk} steps against {wait}"),
+        }
+        assert_eq!(ends(&log(&engine, &task).await), 1);
+        quiet(&engine).await;
+    });
+}
+
+#[test]
+fn subscription_against_completion() {
+    race(|walk, wait| async move {
+        let engine = engine(walk * 100 + wait);
+        let task = task(&engine, at_once(&(walk / 4).to_string())).await;
+        steps(wait / 4).await;
+        match events(&engine, subscribe(&task, None)).await {
+            // Everything behind the snapshot, once and in order.
+            Ok(seen) => {
+                let seen = revisions(&seen);
+                let first = seen[0];
+                assert_eq!(seen, (first..=4).collect::<Vec<_>>(), "{walk} against {wait}");
+            }
+            Err(error) => assert_eq!(error.kind(), ErrorKind::UnsupportedOperation),
+        }
+        assert_eq!(get(&engine, &task).await.unwrap().status.state, TaskState::Completed);
+        quiet(&engine).await;
+    });
+}
+
+#[test]
+fn two_of_the_same_message() {
+    race(|walk, wait| async move {
+        let engine = engine(walk * 100 + wait);
+        let request = says(&(walk / 10).to_string());
+        let late = async {
+            steps(wait / 4).await;
+            task(&engine, request.clone()).await
+        };
+        let (one, other) = tokio::join!(task(&engine, request.clone()), late);
+        assert_eq!(one, other, "{walk} against {wait}");
+        let list = engine.call(Call::new(Request::ListTasks(ListTasksRequest::default()))).await;
+        let Reply::Tasks(page) = list.unwrap().reply else { panic!("no page") };
+        assert_eq!(page.total_size, 1, "{walk} against {wait}");
+    });
+}
+
+#[test]
+fn a_caller_that_goes_away_stops_nothing() {
+    race(|walk, wait| async move {
+        let engine = engine(walk * 100 + wait);
+        let started = task(&engine, at_once(&(walk / 4).to_string())).await;
+        // Dropped after some steps, wherever it is then.
+        tokio::select! {
+            biased;
+            _ = events(&engine, subscribe(&started, None)) => {}
+            () = steps(wait / 4) => {}
+        }
+        quiet(&engine).await;
+        let ended = get(&engine, &started).await.unwrap();
+        assert_eq!(ended.status.state, TaskState::Completed);
+    });
+}

@@ -1,0 +1,391 @@
+//! The writer of a task: turns what an agent says into durable events.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use latimer_protocol::{
+    Dialect, Error, Event, Message, Part, Refused, Revision, Task, TaskArtifactUpdateEvent,
+    TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
+};
+use latimer_store::{Append, Header, Key, Sent, Stored, Work as Needed};
+use tracing::warn;
+
+use super::live::{Guard, Published, is_settled};
+use super::repeat::Ticket;
+use super::{Engine, ids, unavailable};
+use crate::agent::Agent;
+use crate::turn::{Emitted, Turn};
+
+/// One turn in progress, and the only writer of its task.
+pub(super) struct Work {
+    pub(super) engine: Engine,
+    pub(super) agent: Arc<Agent>,
+    pub(super) live: Floor,
+    pub(super) turn: Turn,
+    /// The task with everything that was said, durable or not.
+    draft: Arc<Task>,
+    /// What begins the turn, until it is appended.
+    opening: Option<Event>,
+    /// Whether the turn has not been said to have begun.
+    unstarted: bool,
+    revision: Revision,
+    /// When the status last changed.
+    updated: Timestamp,
+    dialect: Dialect,
+    sent: Option<(Sent, Ticket)>,
+    /// The revision of the last whole task in the store.
+    snapshot: Revision,
+    /// What the store believes has to be done.
+    needed: Needed,
+    /// Whether the answer was direct, and no task is made.
+    pub(super) answered: bool,
+}
+
+/// The right to change a task: there is one at a time.
+#[derive(Debug)]
+pub(super) struct Floor(Guard);
+
+impl Floor {
+    /// Takes the floor, if nobody has it and the task is not being canceled.
+    pub(super) fn take(live: &Guard) -> Option<Self> {
+        live.turns().try_acquire().ok()?.forget();
+        Some(Self(live.clone())).filter(|it| !it.lock().canceling)
+    }
+
+    /// Waits for the floor. None when the task is canceled meanwhile: then it is over.
+    pub(super) async fn wait(live: &Guard) -> Option<Self> {
+        live.turns().acquire().await.ok()?.forget();
+        let floor = Self(live.clone());
+        if !floor.lock().canceling {
+            return Some(floor);
+        }
+        drop(floor);
+        live.until(|state| (state.status.is_terminal() || !state.canceling).then_some(())).await;
+        None
+    }
+}
+
+impl Deref for Floor {
+    type Target = Guard;
+
+    fn deref(&self) -> &Guard {
+        &self.0
+    }
+}
+
+impl Drop for Floor {
+    fn drop(&mut self) {
+        self.0.change(|state| state.turn = None);
+        self.0.turns().add_permits(1);
+    }
+}
+
+/// Events on their way to the store, and what becomes known when they are there.
+pub(super) struct Batch {
+    /// For readers; none when there are no readers.
+    events: Vec<Event>,
+    /// How many of them the agent said.
+    said: usize,
+    append: Append,
+    published: Published,
+}
+
+/// Whether a turn goes on behind a batch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turning {
+    Waits,
+    GoesOn,
+    Ends,
+}
+
+impl Work {
+    /// The first turn of a new task.
+    pub(super) fn begin(
+        engine: Engine,
+        agent: Arc<Agent>,
+        live: Guard,
+        turn: Turn,
+        dialect: Dialect,
+    ) -> Self {
+        let now = ids::now();
+        let status = TaskStatus::from(TaskState::Submitted).at(now);
+        let mut draft = Task::new(turn.task_id().clone(), turn.context_id().clone(), status);
+        draft.history.push(turn.message().clone());
+        let opening = Some(Event::Created(draft.clone()));
+        live.lock().turn = Some(turn.clone());
+        Self {
+            engine,
+            agent,
+            live: Floor(live),
+            turn,
+            draft: Arc::new(draft),
+            opening,
+            unstarted: true,
+            revision: Revision::START,
+            updated: now,
+            dialect,
+            sent: None,
+            snapshot: Revision::START,
+            needed: Needed::None,
+            answered: false,
+        }
+    }
+
+    /// A further turn of a task, with its message unless that was appended before.
+    pub(super) fn resume(
+        engine: Engine,
+        agent: Arc<Agent>,
+        live: Floor,
+        turn: Turn,
+        stored: Stored,
+        message: Option<Message>,
+    ) -> Self {
+        let mut state = live.lock();
+        state.turn = Some(turn.clone());
+        if state.canceling {
+            // Whoever cancels looked for the turn before it was here.
+            turn.cancelled().cancel();
+        }
+        drop(state);
+        Self {
+            engine,
+            agent,
+            live,
+            turn,
+            draft: stored.task,
+            opening: message.map(Event::Message),
+            unstarted: true,
+            revision: stored.revision,
+            updated: stored.header.updated,
+            dialect: stored.header.dialect,
+            sent: None,
+            snapshot: stored.revision,
+            needed: stored.header.work,
+            answered: false,
+        }
+    }
+
+    /// Remembers the message that began the turn, with its first events.
+    pub(super) fn remember(&mut self, sent: Sent, ticket: Ticket) {
+        self.sent = Some((sent, ticket));
+    }
+
+    /// Goes on where a former process was in the middle of a turn.
+    pub(super) fn already_started(&mut self) {
+        self.unstarted = false;
+    }
+
+    pub(super) fn state(&self) -> TaskState {
+        self.draft.status.state
+    }
+
+    /// Whether there is a task, for others to see.
+    pub(super) fn exists(&self) -> bool {
+        self.revision > Revision::START
+    }
+
+    /// Whether the turn has still to be said to have begun.
+    pub(super) fn is_unstarted(&self) -> bool {
+        self.unstarted
+    }
+
+    /// Whether the store believes that somebody is at work.
+    pub(super) fn is_needed(&self) -> bool {
+        self.needed != Needed::None
+    }
+
+    /// What was said with the present status.
+    pub(super) fn status_message(&self) -> Option<Message> {
+        self.draft.status.message.clone()
+    }
+
+    pub(super) fn take_ticket(&mut self) -> Option<(Sent, Ticket)> {
+        self.sent.take()
+    }
+
+    /// What the agent said, and then perhaps a last status, as a batch. None when it is nothing.
+    pub(super) fn batch(
+        &mut self,
+        emitted: Vec<Emitted>,
+        last: Option<TaskStatus>,
+        turning: Turning,
+    ) -> Result<Option<Batch>, Refused> {
+        let said = emitted.len();
+        let mut events = Vec::with_capacity(said + 3);
+        let mut now = ids::now().max(self.updated);
+        if let Some(opening) = self.opening.take() {
+            if let Event::Message(message) = &opening {
+                Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
+            }
+            events.push(opening);
+        }
+        if self.unstarted && turning != Turning::Waits {
+            self.unstarted = false;
+            if !begins(emitted.first(), last.as_ref()) {
+                self.add(&mut events, self.status(TaskState::Working.into()), now)?;
+            }
+        }
+        for event in emitted {
+            now = now.max(self.updated);
+            match event {
+                Emitted::Status(update) if self.says_nothing(&update) => {}
+                Emitted::Status(update) => self.add(&mut events, update, now)?,
+                Emitted::Artifact(update) => self.add_artifact(&mut events, update)?,
+                Emitted::Heard(message) => {
+                    let message = self.ours(message);
+                    Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
+                    events.push(Event::Message(message));
+                }
+                // There is a task: what should have been the answer is its last word.
+                Emitted::Say(message) => {
+                    let status = TaskStatus::from(TaskState::Completed).with_message(message);
+                    self.add(&mut events, self.status(status), now)?;
+                }
+            }
+        }
+        if let Some(status) = last {
+            self.add(&mut events, self.status(status), now)?;
+        }
+        if events.is_empty() {
+            self.turn.outbox().stored(said);
+            return Ok(None);
+        }
+        Ok(Some(self.pack(events, said, turning)))
+    }
+
+    /// Whether a status only says that the work goes on, which is known.
+    fn says_nothing(&self, update: &TaskStatusUpdateEvent) -> bool {
+        let bare = update.status.message.is_none() && update.metadata.is_empty();
+        bare && update.status.state == TaskState::Working && self.state() == TaskState::Working
+    }
+
+    fn status(&self, status: TaskStatus) -> TaskStatusUpdateEvent {
+        TaskStatusUpdateEvent::new(self.draft.id.clone(), status)
+    }
+
+    fn add(
+        &mut self,
+        events: &mut Vec<Event>,
+        mut update: TaskStatusUpdateEvent,
+        now: Timestamp,
+    ) -> Result<(), Refused> {
+        update.context_id = self.draft.context_id.clone();
+        update.status.timestamp = Some(now);
+        update.status.message = update.status.message.take().map(|it| self.ours(it));
+        Arc::make_mut(&mut self.draft).apply(Event::Status(update.clone()))?;
+        self.updated = now;
+        events.push(Event::Status(update));
+        Ok(())
+    }
+
+    fn add_artifact(
+        &mut self,
+        events: &mut Vec<Event>,
+        mut update: TaskArtifactUpdateEvent,
+    ) -> Result<(), Refused> {
+        update.context_id = self.draft.context_id.clone();
+        if update.artifact.parts.is_empty() {
+            // §4.1.7: an artifact has a part.
+            update.artifact.parts.push(Part::text(""));
+        }
+        Arc::make_mut(&mut self.draft).apply(Event::Artifact(update.clone()))?;
+        events.push(Event::Artifact(update));
+        Ok(())
+    }
+
+    /// The message as one of this task and conversation.
+    fn ours(&self, mut message: Message) -> Message {
+        message.task_id = Some(self.draft.id.clone());
+        message.context_id = self.draft.context_id.clone();
+        message
+    }
+
+    fn pack(&mut self, mut events: Vec<Event>, said: usize, turning: Turning) -> Batch {
+        let state = self.state();
+        let revision = Revision::new(self.revision.get() + events.len() as u64);
+        self.needed = match (state, turning) {
+            (state, _) if state.is_terminal() => Needed::None,
+            (TaskState::InputRequired, _) | (_, Turning::Ends) => Needed::None,
+            (_, Turning::GoesOn) => Needed::Running,
+            (_, Turning::Waits) => Needed::Waiting,
+        };
+        let settled = is_settled(state);
+        let snapshot = (settled || self.is_snapshot_due(revision)).then(|| {
+            self.snapshot = revision;
+            Arc::clone(&self.draft)
+        });
+        let published = Published {
+            revision,
+            status: state,
+            settled: snapshot.clone().filter(|_| settled),
+            turn_ends: turning == Turning::Ends || state.is_terminal(),
+        };
+        let append = Append {
+            key: self.key().clone(),
+            expected: self.revision,
+            events: if self.live.is_watched() {
+                events.clone()
+            } else {
+                std::mem::take(&mut events)
+            },
+            header: Header {
+                context: self.turn.context_id().clone(),
+                state,
+                updated: self.updated,
+                dialect: self.dialect,
+                work: self.needed,
+            },
+            snapshot,
+            sent: self.sent.as_ref().map(|(sent, _)| *sent),
+        };
+        Batch { events, said, append, published }
+    }
+
+    /// Whole tasks are written at growing distances, so that a thousand pieces cost a thousand
+    /// pieces and not their square, and no load reads more than a part of the log.
+    fn is_snapshot_due(&self, revision: Revision) -> bool {
+        let distance = revision.get() - self.snapshot.get();
+        distance >= 64.max(self.snapshot.get() / 4)
+    }
+
+    fn key(&self) -> &Key {
+        self.live.key()
+    }
+
+    /// Makes a batch durable, and then visible.
+    pub(super) async fn store(&mut self, batch: Batch) -> Result<(), Error> {
+        let Batch { events, said, append, published } = batch;
+        if !published.status.is_terminal() {
+            self.live.list();
+        }
+        let appended = self.engine.store().append(append).await;
+        self.stored(appended.map(|_| (events, said, published)))
+    }
+
+    /// Makes a batch that has become durable visible.
+    fn stored(
+        &mut self,
+        batch: Result<(Vec<Event>, usize, Published), latimer_store::Error>,
+    ) -> Result<(), Error> {
+        let (events, said, published) = batch.map_err(|error| {
+            warn!(task = %self.key().id, %error, "events could not be stored");
+            unavailable(error)
+        })?;
+        self.revision = published.revision;
+        // It is on record: whoever sends the same again finds it there.
+        self.sent = None;
+        self.live.publish(events, published);
+        self.turn.outbox().stored(said);
+        Ok(())
+    }
+}
+
+/// Whether what is said first says by itself that the work has begun, or never will.
+fn begins(first: Option<&Emitted>, last: Option<&TaskStatus>) -> bool {
+    let state = match first {
+        Some(Emitted::Status(update)) => Some(update.status.state),
+        Some(Emitted::Say(_) | Emitted::Artifact(_) | Emitted::Heard(_)) => None,
+        None => last.map(|it| it.state),
+    };
+    matches!(state, Some(TaskState::Working | TaskState::Rejected | TaskState::Canceled))
+}

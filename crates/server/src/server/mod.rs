@@ -1,0 +1,328 @@
+//! A server: agents, where their tasks are kept, and how they are reached.
+
+mod echo;
+mod running;
+mod signal;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use http::HeaderMap;
+use latimer_protocol::{Caller, Service};
+use latimer_store::{Memory, TaskStore};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{info, warn};
+
+pub use running::Running;
+
+use crate::address::Addresses;
+use crate::agent::{Agent, Registry};
+use crate::auth::{Authenticate, Extractor};
+use crate::binding::{Cards, Front, Helpers, Places, Readiness};
+use crate::engine::{Activity, Engine, ids};
+use crate::error::{Error, Result, is_local};
+use crate::listener::{Door, Entry, Listener};
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use crate::turn::{Failure, Turn};
+
+/// A server that publishes agents.
+///
+/// ```no_run
+/// use latimer_server::{Server, Turn};
+///
+/// #[tokio::main]
+/// async fn main() -> latimer_server::Result<()> {
+///     Server::agent("shouter", |turn: Turn| async move {
+///         turn.status("thinking").await?;
+///         turn.reply(turn.text().to_uppercase()).await
+///     })
+///     .bind("127.0.0.1:8080")
+///     .run()
+///     .await
+/// }
+/// ```
+#[must_use = "a server does nothing until it is run"]
+#[derive(Clone)]
+pub struct Server {
+    agents: Vec<Agent>,
+    primary: Option<String>,
+    address: String,
+    settings: Settings,
+    store: Option<Arc<dyn TaskStore>>,
+    service: Option<Arc<dyn Service>>,
+    auth: Option<Arc<dyn Authenticate>>,
+    routes: Option<Router>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Server")
+            .field("agents", &self.agents)
+            .field("address", &self.address)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server of one agent.
+    pub fn new(agent: Agent) -> Self {
+        Self::empty().with_agent(agent)
+    }
+
+    /// A server of one agent, which is a function.
+    pub fn agent<F, R, E>(name: impl Into<Arc<str>>, function: F) -> Self
+    where
+        F: Fn(Turn) -> R + Send + Sync + 'static,
+        R: Future<Output = std::result::Result<(), E>> + Send + 'static,
+        E: Into<Failure> + 'static,
+    {
+        Self::new(Agent::from_fn(name, function))
+    }
+
+    /// A server of one agent, which says what it is told.
+    pub fn echo() -> Self {
+        Self::new(echo::agent())
+    }
+
+    /// A server without agents yet. It still has a card, which says so.
+    pub fn empty() -> Self {
+        Self {
+            agents: Vec::new(),
+            primary: None,
+            address: "127.0.0.1:8080".to_owned(),
+            settings: Settings::default(),
+            store: None,
+            service: None,
+            auth: None,
+            routes: None,
+        }
+    }
+
+    /// Publishes one more agent. The first is the primary one, unless [`Server::primary`] says otherwise.
+    pub fn with_agent(mut self, agent: Agent) -> Self {
+        self.agents.push(agent);
+        self
+    }
+
+    /// Says which agent is meant when none is named.
+    pub fn primary(mut self, name: impl Into<String>) -> Self {
+        self.primary = Some(name.into());
+        self
+    }
+
+    /// Keeps tasks here and not in memory.
+    pub fn store(mut self, store: impl TaskStore) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// Has calls answered by this and not by the task engine. The agents are then only what the
+    /// cards say.
+    pub fn answered_by(mut self, service: impl Service) -> Self {
+        self.service = Some(Arc::new(service));
+        self
+    }
+
+    /// Listens at this address: a host and a port. Port 0 is any free one.
+    pub fn bind(mut self, address: impl fmt::Display) -> Self {
+        self.address = address.to_string();
+        self
+    }
+
+    /// Sets everything that can be set, in place of what was set before.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Serves A2A under this path.
+    pub fn listen_path(mut self, path: impl Into<String>) -> Self {
+        self.settings.listen_path = path.into();
+        self
+    }
+
+    /// Says what callers reach the server under.
+    pub fn public_url(mut self, url: impl Into<String>) -> Self {
+        self.settings.public_url = Some(url.into());
+        self
+    }
+
+    /// Knows callers by their headers; whoever is not known is refused.
+    pub fn auth(
+        self,
+        extractor: impl Fn(&HeaderMap) -> Option<Caller> + Send + Sync + 'static,
+    ) -> Self {
+        self.authenticate(Extractor(extractor))
+    }
+
+    /// Knows callers in any other way.
+    pub fn authenticate(mut self, authenticate: impl Authenticate) -> Self {
+        self.auth = Some(Arc::new(authenticate));
+        self
+    }
+
+    /// Serves more routes, which go before its own. The routes' fallback is not used.
+    pub fn routes(mut self, routes: Router) -> Self {
+        self.routes = Some(match self.routes.take() {
+            Some(others) => others.merge(routes),
+            None => routes,
+        });
+        self
+    }
+
+    /// Everything as a router, to be served by somebody else. gRPC needs HTTP/2 and the root.
+    ///
+    /// # Errors
+    /// When agents or settings make no sense, or the store is not usable.
+    pub async fn router(mut self) -> Result<Router> {
+        let routes = self.routes.take().unwrap_or_default();
+        let (front, _) = self.front(None).await?;
+        Ok(routes.fallback_service(Door(front)))
+    }
+
+    /// Begins to listen, and returns what stops it.
+    ///
+    /// # Errors
+    /// When agents or settings make no sense, the store is not usable, or the address cannot be
+    /// listened at.
+    pub async fn listen(mut self) -> Result<Running> {
+        let failed = |source| Error::listen(&self.address, source);
+        let socket = TcpListener::bind(&self.address).await.map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        let routes = self.routes.take();
+        let settings = self.settings.clone();
+        let (front, engine) = self.front(Some(address)).await?;
+        let entry = match routes {
+            None => Entry::Front(front.clone()),
+            Some(routes) => Entry::Router(routes.fallback_service(Door(front.clone()))),
+        };
+        let (leaving, gone) = (CancellationToken::new(), CancellationToken::new());
+        let tasks = TaskTracker::new();
+        let listener = Listener {
+            socket,
+            entry,
+            limits: settings.http,
+            metrics: front.metrics.clone(),
+            leaving: leaving.clone(),
+            gone: gone.clone(),
+            tasks: tasks.clone(),
+        };
+        tasks.spawn(listener.serve());
+        info!(%address, "listening");
+        Ok(Running { address, front, engine, drain: settings.drain, leaving, gone, tasks })
+    }
+
+    /// Listens until the process is told to stop, by ctrl-c or TERM; then finishes what it is at.
+    ///
+    /// # Errors
+    /// Whatever [`Server::listen`] fails with.
+    pub async fn run(self) -> Result<()> {
+        let known = self.auth.is_some();
+        let running = self.listen().await?;
+        if !known && !is_local(running.address()) {
+            warn!(
+                address = %running.address(),
+                "ANYBODY WHO REACHES THIS ADDRESS CAN CALL THE AGENTS: nobody is asked who they are"
+            );
+        }
+        signal::told_to_stop().await;
+        info!("stopping");
+        running.shutdown().await;
+        Ok(())
+    }
+
+    async fn front(self, local: Option<SocketAddr>) -> Result<(Arc<Front>, Option<Engine>)> {
+        check(&self.settings)?;
+        let mut registry = Registry::new(self.agents)?;
+        if let Some(primary) = &self.primary {
+            registry = registry.with_primary(primary)?;
+        }
+        let registry = Arc::new(registry);
+        let metrics = Metrics::default();
+        let behind = match self.service {
+            Some(service) => Behind { service, engine: None, readiness: Readiness::default() },
+            None => {
+                let store = self.store.unwrap_or_else(|| Arc::new(Memory::default()));
+                Behind::engine(Engine::new(registry.clone(), store, self.settings.limits.clone()))
+            }
+        };
+        if let Some(engine) = &behind.engine {
+            engine.recover().await.map_err(Error::Store)?;
+            show(engine, &metrics);
+        }
+        let addresses = Addresses {
+            public: self.settings.public_url.as_deref().map(str::parse).transpose()?,
+            proxies: self.settings.trusted_proxies.clone(),
+            local,
+        };
+        let helpers = Helpers::new().map_err(|error| Error::setting("grpc", error.to_string()))?;
+        helpers.serve(true).await;
+        let front = Front {
+            service: behind.service,
+            registry,
+            places: Places::new(&self.settings),
+            cards: Cards::new(addresses, self.settings.card_max_age),
+            metrics,
+            readiness: behind.readiness,
+            auth: self.auth,
+            anonymous: Caller::anonymous(),
+            helpers,
+            settings: self.settings,
+        };
+        Ok((Arc::new(front), behind.engine))
+    }
+}
+
+/// What answers calls.
+struct Behind {
+    service: Arc<dyn Service>,
+    engine: Option<Engine>,
+    readiness: Readiness,
+}
+
+impl Behind {
+    fn engine(engine: Engine) -> Self {
+        let store = engine.store().clone();
+        let readiness = Readiness::with_store(move || {
+            let store = store.clone();
+            // Nobody has such a task; only whether the store answers is of interest.
+            async move { store.locate("", &ids::task()).await.is_ok() }
+        });
+        Self { service: Arc::new(engine.clone()), engine: Some(engine), readiness }
+    }
+}
+
+/// Shows how much is going on.
+fn show(engine: &Engine, metrics: &Metrics) {
+    type Number = fn(Activity) -> usize;
+    let numbers: [(&str, &str, Number); 3] = [
+        ("live_tasks", "Tasks that somebody works on or watches", |it| it.live_tasks),
+        ("turns", "Turns that agents are at", |it| it.turns),
+        ("streams", "Streams of events that are open", |it| it.streams),
+    ];
+    for (name, help, number) in numbers {
+        let engine = engine.clone();
+        metrics.show(name, help, move || number(engine.activity()));
+    }
+}
+
+fn check(settings: &Settings) -> Result<()> {
+    let plain =
+        |path: &str| path.starts_with('/') && !path.contains(['?', '#', '%', ' ', '{', '}']);
+    if !plain(&settings.listen_path) || settings.listen_path.contains("//") {
+        return Err(Error::setting("listen_path", "must begin with / and be a plain path"));
+    }
+    if settings.agent_card_path.as_deref().is_some_and(|it| !plain(it)) {
+        return Err(Error::setting("agent_card_path", "must begin with / and be a plain path"));
+    }
+    if settings.keep_alive.is_zero() {
+        return Err(Error::setting("keep_alive", "must be longer than nothing"));
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! What the operating system says. Everything that knows which one it is, is here.
+
+use tokio::signal;
+use tracing::error;
+
+/// Waits until the process is told to stop.
+pub(super) async fn told_to_stop() {
+    let interrupted = async {
+        if let Err(error) = signal::ctrl_c().await {
+            error!(%error, "cannot wait for an interrupt");
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = interrupted => {}
+        () = terminated() => {}
+    }
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    match signal::unix::signal(signal::unix::SignalKind::terminate()) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(error) => {
+            error!(%error, "cannot wait for TERM");
+            std::future::pending().await
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
+}

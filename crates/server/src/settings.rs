@@ -1,0 +1,122 @@
+//! How a server is set up: what it is reached under, what it tolerates, and its limits.
+
+use std::time::Duration;
+
+use latimer_protocol::binding::VersionRule;
+
+use crate::address::Network;
+use crate::engine::Limits;
+
+/// How a server is set up. Plain data; [`Server`](crate::Server) checks it when it starts.
+///
+/// ```
+/// # use latimer_server::Settings;
+/// let settings = Settings { listen_path: "/agents/api".into(), ..Settings::default() };
+/// assert!(settings.enabled && settings.aliases);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether A2A is served at all. Otherwise its addresses answer that it is switched off.
+    pub enabled: bool,
+    /// The path under which everything of A2A is. `/` is allowed.
+    pub listen_path: String,
+    /// Whether the addresses that other servers have are served too: `/`, `/v1/rpc` and `/v1/…`.
+    pub aliases: bool,
+    /// Another path for the card, beside those where everybody looks.
+    pub agent_card_path: Option<String>,
+    /// What callers reach the server under, as `https://agents.example.com`. When it is not given,
+    /// a card says what its caller did.
+    pub public_url: Option<String>,
+    /// Proxies whose word about the caller's address counts.
+    pub trusted_proxies: Vec<Network>,
+    /// Origins whose pages may call the agents from a browser; `*` is any. Cards are for all.
+    pub allowed_origins: Vec<String>,
+    /// What to make of callers that say no version.
+    pub version_rule: VersionRule,
+    /// What a stream of server-sent events ends with.
+    pub stream_terminator: StreamTerminator,
+    /// How long a stream may be silent before a comment is sent to keep its connection alive.
+    pub keep_alive: Duration,
+    /// How long a card may be kept without asking again.
+    pub card_max_age: Duration,
+    /// Whether cards say that webhooks are served.
+    pub push_notifications: bool,
+    /// How long turns may go on once the server is told to stop.
+    pub drain: Duration,
+    /// What callers can ask for.
+    pub limits: Limits,
+    /// What requests and connections may cost.
+    pub http: HttpLimits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            listen_path: "/a2a".into(),
+            aliases: true,
+            agent_card_path: None,
+            public_url: None,
+            trusted_proxies: Vec::new(),
+            allowed_origins: Vec::new(),
+            version_rule: VersionRule::Lenient,
+            stream_terminator: StreamTerminator::None,
+            keep_alive: Duration::from_secs(15),
+            card_max_age: Duration::from_secs(300),
+            push_notifications: false,
+            drain: Duration::from_secs(30),
+            limits: Limits::default(),
+            http: HttpLimits::default(),
+        }
+    }
+}
+
+/// What a stream of server-sent events ends with. The specification has nothing there, and strict
+/// readers stumble over anything else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StreamTerminator {
+    /// Nothing: the stream closes.
+    #[default]
+    None,
+    /// An event of the name `done`.
+    DoneEvent,
+    /// A line that says `[DONE]`.
+    DoneLine,
+}
+
+/// What requests and connections may cost. Whatever exceeds a limit is refused in the words of its
+/// binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// The largest body of a request, in bytes.
+    pub body: usize,
+    /// How long a body may take to arrive.
+    pub body_time: Duration,
+    /// The longest path with its query, in bytes.
+    pub url: usize,
+    /// How many headers a request may have.
+    pub headers: usize,
+    /// How large they may be together, in bytes; at least 8192.
+    pub header_bytes: usize,
+    /// How long they may take to arrive.
+    pub header_time: Duration,
+    /// How many connections may be open. More wait to be accepted.
+    pub connections: usize,
+    /// How many calls may be under way on one connection of HTTP/2.
+    pub calls_per_connection: u32,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            body: 10 * 1024 * 1024,
+            body_time: Duration::from_secs(30),
+            url: 8 * 1024,
+            headers: 100,
+            header_bytes: 64 * 1024,
+            header_time: Duration::from_secs(15),
+            connections: 10_000,
+            calls_per_connection: 1000,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! How many short tasks a second each store takes: `cargo run --release --example append_rate`.
+//!
+//! A task is one append of four events, as an agent makes that answers at once: it is created,
+//! works, has an artifact and is completed. The names of backends to measure are the arguments, and
+//! `--seconds 5` says for how long.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use latimer_protocol::{
+    Artifact, ArtifactId, ContextId, Dialect, Event, Message, MessageId, Part, Revision, Task,
+    TaskArtifactUpdateEvent, TaskId, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
+};
+use latimer_store::{
+    Append, Durability, Header, Key, Memory, Retention, Sent, SentKey, Sqlite, SqliteConfig,
+    TaskStore, Work,
+};
+use tokio::task::JoinSet;
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+const BACKENDS: [&str; 3] = ["memory", "process", "full"];
+
+#[expect(clippy::print_stdout, reason = "a measurement prints its result")]
+#[tokio::main]
+async fn main() -> Outcome<()> {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let seconds = match arguments.iter().position(|it| it == "--seconds") {
+        Some(at) => arguments
+            .drain(at..(at + 2).min(arguments.len()))
+            .nth(1)
+            .ok_or("how many seconds?")?
+            .parse()?,
+        None => 3,
+    };
+    let wanted = |name: &&str| arguments.is_empty() || arguments.iter().any(|it| it == name);
+    for backend in BACKENDS.into_iter().filter(wanted) {
+        for callers in [1, 32] {
+            let folder = tempfile::tempdir()?;
+            let sqlite = |durability| {
+                let config = SqliteConfig { durability, ..SqliteConfig::default() };
+                Sqlite::open(folder.path().join("tasks.db"), config).map(Arc::new)
+            };
+            let (store, file): (Arc<dyn TaskStore>, _) = match backend {
+                "memory" => (Arc::new(Memory::new(Retention::DISK)), None),
+                "process" => sqlite(Durability::Process).map(|it| (it.clone() as _, Some(it)))?,
+                _ => sqlite(Durability::Full).map(|it| (it.clone() as _, Some(it)))?,
+            };
+            let (appends, took) = measure(&store, callers, Duration::from_secs(seconds)).await?;
+            let rate = appends as f64 / took.as_secs_f64();
+            let commits = file.map_or(appends, |it| it.commits());
+            let group = appends as f64 / commits.max(1) as f64;
+            println!("{backend:8} {callers:3} callers {rate:9.0} appends/s {group:6.1} per commit");
+        }
+    }
+    Ok(())
+}
+
+async fn measure(
+    store: &Arc<dyn TaskStore>,
+    callers: u64,
+    time: Duration,
+) -> Outcome<(u64, Duration)> {
+    let number = Arc::new(AtomicU64::new(0));
+    let start = Instant::now();
+    let mut running = JoinSet::new();
+    for _ in 0..callers {
+        let (store, number) = (store.clone(), number.clone());
+        running.spawn(async move {
+            while start.elapsed() < time {
+                store.append(short_task(number.fetch_add(1, Ordering::Relaxed))?).await?;
+            }
+            Outcome::Ok(())
+        });
+    }
+    while let Some(ended) = running.join_next().await {
+        ended??;
+    }
+    Ok((number.load(Ordering::Relaxed), start.elapsed()))
+}
+
+/// A task that is created and completed in one append.
+fn short_task(number: u64) -> Outcome<Append> {
+    // Like the ids of version 7: in the order of time, with something random behind.
+    let random = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let id = TaskId::new(format!("019a8f00-{:04x}-7{number:011x}", random >> 48))?;
+    let context = ContextId::new(format!("{random:016x}-{number:016x}"))?;
+    let now = Timestamp::from_millis(1_780_000_000_000 + i64::try_from(number / 30)?)?;
+    let message = Message::user(MessageId::new(format!("m-{number}"))?, "shout this, please");
+    let message = message.in_context(context.clone()).to_task(id.clone());
+    let status = |state| TaskStatus::from(state).at(now);
+    let mut created = Task::new(id.clone(), context.clone(), status(TaskState::Submitted));
+    created.history.push(message);
+    let update = |state| {
+        let mut update = TaskStatusUpdateEvent::new(id.clone(), status(state));
+        update.context_id = Some(context.clone());
+        Event::Status(update)
+    };
+    let artifact = Artifact::new(ArtifactId::first(), Part::text("SHOUT THIS, PLEASE"));
+    let mut made = TaskArtifactUpdateEvent::new(id.clone(), artifact);
+    made.context_id = Some(context.clone());
+    let working = update(TaskState::Working);
+    let completed = update(TaskState::Completed);
+    let events = vec![Event::Created(created), working, Event::Artifact(made), completed];
+    let snapshot = Task::replay(events.iter().cloned())?.map(Arc::new);
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&random.to_be_bytes());
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    let expires = Timestamp::from_millis(now.as_millis() + 300_000)?;
+    Ok(Append {
+        key: Key { caller: "somebody".into(), agent: "shouter".into(), id },
+        expected: Revision::START,
+        events,
+        header: Header {
+            context,
+            state: TaskState::Completed,
+            updated: now,
+            dialect: Dialect::V1_0,
+            work: Work::None,
+        },
+        snapshot,
+        sent: Some(Sent { key: SentKey(key), expires }),
+    })
+}

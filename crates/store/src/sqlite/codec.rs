@@ -1,0 +1,158 @@
+//! How values are spelled in the database.
+//!
+//! Events, tasks and messages are JSON, with a number beside them that names its format. Whoever
+//! changes what is written raises [`FORMAT`] and goes on reading what was written before.
+
+use latimer_protocol::{ContextId, Dialect, Event, Message, Revision, Task, TaskState, Timestamp};
+use rusqlite::Row;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::failure::Damage;
+use crate::{BoxError, Header, Work};
+
+/// The format of what is written.
+pub(super) const FORMAT: i64 = 1;
+
+/// The most events in one row, so that a reader of a few need not read very many.
+const MAX_PIECE: usize = 256;
+
+/// Values nest no deeper in what is read; anything deeper is not ours.
+const MAX_DEPTH: usize = 1_024;
+
+/// A row of events.
+pub(super) struct Piece {
+    pub(super) count: usize,
+    pub(super) body: Vec<u8>,
+}
+
+/// The rows for the events of one append.
+pub(super) fn write_events(events: &[Event]) -> Result<Vec<Piece>, BoxError> {
+    let pieces = events.chunks(MAX_PIECE);
+    pieces.map(|piece| Ok(Piece { count: piece.len(), body: write(piece)? })).collect()
+}
+
+/// The events of one row.
+pub(super) fn read_events(format: i64, count: i64, body: &[u8]) -> Result<Vec<Event>, Damage> {
+    let events: Vec<Event> = read(format, body)?;
+    match i64::try_from(events.len()) {
+        Ok(found) if found == count => Ok(events),
+        _ => Err(Damage::new(format!("{} events where {count} should be", events.len()))),
+    }
+}
+
+/// Writes a whole task.
+pub(super) fn write_task(task: &Task) -> Result<Vec<u8>, BoxError> {
+    write(task)
+}
+
+/// Reads a whole task.
+pub(super) fn read_task(format: i64, body: &[u8]) -> Result<Task, Damage> {
+    read(format, body)
+}
+
+/// Writes a direct answer.
+pub(super) fn write_message(message: &Message) -> Result<Vec<u8>, BoxError> {
+    write(message)
+}
+
+/// Reads a direct answer.
+pub(super) fn read_message(format: i64, body: &[u8]) -> Result<Message, Damage> {
+    read(format, body)
+}
+
+fn write<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, BoxError> {
+    Ok(serde_json::to_vec(value)?)
+}
+
+fn read<T: DeserializeOwned>(format: i64, body: &[u8]) -> Result<T, Damage> {
+    if format != FORMAT {
+        let newer = format!("its format is {format}, and this version knows {FORMAT}");
+        return Err(Damage::new(newer));
+    }
+    match serde_json::from_slice(body) {
+        // A value that just fitted into a request nests deeper within an event.
+        Err(error) if error.is_syntax() && depth(body) <= MAX_DEPTH => read_deep(body),
+        read => read.map_err(Damage::new),
+    }
+}
+
+#[cold]
+fn read_deep<T: DeserializeOwned>(body: &[u8]) -> Result<T, Damage> {
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    reader.disable_recursion_limit();
+    let value = T::deserialize(&mut reader).map_err(Damage::new)?;
+    reader.end().map_err(Damage::new)?;
+    Ok(value)
+}
+
+/// The deepest nesting of brackets outside texts.
+fn depth(body: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in body {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Reads the revision of an event.
+pub(super) fn read_revision(number: i64) -> Result<Revision, Damage> {
+    u64::try_from(number).map(Revision::new).map_err(Damage::new)
+}
+
+/// Reads a header: its context, state, time, dialect and work, of which the first is at `from`.
+pub(super) fn read_header(row: &Row<'_>, from: usize) -> Result<Header, Damage> {
+    Ok(Header {
+        context: ContextId::new(row.get_ref(from)?.as_str()?).map_err(Damage::new)?,
+        state: read_state(row.get(from + 1)?)?,
+        updated: Timestamp::from_millis(row.get(from + 2)?).map_err(Damage::new)?,
+        dialect: read_dialect(row.get(from + 3)?)?,
+        work: read_work(row.get(from + 4)?)?,
+    })
+}
+
+pub(super) fn read_state(number: i64) -> Result<TaskState, Damage> {
+    TaskState::from_number(number).ok_or_else(|| Damage::new(format!("no state {number}")))
+}
+
+/// The number of a dialect. Written to disk: a number never changes its meaning.
+pub(super) fn dialect_number(dialect: Dialect) -> i64 {
+    match dialect {
+        Dialect::Oldest => 0,
+        Dialect::V0_1 => 1,
+        Dialect::V0_3 => 2,
+        Dialect::V0_3Proto => 3,
+        Dialect::V1_0 => 4,
+    }
+}
+
+fn read_dialect(number: i64) -> Result<Dialect, Damage> {
+    let known = Dialect::ALL.into_iter().find(|it| dialect_number(*it) == number);
+    known.ok_or_else(|| Damage::new(format!("no dialect {number}")))
+}
+
+/// The number of a kind of work. Written to disk: a number never changes its meaning, and nothing
+/// to do is zero.
+pub(super) fn work_number(work: Work) -> i64 {
+    match work {
+        Work::None => 0,
+        Work::Waiting => 1,
+        Work::Running => 2,
+    }
+}
+
+fn read_work(number: i64) -> Result<Work, Damage> {
+    let known = [Work::None, Work::Waiting, Work::Running];
+    let known = known.into_iter().find(|it| work_number(*it) == number);
+    known.ok_or_else(|| Damage::new(format!("no work {number}")))
+}

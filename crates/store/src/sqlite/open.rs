@@ -1,0 +1,197 @@
+//! Opening the file: whose it is, which version wrote it, and how it is to be written.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::{Durability, Holder};
+use crate::BoxError;
+
+/// Why a store could not be opened. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Somebody has it open.
+    #[error("{} is in use by {holder}", path.display())]
+    InUse {
+        /// The database.
+        path: PathBuf,
+        /// Who has it.
+        holder: Holder,
+    },
+    /// A newer version wrote it.
+    #[error(
+        "{} was written by a newer version (schema {found}; this one knows up to {known}): \
+         use that version, or another file",
+        path.display()
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+        /// The newest schema that is known.
+        known: u32,
+    },
+    /// It is a file of something else.
+    #[error("{} is not a store of tasks: use another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file could not be opened.
+    #[error("cannot open {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The database could not be opened.
+    #[error("cannot open the database {}: {source}", path.display())]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: BoxError,
+    },
+}
+
+/// Marks a file as ours: "Latm".
+const APPLICATION: i64 = 0x4c61_746d;
+
+/// What brings a database to the next version of its schema, in order. A step never changes once it
+/// was released.
+const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_tasks.sql")];
+
+/// The version of the schema that is written.
+const SCHEMA: u32 = MIGRATIONS.len() as u32;
+
+/// How long to wait for somebody who looks into the file with other tools.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the writer keeps of the file in memory, in KiB: enough that appends rarely read.
+const WRITER_CACHE: i64 = 32 * 1024;
+
+/// The same for each reader.
+const READER_CACHE: i64 = 4 * 1024;
+
+/// How long the write-ahead log may stay, in bytes.
+const LOG_LIMIT: i64 = 64 * 1024 * 1024;
+
+/// How many statements a connection keeps ready: more than there are.
+const STATEMENTS: usize = 64;
+
+/// Makes the file if there is none, readable by its owner only, and says where it really is, so that
+/// two names of one file are one store.
+pub(super) fn locate(path: &Path) -> Result<PathBuf, OpenError> {
+    let io = |source| OpenError::Io { path: path.into(), source };
+    let mut options = OpenOptions::new();
+    // Only a new one: to close a file that is there would free the locks that a store of this
+    // process may have on it.
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+        Ok(_) | Err(_) => {}
+    }
+    std::fs::canonicalize(path).map_err(io)
+}
+
+/// A database that is open for writing.
+pub(super) struct Opened {
+    /// The connection that writes.
+    pub(super) writer: Connection,
+    /// A connection that moves what was written from the log into the database.
+    pub(super) helper: Connection,
+    /// The number of this opening.
+    pub(super) epoch: i64,
+}
+
+/// Opens a database for writing.
+pub(super) fn open(path: &Path, durability: Durability) -> Result<Opened, OpenError> {
+    let failed = |error| explain(path, error);
+    let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
+    check(path, &writer)?;
+    // The tables first: a new file that is never quite empty and not yet ours cannot be told from
+    // somebody else's.
+    migrate(&mut writer).map_err(failed)?;
+    tune(&writer, durability).map_err(failed)?;
+    let epoch = "UPDATE store SET epoch = epoch + 1 RETURNING epoch";
+    let epoch = writer.query_row(epoch, [], |row| row.get(0)).map_err(failed)?;
+    let helper = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
+    tune(&helper, durability).map_err(failed)?;
+    Ok(Opened { writer, helper, epoch })
+}
+
+/// A connection that only reads.
+pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE)?;
+    Ok(connection)
+}
+
+fn connect(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
+    // Each connection is used by one thread at a time.
+    let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(connection)
+}
+
+/// Refuses what is not ours, or too new, before anything is written.
+fn check(path: &Path, connection: &Connection) -> Result<(), OpenError> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let number = |pragma| number(pragma).map_err(|error| explain(path, error));
+    let (application, found) = (number("application_id")?, number("user_version")?);
+    // Its schema counts its changes.
+    if (application, found, number("schema_version")?) == (0, 0, 0) {
+        return Ok(());
+    }
+    if application != APPLICATION {
+        return Err(OpenError::Foreign { path: path.into() });
+    }
+    match u32::try_from(found) {
+        Ok(found) if found <= SCHEMA => Ok(()),
+        Ok(found) => Err(OpenError::Newer { path: path.into(), found, known: SCHEMA }),
+        Err(_) => Err(OpenError::Foreign { path: path.into() }),
+    }
+}
+
+fn tune(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
+    // With a write-ahead log, FULL waits for the disk at each commit, NORMAL at checkpoints only.
+    // Either way what was committed is with the operating system, which outlives the process.
+    let synchronous = match durability {
+        Durability::Full => "FULL",
+        Durability::Process => "NORMAL",
+    };
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    // A log that a long reader made grow is cut when it is begun anew.
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT, |_| Ok(()))?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE)
+}
+
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    let done: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let done = usize::try_from(done).unwrap_or_default();
+    for step in MIGRATIONS.iter().skip(done) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", SCHEMA)?;
+    transaction.commit()
+}
+
+fn explain(path: &Path, error: rusqlite::Error) -> OpenError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => OpenError::Foreign { path: path.into() },
+        _ => OpenError::Database { path: path.into(), source: error.into() },
+    }
+}

@@ -1,0 +1,63 @@
+//! The events of a task.
+
+use latimer_protocol::Revision;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::sqlite::codec;
+use crate::sqlite::failure::Damage;
+use crate::sqlite::place;
+use crate::{Error, Key, Logged};
+
+/// The events of a task behind a revision, at most `limit` of them.
+pub(in crate::sqlite) fn events(
+    db: &Connection,
+    key: &Key,
+    after: Revision,
+    limit: usize,
+) -> Result<Vec<Logged>, Error> {
+    let read = || {
+        // A task that goes in between has no events any more, which is as good an answer.
+        match find(db, key)? {
+            Some(task) => collect(db, task, after, limit),
+            None => Ok(Vec::new()),
+        }
+    };
+    read().map_err(|damage: Damage| damage.of(&key.id))
+}
+
+fn find(db: &Connection, key: &Key) -> rusqlite::Result<Option<i64>> {
+    let find = "SELECT number FROM tasks WHERE caller = ?1 AND id = ?2 AND agent = ?3";
+    let key = params![key.caller, key.id.as_str(), key.agent];
+    db.prepare_cached(find)?.query_row(key, |row| row.get(0)).optional()
+}
+
+fn collect(
+    db: &Connection,
+    task: i64,
+    after: Revision,
+    limit: usize,
+) -> Result<Vec<Logged>, Damage> {
+    // The row in which the first of them is may begin before it.
+    let mut select = db.prepare_cached(
+        "SELECT place, format, count, body FROM events
+         WHERE place >= coalesce(
+                 (SELECT max(place) FROM events WHERE place > ?1 AND place <= ?2), ?1)
+             AND place < ?3
+         ORDER BY place",
+    )?;
+    let before = place::of(task, Revision::START);
+    let first = place::of(task, after.next());
+    let mut rows = select.query([before, first, place::end(task)])?;
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let Some(row) = rows.next()? else { break };
+        let mut revision = place::revision(row.get(0)?);
+        for event in codec::read_events(row.get(1)?, row.get(2)?, row.get_ref(3)?.as_blob()?)? {
+            if revision > after && found.len() < limit {
+                found.push(Logged { revision, event });
+            }
+            revision = revision.next();
+        }
+    }
+    Ok(found)
+}

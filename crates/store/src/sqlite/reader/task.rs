@@ -1,0 +1,138 @@
+//! A task as it stands: its last snapshot, and what happened since.
+
+use std::sync::Arc;
+
+use latimer_protocol::{Event, Revision, Task, TaskId};
+use rusqlite::{Connection, Params, Row};
+
+use crate::sqlite::codec;
+use crate::sqlite::failure::{Damage, unavailable};
+use crate::sqlite::place;
+use crate::{Error, Header, Key, Stored};
+
+/// All there is to know of one task, with a row for each row of events behind its snapshot.
+macro_rules! select {
+    ($which:literal) => {
+        concat!(
+            "SELECT s.revision, s.format, s.body, e.place, e.format, e.count, e.body,
+                 t.revision, t.context, t.state, t.updated, t.dialect, t.work,
+                 t.caller, t.agent, t.id
+             FROM tasks t
+             LEFT JOIN snapshots s ON s.task = t.number
+             LEFT JOIN events e ON e.place > (t.number << 24) + coalesce(s.revision, 0)
+                 AND e.place < (t.number + 1) << 24
+             WHERE ",
+            $which,
+            " ORDER BY e.place"
+        )
+    };
+}
+
+/// Where the revision is.
+const REVISION: usize = 7;
+
+/// Where the header begins.
+const HEADER: usize = 8;
+
+/// Where the key begins.
+const KEY: usize = 13;
+
+/// The task that `key` names.
+pub(in crate::sqlite) fn load(db: &Connection, key: &Key) -> Result<Option<Stored>, Error> {
+    let which = select!("t.caller = ?1 AND t.id = ?2 AND t.agent = ?3");
+    let found = query(db, which, (&key.caller, key.id.as_str(), &key.agent), |_| Ok(key.clone()));
+    found.map_err(|damage| damage.of(&key.id))
+}
+
+/// The task of a number. That it cannot be read is told apart from everything else.
+pub(in crate::sqlite) fn load_numbered(
+    db: &Connection,
+    number: i64,
+) -> Result<Option<Stored>, Damage> {
+    query(db, select!("t.number = ?1"), [number], read_key)
+}
+
+/// The agents of which `caller` has a task named `id`.
+pub(in crate::sqlite) fn locate(
+    db: &Connection,
+    caller: &str,
+    id: &TaskId,
+) -> Result<Vec<Arc<str>>, Error> {
+    let select = "SELECT agent FROM tasks WHERE caller = ?1 AND id = ?2";
+    let mut select = db.prepare_cached(select).map_err(unavailable)?;
+    let agents = select.query_map([caller, id.as_str()], |row| row.get(0));
+    agents.and_then(Iterator::collect).map_err(unavailable)
+}
+
+fn query(
+    db: &Connection,
+    select: &str,
+    which: impl Params,
+    key: impl FnOnce(&Row<'_>) -> Result<Key, Damage>,
+) -> Result<Option<Stored>, Damage> {
+    // One statement, so that all of it is of one moment.
+    let mut select = db.prepare_cached(select)?;
+    let mut rows = select.query(which)?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let key = key(row)?;
+    let revision = codec::read_revision(row.get(REVISION)?)?;
+    let header = codec::read_header(row, HEADER)?;
+    let mut fold = Fold::begin(row)?;
+    fold.add(row)?;
+    while let Some(row) = rows.next()? {
+        fold.add(row)?;
+    }
+    let task = Arc::new(fold.end(&key, revision, &header)?);
+    Ok(Some(Stored { key, task, revision, header }))
+}
+
+fn read_key(row: &Row<'_>) -> Result<Key, Damage> {
+    let id = TaskId::new(row.get_ref(KEY + 2)?.as_str()?).map_err(Damage::new)?;
+    Ok(Key { caller: row.get(KEY)?, agent: row.get(KEY + 1)?, id })
+}
+
+/// A task that is being put together.
+struct Fold {
+    task: Option<Task>,
+    revision: Revision,
+}
+
+impl Fold {
+    fn begin(row: &Row<'_>) -> Result<Self, Damage> {
+        let Some(revision) = row.get::<_, Option<i64>>(0)? else {
+            return Ok(Self { task: None, revision: Revision::START });
+        };
+        let task = codec::read_task(row.get(1)?, row.get_ref(2)?.as_blob()?)?;
+        Ok(Self { task: Some(task), revision: codec::read_revision(revision)? })
+    }
+
+    /// Adds the events of a row, if it has any.
+    fn add(&mut self, row: &Row<'_>) -> Result<(), Damage> {
+        let Some(at) = row.get::<_, Option<i64>>(3)? else { return Ok(()) };
+        if place::revision(at) != self.revision.next() {
+            return Err(Damage::new(format!("no event behind revision {}", self.revision)));
+        }
+        let events = codec::read_events(row.get(4)?, row.get(5)?, row.get_ref(6)?.as_blob()?)?;
+        self.revision = Revision::new(self.revision.get() + events.len() as u64);
+        let mut events = events.into_iter();
+        let task = match &mut self.task {
+            Some(task) => task,
+            None => match events.next() {
+                Some(Event::Created(task)) => self.task.insert(task),
+                _ => return Err(Damage::new("the log does not begin with the creation")),
+            },
+        };
+        events.try_for_each(|event| task.apply(event)).map_err(Damage::new)
+    }
+
+    fn end(self, key: &Key, revision: Revision, header: &Header) -> Result<Task, Damage> {
+        let Self { task, revision: found } = self;
+        let task = task.filter(|_| found == revision).ok_or_else(|| {
+            Damage::new(format!("its events end at revision {found}, not {revision}"))
+        })?;
+        if task.id != key.id || task.status.state != header.state {
+            return Err(Damage::new("its events are those of another task"));
+        }
+        Ok(task)
+    }
+}

@@ -1,0 +1,220 @@
+//! Appending to a log.
+
+use latimer_protocol::{Event, Revision, TaskState};
+use rusqlite::{OptionalExtension, params};
+
+use super::{Desk, Work};
+use crate::sqlite::codec::{self, Piece};
+use crate::sqlite::failure::unavailable;
+use crate::sqlite::place;
+use crate::{Append, BoxError, Error, Header, Key, Sent};
+
+/// How many events of a new task are worth no snapshot: to read them is to know the task.
+const SHORT: usize = 8;
+
+/// The most bytes of an append. What the database takes at most in one value is twice that.
+const MAX_BYTES: usize = 500_000_000;
+
+/// An append, spelled out on the thread of whoever makes it, so that the writer only writes.
+pub(in crate::sqlite) struct NewEvents {
+    key: Key,
+    expected: Revision,
+    revision: Revision,
+    header: Header,
+    pieces: Vec<Piece>,
+    snapshot: Option<Vec<u8>>,
+    sent: Option<Sent>,
+}
+
+/// What the writer has to know of a task that is there.
+struct Known {
+    number: i64,
+    revision: Revision,
+    state: i64,
+    updated: i64,
+    work: i64,
+    epoch: i64,
+}
+
+impl NewEvents {
+    /// Spells out an append.
+    pub(in crate::sqlite) fn new(append: Append) -> Result<Self, Error> {
+        let Append { key, expected, events, header, snapshot, sent } = append;
+        let is_new = expected == Revision::START;
+        match events.first() {
+            None => return Err(unavailable("an append without events")),
+            Some(Event::Created(_)) => {}
+            Some(_) if is_new => return Err(unavailable("a task without its creation")),
+            Some(_) => {}
+        }
+        let revision = expected.get().saturating_add(events.len() as u64);
+        if revision > place::MAX_EVENTS {
+            return Err(unavailable(format!("more than {} events", place::MAX_EVENTS)));
+        }
+        let snapshot = snapshot.filter(|_| !is_new || events.len() > SHORT);
+        let snapshot = snapshot.map(|task| codec::write_task(&task)).transpose();
+        let snapshot = snapshot.map_err(unavailable)?;
+        let pieces = codec::write_events(&events).map_err(unavailable)?;
+        let bodies = pieces.iter().map(|it| &it.body).chain(&snapshot);
+        if bodies.map(Vec::len).any(|bytes| bytes > MAX_BYTES) {
+            return Err(unavailable(BoxError::from("an append too large to store")));
+        }
+        let revision = Revision::new(revision);
+        Ok(Self { key, expected, revision, header, pieces, snapshot, sent })
+    }
+
+    fn create(&self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
+        if desk.room.is_full() {
+            // Nobody makes room for a task that is there already.
+            if let Some(known) = self.find(desk)? {
+                return Ok(Err(self.conflict(known.revision)));
+            }
+            if !desk.make_room()? {
+                return Ok(Err(Error::Full { tasks: desk.room.tasks() }));
+            }
+        }
+        let number = desk.next_number()?;
+        if !self.insert(desk, number)? {
+            let found = self.find(desk)?.map_or(Revision::START, |known| known.revision);
+            return Ok(Err(self.conflict(found)));
+        }
+        self.write(desk, number)?;
+        desk.admit(&self.key, &self.header.context)?;
+        Ok(Ok(self.revision))
+    }
+
+    fn extend(&self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
+        let Some(known) = self.find(desk)? else {
+            return Ok(Err(self.conflict(Revision::START)));
+        };
+        let state = TaskState::from_number(known.state).unwrap_or_default();
+        if state.is_terminal() {
+            return Ok(Err(Error::Finished { task: self.key.id.clone(), state }));
+        }
+        if known.revision != self.expected {
+            return Ok(Err(self.conflict(known.revision)));
+        }
+        self.update(desk, &known)?;
+        self.write(desk, known.number)?;
+        Ok(Ok(self.revision))
+    }
+
+    fn find(&self, desk: &Desk) -> rusqlite::Result<Option<Known>> {
+        let mut find = desk.connection.prepare_cached(
+            "SELECT number, revision, state, updated, work, epoch FROM tasks
+             WHERE caller = ?1 AND id = ?2 AND agent = ?3",
+        )?;
+        let Key { caller, agent, id } = &self.key;
+        let known = find.query_row(params![caller, id.as_str(), agent], |row| {
+            Ok(Known {
+                number: row.get(0)?,
+                revision: Revision::new(row.get::<_, i64>(1)?.unsigned_abs()),
+                state: row.get(2)?,
+                updated: row.get(3)?,
+                work: row.get(4)?,
+                epoch: row.get(5)?,
+            })
+        });
+        known.optional()
+    }
+
+    /// Inserts the row of a new task; false when it is there already.
+    fn insert(&self, desk: &Desk, number: i64) -> rusqlite::Result<bool> {
+        let mut insert = desk.connection.prepare_cached(
+            "INSERT INTO tasks (number, revision, state, work, epoch, updated, dialect,
+                 caller, agent, id, context)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING",
+        )?;
+        let Self { key: Key { caller, agent, id }, header, .. } = self;
+        let inserted = insert.execute(params![
+            number,
+            signed(self.revision),
+            header.state.number(),
+            codec::work_number(header.work),
+            desk.epoch,
+            header.updated.as_millis(),
+            codec::dialect_number(header.dialect),
+            caller,
+            agent,
+            id.as_str(),
+            header.context.as_str(),
+        ])?;
+        Ok(inserted > 0)
+    }
+
+    fn update(&self, desk: &Desk, known: &Known) -> rusqlite::Result<()> {
+        let Header { context, state, updated, dialect, work } = &self.header;
+        let (state, updated) = (i64::from(state.number()), updated.as_millis());
+        let work = codec::work_number(*work);
+        let as_before = (known.state, known.updated, known.work, known.epoch);
+        if as_before == (state, updated, work, desk.epoch) {
+            // A further piece of an artifact: the indexes stay as they are.
+            let advance = "UPDATE tasks SET revision = ?2 WHERE number = ?1";
+            let mut advance = desk.connection.prepare_cached(advance)?;
+            return advance.execute(params![known.number, signed(self.revision)]).map(|_| ());
+        }
+        let mut update = desk.connection.prepare_cached(
+            "UPDATE tasks SET revision = ?2, state = ?3, work = ?4, epoch = ?5, updated = ?6,
+                 dialect = ?7, context = ?8
+             WHERE number = ?1",
+        )?;
+        update.execute(params![
+            known.number,
+            signed(self.revision),
+            state,
+            work,
+            desk.epoch,
+            updated,
+            codec::dialect_number(*dialect),
+            context.as_str(),
+        ])?;
+        Ok(())
+    }
+
+    /// Writes what belongs to the row of the task.
+    fn write(&self, desk: &mut Desk, number: i64) -> rusqlite::Result<()> {
+        let mut first = self.expected.next();
+        for Piece { count, body } in &self.pieces {
+            let mut insert = desk.connection.prepare_cached(
+                "INSERT INTO events (place, format, count, body) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            let place = place::of(number, first);
+            insert.execute(params![place, codec::FORMAT, *count as i64, body])?;
+            first = Revision::new(first.get() + *count as u64);
+        }
+        if let Some(body) = &self.snapshot {
+            let mut replace = desk.connection.prepare_cached(
+                "REPLACE INTO snapshots (task, format, revision, body) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            replace.execute(params![number, codec::FORMAT, signed(self.revision), body])?;
+        }
+        if let Some(sent) = self.sent {
+            let mut replace = desk.connection.prepare_cached(
+                "REPLACE INTO sent (key, expires, task, revision) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            let expires = sent.expires.as_millis();
+            replace.execute(params![sent.key.0, expires, number, signed(self.revision)])?;
+        }
+        if self.header.state.is_terminal() {
+            desk.finish(number, self.header.updated)?;
+        }
+        Ok(())
+    }
+
+    fn conflict(&self, found: Revision) -> Error {
+        Error::Conflict { task: self.key.id.clone(), expected: self.expected, found }
+    }
+}
+
+impl Work for NewEvents {
+    type Answer = Revision;
+
+    fn run(&mut self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
+        if self.expected == Revision::START { self.create(desk) } else { self.extend(desk) }
+    }
+}
+
+/// No log is longer than [`place::MAX_EVENTS`].
+fn signed(revision: Revision) -> i64 {
+    i64::try_from(revision.get()).unwrap_or(i64::MAX)
+}

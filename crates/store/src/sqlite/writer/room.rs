@@ -1,0 +1,249 @@
+//! Room for tasks: how many there are, and which of them goes next.
+//!
+//! All of it is counted once, when the store is opened, and kept in memory from then on: no append
+//! counts rows.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use latimer_protocol::{ContextId, Timestamp};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::Desk;
+use crate::sqlite::place;
+use crate::{Key, Retention};
+
+/// Numbers of tasks are taken in blocks, so that few transactions write down how far they went.
+const BLOCK: i64 = 1 << 16;
+
+/// How many finished tasks to look up at once.
+const AHEAD: i64 = 256;
+
+/// The most finished tasks that go for one new one: if the limit was lowered, the sweep does the
+/// rest.
+const MAX_EVICTED: u64 = 32;
+
+/// The most events that are removed with their task at once. Longer logs go piece by piece.
+const SHORT_LOG: i64 = 512;
+
+/// Room for tasks.
+#[derive(Debug)]
+pub(super) struct Room {
+    max_tasks: u64,
+    counts: Counts,
+    /// The next of the finished tasks, in order. May be empty while there are some.
+    oldest: VecDeque<Finished>,
+    /// Only where conversations are limited.
+    conversations: Option<Conversations>,
+}
+
+/// What changes with every transaction, and back with one that fails.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counts {
+    tasks: u64,
+    next_number: i64,
+    unused_number: i64,
+    next_place: i64,
+}
+
+/// A task that may go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Finished {
+    place: i64,
+    task: i64,
+    pub(super) updated: i64,
+}
+
+#[derive(Debug)]
+struct Conversations {
+    limit: u64,
+    tasks: HashMap<Conversation, u64>,
+    /// Whether a transaction failed, and they have to be counted again.
+    unsure: bool,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Conversation {
+    caller: Arc<str>,
+    agent: Arc<str>,
+    context: Arc<str>,
+}
+
+impl Room {
+    /// Counts what there is.
+    pub(super) fn survey(connection: &Connection, retention: &Retention) -> rusqlite::Result<Self> {
+        let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let tasks = number("SELECT count(*) FROM tasks")?.unsigned_abs();
+        let unused_number = number("SELECT unused_number FROM store")?;
+        let last_place = number("SELECT coalesce(max(place), 0) FROM finished")?;
+        let limit = retention.max_contexts;
+        let unsure = Conversations { limit, tasks: HashMap::new(), unsure: true };
+        Ok(Self {
+            max_tasks: retention.max_tasks,
+            counts: Counts {
+                tasks,
+                next_number: unused_number,
+                unused_number,
+                next_place: last_place + 1,
+            },
+            oldest: VecDeque::new(),
+            conversations: (limit > 0).then_some(unsure),
+        })
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Takes back what a transaction did that failed.
+    pub(super) fn restore(&mut self, counts: Counts) {
+        self.counts = counts;
+        self.oldest.clear();
+        if let Some(conversations) = &mut self.conversations {
+            conversations.unsure = true;
+        }
+    }
+
+    pub(super) fn tasks(&self) -> u64 {
+        self.counts.tasks
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.counts.tasks >= self.max_tasks
+    }
+
+    pub(super) fn is_too_full(&self) -> bool {
+        self.counts.tasks > self.max_tasks
+    }
+}
+
+impl Desk {
+    /// A number that no task ever had.
+    pub(super) fn next_number(&mut self) -> rusqlite::Result<i64> {
+        let counts = &mut self.room.counts;
+        if counts.next_number == counts.unused_number {
+            counts.unused_number += BLOCK;
+            let reserve = "UPDATE store SET unused_number = ?1";
+            self.connection.prepare_cached(reserve)?.execute([counts.unused_number])?;
+        }
+        let number = counts.next_number;
+        counts.next_number += 1;
+        Ok(number)
+    }
+
+    /// Removes finished tasks until one more fits; false when it does not.
+    pub(super) fn make_room(&mut self) -> rusqlite::Result<bool> {
+        let mut evicted = 0;
+        while self.room.is_full() && evicted < MAX_EVICTED {
+            let Some(oldest) = self.oldest()? else { break };
+            self.remove(oldest)?;
+            evicted += 1;
+        }
+        Ok(evicted > 0)
+    }
+
+    /// Counts a task that is new, and makes room for its conversation.
+    pub(super) fn admit(&mut self, key: &Key, context: &ContextId) -> rusqlite::Result<()> {
+        self.room.counts.tasks += 1;
+        let Some(conversations) = &mut self.room.conversations else { return Ok(()) };
+        if conversations.unsure {
+            conversations.count(&self.connection)?;
+        } else {
+            *conversations.tasks.entry(Conversation::of(key, context)).or_default() += 1;
+        }
+        while self.has_too_many_conversations() {
+            let Some(oldest) = self.oldest()? else { break };
+            self.remove(oldest)?;
+        }
+        Ok(())
+    }
+
+    fn has_too_many_conversations(&self) -> bool {
+        let conversations = self.room.conversations.as_ref();
+        conversations.is_some_and(|it| it.tasks.len() as u64 > it.limit)
+    }
+
+    /// Notes that a task is over.
+    pub(super) fn finish(&mut self, task: i64, updated: Timestamp) -> rusqlite::Result<()> {
+        let place = self.room.counts.next_place;
+        self.room.counts.next_place += 1;
+        let insert = "INSERT INTO finished (place, task, updated) VALUES (?1, ?2, ?3)";
+        let mut insert = self.connection.prepare_cached(insert)?;
+        insert.execute([place, task, updated.as_millis()])?;
+        Ok(())
+    }
+
+    /// The task that finished first of those that are there.
+    pub(super) fn oldest(&mut self) -> rusqlite::Result<Option<Finished>> {
+        let oldest = &mut self.room.oldest;
+        if oldest.is_empty() {
+            let select = "SELECT place, task, updated FROM finished ORDER BY place LIMIT ?1";
+            let mut select = self.connection.prepare_cached(select)?;
+            for finished in select.query_map([AHEAD], |row| {
+                Ok(Finished { place: row.get(0)?, task: row.get(1)?, updated: row.get(2)? })
+            })? {
+                oldest.push_back(finished?);
+            }
+        }
+        Ok(oldest.front().copied())
+    }
+
+    /// Removes the task that finished first, and all that is its own.
+    pub(super) fn remove(&mut self, finished: Finished) -> rusqlite::Result<()> {
+        let Finished { place, task, .. } = finished;
+        let Self { connection, room, .. } = self;
+        room.oldest.pop_front();
+        connection.prepare_cached("DELETE FROM finished WHERE place = ?1")?.execute([place])?;
+        let delete = "DELETE FROM tasks WHERE number = ?1
+             RETURNING revision, caller, agent, context";
+        let mut delete = connection.prepare_cached(delete)?;
+        let removed = delete.query_row([task], |row| {
+            if let Some(conversations) = &mut room.conversations {
+                let (caller, agent, context) = (row.get(1)?, row.get(2)?, row.get(3)?);
+                conversations.leave(&Conversation { caller, agent, context });
+            }
+            row.get::<_, i64>(0)
+        });
+        let Some(revision) = removed.optional()? else { return Ok(()) };
+        room.counts.tasks -= 1;
+        connection.prepare_cached("DELETE FROM snapshots WHERE task = ?1")?.execute([task])?;
+        if revision > SHORT_LOG {
+            let leave = "INSERT INTO leftovers (task) VALUES (?1)";
+            return connection.prepare_cached(leave)?.execute([task]).map(|_| ());
+        }
+        let delete = "DELETE FROM events WHERE place >= ?1 AND place < ?2";
+        let log = params![place::of(task, Default::default()), place::end(task)];
+        connection.prepare_cached(delete)?.execute(log).map(|_| ())
+    }
+}
+
+impl Conversations {
+    fn count(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        self.tasks.clear();
+        let count = "SELECT caller, agent, context, count(*) FROM tasks GROUP BY 1, 2, 3";
+        let mut count = connection.prepare(count)?;
+        let mut rows = count.query([])?;
+        while let Some(row) = rows.next()? {
+            let (caller, agent, context) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let tasks: i64 = row.get(3)?;
+            self.tasks.insert(Conversation { caller, agent, context }, tasks.unsigned_abs());
+        }
+        self.unsure = false;
+        Ok(())
+    }
+
+    fn leave(&mut self, conversation: &Conversation) {
+        let Some(tasks) = self.tasks.get_mut(conversation) else { return };
+        *tasks -= 1;
+        if *tasks == 0 {
+            self.tasks.remove(conversation);
+        }
+    }
+}
+
+impl Conversation {
+    fn of(key: &Key, context: &ContextId) -> Self {
+        let Key { caller, agent, .. } = key;
+        Self { caller: caller.clone(), agent: agent.clone(), context: context.as_str().into() }
+    }
+}
