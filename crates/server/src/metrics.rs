@@ -234,7 +234,7 @@ impl Metrics {
 
 fn encode_histogram(latencies: &Latencies, mut encoder: MetricEncoder<'_>) -> fmt::Result {
     let counts = latencies.buckets.iter().map(|it| it.load(Relaxed));
-    let bounds = BOUNDS.into_iter().chain([f64::MAX]);
+    let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
     let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
     let count = buckets.iter().map(|(_, count)| count).sum();
     if count == 0 {

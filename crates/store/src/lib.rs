@@ -11,6 +11,8 @@
 //!
 //! Every backend passes the suite in `conformance` (feature `conformance`).
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 mod memory;
 mod query;

@@ -114,9 +114,17 @@ impl Memory {
                 Err(error) => return Err(refused(error)),
             },
         };
+        let hash = self.hash(&key.caller, &key.id);
+        let conflict = |task, found| Error::Conflict { task, expected: Revision::START, found };
+        if self.tasks.load(Ordering::Relaxed) >= self.retention.max_tasks {
+            // Nothing makes room for a task that is there already.
+            let there = self.shard(hash).find(hash, |it| it.key == key).map(|it| it.revision);
+            if let Some(found) = there {
+                return Err(conflict(key.id, found));
+            }
+        }
         self.make_room()?;
         let revision = Revision::new(events.len() as u64);
-        let hash = self.hash(&key.caller, &key.id);
         let finished = header.state.is_terminal().then_some(header.updated);
         let context = header.context.clone();
         let mut shard = self.shard(hash);
@@ -125,7 +133,7 @@ impl Memory {
                 let found = there.get().revision;
                 drop(shard);
                 self.tasks.fetch_sub(1, Ordering::Relaxed);
-                return Err(Error::Conflict { task: key.id, expected: Revision::START, found });
+                return Err(conflict(key.id, found));
             }
             Slot::Vacant(slot) => {
                 let sent = sent.map(|it| it.key).into_iter().collect();

@@ -4,12 +4,14 @@
 //! stream, a subscription. One writer per task appends what the agent says, durable first and then
 //! visible. See `ARCHITECTURE.md` for the invariants.
 
+mod accept;
 mod cancel;
 mod drive;
 mod halt;
 pub(crate) mod ids;
 mod lanes;
 mod live;
+mod outcome;
 mod page;
 mod reader;
 mod recover;

@@ -7,66 +7,43 @@ use std::task::Poll;
 use std::time::Instant;
 
 use latimer_protocol::{
-    Answer, Call, Caller, Content, ContextId, Dialect, Error, ErrorKind, Invalid, Message,
-    Metadata, Part, Reply, Request, Revision, SendMessageConfiguration, SendMessageRequest,
-    SendMessageResponse, Task, TaskId, Timestamp,
+    Answer, Call, ContextId, Dialect, Error, ErrorKind, Invalid, Message, Reply, Revision,
+    SendMessageResponse, Task, TaskId,
 };
-use latimer_store::{Key, Outcome, Sent, Stored};
+use latimer_store::{Key, Sent, Stored};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::accept::{Letter, Want};
 use super::drive::Start;
-use super::live::{Guard, State, Watch};
+use super::live::{Guard, Watch};
+use super::outcome::Known;
 use super::reader::{From, Reader, Until};
-use super::repeat::{self, Flight, Seen, Ticket};
+use super::repeat::{Flight, Ticket};
 use super::tasks::resume_after;
 use super::work::{Floor, Work};
 use super::{CURSOR, Engine, ids, trimmed, unavailable};
-use crate::agent::{Agent, Contexts};
+use crate::agent::Contexts;
 use crate::turn::{Emitted, Inner, Outbox, Turn};
 
-/// What a caller that sends a message waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Want {
-    /// The end, or a question.
-    Answer,
-    /// That there is a task.
-    Task,
-    /// Everything, as it happens.
-    Events,
-}
-
-/// A message that is to be worked on.
-struct Letter {
-    message: Message,
-    configuration: SendMessageConfiguration,
-    metadata: Metadata,
-    caller: Caller,
-    agent: Arc<Agent>,
-    extensions: Vec<String>,
-    dialect: Dialect,
-    want: Want,
-    after: Option<Revision>,
-}
-
 /// A message that is being worked on.
-struct Begun {
-    live: Place,
+pub(super) struct Begun {
+    pub(super) live: Place,
     /// The last event before the message.
-    after: Revision,
+    pub(super) after: Revision,
     /// The task before the message, when it is not the first.
-    opening: Option<Box<Task>>,
-    made_in: Dialect,
+    pub(super) opening: Option<Box<Task>>,
+    pub(super) made_in: Dialect,
 }
 
 /// Where the work goes on, and whether its events are kept for a stream.
-enum Place {
+pub(super) enum Place {
     Waited(Guard),
     Watched(Watch),
 }
 
 impl Place {
-    fn guard(&self) -> &Guard {
+    pub(super) fn guard(&self) -> &Guard {
         match self {
             Self::Waited(guard) => guard,
             Self::Watched(watch) => watch,
@@ -114,71 +91,6 @@ impl Engine {
         let reader = Reader::new(watch, self.store().clone(), self.halt().clone(), open, from);
         let reply = Reply::Stream(Box::pin(reader));
         Ok(Answer { reply, made_in: Some(begun.made_in), extensions })
-    }
-
-    /// Checks a message before anything is done about it.
-    async fn accept(&self, mut call: Call) -> Result<Letter, Error> {
-        if self.is_draining() {
-            let message = "the server is shutting down; try again in a moment";
-            return Err(Error::new(ErrorKind::Unavailable, message));
-        }
-        if self.0.turns.load(Ordering::Relaxed) >= self.0.limits.turns {
-            let message = "too many tasks are being worked on; try again later";
-            return Err(Error::new(ErrorKind::RateLimited, message));
-        }
-        let agent = Arc::clone(self.recipient(&call).await?);
-        let extensions = self.activate(&call, &agent)?;
-        let request = std::mem::replace(&mut call.request, Request::GetAgentCard);
-        let (request, streams) = match request {
-            Request::SendMessage(request) => (request, false),
-            Request::SendStreamingMessage(request) => (request, true),
-            _ => return Err(Error::internal()),
-        };
-        let SendMessageRequest { message, configuration, metadata, .. } = request;
-        let configuration = configuration.unwrap_or_default();
-        if configuration.task_push_notification_config.is_some() {
-            return Err(ErrorKind::PushNotificationNotSupported.into());
-        }
-        check_parts(&message.parts, &agent, self.0.limits.parts)?;
-        let want = match (streams, configuration.return_immediately) {
-            (true, _) => Want::Events,
-            (false, true) => Want::Task,
-            (false, false) => Want::Answer,
-        };
-        Ok(Letter {
-            message,
-            configuration,
-            metadata,
-            caller: call.caller,
-            agent,
-            extensions,
-            dialect: call.dialect,
-            want,
-            after: call.after,
-        })
-    }
-
-    /// The agent that a message is for: the one that is named, or whose task it continues, or that
-    /// its metadata name, or the primary one.
-    async fn recipient(&self, call: &Call) -> Result<&Arc<Agent>, Error> {
-        let (Request::SendMessage(request) | Request::SendStreamingMessage(request)) =
-            &call.request
-        else {
-            return Err(Error::internal());
-        };
-        if let Some(agent) = self.named(call)? {
-            return Ok(agent);
-        }
-        let metadata = [&request.metadata, &request.message.metadata];
-        let meant = metadata.into_iter().find_map(|it| it.get("agent").and_then(|it| it.as_str()));
-        if let Some(agent) = meant.and_then(|name| self.0.registry.get(name)) {
-            return Ok(agent);
-        }
-        match &request.message.task_id {
-            Some(id) if !call.dialect.callers_name_tasks() => self.whose(call, id).await,
-            Some(id) => self.whose(call, id).await.or_else(|_| self.addressed(call)),
-            None => self.addressed(call),
-        }
     }
 
     /// Has a message worked on.
@@ -374,124 +286,10 @@ impl Engine {
         }
         Ok(found)
     }
-
-    /// Finds out whether a message was sent before.
-    async fn recognise(&self, letter: &Letter, key: &Key, continues: bool) -> Result<Known, Error> {
-        let window = letter.agent.policy().repeat_window;
-        let exempt = window.is_zero()
-            || !letter.dialect.messages_have_ids()
-            || letter.agent.executor().may_repeat(&letter.message);
-        if exempt {
-            return Ok(Known::No);
-        }
-        let sent = repeat::key(key, continues, &letter.message, &letter.metadata);
-        let ticket = match self.0.repeats.enter(sent).await {
-            Seen::First(ticket) => ticket,
-            Seen::Again(Flight { live, after }) => {
-                let live = place(&live, letter.want);
-                let made_in = letter.dialect;
-                return Ok(Known::Before(Begun { live, after, opening: None, made_in }));
-            }
-        };
-        let now = ids::now();
-        let outcome = self.store().sent(&sent, now).await.map_err(unavailable)?;
-        Ok(match outcome {
-            Some(outcome) => Known::Before(self.again(letter, outcome).await?),
-            None => {
-                let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
-                let expires = now.as_millis().saturating_add(window);
-                let expires = Timestamp::from_millis(expires).unwrap_or(now);
-                Known::First(Sent { key: sent, expires }, ticket)
-            }
-        })
-    }
-
-    /// What came of a message that was sent before.
-    async fn again(&self, letter: &Letter, outcome: Outcome) -> Result<Begun, Error> {
-        let made_in = letter.dialect;
-        match outcome {
-            Outcome::Task { key, revision } => {
-                let live = self.0.lives.get(&key);
-                let stored = self.store().load(&key).await.map_err(unavailable)?;
-                let stored = stored.ok_or_else(|| Error::task_not_found(&key.id))?;
-                live.learn(&stored);
-                // The message is in the append that ends here, if not before.
-                let after = Revision::new(revision.get() - 1);
-                let after = if letter.want == Want::Events { Revision::START } else { after };
-                Ok(Begun { live: place(&live, letter.want), after, opening: None, made_in })
-            }
-            Outcome::Message(message) => {
-                let id = ids::task();
-                let caller = letter.caller.id().clone();
-                let live =
-                    self.0.lives.begin(Key { caller, agent: letter.agent.name().clone(), id });
-                live.lock().answer = Some(message);
-                let live = place(&live, letter.want);
-                Ok(Begun { live, after: Revision::START, opening: None, made_in })
-            }
-        }
-    }
-
-    /// Waits for the end, or a question; for so long, and then for the task as it stands.
-    async fn outcome(&self, begun: &Begun, agent: &Agent) -> Result<SendMessageResponse, Error> {
-        let live = begun.live.guard();
-        let settled = |state: &State| match (&state.answer, &state.settled, &state.failure) {
-            (Some(answer), _, _) => Some(Ok(SendMessageResponse::Message(answer.clone()))),
-            (None, Some(task), _) if state.revision > begun.after => {
-                Some(Ok(SendMessageResponse::Task(Arc::clone(task))))
-            }
-            (None, _, Some(failure)) => Some(Err(failure.clone())),
-            (None, _, None) => None,
-        };
-        let at_once = settled(&live.lock());
-        if let Some(outcome) = at_once {
-            return outcome;
-        }
-        tokio::select! {
-            outcome = live.until(settled) => return outcome,
-            () = tokio::time::sleep(agent.policy().max_wait) => {}
-            () = self.halt().stopped() => {}
-        }
-        self.first_sight(begun).await
-    }
-
-    /// Waits until there is a task, whatever its state.
-    async fn first_sight(&self, begun: &Begun) -> Result<SendMessageResponse, Error> {
-        let live = begun.live.guard();
-        if let Some(turn) = live.lock().turn.clone() {
-            turn.outbox().force();
-        }
-        let seen = |state: &State| match (&state.answer, &state.failure) {
-            (Some(answer), _) => Some(Ok(Some(answer.clone()))),
-            (None, _) if state.revision > Revision::START => Some(Ok(None)),
-            (None, Some(failure)) => Some(Err(failure.clone())),
-            (None, None) => None,
-        };
-        if let Some(answer) = live.until(seen).await? {
-            return Ok(SendMessageResponse::Message(answer));
-        }
-        let settled = live.lock().settled.clone();
-        if let Some(task) = settled {
-            return Ok(SendMessageResponse::Task(task));
-        }
-        let stored = self.store().load(live.key()).await.map_err(unavailable)?;
-        let stored = stored.ok_or_else(|| Error::task_not_found(&live.key().id))?;
-        Ok(SendMessageResponse::Task(stored.task))
-    }
 }
 
 /// How many tasks a message can usefully refer to.
 const MAX_REFERENCES: usize = 16;
-
-/// Whether a message was sent before.
-enum Known {
-    /// Nobody asks.
-    No,
-    /// It was not.
-    First(Sent, Ticket),
-    /// It was, and this came of it.
-    Before(Begun),
-}
 
 /// Counts a turn until it is over.
 struct Counted(Engine);
@@ -502,7 +300,7 @@ impl Drop for Counted {
     }
 }
 
-fn place(live: &Guard, want: Want) -> Place {
+pub(super) fn place(live: &Guard, want: Want) -> Place {
     match want {
         Want::Events => Place::Watched(live.watch()),
         Want::Answer | Want::Task => Place::Waited(live.clone()),
@@ -549,53 +347,4 @@ fn finished(stored: &Stored) -> Error {
 /// Polls once.
 async fn now<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Poll<F::Output> {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
-}
-
-/// §3.3.4: an agent says which media types it reads.
-fn check_parts(parts: &[Part], agent: &Agent, limit: usize) -> Result<(), Error> {
-    if parts.len() > limit {
-        let problem = format!("must not have more than {limit} parts");
-        return Err(Invalid::new("message.parts", problem).into());
-    }
-    let card = agent.card();
-    let skills = card.skills.iter().flat_map(|it| &it.input_modes);
-    let modes: Vec<&str> =
-        card.default_input_modes.iter().chain(skills).map(String::as_str).collect();
-    for (place, part) in parts.iter().enumerate() {
-        let Some(media_type) = media_type(part) else { continue };
-        if !modes.iter().any(|mode| accepts(mode, media_type)) {
-            let message = format!("the agent does not read {media_type} (message.parts[{place}])");
-            return Err(Error::new(ErrorKind::ContentTypeNotSupported, message));
-        }
-    }
-    Ok(())
-}
-
-/// The media type of a part, if that is known.
-fn media_type(part: &Part) -> Option<&str> {
-    let said = part.media_type.as_deref();
-    match &part.content {
-        // A text is a text whatever its markup.
-        Content::Text(_) => None,
-        Content::Data(_) => Some(said.unwrap_or("application/json")),
-        Content::Raw(_) | Content::Url(_) => said,
-    }
-}
-
-/// Whether a mode of a card covers a media type; modes were once just `text`, `file` and `data`.
-fn accepts(mode: &str, media_type: &str) -> bool {
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
-    let mode = mode.split(';').next().unwrap_or_default().trim();
-    match mode.split_once('/') {
-        Some(("*", "*")) => true,
-        Some((kind, "*")) => {
-            essence.split('/').next().is_some_and(|it| it.eq_ignore_ascii_case(kind))
-        }
-        Some(_) => mode.eq_ignore_ascii_case(essence),
-        None => match mode {
-            "*" | "file" => true,
-            "data" => essence.eq_ignore_ascii_case("application/json"),
-            kind => essence.split('/').next().is_some_and(|it| it.eq_ignore_ascii_case(kind)),
-        },
-    }
 }

@@ -90,10 +90,15 @@ const STATEMENTS: usize = 64;
 pub(super) fn locate(path: &Path) -> Result<PathBuf, OpenError> {
     let io = |source| OpenError::Io { path: path.into(), source };
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    // Only a new one: to close a file that is there would free the locks that a store of this
+    // process may have on it.
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(io)?;
+    match options.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+        Ok(_) | Err(_) => {}
+    }
     std::fs::canonicalize(path).map_err(io)
 }
 

@@ -1,0 +1,138 @@
+//! What a message comes to: recognising one that was sent before, and waiting for the answer.
+
+use std::sync::Arc;
+
+use latimer_protocol::{Error, Revision, SendMessageResponse, Timestamp};
+use latimer_store::{Key, Outcome, Sent};
+
+use super::accept::{Letter, Want};
+use super::live::State;
+use super::repeat::{self, Flight, Seen, Ticket};
+use super::send::{Begun, place};
+use super::{Engine, ids, unavailable};
+use crate::agent::Agent;
+
+/// Whether a message was sent before.
+pub(super) enum Known {
+    /// Nobody asks.
+    No,
+    /// It was not.
+    First(Sent, Ticket),
+    /// It was, and this came of it.
+    Before(Begun),
+}
+
+impl Engine {
+    /// Finds out whether a message was sent before.
+    pub(super) async fn recognise(
+        &self,
+        letter: &Letter,
+        key: &Key,
+        continues: bool,
+    ) -> Result<Known, Error> {
+        let window = letter.agent.policy().repeat_window;
+        let exempt = window.is_zero()
+            || !letter.dialect.messages_have_ids()
+            || letter.agent.executor().may_repeat(&letter.message);
+        if exempt {
+            return Ok(Known::No);
+        }
+        let sent = repeat::key(key, continues, &letter.message, &letter.metadata);
+        let ticket = match self.0.repeats.enter(sent).await {
+            Seen::First(ticket) => ticket,
+            Seen::Again(Flight { live, after }) => {
+                let live = place(&live, letter.want);
+                let made_in = letter.dialect;
+                return Ok(Known::Before(Begun { live, after, opening: None, made_in }));
+            }
+        };
+        let now = ids::now();
+        let outcome = self.store().sent(&sent, now).await.map_err(unavailable)?;
+        Ok(match outcome {
+            Some(outcome) => Known::Before(self.again(letter, outcome).await?),
+            None => {
+                let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
+                let expires = now.as_millis().saturating_add(window);
+                let expires = Timestamp::from_millis(expires).unwrap_or(now);
+                Known::First(Sent { key: sent, expires }, ticket)
+            }
+        })
+    }
+
+    /// What came of a message that was sent before.
+    async fn again(&self, letter: &Letter, outcome: Outcome) -> Result<Begun, Error> {
+        let made_in = letter.dialect;
+        match outcome {
+            Outcome::Task { key, revision } => {
+                let live = self.0.lives.get(&key);
+                let stored = self.store().load(&key).await.map_err(unavailable)?;
+                let stored = stored.ok_or_else(|| Error::task_not_found(&key.id))?;
+                live.learn(&stored);
+                // The message is in the append that ends here, if not before.
+                let after = Revision::new(revision.get() - 1);
+                let after = if letter.want == Want::Events { Revision::START } else { after };
+                Ok(Begun { live: place(&live, letter.want), after, opening: None, made_in })
+            }
+            Outcome::Message(message) => {
+                let id = ids::task();
+                let caller = letter.caller.id().clone();
+                let live =
+                    self.0.lives.begin(Key { caller, agent: letter.agent.name().clone(), id });
+                live.lock().answer = Some(message);
+                let live = place(&live, letter.want);
+                Ok(Begun { live, after: Revision::START, opening: None, made_in })
+            }
+        }
+    }
+
+    /// Waits for the end, or a question; for so long, and then for the task as it stands.
+    pub(super) async fn outcome(
+        &self,
+        begun: &Begun,
+        agent: &Agent,
+    ) -> Result<SendMessageResponse, Error> {
+        let live = begun.live.guard();
+        let settled = |state: &State| match (&state.answer, &state.settled, &state.failure) {
+            (Some(answer), _, _) => Some(Ok(SendMessageResponse::Message(answer.clone()))),
+            (None, Some(task), _) if state.revision > begun.after => {
+                Some(Ok(SendMessageResponse::Task(Arc::clone(task))))
+            }
+            (None, _, Some(failure)) => Some(Err(failure.clone())),
+            (None, _, None) => None,
+        };
+        let at_once = settled(&live.lock());
+        if let Some(outcome) = at_once {
+            return outcome;
+        }
+        tokio::select! {
+            outcome = live.until(settled) => return outcome,
+            () = tokio::time::sleep(agent.policy().max_wait) => {}
+            () = self.halt().stopped() => {}
+        }
+        self.first_sight(begun).await
+    }
+
+    /// Waits until there is a task, whatever its state.
+    pub(super) async fn first_sight(&self, begun: &Begun) -> Result<SendMessageResponse, Error> {
+        let live = begun.live.guard();
+        if let Some(turn) = live.lock().turn.clone() {
+            turn.outbox().force();
+        }
+        let seen = |state: &State| match (&state.answer, &state.failure) {
+            (Some(answer), _) => Some(Ok(Some(answer.clone()))),
+            (None, _) if state.revision > Revision::START => Some(Ok(None)),
+            (None, Some(failure)) => Some(Err(failure.clone())),
+            (None, None) => None,
+        };
+        if let Some(answer) = live.until(seen).await? {
+            return Ok(SendMessageResponse::Message(answer));
+        }
+        let settled = live.lock().settled.clone();
+        if let Some(task) = settled {
+            return Ok(SendMessageResponse::Task(task));
+        }
+        let stored = self.store().load(live.key()).await.map_err(unavailable)?;
+        let stored = stored.ok_or_else(|| Error::task_not_found(&live.key().id))?;
+        Ok(SendMessageResponse::Task(stored.task))
+    }
+}

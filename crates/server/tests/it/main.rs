@@ -1,0 +1,14 @@
+//! The server as its callers see it, through real sockets.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod addresses;
+mod auth;
+mod cards;
+mod errors;
+mod grpc;
+mod limits;
+mod operations;
+mod streams;
+mod support;
+mod versions;

@@ -1,0 +1,122 @@
+//! For whoever runs the server.
+
+use std::time::Duration;
+
+use http::Method;
+use latimer_server::{Server, Settings};
+
+use crate::support::{send, shouter, site};
+
+#[tokio::test]
+async fn health_and_readiness_are_told() {
+    let site = site(shouter(Settings::default())).await;
+    for (path, want) in [("/health", r#"{"status":"ok"}"#), ("/ready", r#"{"status":"ready"}"#)] {
+        let answer = site.get(path).await;
+        assert_eq!((answer.status, answer.text()), (200, want));
+        assert_eq!(site.ask(Method::POST, path, "").await.status, 405);
+    }
+}
+
+#[tokio::test]
+async fn calls_are_counted_without_anything_a_caller_wrote() {
+    let site = site(shouter(Settings::default())).await;
+    site.v1().post("/a2a", send("SendMessage", "a secret")).await;
+    site.v1().get("/a2a/tasks/unheard-of").await;
+    site.post("/a2a", "nonsense").await;
+    let answer = site.get("/metrics").await;
+    assert_eq!(answer.status, 200);
+    assert!(answer.header("content-type").starts_with("application/openmetrics-text"));
+    for line in [
+        r#"latimer_calls_total{operation="SendMessage",version="1.0",binding="jsonrpc",outcome="ok"} 1"#,
+        r#"latimer_calls_total{operation="GetTask",version="1.0",binding="http_json",outcome="refused"} 1"#,
+        r#"latimer_calls_total{operation="unknown",version="1.0",binding="jsonrpc",outcome="refused"} 1"#,
+        "latimer_turns 0",
+        "latimer_streams 0",
+    ] {
+        assert!(answer.text().lines().any(|it| it == line), "{line} in\n{}", answer.text());
+    }
+    assert!(!answer.text().contains("secret") && !answer.text().contains("unheard"));
+}
+
+#[tokio::test]
+async fn what_is_switched_off_says_so() {
+    let site = site(shouter(Settings { enabled: false, ..Settings::default() })).await;
+    let rpc = site.v1().post("/a2a", send("SendMessage", "hi")).await;
+    assert_eq!((rpc.status, rpc.code()), (503, -31503));
+    let rest = site.v1().get("/a2a/tasks").await;
+    assert_eq!(rest.status, 503);
+    assert!(rest.json()["error"]["message"].as_str().unwrap().contains("switched off"));
+    assert_eq!(site.get("/.well-known/agent-card.json").await.status, 503);
+    assert_eq!(site.get("/health").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_server_that_stops_takes_no_new_work_and_ends_its_streams() {
+    let settings = Settings { drain: Duration::from_millis(400), ..Settings::default() };
+    let site = site(shouter(settings)).await;
+    let (running, caller) = (site.running, site.caller);
+    let streaming = tokio::spawn({
+        let caller = caller.v1();
+        async move { caller.post("/a2a", send("SendStreamingMessage", "wait")).await }
+    });
+    let busy = || async {
+        let text = caller.get("/metrics").await;
+        text.text().lines().any(|it| it == "latimer_turns 1")
+    };
+    while !busy().await {
+        tokio::task::yield_now().await;
+    }
+    let stopping = tokio::spawn(running.shutdown());
+    while caller.get("/ready").await.status != 503 {
+        tokio::task::yield_now().await;
+    }
+    let refused = caller.v1().post("/a2a", send("SendMessage", "hi")).await;
+    assert_eq!(refused.code(), -31503, "{}", refused.text());
+    assert!(!refused.header("retry-after").is_empty());
+    assert_eq!(caller.get("/health").await.status, 200, "it is still alive");
+    let stream = streaming.await.unwrap();
+    let events = stream.events();
+    assert_eq!(events.last().unwrap()["error"]["code"], -31503, "{events:?}");
+    stopping.await.unwrap();
+    assert!(tokio::net::TcpStream::connect(caller.address).await.is_err(), "nobody listens");
+}
+
+#[tokio::test]
+async fn a_server_that_is_dropped_is_gone() {
+    let site = site(shouter(Settings::default())).await;
+    let address = site.address;
+    drop(site);
+    while tokio::net::TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn settings_without_meaning_are_refused() {
+    for (settings, name) in [
+        (Settings { listen_path: "a2a".into(), ..Settings::default() }, "listen_path"),
+        (Settings { listen_path: "/a b".into(), ..Settings::default() }, "listen_path"),
+        (
+            Settings { public_url: Some("agents.example".into()), ..Settings::default() },
+            "public_url",
+        ),
+        (Settings { agent_card_path: Some("x".into()), ..Settings::default() }, "agent_card_path"),
+        (Settings { keep_alive: Duration::ZERO, ..Settings::default() }, "keep_alive"),
+    ] {
+        let error = shouter(settings).bind("127.0.0.1:0").listen().await.unwrap_err();
+        assert!(error.to_string().starts_with(name), "{error}");
+    }
+    let error = shouter(Settings::default()).primary("nobody").bind("127.0.0.1:0").listen().await;
+    assert!(error.is_err());
+    let error = shouter(Settings::default()).bind("256.0.0.1:x").listen().await.unwrap_err();
+    assert_eq!(error.to_string(), "cannot listen at 256.0.0.1:x");
+}
+
+#[tokio::test]
+async fn five_lines_are_an_echo() {
+    let running = Server::echo().bind("127.0.0.1:0").listen().await.unwrap();
+    let caller = crate::support::Caller::new(running.address());
+    let answer = caller.v1().post("/a2a", send("SendMessage", "hello")).await;
+    assert_eq!(answer.json()["result"]["task"]["artifacts"][0]["parts"][0]["text"], "hello");
+    running.shutdown().await;
+}

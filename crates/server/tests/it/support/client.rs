@@ -1,0 +1,150 @@
+//! A caller over one fresh connection per request.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Version};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// Calls one server.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    pub(crate) address: SocketAddr,
+    headers: Vec<(&'static str, String)>,
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// The body in the pieces in which it came.
+    pub(crate) pieces: Vec<Bytes>,
+}
+
+impl Caller {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        Self { address, headers: Vec::new() }
+    }
+
+    /// The same caller, who sends one more header.
+    pub(crate) fn with(&self, name: &'static str, value: impl Into<String>) -> Self {
+        let mut caller = self.clone();
+        caller.headers.retain(|(it, _)| *it != name);
+        caller.headers.push((name, value.into()));
+        caller
+    }
+
+    /// The same caller, who says 1.0.
+    pub(crate) fn v1(&self) -> Self {
+        self.with("a2a-version", "1.0")
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.ask(Method::GET, path, "").await
+    }
+
+    /// Posts JSON, unless the caller says that it is something else.
+    pub(crate) async fn post(&self, path: &str, body: impl Into<String>) -> Answer {
+        let typed = self.headers.iter().any(|(name, _)| *name == "content-type");
+        let caller =
+            if typed { self.clone() } else { self.with("content-type", "application/json") };
+        caller.ask(Method::POST, path, body).await
+    }
+
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: impl Into<String>) -> Answer {
+        let request = self.request(method, path, body.into());
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let answer = read(sender.send_request(request).await.unwrap()).await;
+        connection.abort();
+        answer
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str, body: String) -> Request<Full<Bytes>> {
+        let mut request = Request::builder().method(method).uri(path);
+        if !self.headers.iter().any(|(name, _)| *name == "host") {
+            request = request.header("host", self.address.to_string());
+        }
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        request.body(Full::from(body)).unwrap()
+    }
+
+    /// Sends bytes as they are, and reads until the server closes or `enough` was read.
+    pub(crate) async fn raw(&self, bytes: &[u8], enough: impl Fn(&str) -> bool) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        let (mut all, mut piece) = (Vec::new(), [0; 4096]);
+        loop {
+            let length = stream.read(&mut piece).await.unwrap_or(0);
+            all.extend_from_slice(&piece[..length]);
+            let text = String::from_utf8_lossy(&all).into_owned();
+            if length == 0 || enough(&text) {
+                return text;
+            }
+        }
+    }
+}
+
+/// Asks over HTTP/2 without asking whether the server speaks it.
+pub(crate) async fn h2(caller: &Caller, method: Method, path: &str, body: &str) -> Answer {
+    let stream = TcpStream::connect(caller.address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    let connection = tokio::spawn(connection);
+    let mut request = caller.request(method, path, body.to_owned());
+    *request.uri_mut() = format!("http://{}{path}", caller.address).parse().unwrap();
+    *request.version_mut() = Version::HTTP_2;
+    request.headers_mut().remove("host");
+    let answer = read(sender.send_request(request).await.unwrap()).await;
+    connection.abort();
+    answer
+}
+
+async fn read(response: http::Response<hyper::body::Incoming>) -> Answer {
+    let (head, mut body) = response.into_parts();
+    let mut pieces = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { break };
+        pieces.extend(frame.into_data());
+    }
+    let body = pieces.concat().into();
+    Answer { status: head.status.as_u16(), headers: head.headers, body, pieces }
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |it| it.to_str().unwrap())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.text()))
+    }
+
+    /// The data of each server-sent event.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let lines = self.text().lines().filter_map(|it| it.strip_prefix("data: "));
+        lines.map(|it| serde_json::from_str(it).unwrap()).collect()
+    }
+
+    /// The JSON-RPC error code.
+    pub(crate) fn code(&self) -> i64 {
+        self.json()["error"]["code"].as_i64().unwrap_or(0)
+    }
+}

@@ -1,0 +1,60 @@
+//! An agent whose tasks outlive its process. Kill it in the middle of a task and start it again: it
+//! goes on counting where it was, and whoever watched can watch on.
+//!
+//! ```sh
+//! cargo run -p latimer-server --example durable
+//! curl -s localhost:8080/a2a/message:send -H 'content-type: application/json' \
+//!   -H 'a2a-version: 1.0' -d '{"message":{"messageId":"1","role":"ROLE_USER",
+//!   "parts":[{"text":"30"}]},"configuration":{"returnImmediately":true}}'
+//! # kill -9 the server, start it again, and then:
+//! curl -sN localhost:8080/a2a/tasks/{id}:subscribe -H 'a2a-version: 1.0'
+//! ```
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use latimer_server::{Agent, Executor, Failure, Server, Turn};
+use latimer_store::{Sqlite, SqliteConfig};
+
+/// Counts as far as it is told, one number a second.
+#[derive(Debug)]
+struct Counter;
+
+impl Counter {
+    async fn count(&self, turn: Turn) -> Result<(), Failure> {
+        let end: usize = turn.text().trim().parse().map_err(|_| Failure::new("how far?"))?;
+        // What became durable before the process ended is in the task.
+        let begun = turn.task().and_then(|it| it.artifacts.first());
+        let (mut numbers, counted) = match begun {
+            Some(begun) => {
+                (turn.artifact("numbers").continuing(begun.artifact_id.clone()), begun.parts.len())
+            }
+            None => (turn.artifact("numbers"), 0),
+        };
+        for number in counted + 1..=end {
+            numbers.push(format!("{number} ")).await?;
+            turn.flush().await?;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Executor for Counter {
+    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+        self.count(turn).await
+    }
+
+    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+        self.count(turn).await
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::temp_dir().join("latimer-durable.db");
+    let store = Sqlite::open(path, SqliteConfig::default())?;
+    Server::new(Agent::new("counter", Counter)).store(store).bind("127.0.0.1:8080").run().await?;
+    Ok(())
+}

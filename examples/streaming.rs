@@ -1,0 +1,29 @@
+//! An agent that answers word by word. Its callers see each word as it comes, and may go away and
+//! come back: `Last-Event-ID` goes on where they left.
+//!
+//! ```sh
+//! cargo run -p latimer-server --example streaming
+//! curl -sN localhost:8080/a2a/message:stream -H 'content-type: application/json' \
+//!   -H 'a2a-version: 1.0' -d '{"message":{"messageId":"1","role":"ROLE_USER",
+//!   "parts":[{"text":"one two three four"}]}}'
+//! curl -sN localhost:8080/a2a/tasks/{id}:subscribe -H 'a2a-version: 1.0' -H 'last-event-id: 3'
+//! ```
+
+use std::time::Duration;
+
+use latimer_server::{Failure, Server, Turn};
+
+async fn read_aloud(turn: Turn) -> Result<(), Failure> {
+    turn.status("clearing its throat").await?;
+    let mut spoken = turn.artifact("reading");
+    for word in turn.text().split_whitespace() {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        spoken.push(format!("{word} ")).await?;
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> latimer_server::Result<()> {
+    Server::agent("reader", read_aloud).bind("127.0.0.1:8080").run().await
+}
