@@ -36,7 +36,14 @@ impl fmt::Display for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self { code: WRONG, ..Self::new(error.to_string()) }
+        let message = match &error {
+            // Each is an error of its own.
+            ConfigError::Invalid(problems) => {
+                problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: ")
+            }
+            other => other.to_string(),
+        };
+        Self { code: WRONG, ..Self::new(message) }
     }
 }
 

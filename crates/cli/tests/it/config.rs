@@ -19,6 +19,12 @@ fn what_is_wrong_with_a_file_is_told_with_code_2() {
 }
 
 #[test]
+fn every_problem_is_an_error_of_its_own() {
+    let ran = Place::new().file("latimer.toml", "one = 1\ntwo = 2\n").run(&["config", "check"]);
+    assert_eq!(ran.errors.matches("error: latimer.toml:").count(), 2, "{}", ran.errors);
+}
+
+#[test]
 fn samples_of_the_founding_documents_check_out() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../daemon/tests/samples");
     let place = Place::new();

@@ -8,7 +8,10 @@ use std::time::Duration;
 use latimer_protocol::Secret;
 use latimer_protocol::binding::VersionRule;
 use latimer_protocol::card::AgentSkill;
-use latimer_server::{Contexts, HttpLimits, Limits, Network, Policy, Settings, StreamTerminator};
+use latimer_runtime::{Command, Echo};
+use latimer_server::{
+    Contexts, HttpLimits, Limits, Network, Policy, Registry, Settings, StreamTerminator,
+};
 use latimer_store::Retention;
 use serde_json::Value;
 
@@ -56,6 +59,7 @@ impl Resolve<'_> {
         let settings = self.settings(&raw, serving);
         let agents: Vec<_> =
             raw.agents.into_iter().enumerate().map(|(place, it)| self.agent(place, it)).collect();
+        self.check_names(&agents);
         self.check_primary(raw.primary_agent.as_deref(), &agents);
         if !raw.mcp_servers.is_empty() {
             let names: Vec<_> = raw.mcp_servers.iter().map(|it| it.name.as_str()).collect();
@@ -303,6 +307,7 @@ impl Resolve<'_> {
     fn agent(&mut self, place: usize, raw: raw::Agent) -> AgentConfig {
         let place = place.to_string();
         let path = ["agents", place.as_str()];
+        self.check_name(&path, &raw.name);
         self.check_kind(&path, &raw);
         let skill = |it: raw::Skill| AgentSkill {
             name: it.name.unwrap_or_else(|| it.id.clone()),
@@ -362,6 +367,23 @@ impl Resolve<'_> {
         }
     }
 
+    fn check_name(&mut self, path: &[&str], name: &str) {
+        if let Err(error) = Registry::new([Echo::agent(name)]) {
+            let origin = self.origin(&[path[0], path[1], "name"]);
+            self.problems.push(Problem::new(origin, error.to_string()));
+        }
+    }
+
+    fn check_names(&mut self, agents: &[AgentConfig]) {
+        for (place, agent) in agents.iter().enumerate() {
+            if agents[..place].iter().any(|it| it.name == agent.name) {
+                let origin = self.origin(&["agents", &place.to_string(), "name"]);
+                let message = format!("there are two agents named {:?}", agent.name);
+                self.problems.push(Problem::new(origin, message));
+            }
+        }
+    }
+
     /// Whether a kind has what it needs, and nothing that is for another.
     fn check_kind(&mut self, path: &[&str], raw: &raw::Agent) {
         let (kind, needs, own): (_, Option<&str>, &[&str]) = match raw.kind {
@@ -401,8 +423,16 @@ impl Resolve<'_> {
     }
 
     /// A program that is named by a path belongs to the file that names it, or to its folder.
-    fn command(&self, place: &str, mut command: Vec<String>, dir: Option<&Path>) -> Vec<String> {
+    fn command(
+        &mut self,
+        place: &str,
+        mut command: Vec<String>,
+        dir: Option<&Path>,
+    ) -> Vec<String> {
         let origin = self.origin(&["agents", place, "command"]);
+        if let Err(error) = Command::new(command.iter().cloned()) {
+            self.problems.push(Problem::new(origin.clone(), error.to_string()));
+        }
         let Some(program) = command.first_mut().filter(|it| it.contains('/')) else {
             return command;
         };

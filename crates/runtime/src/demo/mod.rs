@@ -104,7 +104,7 @@ impl Executor for Demo {
 
 async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> {
     match instruction {
-        Instruction::Echo(text) => turn.reply(text).await,
+        Instruction::Echo(text) => echo(turn, text).await,
         Instruction::Say(text) => turn.say(text).await,
         Instruction::Chunks { count, pause } => chunks(turn, count, pause).await,
         Instruction::Wait(time) => {
@@ -127,6 +127,13 @@ async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> 
         }
         Instruction::Burst(count) => burst(turn, count).await,
     }
+}
+
+/// Says the text again, and whatever came with it.
+async fn echo(turn: &Turn, text: String) -> Result<(), TurnError> {
+    let others = turn.message().parts.iter().filter(|it| it.as_text().is_none());
+    let parts: Vec<_> = [Part::text(text)].into_iter().chain(others.cloned()).collect();
+    turn.add(again(&parts)).await
 }
 
 /// Makes an artifact of `count` numbered chunks, from the first that is not there yet.

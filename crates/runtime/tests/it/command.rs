@@ -198,6 +198,14 @@ async fn what_a_program_leaves_behind_does_not_keep_its_task_open() {
 }
 
 #[tokio::test]
+async fn what_left_its_group_does_not_keep_its_task_open_either() {
+    let since = Instant::now();
+    let task = house(shell("setsid sleep 10 & echo done")).task(says("go")).await;
+    assert_eq!((task.status.state, text(&task)), (TaskState::Completed, "done\n".into()));
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}
+
+#[tokio::test]
 async fn a_message_is_never_part_of_the_command_line() {
     let id = MessageId::new("$(touch /tmp/oops)").unwrap();
     let nasty = "$(echo pwned) `echo pwned`; echo pwned";
