@@ -1,7 +1,7 @@
 //! The configuration: from files, the environment and options to plain data.
 //!
 //! Values come in layers: defaults, a file, the environment, options; a later one goes before an
-//! earlier one. Everything is held against one list of keys ([`raw`]), so that a key which does not
+//! earlier one. Everything is held against one list of keys (`raw`), so that a key which does not
 //! exist is an error, with the line and a guess at what was meant.
 
 mod check;
