@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -60,7 +60,8 @@ impl Place {
                 panic!("{greeting}\n{errors}");
             }
         }
-        Serving { child, greeting, output }
+        let log = BufReader::new(child.stderr.take().unwrap());
+        Serving { child, greeting, output, log }
     }
 }
 
@@ -87,7 +88,8 @@ impl From<Output> for Ran {
 pub(crate) struct Serving {
     child: Child,
     pub(crate) greeting: String,
-    output: BufReader<std::process::ChildStdout>,
+    output: BufReader<ChildStdout>,
+    log: BufReader<ChildStderr>,
 }
 
 impl Drop for Serving {
@@ -112,6 +114,17 @@ impl Serving {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).unwrap();
         kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits until it logs something with these words, and returns that line.
+    pub(crate) fn until_logged(&mut self, words: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.log.read_line(&mut line).unwrap(), 0, "{words:?} was not logged");
+            if line.contains(words) {
+                return line;
+            }
+        }
     }
 
     /// Waits for its end.

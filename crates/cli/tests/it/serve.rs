@@ -99,7 +99,7 @@ fn a_second_interrupt_ends_it_at_once() {
     let task = serving.send("m1", "go", true);
     serving.until(&task, |it| !it["artifacts"].is_null());
     serving.signal(Signal::INT);
-    std::thread::sleep(Duration::from_millis(300));
+    serving.until_logged("draining");
     let since = Instant::now();
     serving.signal(Signal::INT);
     assert_eq!(serving.end().code(), Some(130));
@@ -109,8 +109,10 @@ fn a_second_interrupt_ends_it_at_once() {
 #[test]
 fn the_log_is_on_standard_error_and_can_be_json() {
     let place = Place::new().variable("LATIMER_LOG_FORMAT", "json").variable("LATIMER_LOG", "info");
-    let serving = place.serve(&ANYWHERE);
-    assert!(!serving.greeting.contains("INFO"), "{}", serving.greeting);
+    let mut serving = place.serve(&ANYWHERE);
+    let line: serde_json::Value = serde_json::from_str(&serving.until_logged("listening")).unwrap();
+    assert_eq!(line["fields"]["address"], serving.address());
+    assert!(!serving.greeting.contains("listening"), "{}", serving.greeting);
 }
 
 #[test]
