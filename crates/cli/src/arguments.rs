@@ -11,7 +11,6 @@ use clap_complete::Shell;
     name = "latimer",
     version,
     disable_version_flag = true,
-    disable_help_subcommand = false,
     after_help = "\
 Examples:
   latimer serve                        an agent that echoes, on 127.0.0.1:50051
@@ -77,15 +76,15 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
 
-    /// Serve an agent that echoes, in place of those of the file
+    /// Serve an agent that echoes, not those of the file
     #[arg(long, conflicts_with = "exec")]
     pub(crate) echo: bool,
 
-    /// Serve a line for the shell, which answers each message
+    /// Serve a shell command that answers each message
     #[arg(long, value_name = "COMMAND")]
     pub(crate) exec: Option<String>,
 
-    /// End a piece of the answer of --exec behind each of these
+    /// Stream the answer of --exec in pieces that end so
     #[arg(long, value_name = "DELIMITER", requires = "exec")]
     pub(crate) chunk: Option<String>,
 

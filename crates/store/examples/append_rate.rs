@@ -3,6 +3,9 @@
 //! A task is one append of four events, as an agent makes that answers at once: it is created,
 //! works, has an artifact and is completed. Arguments choose the backends (`memory`, `process`,
 //! `full`) and the numbers of callers (`32`), and `--seconds 5` says for how long.
+//!
+//! What `full` takes is mostly what the disk takes for `fsync`, which varies a hundredfold with who
+//! else uses it: compare two versions in turns, and never by one run of each.
 
 use std::error::Error;
 use std::sync::Arc;

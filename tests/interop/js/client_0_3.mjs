@@ -134,8 +134,8 @@ function cardOf(card) {
   const { streaming = false, pushNotifications: push = false } = card.capabilities;
   const preferred = card.preferredTransport ?? 'JSONRPC';
   const others = (card.additionalInterfaces ?? []).map((each) => each.transport);
-  const extended = !!card.supportsAuthenticatedExtendedCard;
-  return { name: card.name, description: card.description, streaming, push, extended, bindings: [preferred, ...others] };
+  const { name, description, supportsAuthenticatedExtendedCard: extended = false } = card;
+  return { name, description, streaming, push, extended, bindings: [preferred, ...others] };
 }
 
 await run(async (base) => {

@@ -1,5 +1,11 @@
-//! The binary from outside.
+//! The binary as people and scripts use it.
 
-#![expect(clippy::expect_used, reason = "a test may panic")]
+#![cfg(unix)]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod command_line;
+mod config;
 mod interop;
+mod program;
+mod restart;
+mod serve;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Where the process runs, and what its environment says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Surroundings {
     /// The current folder.
     pub folder: PathBuf,
@@ -15,6 +16,13 @@ pub struct Surroundings {
 
 /// The name of the file that is looked for.
 const FILE: &str = "latimer.toml";
+
+impl fmt::Debug for Surroundings {
+    /// Without the environment: some of it is secret.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Surroundings").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
 
 impl Surroundings {
     /// Those of this process.

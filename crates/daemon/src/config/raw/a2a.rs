@@ -23,7 +23,8 @@ section! {
         stream_terminator: Terminator, default("\"none\"") => "\"line\"";
         /// Serves JSON-RPC at `/` and `/v1/rpc`, too.
         aliases: bool, default("true") => "false";
-        /// The address to listen on, as other configurations have it.
+        /// The address to listen on, as other configurations have it. It goes before `listen` when a
+        /// file has both.
         server: A2aServer, section;
         /// Agents elsewhere. They are kept; this version does not call them.
         external_agents: Vec<RemoteAgent>, section;
@@ -33,8 +34,7 @@ section! {
 }
 
 section! {
-    /// The address to listen on, as other configurations have it. It goes before `listen` of the
-    /// same file.
+    /// The address to listen on, as other configurations have it.
     A2aServer {
         /// The port.
         port: u16, optional("that of `listen`") => "3000";
