@@ -103,7 +103,7 @@ impl Client {
     }
 
     /// Lets it ask everything of the demo server and of the one that reads text only.
-    pub(super) fn run(&self, bases: [&str; 2]) -> Vec<Fate> {
+    pub(super) fn run(&self, bases: &[String; 2]) -> Vec<Fate> {
         let mut fates = read(self.command(bases));
         let early = || Fate::Failed { detail: "the client ended before it".to_owned() };
         operations()
@@ -111,7 +111,7 @@ impl Client {
             .collect()
     }
 
-    fn command(&self, bases: [&str; 2]) -> Command {
+    fn command(&self, bases: &[String; 2]) -> Command {
         let mut command = match self.language {
             Language::Python(venv) => {
                 let venv = root().join(".venv").join(venv);

@@ -6,7 +6,6 @@
 
 mod client;
 mod page;
-mod server;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -14,16 +13,31 @@ use std::{env, fs, thread};
 
 use client::{Client, Fate};
 use page::Page;
-use server::Server;
+
+use crate::program::Place;
 
 /// Clients that run at the same time; most of their time is waiting.
 const AT_ONCE: usize = 3;
 
+/// The configuration of an agent that reads nothing but text.
+const TEXT: &str = r#"
+[[agents]]
+name = "text"
+kind = "echo"
+input_modes = ["text/plain"]
+
+[store]
+kind = "memory"
+"#;
+
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
 fn official_sdks_get_what_they_ask_for() {
-    let (demo, text) = (Server::demo(), Server::of_text());
-    let page = Page::of(run(Client::all(), [demo.base(), text.base()]));
+    let place = Place::new().file("latimer.toml", TEXT);
+    let demo = place.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
+    let text = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    let bases = [&demo, &text].map(|it| format!("http://{}", it.address()));
+    let page = Page::of(run(Client::all(), &bases));
     println!("{page}");
     let failures = page.failures();
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
@@ -31,7 +45,7 @@ fn official_sdks_get_what_they_ask_for() {
 }
 
 /// Runs the clients, a few at a time, and returns them in their order with what became of each.
-fn run(clients: Vec<Client>, bases: [&str; 2]) -> Vec<(Client, Vec<Fate>)> {
+fn run(clients: Vec<Client>, bases: &[String; 2]) -> Vec<(Client, Vec<Fate>)> {
     let waiting = Mutex::new(clients.into_iter().enumerate());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {

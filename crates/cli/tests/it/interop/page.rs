@@ -30,7 +30,9 @@ impl Page {
         let of = |(client, fates): &(Client, Vec<Fate>)| {
             let who = format!("{} over {:?}", client.name, client.binding);
             let failed = |((_, operation, _), fate): ((_, String, _), &Fate)| match fate {
-                Fate::Failed { detail } => Some(format!("{who}: {operation}: {detail}")),
+                Fate::Failed { detail } => {
+                    Some(format!("{who}: {operation}: {}", detail.replace('\n', " ")))
+                }
                 Fate::Worked { .. } | Fate::Absent { .. } => None,
             };
             operations().zip(fates).filter_map(failed).collect::<Vec<_>>()
