@@ -9,3 +9,4 @@ mod interop;
 mod program;
 mod restart;
 mod serve;
+mod survival;

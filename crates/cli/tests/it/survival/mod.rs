@@ -68,6 +68,7 @@ impl Drop for Server {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "shown when the test fails, so that it can be repeated")]
 fn seed() -> u64 {
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let seed = std::env::var("LATIMER_TEST_SEED").ok().and_then(|it| it.parse().ok());
