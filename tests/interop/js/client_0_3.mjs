@@ -6,7 +6,7 @@ import {
   ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
 } from 'a2a-0.3/client';
 import { GrpcTransportFactory } from 'a2a-0.3/client/grpc';
-import { base, binding, codes, part, reservations, run, statuses } from './scenarios.mjs';
+import { binding, codes, part, reservations, run, statuses } from './scenarios.mjs';
 
 const bindings = { jsonrpc: 'JSONRPC', rest: 'HTTP+JSON', grpc: 'GRPC' };
 const hook = { id: 'hook', url: 'https://hooks.example/a2a' };
@@ -132,11 +132,13 @@ function eventOf(event) {
 
 function cardOf(card) {
   const { streaming = false, pushNotifications: push = false } = card.capabilities;
-  const named = [card.preferredTransport ?? 'JSONRPC', ...(card.additionalInterfaces ?? []).map((each) => each.transport)];
-  return { name: card.name, streaming, push, extended: !!card.supportsAuthenticatedExtendedCard, bindings: named };
+  const preferred = card.preferredTransport ?? 'JSONRPC';
+  const others = (card.additionalInterfaces ?? []).map((each) => each.transport);
+  const { name, description, supportsAuthenticatedExtendedCard: extended = false } = card;
+  return { name, description, streaming, push, extended, bindings: [preferred, ...others] };
 }
 
-await run(async () => {
+await run(async (base) => {
   const card = await new DefaultAgentCardResolver().resolve(base);
   const transports = [
     new JsonRpcTransportFactory(), new RestTransportFactory(),

@@ -7,7 +7,7 @@ import {
   ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
 } from 'a2a-1.x/client';
 import { GrpcTransportFactory } from 'a2a-1.x/client/grpc';
-import { base, binding, codes, compat, part, reservations, run, statuses } from './scenarios.mjs';
+import { binding, codes, compat, part, reservations, run, statuses } from './scenarios.mjs';
 
 const bindings = { jsonrpc: 'JSONRPC', rest: 'HTTP+JSON', grpc: 'GRPC' };
 const kinds = { text: 'text', raw: 'bytes', url: 'url', data: 'data' };
@@ -114,7 +114,8 @@ class Version {
 }
 
 function request(parts, taskId, contextId, configuration) {
-  const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [].concat(parts).map(partTo), taskId, contextId };
+  const content = [].concat(parts).map(partTo);
+  const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: content, taskId, contextId };
   return a2a.SendMessageRequest.fromJSON({ message, configuration });
 }
 
@@ -130,7 +131,8 @@ function partOf(json) {
 }
 
 function messageOf({ messageId: id, role, parts, taskId: task = '', contextId: context = '' }) {
-  return { kind: 'message', id, role: role.replace('ROLE_', '').toLowerCase(), parts: parts.map(partOf), task, context };
+  const who = role.replace('ROLE_', '').toLowerCase();
+  return { kind: 'message', id, role: who, parts: parts.map(partOf), task, context };
 }
 
 const artifactOf = ({ artifactId: id, parts }) => ({ id, parts: parts.map(partOf) });
@@ -155,13 +157,13 @@ function eventOf(event) {
   return { kind: 'chunk', task, context, artifact: artifactOf(artifact), append, last };
 }
 
-function cardOf({ name, capabilities, supportedInterfaces }) {
+function cardOf({ name, description, capabilities, supportedInterfaces }) {
   const { streaming = false, pushNotifications: push = false, extendedAgentCard: extended = false } = capabilities;
   const named = supportedInterfaces.map((each) => `${each.protocolBinding} ${each.protocolVersion}`);
-  return { name, streaming, push, extended, bindings: named };
+  return { name, description, streaming, push, extended, bindings: named };
 }
 
-await run(async () => {
+await run(async (base) => {
   const legacyCompat = compat ? { enabled: true } : undefined;
   const card = await new DefaultAgentCardResolver({ legacyCompat }).resolve(base);
   const wanted = card.supportedInterfaces.filter((each) => (each.protocolVersion === '0.3') === compat);

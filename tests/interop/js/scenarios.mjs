@@ -1,8 +1,9 @@
 // What a client asks of the demo server, and what must come back; one function for each operation of operations.json.
 //
 // A peer is a client of one SDK over one binding. It has `card`, the calls used below, and `meanings(error)`: what an
-// exception of the SDK can mean, in the words of the specification. `lacks` names what the SDK cannot do over the
-// binding and why, `notes` what holds with a reservation. Objects look the same whatever SDK they came from:
+// exception of the SDK can mean, in the words of the specification. `ofText` is the same client of an agent that reads
+// nothing but text. `lacks` names what the SDK cannot do over the binding and why, `notes` what holds with a
+// reservation. Objects look the same whatever SDK they came from:
 //   part { kind: text | bytes | url | data, value, name, mediaType }
 //   message { kind: 'message', id, role, parts, task, context }
 //   task { kind: 'task', id, context, state, message, artifacts: [{ id, parts }], history }, states as in 0.3
@@ -22,11 +23,11 @@ const over = new Set(['completed', 'failed', 'canceled', 'rejected']);
 const patience = 30_000;
 const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
-const [address, spoken, mode] = process.argv.slice(2);
-if (!['jsonrpc', 'rest', 'grpc'].includes(spoken)) throw new Error('usage: BASE jsonrpc|rest|grpc [--compat]');
+const [base, textBase, spoken, mode] = process.argv.slice(2);
+if (!['jsonrpc', 'rest', 'grpc'].includes(spoken)) throw new Error('usage: BASE TEXT jsonrpc|rest|grpc [--compat]');
 
-/** Where the agent is, the binding to call it over, and whether a client of 1.x shall speak 0.3. */
-export const base = address, binding = spoken, compat = mode === '--compat';
+/** The binding to call agents over, and whether a client of 1.x shall speak 0.3. */
+export const binding = spoken, compat = mode === '--compat';
 
 /** What codes of JSON-RPC mean. */
 export const codes = {
@@ -169,7 +170,9 @@ const scenarios = {
   async extended_card(peer) {
     const extended = await peer.extendedCard();
     same('name', extended.name, peer.card.name);
-    return `${extended.name}, ${peer.card.extended ? 'its own' : 'the public one'}`;
+    expect(peer.card.extended, 'the card does not say that there is an extended one');
+    expect(extended.description !== peer.card.description, 'the public card in place of the extended one');
+    return extended.description;
   },
 
   async send(peer) {
@@ -445,7 +448,7 @@ const scenarios = {
   page_token: (peer) => refused(peer, 'InvalidParams', () => peer.list({ pageToken: 'garbled' })),
 
   content_type: (peer) => refused(peer, 'ContentTypeNotSupported',
-    () => peer.send(['echo hello', part('bytes', 'TVo=', 'a.exe', 'application/x-msdownload')])),
+    () => peer.ofText.send(['hello', part('bytes', 'TVo=', 'a.exe', 'application/x-msdownload')])),
 
   push_create: pushRefused('create'),
   push_get: pushRefused('get'),
@@ -480,13 +483,14 @@ async function within(milliseconds, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** Runs every scenario with the peer that `connect()` makes. */
+/** Runs every scenario with the peer that `connect(base)` makes of an agent. */
 export async function run(connect) {
   same('operations', Object.keys(scenarios).sort(), operations.toSorted());
-  const peer = await connect().catch((error) => {
+  const [peer, ofText] = await Promise.all([connect(base), connect(textBase)]).catch((error) => {
     report('card', false, String(error));
     process.exit(0);
   });
+  peer.ofText = ofText;
   for (const operation of operations) {
     if (peer.lacks[operation]) {
       report(operation, null, peer.lacks[operation]);

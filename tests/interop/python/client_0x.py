@@ -11,7 +11,8 @@ from a2a.client import A2ACardResolver
 from a2a.client.errors import A2AClientHTTPError
 from a2a.grpc import a2a_pb2_grpc
 
-from peer import GRPC_MEANINGS, HTTP_MEANINGS, RPC_MEANINGS, Artifact, Card, Chunk, Event, Message, Part, Peer, Status, Task
+from peer import (
+    GRPC_MEANINGS, HTTP_MEANINGS, RPC_MEANINGS, Artifact, Card, Chunk, Event, Message, Part, Peer, Status, Task)
 from scenarios import main
 
 BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
@@ -102,7 +103,7 @@ class Peer03(Peer0x):
 
 
 class Peer02(Peer0x):
-    def __init__(self, card: t.AgentCard, binding: str):
+    def __init__(self, card: t.AgentCard, binding: str, base: str):
         from a2a.client import A2AClient, A2AGrpcClient
         self.card = card_of(card)
         self.rpc = binding == 'jsonrpc'
@@ -110,16 +111,20 @@ class Peer02(Peer0x):
         if self.rpc:
             self.client = A2AClient(httpx.AsyncClient(timeout=20), agent_card=card)
         else:
-            [url] = [each.url for each in card.additional_interfaces if each.transport == 'GRPC']
-            self.client = A2AGrpcClient(a2a_pb2_grpc.A2AServiceStub(grpc.aio.insecure_channel(url)), card)
-        subscribing = ['subscribe', 'subscribe_canceled', 'subscribe_waiting', 'unknown_subscribe', 'finished_subscribe']
-        self.lacks = NO_LIST | dict.fromkeys([*subscribing, 'push_list', 'push_delete', 'extended_card'], NO_CALL) | {
-            'version': 'the SDK says no version'}
+            # This client leaves it to its user to know where gRPC is.
+            channel = grpc.aio.insecure_channel(httpx.URL(base).netloc.decode())
+            self.client = A2AGrpcClient(a2a_pb2_grpc.A2AServiceStub(channel), card)
+        calls = [
+            'subscribe', 'subscribe_canceled', 'subscribe_waiting', 'unknown_subscribe', 'finished_subscribe',
+            'push_list', 'push_delete', 'extended_card']
+        self.lacks = NO_LIST | dict.fromkeys(calls, NO_CALL) | {'version': 'the SDK says no version'}
         if binding == 'grpc':
             self.asks_for_history = self.describes_files = False
             self.lacks |= {
                 'direct_message': 'the client takes every answer for a task',
                 'negative_history': 'the client asks for no length of history',
+                'content_type': 'the client sends files without their type',
+                'push_get': 'the client asks under a name that servers of its own line refuse',
                 **dict.fromkeys(['rejected', 'auth_required'], 'the client does not know the state')}
 
     async def _call(self, method, kind, params):
@@ -218,14 +223,14 @@ def event_of(event) -> Event:
 def card_of(card: t.AgentCard) -> Card:
     able = card.capabilities
     bindings = [card.preferred_transport or 'JSONRPC', *(each.transport for each in card.additional_interfaces or [])]
-    return Card(card.name, bool(able.streaming), bool(able.push_notifications),
+    return Card(card.name, card.description, bool(able.streaming), bool(able.push_notifications),
                 bool(card.supports_authenticated_extended_card), bindings)
 
 
 async def connect(base: str, binding: str, compat: bool) -> Peer:
     async with httpx.AsyncClient() as http:
         card = await A2ACardResolver(http, base).get_agent_card()
-    return (Peer02 if version('a2a-sdk').startswith('0.2.') else Peer03)(card, binding)
+    return Peer02(card, binding, base) if version('a2a-sdk').startswith('0.2.') else Peer03(card, binding)
 
 
 if __name__ == '__main__':

@@ -157,7 +157,8 @@ def event_of(item: pb.StreamResponse) -> Event:
 def card_of(card: pb.AgentCard) -> Card:
     able = card.capabilities
     bindings = [f'{each.protocol_binding} {each.protocol_version}' for each in card.supported_interfaces]
-    return Card(card.name, able.streaming, able.push_notifications, able.extended_agent_card, bindings)
+    return Card(card.name, card.description, able.streaming, able.push_notifications, able.extended_agent_card,
+                bindings)
 
 
 async def connect(base: str, binding: str, compat: bool) -> Peer:

@@ -76,6 +76,7 @@ class Chunk:
 @dataclass(frozen=True)
 class Card:
     name: str
+    description: str
     streaming: bool
     push: bool
     extended: bool
@@ -97,6 +98,8 @@ class Peer:
     """A client of one SDK over one binding. Failures are the SDK's own exceptions."""
 
     card: Card
+    #: The same client of an agent that reads nothing but text.
+    of_text: 'Peer'
     #: What this SDK cannot do over this binding, by operation, and why.
     lacks: dict[str, str] = {}
     #: What holds with a reservation, by operation.
@@ -108,7 +111,8 @@ class Peer:
     #: Whether files travel with name and type.
     describes_files: bool = True
 
-    async def send(self, *parts: Part | str, task='', context='', wait=True, history=None, push='') -> Task | Message: ...
+    async def send(
+        self, *parts: Part | str, task='', context='', wait=True, history=None, push='') -> Task | Message: ...
     def stream(self, *parts: Part | str, task='', context='') -> AsyncIterator[Event]: ...
     async def get(self, task: str, history: int | None = None) -> Task: ...
     async def list(self, **filters) -> Page: ...

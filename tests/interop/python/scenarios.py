@@ -1,4 +1,4 @@
-"""What a client asks of the demo server, and what must come back; one function for each operation of operations.json."""
+"""What a client asks of the demo server, and what must come back; a function for each operation of operations.json."""
 
 import argparse
 import asyncio
@@ -108,7 +108,9 @@ async def card(peer):
 async def extended_card(peer):
     extended = await peer.extended_card()
     same('name', extended.name, peer.card.name)
-    return f'{extended.name}, {"its own" if peer.card.extended else "the public one"}'
+    expect(peer.card.extended, 'the card does not say that there is an extended one')
+    expect(extended.description != peer.card.description, 'the public card in place of the extended one')
+    return extended.description
 
 
 @scenario
@@ -451,7 +453,7 @@ async def page_token(peer):
 @scenario
 async def content_type(peer):
     part = Part('bytes', b'MZ', 'a.exe', 'application/x-msdownload')
-    return await refused(peer, 'ContentTypeNotSupported', peer.send('echo hello', part))
+    return await refused(peer, 'ContentTypeNotSupported', peer.of_text.send('hello', part))
 
 
 async def push(peer: Peer, verb: str) -> str:
@@ -493,11 +495,12 @@ def report(operation: str, ok: bool | None, detail: str = '', note: str = '') ->
     print(json.dumps({'operation': operation, 'ok': ok, 'detail': detail, 'note': note}), flush=True)
 
 
-async def run(connect, base: str, binding: str, compat: bool) -> None:
+async def run(connect, base: str, text: str, binding: str, compat: bool) -> None:
     names = [name for group in OPERATIONS.values() for name in group]
     same('operations', sorted(SCENARIOS), sorted(names))
     try:
         peer = await connect(base, binding, compat)
+        peer.of_text = await connect(text, binding, compat)
     except Exception as error:
         report('card', False, f'{type(error).__name__}: {error}')
         return
@@ -515,7 +518,8 @@ async def run(connect, base: str, binding: str, compat: bool) -> None:
 
 def main(connect) -> None:
     arguments = argparse.ArgumentParser()
-    arguments.add_argument('base', help='where the agent is, such as http://127.0.0.1:8080')
+    arguments.add_argument('base', help='where the demo agent is, such as http://127.0.0.1:8080')
+    arguments.add_argument('text', help='where an agent is that reads nothing but text')
     arguments.add_argument('binding', choices=['jsonrpc', 'rest', 'grpc'])
     arguments.add_argument('--compat', action='store_true', help='speak 0.3, by a client of 1.x')
     asyncio.run(run(connect, **vars(arguments.parse_args())))

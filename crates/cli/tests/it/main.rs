@@ -1,10 +1,11 @@
 //! The binary as people and scripts use it.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod command_line;
 mod config;
+mod interop;
 mod program;
 mod restart;
 mod serve;
