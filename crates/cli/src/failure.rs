@@ -17,10 +17,17 @@ pub(crate) struct Failure {
 const FAILED: u8 = 1;
 /// What was said is wrong.
 const WRONG: u8 = 2;
+/// Somebody did not want to wait.
+const INTERRUPTED: u8 = 130;
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { code: FAILED, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        let message = "interrupted; what was going on goes on with the next start";
+        Self { code: INTERRUPTED, ..Self::new(message) }
     }
 }
 

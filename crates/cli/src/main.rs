@@ -5,6 +5,7 @@
 //! | 0 | it did its job |
 //! | 1 | it failed |
 //! | 2 | the command line or the configuration is wrong: trying again is in vain |
+//! | 130 | it was interrupted twice |
 
 mod arguments;
 mod completion;
@@ -13,6 +14,7 @@ mod failure;
 mod log;
 mod output;
 mod serve;
+mod signal;
 
 use std::process::ExitCode;
 

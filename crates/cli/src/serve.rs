@@ -1,6 +1,7 @@
 //! `latimer serve` and `latimer demo-server`.
 
-use std::time::Instant;
+use std::io;
+use std::time::{Duration, Instant};
 
 use latimer_daemon::config::{Flag, Loaded, Lookup, Request, Surroundings};
 use latimer_daemon::{Banner, Daemon, check, shell};
@@ -9,10 +10,11 @@ use tokio::runtime::Runtime;
 
 use crate::arguments::{DemoServer, Serve};
 use crate::failure::Failure;
+use crate::signal::Signals;
 use crate::{config, log, output};
 
-/// The exit code of what was interrupted.
-const INTERRUPTED: i32 = 130;
+/// How long threads have to end once everything else has.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// Serves what the configuration says.
 pub(crate) fn serve(arguments: &Serve) -> Result<(), Failure> {
@@ -74,15 +76,23 @@ fn load(request: &Request) -> Result<Loaded, Failure> {
 fn run(loaded: &Loaded) -> Result<(), Failure> {
     let began = Instant::now();
     log::begin(&loaded.config.log);
-    runtime()?.block_on(async {
-        let daemon = Daemon::start(&loaded.config).await?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(cannot_start)?;
+        let daemon = tokio::select! {
+            daemon = Daemon::start(&loaded.config) => daemon?,
+            () = signals.end() => return Ok(()),
+        };
         output::print(&greeting(loaded, daemon.banner(), began));
-        end().await;
+        signals.end().await;
         tokio::select! {
             () = daemon.shutdown() => Ok(()),
-            () = interrupted() => std::process::exit(INTERRUPTED),
+            () = signals.interrupt() => Err(Failure::interrupted()),
         }
-    })
+    });
+    // Drops what is still going on, so that no program stays behind.
+    runtime.shutdown_timeout(LAST_MOMENT);
+    ended
 }
 
 /// What is served, in a few lines.
@@ -111,36 +121,12 @@ fn greeting(loaded: &Loaded, banner: &Banner, began: Instant) -> String {
     lines.join("\n")
 }
 
-/// Waits until the process is told to end.
-async fn end() {
-    tokio::select! {
-        () = interrupted() => {}
-        () = terminated() => {}
-    }
-}
-
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
-    }
-}
-
-#[cfg(unix)]
-async fn terminated() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut signal) => drop(signal.recv().await),
-        Err(_) => std::future::pending().await,
-    }
-}
-
-#[cfg(not(unix))]
-async fn terminated() {
-    std::future::pending().await
-}
-
 /// What runs everything that waits.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let built = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    built.map_err(|error| Failure::new(format!("cannot start: {error}")))
+    built.map_err(cannot_start)
+}
+
+fn cannot_start(error: io::Error) -> Failure {
+    Failure::new(format!("cannot start: {error}"))
 }

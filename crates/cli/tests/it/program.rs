@@ -196,3 +196,15 @@ impl Serving {
         }
     }
 }
+
+/// Whether a process ends, or has ended and only waits for somebody to notice.
+pub(crate) fn is_gone(pid: &str) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(5) {
+        match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) if !stat.contains(") Z ") => std::thread::sleep(Duration::from_millis(10)),
+            _ => return true,
+        }
+    }
+    false
+}

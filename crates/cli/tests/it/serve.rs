@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::program::Place;
+use crate::program::{Place, is_gone};
 
 const ANYWHERE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
 
@@ -93,16 +93,18 @@ fn a_store_that_is_in_use_names_who_has_it() {
 }
 
 #[test]
-fn a_second_interrupt_ends_it_at_once() {
+fn a_second_interrupt_ends_it_and_its_programs_at_once() {
     let place = Place::new();
-    let mut serving = place.serve(&[&ANYWHERE[..], &["--exec", "echo begun; sleep 60"]].concat());
+    let mut serving = place.serve(&[&ANYWHERE[..], &["--exec", "echo $$; sleep 60"]].concat());
     let task = serving.send("m1", "go", true);
-    serving.until(&task, |it| !it["artifacts"].is_null());
+    let task = serving.until(&task, |it| !it["artifacts"].is_null());
+    let program = task["artifacts"][0]["parts"][0]["text"].as_str().unwrap().trim().to_owned();
     serving.signal(Signal::INT);
     serving.until_logged("draining");
     let since = Instant::now();
     serving.signal(Signal::INT);
     assert_eq!(serving.end().code(), Some(130));
+    assert!(is_gone(&program), "the program stayed behind");
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
 }
 
