@@ -5,6 +5,7 @@
 
 mod command_line;
 mod config;
+mod documents;
 mod interop;
 mod program;
 mod restart;
