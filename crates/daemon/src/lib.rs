@@ -1,3 +1,17 @@
 //! Puts agents, a store and a server together as a configuration says.
+//!
+//! [`config::Loaded::load`] finds and checks a configuration, and [`Daemon::start`] runs it.
 
+mod agents;
+mod api_key;
+mod banner;
 pub mod config;
+mod daemon;
+mod error;
+mod files;
+mod store;
+
+pub use banner::{Banner, Published};
+pub use daemon::{Daemon, check};
+pub use error::StartError;
+pub use latimer_runtime::shell;

@@ -14,6 +14,6 @@ mod demo;
 mod echo;
 mod process;
 
-pub use command::{Command, Input, InvalidCommand};
+pub use command::{Command, Input, InvalidCommand, shell};
 pub use demo::Demo;
 pub use echo::Echo;

@@ -1,8 +1,11 @@
 //! How many short tasks a second each store takes: `cargo run --release --example append_rate`.
 //!
 //! A task is one append of four events, as an agent makes that answers at once: it is created,
-//! works, has an artifact and is completed. The names of backends to measure are the arguments, and
-//! `--seconds 5` says for how long.
+//! works, has an artifact and is completed. Arguments choose the backends (`memory`, `process`,
+//! `full`) and the numbers of callers (`32`), and `--seconds 5` says for how long.
+//!
+//! What `full` takes is mostly what the disk takes for `fsync`, which varies a hundredfold with who
+//! else uses it: compare two versions in turns, and never by one run of each.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -35,9 +38,12 @@ async fn main() -> Outcome<()> {
             .parse()?,
         None => 3,
     };
+    let callers: Vec<u64> = arguments.iter().filter_map(|it| it.parse().ok()).collect();
+    let callers = if callers.is_empty() { vec![1, 32] } else { callers };
+    arguments.retain(|it| it.parse::<u64>().is_err());
     let wanted = |name: &&str| arguments.is_empty() || arguments.iter().any(|it| it == name);
     for backend in BACKENDS.into_iter().filter(wanted) {
-        for callers in [1, 32] {
+        for &callers in &callers {
             let folder = tempfile::tempdir()?;
             let sqlite = |durability| {
                 let config = SqliteConfig { durability, ..SqliteConfig::default() };
@@ -83,11 +89,12 @@ async fn measure(
 
 /// A task that is created and completed in one append.
 fn short_task(number: u64) -> Outcome<Append> {
-    // Like the ids of version 7: in the order of time, with something random behind.
+    // As ids of version 7 are: the time first, and something random behind.
     let random = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let id = TaskId::new(format!("019a8f00-{:04x}-7{number:011x}", random >> 48))?;
-    let context = ContextId::new(format!("{random:016x}-{number:016x}"))?;
-    let now = Timestamp::from_millis(1_780_000_000_000 + i64::try_from(number / 30)?)?;
+    let millis = 1_780_000_000_000 + i64::try_from(number / 30)?;
+    let now = Timestamp::from_millis(millis)?;
+    let unique = || format!("{:08x}-{:04x}-7{random:016x}", millis >> 16, millis & 0xffff);
+    let (id, context) = (TaskId::new(unique())?, ContextId::new(unique())?);
     let message = Message::user(MessageId::new(format!("m-{number}"))?, "shout this, please");
     let message = message.in_context(context.clone()).to_task(id.clone());
     let status = |state| TaskStatus::from(state).at(now);

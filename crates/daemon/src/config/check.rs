@@ -67,7 +67,7 @@ impl Check<'_> {
             };
             self.within(key.name(), |check| check.value(&mut inner, key.shape));
             if known.contains_key(key.name()) {
-                let message = format!("`{name}` says again what `{}` says", key.name());
+                let message = format!("{} has `{}` twice", self.place(), key.name());
                 self.problems.push(Problem::new(inner.origin, message));
                 continue;
             }

@@ -133,6 +133,7 @@ described! {
     bool: Other "boolean";
     String: Text "string";
     u16: Other "integer";
+    u32: Other "integer";
     u64: Other "integer";
     PathBuf: Text "path";
     Secret: Secret "string, secret";

@@ -1,7 +1,7 @@
 //! The configuration: from files, the environment and options to plain data.
 //!
 //! Values come in layers: defaults, a file, the environment, options; a later one goes before an
-//! earlier one. Everything is held against one list of keys ([`raw`]), so that a key which does not
+//! earlier one. Everything is held against one list of keys (`raw`), so that a key which does not
 //! exist is an error, with the line and a guess at what was meant.
 
 mod check;
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub use model::{
-    A2a, AgentConfig, Behind, CardConfig, CommandConfig, Config, Log, McpServer, McpTransport,
-    Place, RemoteAgent, Serving, StoreConfig,
+    AgentConfig, Behind, CardConfig, CommandConfig, Config, Log, McpServer, McpTransport, Place,
+    RemoteAgent, Serving, StoreConfig,
 };
 pub use problem::{ConfigError, Problem};
 pub use reference::reference;
@@ -39,12 +39,24 @@ use tree::Node;
 /// What to make a configuration of.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The file that was named.
-    pub file: Option<PathBuf>,
+    /// The file.
+    pub file: Lookup,
     /// What options say.
     pub flags: Vec<Flag>,
     /// Everything else.
     pub surroundings: Surroundings,
+}
+
+/// Which file to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Lookup {
+    /// The first that is where it should be.
+    #[default]
+    Search,
+    /// This one.
+    Named(PathBuf),
+    /// None.
+    None,
 }
 
 /// What an option says.
@@ -81,7 +93,11 @@ impl Loaded {
     pub fn load(request: &Request) -> Result<Self, ConfigError> {
         let Request { surroundings, .. } = request;
         let mut problems = Vec::new();
-        let file = surroundings.find_file(request.file.as_deref());
+        let file = match &request.file {
+            Lookup::Search => surroundings.find_file(),
+            Lookup::Named(path) => Some(path.clone()),
+            Lookup::None => None,
+        };
         let mut tree = match &file {
             Some(path) => read_file(path, &surroundings.folder, &mut problems)?,
             None => Node::table(Source::Default),

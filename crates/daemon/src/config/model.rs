@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use latimer_protocol::Secret;
 use latimer_protocol::card::AgentSkill;
-use latimer_server::Policy;
+use latimer_server::{Policy, Settings};
 use latimer_store::Retention;
 
 use super::Origin;
@@ -17,113 +17,26 @@ use super::Origin;
 pub struct Config {
     /// The address to listen on.
     pub listen: String,
-    /// How callers reach the server.
-    pub public_url: Option<String>,
     /// What callers must show.
     pub api_key: Option<Secret>,
     /// Whether callers elsewhere may do without that.
     pub dangerously_allow_unauthenticated_remote: bool,
     /// The agent that is meant when none is named.
     pub primary_agent: Option<String>,
-    /// How A2A is served.
-    pub a2a: A2a,
+    /// Whether A2A is served.
+    pub serving: Serving,
+    /// How the server is set up.
+    pub settings: Settings,
+    /// Agents elsewhere.
+    pub remote_agents: Vec<RemoteAgent>,
     /// The agents.
     pub agents: Vec<AgentConfig>,
     /// Servers of the Model Context Protocol.
     pub mcp_servers: Vec<McpServer>,
     /// Where tasks are kept.
     pub store: StoreConfig,
-    /// The largest request, in bytes.
-    pub max_body: usize,
     /// What is logged.
     pub log: Log,
-    /// How long to wait for what is going on at the end.
-    pub drain: Duration,
-}
-
-/// How A2A is served.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct A2a {
-    /// Whether it is.
-    pub serving: Serving,
-    /// Where.
-    pub listen_path: String,
-    /// Where the primary card is besides the well-known places.
-    pub agent_card_path: Option<String>,
-    /// Whether calls of 1.0 must say so.
-    pub strict_version: bool,
-    /// Whether streams end with `[DONE]`.
-    pub stream_terminator: bool,
-    /// Whether JSON-RPC is served at its other addresses, too.
-    pub aliases: bool,
-    /// Origins of pages whose scripts may call.
-    pub allowed_origins: Vec<String>,
-    /// Agents elsewhere.
-    pub remote_agents: Vec<RemoteAgent>,
-}
-
-/// An agent elsewhere.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct RemoteAgent {
-    /// Its name.
-    pub name: String,
-    /// What it is for, if its card is not to say that.
-    pub description: Option<String>,
-    /// Where it is.
-    pub url: String,
-    /// Where its card is, if not at a well-known place.
-    pub card_url: Option<String>,
-    /// Headers that go with every call.
-    pub headers: BTreeMap<String, Secret>,
-    /// A bearer token that goes with every call.
-    pub auth_token: Option<Secret>,
-    /// How long a call may take.
-    pub timeout: Duration,
-    /// Whether to have answers streamed.
-    pub stream: bool,
-    /// Which of several agents at that address.
-    pub tenant: Option<String>,
-    /// The version of A2A to speak.
-    pub version: Option<String>,
-}
-
-/// A server of the Model Context Protocol.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct McpServer {
-    /// Its name.
-    pub name: String,
-    /// How to reach it.
-    pub transport: McpTransport,
-    /// How long a request may take.
-    pub timeout: Duration,
-    /// Variables of the environment that it gets.
-    pub env: Vec<String>,
-    /// Whether it sees the home of the server.
-    pub inherit_home: bool,
-}
-
-/// How to reach a server of the Model Context Protocol.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum McpTransport {
-    /// As a program.
-    Stdio {
-        /// The program and its arguments.
-        command: Vec<String>,
-    },
-    /// At an address, the old way.
-    Sse {
-        /// The address.
-        url: String,
-    },
-    /// At an address.
-    Http {
-        /// The address.
-        url: String,
-    },
 }
 
 /// Whether A2A is served.
@@ -176,7 +89,10 @@ pub enum Behind {
     /// Says again what was said.
     Echo,
     /// Reaches every state on request.
-    Demo,
+    Demo {
+        /// Whether it has an extended card.
+        extended_card: bool,
+    },
     /// A program.
     Command(CommandConfig),
     /// An agent elsewhere. Not available in this version.
@@ -257,4 +173,67 @@ pub struct Log {
     pub filter: String,
     /// Whether they are written for programs.
     pub json: bool,
+}
+
+/// An agent elsewhere.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RemoteAgent {
+    /// Its name.
+    pub name: String,
+    /// What it is for, if its card is not to say that.
+    pub description: Option<String>,
+    /// Where it is.
+    pub url: String,
+    /// Where its card is, if not at a well-known place.
+    pub card_url: Option<String>,
+    /// Headers that go with every call.
+    pub headers: BTreeMap<String, Secret>,
+    /// A bearer token that goes with every call.
+    pub auth_token: Option<Secret>,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// Whether to have answers streamed.
+    pub stream: bool,
+    /// Which of several agents at that address.
+    pub tenant: Option<String>,
+    /// The version of A2A to speak.
+    pub version: Option<String>,
+}
+
+/// A server of the Model Context Protocol.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct McpServer {
+    /// Its name.
+    pub name: String,
+    /// How to reach it.
+    pub transport: McpTransport,
+    /// How long a request may take.
+    pub timeout: Duration,
+    /// Variables of the environment that it gets.
+    pub env: Vec<String>,
+    /// Whether it sees the home of the server.
+    pub inherit_home: bool,
+}
+
+/// How to reach a server of the Model Context Protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum McpTransport {
+    /// As a program.
+    Stdio {
+        /// The program and its arguments.
+        command: Vec<String>,
+    },
+    /// At an address, the old way.
+    Sse {
+        /// The address.
+        url: String,
+    },
+    /// At an address.
+    Http {
+        /// The address.
+        url: String,
+    },
 }

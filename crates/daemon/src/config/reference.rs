@@ -24,6 +24,19 @@ Without a file it serves one agent that echoes. A file is TOML, or JSON if its n
 keys may be written in camelCase, too. A key that does not exist is an error. `latimer config check`
 says what is wrong with a file, and `latimer config show` what holds and where it comes from.
 
+```toml
+listen = \"127.0.0.1:8080\"
+
+[[agents]]
+name = \"shout\"
+kind = \"command\"
+description = \"Says it louder\"
+command = [\"tr\", \"a-z\", \"A-Z\"]
+
+[store]
+max_age = \"30d\"
+```
+
 | type | how it is written |
 | --- | --- |
 | duration | a text such as `\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h30m\"` or `\"7d\"`, or a number of seconds |

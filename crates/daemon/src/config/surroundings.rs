@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Where the process runs, and what its environment says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Surroundings {
     /// The current folder.
     pub folder: PathBuf,
@@ -15,6 +16,13 @@ pub struct Surroundings {
 
 /// The name of the file that is looked for.
 const FILE: &str = "latimer.toml";
+
+impl fmt::Debug for Surroundings {
+    /// Without the environment: some of it is secret.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Surroundings").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
 
 impl Surroundings {
     /// Those of this process.
@@ -33,13 +41,12 @@ impl Surroundings {
         self.variables.get(name).map(String::as_str).filter(|it| !it.is_empty())
     }
 
-    /// The file that holds the configuration, if there is one: what is named explicitly, else the
+    /// The file that holds the configuration, if there is one: what the environment names, else the
     /// first that exists of `latimer.toml` here or further up in this repository, that of the user,
     /// and that of the machine.
-    pub(crate) fn find_file(&self, named: Option<&Path>) -> Option<PathBuf> {
-        let named = named.or_else(|| self.variable("LATIMER_CONFIG").map(Path::new));
-        if let Some(path) = named {
-            return Some(path.to_owned());
+    pub(crate) fn find_file(&self) -> Option<PathBuf> {
+        if let Some(path) = self.variable("LATIMER_CONFIG") {
+            return Some(path.into());
         }
         let here = self.project_folders().map(|folder| match folder == self.folder {
             true => PathBuf::from(FILE),
@@ -77,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_file_is_found_and_what_is_named_goes_first() {
+    fn the_nearest_file_is_found_and_what_the_environment_names_goes_first() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let (inner, user) = (root.join("repository/inner"), root.join("user"));
@@ -87,7 +94,7 @@ mod tests {
         let mut here = Surroundings { folder: inner.join("deep"), ..Default::default() };
         here.variables.insert("XDG_CONFIG_HOME".into(), user.to_str().unwrap().into());
 
-        assert_eq!(here.find_file(None), None);
+        assert_eq!(here.find_file(), None);
         for path in [
             root.join(FILE),
             user.join("latimer").join(FILE),
@@ -96,12 +103,11 @@ mod tests {
         ] {
             fs::write(&path, "").unwrap();
             let outside = path == root.join(FILE);
-            assert_eq!(here.find_file(None), Some(path).filter(|_| !outside));
+            assert_eq!(here.find_file(), Some(path).filter(|_| !outside));
         }
         fs::write(inner.join("deep").join(FILE), "").unwrap();
-        assert_eq!(here.find_file(None), Some(FILE.into()));
+        assert_eq!(here.find_file(), Some(FILE.into()));
         here.variables.insert("LATIMER_CONFIG".into(), "x.toml".into());
-        assert_eq!(here.find_file(None), Some("x.toml".into()));
-        assert_eq!(here.find_file(Some(Path::new("y.toml"))), Some("y.toml".into()));
+        assert_eq!(here.find_file(), Some("x.toml".into()));
     }
 }

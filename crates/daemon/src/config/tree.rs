@@ -12,13 +12,13 @@ use toml::de::{DeTable, DeValue};
 use super::problem::Problem;
 
 /// A value, and where it comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) kind: NodeKind,
     pub(crate) origin: Origin,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum NodeKind {
     Scalar(Value),
     List(Vec<Node>),
@@ -73,6 +73,13 @@ impl Origin {
             Source::File(path) => path.parent(),
             Source::Default | Source::Environment(_) | Source::Flag(_) => None,
         }
+    }
+}
+
+impl fmt::Debug for Node {
+    /// Without values: some of them are secrets.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Node({}, {})", self.word(), self.origin)
     }
 }
 

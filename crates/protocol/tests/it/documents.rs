@@ -1,24 +1,10 @@
-//! The documents say what is true: their commands run, and the tests they name exist.
+//! The list of features says what is true: the tests it names exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-#[test]
-fn the_minute_of_the_readme_prints_what_it_shows() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("a README");
-    let block = |kind: &str| {
-        let (_, rest) = readme.split_once(&format!("```{kind}\n")).expect("a block");
-        rest.split_once("```").expect("its end").0
-    };
-    let output = Command::new("sh").arg("-c").arg(block("sh")).current_dir(root()).output();
-    let output = output.expect("a shell");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), block("text"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use latimer_protocol::card::{AgentCard, AgentSkill};
 use latimer_server::{Agent, Executor, Failure, Turn};
 
+use crate::process::SHELL;
 use home::Home;
 use run::Run;
 
@@ -113,18 +114,6 @@ impl Command {
             grace: Duration::from_secs(5),
             errors: Errors::default(),
         })
-    }
-
-    /// A line for the shell.
-    ///
-    /// # Errors
-    /// When it is empty or contains a zero byte.
-    pub fn shell(line: &str) -> Result<Self, InvalidCommand> {
-        if line.trim().is_empty() {
-            return Err(InvalidCommand::Empty);
-        }
-        let [shell, option] = crate::process::SHELL;
-        Self::new([shell, option, line])
     }
 
     /// What the program reads.
@@ -241,6 +230,13 @@ impl Command {
             ..AgentCard::default()
         })
     }
+}
+
+/// The command that has the shell do what a line says.
+#[must_use]
+pub fn shell(line: &str) -> [String; 3] {
+    let [shell, option] = SHELL;
+    [shell, option, line].map(String::from)
 }
 
 #[async_trait]

@@ -55,7 +55,8 @@ impl<'a> Run<'a> {
             }
             Err(cause) => {
                 let (agent, program) = (turn.agent(), &command.program);
-                error!(%agent, program, error = %cause, "command cannot be started");
+                let folder = &command.folder;
+                error!(%agent, program, ?folder, error = %cause, "command cannot be started");
                 let why = match cause.kind() {
                     io::ErrorKind::NotFound => "it was not found",
                     io::ErrorKind::PermissionDenied => "that is not permitted",

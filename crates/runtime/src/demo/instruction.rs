@@ -48,7 +48,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         word: "echo",
         arguments: "TEXT",
-        does: "Answers with the text, in an artifact",
+        does: "Answers with the text, and whatever else is in the message, in an artifact",
         example: "echo hello",
         read: |rest| Some(Instruction::Echo(rest.to_owned())),
     },
@@ -90,7 +90,7 @@ pub(super) const COMMANDS: &[Command] = &[
         arguments: "",
         does: "Asks for an authorization; the next message to the task completes it",
         example: "auth",
-        read: |rest| rest.is_empty().then_some(Instruction::Auth),
+        read: |rest| rest.trim().is_empty().then_some(Instruction::Auth),
     },
     Command {
         word: "fail",
@@ -112,7 +112,7 @@ pub(super) const COMMANDS: &[Command] = &[
         does: "Answers with a file of that many bytes",
         example: "file letters.bin 1024",
         read: |rest| {
-            let (name, bytes) = rest.rsplit_once(char::is_whitespace)?;
+            let (name, bytes) = rest.trim().rsplit_once(char::is_whitespace)?;
             let bytes = bytes.parse().ok().filter(|it| *it <= MAX_BYTES)?;
             Some(Instruction::File { name: text(name)?, bytes })
         },
@@ -150,10 +150,9 @@ pub(super) const COMMANDS: &[Command] = &[
 impl Instruction {
     /// The instruction that a message gives; none when its first word is no command.
     pub(super) fn of(message: &str) -> Result<Option<Self>, Misuse> {
-        let message = message.trim();
         let (word, rest) = message.split_once(char::is_whitespace).unwrap_or((message, ""));
         let Some(command) = COMMANDS.iter().find(|it| it.word == word) else { return Ok(None) };
-        (command.read)(rest.trim()).map(Some).ok_or(Misuse(command))
+        (command.read)(rest).map(Some).ok_or(Misuse(command))
     }
 }
 
@@ -184,11 +183,11 @@ fn text(words: &str) -> Option<String> {
 }
 
 fn count(word: Option<&str>) -> Option<usize> {
-    word?.parse().ok().filter(|it| (1..=MAX_COUNT).contains(it))
+    word?.trim().parse().ok().filter(|it| (1..=MAX_COUNT).contains(it))
 }
 
 fn milliseconds(word: &str) -> Option<Duration> {
-    word.parse().ok().map(Duration::from_millis).filter(|it| *it <= MAX_TIME)
+    word.trim().parse().ok().map(Duration::from_millis).filter(|it| *it <= MAX_TIME)
 }
 
 #[cfg(test)]
@@ -204,9 +203,9 @@ mod tests {
             ("hello there", None),
             ("", None),
             ("Echo hello", None),
-            ("echo hello  there ", Some(Instruction::Echo("hello  there".into()))),
+            ("echo  hello\n there ", Some(Instruction::Echo(" hello\n there ".into()))),
             ("echo", Some(Instruction::Echo(String::new()))),
-            ("say\nhi", Some(Instruction::Say("hi".into()))),
+            ("say\n hi ", Some(Instruction::Say("hi".into()))),
             ("chunks 3", Some(Instruction::Chunks { count: 3, pause: Duration::ZERO })),
             ("chunks 3 20", Some(Instruction::Chunks { count: 3, pause: milliseconds(20) })),
             ("wait 5", Some(Instruction::Wait(milliseconds(5)))),

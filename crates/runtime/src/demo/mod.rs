@@ -49,7 +49,8 @@ impl Demo {
     }
 
     fn card(name: &str) -> AgentCard {
-        let modes = || ["text/plain", "application/json", "application/octet-stream"];
+        // What it is not told to do anything about comes back as it is, whatever that may be.
+        let modes = || ["text/plain", "application/json", "*/*"];
         AgentCard {
             name: name.to_owned(),
             description: "Reaches every state of a task on request".to_owned(),
@@ -103,7 +104,7 @@ impl Executor for Demo {
 
 async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> {
     match instruction {
-        Instruction::Echo(text) => turn.reply(text).await,
+        Instruction::Echo(text) => echo(turn, text).await,
         Instruction::Say(text) => turn.say(text).await,
         Instruction::Chunks { count, pause } => chunks(turn, count, pause).await,
         Instruction::Wait(time) => {
@@ -126,6 +127,13 @@ async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> 
         }
         Instruction::Burst(count) => burst(turn, count).await,
     }
+}
+
+/// Says the text again, and whatever came with it.
+async fn echo(turn: &Turn, text: String) -> Result<(), TurnError> {
+    let others = turn.message().parts.iter().filter(|it| it.as_text().is_none());
+    let parts: Vec<_> = [Part::text(text)].into_iter().chain(others.cloned()).collect();
+    turn.add(again(&parts)).await
 }
 
 /// Makes an artifact of `count` numbered chunks, from the first that is not there yet.

@@ -11,7 +11,7 @@ use rustix::process::{Pid, test_kill_process};
 use crate::house::{House, parts, says, status, text};
 
 fn shell(line: &str) -> Command {
-    Command::new(["sh", "-c", line]).unwrap()
+    Command::new(latimer_runtime::shell(line)).unwrap()
 }
 
 fn house(command: Command) -> House {
@@ -198,9 +198,17 @@ async fn what_a_program_leaves_behind_does_not_keep_its_task_open() {
 }
 
 #[tokio::test]
+async fn what_left_its_group_does_not_keep_its_task_open_either() {
+    let since = Instant::now();
+    let task = house(shell("setsid sleep 10 & echo done")).task(says("go")).await;
+    assert_eq!((task.status.state, text(&task)), (TaskState::Completed, "done\n".into()));
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}
+
+#[tokio::test]
 async fn a_message_is_never_part_of_the_command_line() {
     let id = MessageId::new("$(touch /tmp/oops)").unwrap();
     let nasty = "$(echo pwned) `echo pwned`; echo pwned";
-    let task = house(Command::shell("cat").unwrap()).task(Message::user(id, nasty)).await;
+    let task = house(shell("cat")).task(Message::user(id, nasty)).await;
     assert_eq!(text(&task), nasty);
 }

@@ -49,6 +49,8 @@ async fn answers_come_in_every_form() {
         let task = house.task(says(message)).await;
         assert_eq!(parts(&task), [want], "{message}");
     }
+    let task = house.task(says("echo hello").with_part(Part::data(1))).await;
+    assert_eq!(parts(&task), [Part::text("hello"), Part::data(1)]);
     let said = house.send(says("say hello")).await.unwrap();
     let SendMessageResponse::Message(said) = said else { panic!("{said:?}") };
     assert_eq!(said.text(), "hello");

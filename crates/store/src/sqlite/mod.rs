@@ -10,6 +10,8 @@ mod lock;
 mod open;
 mod place;
 mod reader;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::fmt;
@@ -121,6 +123,8 @@ impl TaskStore for Sqlite {
         self.readers.read(|db| reader::locate(db, caller, id))
     }
 
+    /// A task that cannot be read is listed by its header, without anything it holds: it neither
+    /// hides the others nor itself.
     async fn list(&self, query: &Query) -> Result<Page, Error> {
         let query = query.clone();
         self.readers.read_long(move |db| reader::list(db, &query)).await

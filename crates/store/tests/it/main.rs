@@ -1,5 +1,10 @@
 //! The stores, through their public API.
 
-#![expect(clippy::expect_used, reason = "a test says by panicking what is wrong")]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod contract;
+mod crash;
+mod damage;
+mod model;
+mod open;
+mod sample;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use latimer_protocol::Secret;
 
-use crate::config::key::section;
+use crate::config::key::{choice, section};
 use crate::config::time::Number;
 
 section! {
@@ -18,11 +18,13 @@ section! {
         agent_card_path: String, optional("the well-known places only") => "\"/card.json\"";
         /// Refuses calls of 1.0 that do not say so.
         strict_version: bool, default("false") => "true";
-        /// Ends streams of server-sent events with `[DONE]`.
-        stream_terminator: bool, default("false") => "true";
+        /// What a stream of server-sent events ends with: nothing more (`none`), an event named
+        /// `done` (`event`), or a line that says `[DONE]` (`line`).
+        stream_terminator: Terminator, default("\"none\"") => "\"line\"";
         /// Serves JSON-RPC at `/` and `/v1/rpc`, too.
         aliases: bool, default("true") => "false";
-        /// The address to listen on, as other configurations have it.
+        /// The address to listen on, as other configurations have it. It goes before `listen` when a
+        /// file has both.
         server: A2aServer, section;
         /// Agents elsewhere. They are kept; this version does not call them.
         external_agents: Vec<RemoteAgent>, section;
@@ -32,8 +34,7 @@ section! {
 }
 
 section! {
-    /// The address to listen on, as other configurations have it. It goes before `listen` of the
-    /// same file.
+    /// The address to listen on, as other configurations have it.
     A2aServer {
         /// The port.
         port: u16, optional("that of `listen`") => "3000";
@@ -69,5 +70,17 @@ section! {
         tenant: String, optional("none") => "\"blue\"";
         /// The version of A2A to speak.
         version: String, optional("what its card offers") => "\"0.3\"";
+    }
+}
+
+choice! {
+    /// What a stream of server-sent events ends with.
+    Terminator: "`none`, `event` or `line`" {
+        /// Nothing more.
+        None,
+        /// An event named `done`.
+        Event,
+        /// A line that says `[DONE]`.
+        Line,
     }
 }

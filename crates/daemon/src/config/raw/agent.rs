@@ -60,6 +60,8 @@ section! {
         /// For `command`: tells the caller the end of what the program wrote to its standard error,
         /// when it fails. Otherwise only the log has that.
         show_stderr: bool, default("false") => "true";
+        /// For `demo`: has an extended card, too.
+        extended_card: bool, default("true") => "false";
         /// For `a2a`: where the remote agent is.
         url: String, optional("none") => "\"https://partner.example.com\"";
         /// For `mcp`: the server of `[[mcp_servers]]`.

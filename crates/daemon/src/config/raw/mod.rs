@@ -7,7 +7,7 @@ mod service;
 
 use latimer_protocol::Secret;
 
-pub(crate) use a2a::{A2a, RemoteAgent};
+pub(crate) use a2a::{A2a, RemoteAgent, Terminator};
 pub(crate) use agent::{Agent, Contexts, Kind, Reads, Skill};
 pub(crate) use mcp::{McpServer, Transport, TransportKind};
 pub(crate) use service::{Durable, Limits, Log, LogFormat, Server, Store, StoreKind};

@@ -34,6 +34,26 @@ section! {
     Limits {
         /// The size of a request.
         max_body: Size, default("\"10MiB\"") => "\"1MiB\"";
+        /// How long a request may take to arrive.
+        body_time: Time, default("\"30s\"") => "\"1m\"";
+        /// The length of an address with its query.
+        max_url: Size, default("\"8KiB\"") => "\"4KiB\"";
+        /// How many headers a request may have.
+        max_headers: u64, default("100") => "50";
+        /// The size of all headers of a request, at least 8 KiB.
+        max_header_bytes: Size, default("\"64KiB\"") => "\"16KiB\"";
+        /// How long headers may take to arrive.
+        header_time: Time, default("\"15s\"") => "\"5s\"";
+        /// How many connections may be open. More wait to be accepted.
+        max_connections: u64, default("10000") => "500";
+        /// How many calls may be under way on one connection of HTTP/2.
+        max_calls_per_connection: u32, default("1000") => "100";
+        /// How many parts a message may have.
+        max_parts: u64, default("1000") => "100";
+        /// How many streams may be open.
+        max_streams: u64, default("20000") => "1000";
+        /// How many messages may be worked on at the same time.
+        max_turns: u64, default("10000") => "100";
     }
 }
 
@@ -51,7 +71,13 @@ section! {
     /// How the server as such behaves.
     Server {
         /// How long it waits for what is going on when it is told to end.
-        drain: Time, default("\"10s\"") => "\"1m\"";
+        drain: Time, default("\"30s\"") => "\"1m\"";
+        /// How long a stream may be silent before something is sent to keep its connection alive.
+        keep_alive: Time, default("\"15s\"") => "\"30s\"";
+        /// How long a card may be kept without asking again.
+        card_max_age: Time, default("\"5m\"") => "\"1h\"";
+        /// Addresses and networks of proxies whose word about the caller's address counts.
+        trusted_proxies: Vec<String>, default("[]") => "[\"10.0.0.0/8\"]";
     }
 }
 

@@ -7,8 +7,8 @@ use crate::sqlite::codec;
 use crate::sqlite::failure::{Damage, unavailable};
 use crate::{Error, Key, Outcome, SentKey};
 
-/// How many messages to look at in one go.
-const MAX_LOOK: i64 = 2_000;
+/// How many messages to look at in one go: as many as the writer may have to remove.
+const MAX_LOOK: i64 = 1_000;
 
 /// What came of a message, unless that was forgotten.
 pub(in crate::sqlite) fn sent(

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Params, Row};
 use crate::sqlite::codec;
 use crate::sqlite::failure::{Damage, unavailable};
 use crate::sqlite::place;
-use crate::{Error, Header, Key, Stored};
+use crate::{Error, Key, Stored};
 
 /// All there is to know of one task, with a row for each row of events behind its snapshot.
 macro_rules! select {
@@ -82,7 +82,7 @@ fn query(
     while let Some(row) = rows.next()? {
         fold.add(row)?;
     }
-    let task = Arc::new(fold.end(&key, revision, &header)?);
+    let task = Arc::new(fold.end(&key, revision)?);
     Ok(Some(Stored { key, task, revision, header }))
 }
 
@@ -125,12 +125,12 @@ impl Fold {
         events.try_for_each(|event| task.apply(event)).map_err(Damage::new)
     }
 
-    fn end(self, key: &Key, revision: Revision, header: &Header) -> Result<Task, Damage> {
+    fn end(self, key: &Key, revision: Revision) -> Result<Task, Damage> {
         let Self { task, revision: found } = self;
         let task = task.filter(|_| found == revision).ok_or_else(|| {
             Damage::new(format!("its events end at revision {found}, not {revision}"))
         })?;
-        if task.id != key.id || task.status.state != header.state {
+        if task.id != key.id {
             return Err(Damage::new("its events are those of another task"));
         }
         Ok(task)

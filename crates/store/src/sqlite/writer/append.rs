@@ -31,9 +31,8 @@ struct Known {
     number: i64,
     revision: Revision,
     state: i64,
-    updated: i64,
-    work: i64,
-    epoch: i64,
+    /// Whether its header is the one to write, and it is this process's.
+    is_as_before: bool,
 }
 
 impl NewEvents {
@@ -101,18 +100,19 @@ impl NewEvents {
 
     fn find(&self, desk: &Desk) -> rusqlite::Result<Option<Known>> {
         let mut find = desk.connection.prepare_cached(
-            "SELECT number, revision, state, updated, work, epoch FROM tasks
+            "SELECT number, revision, state, work, epoch, updated, dialect, context FROM tasks
              WHERE caller = ?1 AND id = ?2 AND agent = ?3",
         )?;
-        let Key { caller, agent, id } = &self.key;
+        let Self { key: Key { caller, agent, id }, header, .. } = self;
+        let numbers = numbers(header, desk.epoch);
         let known = find.query_row(params![caller, id.as_str(), agent], |row| {
+            let found = [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?];
+            let context = row.get_ref(7)?.as_str()?;
             Ok(Known {
                 number: row.get(0)?,
                 revision: Revision::new(row.get::<_, i64>(1)?.unsigned_abs()),
-                state: row.get(2)?,
-                updated: row.get(3)?,
-                work: row.get(4)?,
-                epoch: row.get(5)?,
+                state: found[0],
+                is_as_before: found == numbers && context == header.context.as_str(),
             })
         });
         known.optional()
@@ -126,14 +126,15 @@ impl NewEvents {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING",
         )?;
         let Self { key: Key { caller, agent, id }, header, .. } = self;
+        let [state, work, epoch, updated, dialect] = numbers(header, desk.epoch);
         let inserted = insert.execute(params![
             number,
             signed(self.revision),
-            header.state.number(),
-            codec::work_number(header.work),
-            desk.epoch,
-            header.updated.as_millis(),
-            codec::dialect_number(header.dialect),
+            state,
+            work,
+            epoch,
+            updated,
+            dialect,
             caller,
             agent,
             id.as_str(),
@@ -143,31 +144,24 @@ impl NewEvents {
     }
 
     fn update(&self, desk: &Desk, known: &Known) -> rusqlite::Result<()> {
-        let Header { context, state, updated, dialect, work } = &self.header;
-        let (state, updated) = (i64::from(state.number()), updated.as_millis());
-        let work = codec::work_number(*work);
-        let as_before = (known.state, known.updated, known.work, known.epoch);
-        if as_before == (state, updated, work, desk.epoch) {
+        let (number, revision) = (known.number, signed(self.revision));
+        if known.is_as_before {
             // A further piece of an artifact: the indexes stay as they are.
             let advance = "UPDATE tasks SET revision = ?2 WHERE number = ?1";
-            let mut advance = desk.connection.prepare_cached(advance)?;
-            return advance.execute(params![known.number, signed(self.revision)]).map(|_| ());
+            return desk
+                .connection
+                .prepare_cached(advance)?
+                .execute([number, revision])
+                .map(|_| ());
         }
         let mut update = desk.connection.prepare_cached(
             "UPDATE tasks SET revision = ?2, state = ?3, work = ?4, epoch = ?5, updated = ?6,
                  dialect = ?7, context = ?8
              WHERE number = ?1",
         )?;
-        update.execute(params![
-            known.number,
-            signed(self.revision),
-            state,
-            work,
-            desk.epoch,
-            updated,
-            codec::dialect_number(*dialect),
-            context.as_str(),
-        ])?;
+        let [state, work, epoch, updated, dialect] = numbers(&self.header, desk.epoch);
+        let context = self.header.context.as_str();
+        update.execute(params![number, revision, state, work, epoch, updated, dialect, context])?;
         Ok(())
     }
 
@@ -212,6 +206,18 @@ impl Work for NewEvents {
     fn run(&mut self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
         if self.expected == Revision::START { self.create(desk) } else { self.extend(desk) }
     }
+}
+
+/// The state, work, epoch, time and dialect of a header, in the order of their columns.
+fn numbers(header: &Header, epoch: i64) -> [i64; 5] {
+    let Header { context: _, state, updated, dialect, work } = header;
+    [
+        state.number().into(),
+        codec::work_number(*work),
+        epoch,
+        updated.as_millis(),
+        codec::dialect_number(*dialect),
+    ]
 }
 
 /// No log is longer than [`place::MAX_EVENTS`].

@@ -27,6 +27,7 @@ pub(super) struct Checkpoints {
     seen: i32,
     ask_at: i32,
     help_at: i32,
+    help_next: bool,
     ask: Option<SyncSender<()>>,
     busy: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -52,6 +53,7 @@ impl Checkpoints {
             seen: 0,
             ask_at: STEP,
             help_at: LIMIT,
+            help_next: false,
             ask: Some(ask),
             busy,
             thread: Some(thread),
@@ -63,21 +65,25 @@ impl Checkpoints {
         let pages = self.pages.load(Ordering::Relaxed);
         if pages < self.seen {
             // It was begun anew.
-            (self.ask_at, self.help_at) = (STEP, LIMIT);
+            (self.ask_at, self.help_at, self.help_next) = (STEP, LIMIT, false);
         }
         self.seen = pages;
-        let busy = self.busy.load(Ordering::Acquire);
-        if pages >= self.help_at && !busy {
+        if pages < self.ask_at.min(self.help_at) || self.busy.load(Ordering::Acquire) {
+            return;
+        }
+        if self.help_next {
             // A reader may be in the way, or the disk: later again, and not at every commit.
-            self.help_at = pages + STEP;
+            (self.help_at, self.help_next) = (pages + STEP, false);
             move_pages(writer);
-        } else if pages >= self.ask_at && !busy {
-            self.ask_at = pages + STEP;
-            self.busy.store(true, Ordering::Release);
-            if let Some(ask) = &self.ask {
-                // It waits for nothing else, so there is room.
-                let _ = ask.try_send(());
-            }
+            return;
+        }
+        // The thread has just been at it when the writer helps, so that little is left.
+        self.help_next = pages >= self.help_at;
+        self.ask_at = pages + STEP;
+        self.busy.store(true, Ordering::Release);
+        if let Some(ask) = &self.ask {
+            // It is not busy, so there is room.
+            let _ = ask.try_send(());
         }
     }
 }

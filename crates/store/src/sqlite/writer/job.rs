@@ -1,5 +1,7 @@
 //! Something to write, and whoever waits for it.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use super::Desk;
@@ -22,7 +24,7 @@ pub(super) trait Job: Send {
     fn run(&mut self, desk: &mut Desk) -> rusqlite::Result<()>;
 
     /// Tells what came of it, once the transaction is committed or has failed.
-    fn answer(self: Box<Self>, failure: Option<rusqlite::Error>);
+    fn answer(self: Box<Self>, failure: Option<Arc<rusqlite::Error>>);
 }
 
 /// Work, and whoever waits for it.
@@ -44,7 +46,7 @@ impl<W: Work> Job for Asked<W> {
         Ok(())
     }
 
-    fn answer(self: Box<Self>, failure: Option<rusqlite::Error>) {
+    fn answer(self: Box<Self>, failure: Option<Arc<rusqlite::Error>>) {
         let answer = match failure {
             Some(failure) => Some(Err(unavailable(failure))),
             None => self.answer,

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use rusqlite::wal::CheckpointMode;
-use rusqlite::{Connection, DEFAULT_NAME};
+use rusqlite::{Connection, DEFAULT_NAME, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
 
 use self::checkpoint::Checkpoints;
@@ -103,6 +103,12 @@ impl Desk {
         Ok(Self { checkpoints, connection, epoch, room, commits: Arc::default() })
     }
 
+    /// The connection that writes.
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     fn serve(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
         let mut group = Vec::with_capacity(MAX_GROUP);
         while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
@@ -117,17 +123,17 @@ impl Desk {
 
     /// Does a group of jobs, and answers them.
     fn settle(&mut self, group: &mut Vec<Box<dyn Job>>) {
-        let done = self.transact(group);
-        if done.is_err() && group.len() > 1 {
+        let failure = self.transact(group).err().map(Arc::new);
+        let busy = failure.as_ref().is_some_and(|it| is_busy(it));
+        if failure.is_some() && !busy && group.len() > 1 {
             // One of them may be to blame for all: each on its own.
             for job in group.drain(..) {
                 self.settle(&mut vec![job]);
             }
             return;
         }
-        let mut failure = done.err();
         for job in group.drain(..) {
-            job.answer(failure.take());
+            job.answer(failure.clone());
         }
     }
 
@@ -157,4 +163,10 @@ impl Desk {
     fn execute(&self, statement: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(statement)?.execute([]).map(|_| ())
     }
+}
+
+/// Whether somebody has locked the file with other tools, and for longer than we wait.
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let busy = [ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked];
+    error.sqlite_error_code().is_some_and(|code| busy.contains(&code))
 }

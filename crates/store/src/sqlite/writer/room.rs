@@ -77,7 +77,10 @@ impl Room {
         let unused_number = number("SELECT unused_number FROM store")?;
         let last_place = number("SELECT coalesce(max(place), 0) FROM finished")?;
         let limit = retention.max_contexts;
-        let unsure = Conversations { limit, tasks: HashMap::new(), unsure: true };
+        let mut conversations = Conversations { limit, tasks: HashMap::new(), unsure: true };
+        if limit > 0 {
+            conversations.count(connection)?;
+        }
         Ok(Self {
             max_tasks: retention.max_tasks,
             counts: Counts {
@@ -87,7 +90,7 @@ impl Room {
                 next_place: last_place + 1,
             },
             oldest: VecDeque::new(),
-            conversations: (limit > 0).then_some(unsure),
+            conversations: (limit > 0).then_some(conversations),
         })
     }
 

@@ -1,0 +1,50 @@
+//! What the disk does: how long it takes until something is safe on it.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+use crate::histogram::Histogram;
+
+/// How fast a disk is at what a commit needs of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Disk {
+    /// Appends of 4 KiB made safe, one after the other, in a second.
+    pub syncs_per_second: f64,
+    /// Of those, in microseconds.
+    pub p50_micros: f64,
+    /// The same.
+    pub p99_micros: f64,
+    /// The same.
+    pub max_micros: f64,
+}
+
+/// Appends 4 KiB to a file in `folder` and makes it safe, again and again for `time`.
+///
+/// # Errors
+/// When the disk does not let us.
+pub fn probe(folder: &Path, time: Duration) -> Result<Disk, Failure> {
+    let path = folder.join("sync-probe");
+    let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+    let block = [0x5a; 4096];
+    let mut histogram = Histogram::default();
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        let once = Instant::now();
+        file.write_all(&block)?;
+        file.sync_data()?;
+        histogram.add(once.elapsed().as_nanos() as u64);
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    std::fs::remove_file(&path)?;
+    Ok(Disk {
+        syncs_per_second: histogram.count() as f64 / seconds,
+        p50_micros: histogram.quantile_micros(0.5),
+        p99_micros: histogram.quantile_micros(0.99),
+        max_micros: histogram.max_micros(),
+    })
+}

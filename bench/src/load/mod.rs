@@ -1,0 +1,199 @@
+//! Load: as many connections as are asked for, each with one call at a time, and a next one as soon
+//! as the answer is there and checked.
+
+mod grpc;
+mod http;
+mod tally;
+mod wording;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use tokio::task::LocalSet;
+
+use self::tally::Tally;
+pub(crate) use self::wording::Wording;
+use crate::Failure;
+
+/// What to do to a server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// Where the server listens.
+    pub address: String,
+    /// What is in front of every path.
+    pub path: String,
+    /// What is spoken.
+    pub binding: Binding,
+    /// What is asked for.
+    pub operation: Operation,
+    /// How many connections there are.
+    pub connections: usize,
+    /// For how long.
+    pub span: Span,
+    /// The server's process, whose time is counted.
+    pub server: u32,
+}
+
+/// What is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Binding {
+    /// JSON-RPC 1.0.
+    JsonRpc,
+    /// JSON-RPC with the method names of 0.3 around messages of 1.0, and told to block: one peer
+    /// speaks so.
+    HybridJsonRpc,
+    /// HTTP+JSON 1.0.
+    Rest,
+    /// gRPC 1.0.
+    Grpc,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// A message, whose answer is waited for.
+    Send,
+    /// A message, whose events are read to the end.
+    Stream,
+    /// A task that is there.
+    Get,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Send, Self::Stream, Self::Get];
+
+    /// Its name, for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Stream => "stream",
+            Self::Get => "get",
+        }
+    }
+}
+
+/// How long load goes on.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum Span {
+    /// For so many seconds, after so many that do not count.
+    Seconds {
+        /// Those that do not count.
+        warm_up: f64,
+        /// Those that do.
+        measured: f64,
+    },
+    /// For so many requests.
+    Requests(u64),
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Answers that were right.
+    pub done: u64,
+    /// The time they took.
+    pub seconds: f64,
+    /// How many there were in a second.
+    pub per_second: f64,
+    /// From the first byte of a request to the last of its answer.
+    pub p50_micros: f64,
+    /// The same.
+    pub p99_micros: f64,
+    /// The same.
+    pub max_micros: f64,
+    /// How many took more than 5, 10 and 20 ms.
+    pub over_5_10_20_ms: [u64; 3],
+    /// The time that the server computed for each request.
+    pub server_cpu_micros: f64,
+    /// The share of its core that the load itself needed.
+    pub load_busy: f64,
+    /// Bytes of each answer, without its head.
+    pub bytes: f64,
+    /// Events of each stream.
+    pub events: f64,
+    /// Answers that were wrong, and connections that broke.
+    pub errors: u64,
+    /// The first of them.
+    pub first_error: Option<String>,
+}
+
+/// Puts a server under load, and says what came of it.
+///
+/// # Errors
+/// When it cannot begin.
+pub fn run(plan: Plan) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = LocalSet::new().block_on(&runtime, load(plan))?;
+    crate::report::say(&outcome)
+}
+
+async fn load(plan: Plan) -> Result<Outcome, Failure> {
+    let wording = Wording::new(&plan, SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos());
+    let task = match plan.operation {
+        Operation::Get => make_task(&plan, &wording).await?,
+        Operation::Send | Operation::Stream => String::new(),
+    };
+    let work = Rc::new(Work {
+        wording: wording.about(task),
+        tally: RefCell::new(Tally::new(plan.span)),
+        plan,
+    });
+    let mut workers = Vec::new();
+    for _ in 0..work.plan.connections {
+        workers.push(match work.plan.binding {
+            Binding::Grpc => tokio::task::spawn_local(grpc::work(Rc::clone(&work))),
+            _ => tokio::task::spawn_local(http::work(Rc::clone(&work))),
+        });
+    }
+    if let Span::Seconds { warm_up, measured } = work.plan.span {
+        tokio::time::sleep(Duration::from_secs_f64(warm_up)).await;
+        work.tally.borrow_mut().begin(work.plan.server);
+        tokio::time::sleep(Duration::from_secs_f64(measured)).await;
+        work.tally.borrow_mut().end(work.plan.server);
+    } else {
+        work.tally.borrow_mut().begin(work.plan.server);
+    }
+    for worker in workers {
+        worker.await?;
+    }
+    work.tally.borrow_mut().end(work.plan.server);
+    let outcome = work.tally.borrow().outcome();
+    Ok(outcome)
+}
+
+/// What all workers share.
+struct Work {
+    plan: Plan,
+    wording: Wording,
+    tally: RefCell<Tally>,
+}
+
+impl Work {
+    /// The number of the next request; none when there is to be none.
+    fn next(&self) -> Option<u64> {
+        self.tally.borrow_mut().next()
+    }
+
+    fn done(&self, begin: Instant, bytes: usize, events: usize) {
+        self.tally.borrow_mut().done(begin, bytes, events);
+    }
+
+    /// Counts what went wrong, and lets others have a turn: nobody is to spin.
+    async fn failed(&self, what: impl FnOnce() -> String) {
+        self.tally.borrow_mut().failed(what);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Makes the task that is then asked for, and returns its id.
+async fn make_task(plan: &Plan, wording: &Wording) -> Result<String, Failure> {
+    match plan.binding {
+        Binding::Grpc => grpc::make_task(plan, wording).await,
+        _ => http::make_task(plan, wording).await,
+    }
+}

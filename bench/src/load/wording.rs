@@ -1,0 +1,177 @@
+//! What is said, in each binding.
+
+use std::io::Write as _;
+
+use latimer_pb::v1;
+
+use super::{Binding, Operation, Plan};
+
+/// What is said to the agent, and comes back.
+const TEXT: &str = "The quick brown fox jumps over the lazy dog.";
+
+/// How requests are worded.
+#[derive(Clone, Debug)]
+pub(crate) struct Wording {
+    address: String,
+    path: String,
+    binding: Binding,
+    operation: Operation,
+    /// Makes message ids those of this run.
+    run: u128,
+    task: String,
+}
+
+impl Wording {
+    pub(super) fn new(plan: &Plan, run: u128) -> Self {
+        Self {
+            address: plan.address.clone(),
+            path: plan.path.trim_end_matches('/').to_owned(),
+            binding: plan.binding,
+            operation: plan.operation,
+            run,
+            task: String::new(),
+        }
+    }
+
+    /// The same about a task.
+    pub(super) fn about(mut self, task: String) -> Self {
+        self.task = task;
+        self
+    }
+
+    /// The same for a message.
+    pub(super) fn to_send(&self) -> Self {
+        Self { operation: Operation::Send, ..self.clone() }
+    }
+
+    /// Writes a whole request in place of what is in `out`; `body` is for its body.
+    pub(super) fn write(&self, number: u64, body: &mut Vec<u8>, out: &mut Vec<u8>) {
+        body.clear();
+        out.clear();
+        self.write_body(number, body);
+        let accept = match self.operation {
+            Operation::Stream => "text/event-stream",
+            Operation::Send | Operation::Get => "application/json",
+        };
+        let version = match self.binding {
+            Binding::HybridJsonRpc => "",
+            Binding::JsonRpc | Binding::Rest | Binding::Grpc => "A2A-Version: 1.0\r\n",
+        };
+        let (path, address) = (&self.path, &self.address);
+        let method = if body.is_empty() { "GET" } else { "POST" };
+        let place = match (self.binding, self.operation) {
+            (Binding::Rest, Operation::Send) => "/message:send",
+            (Binding::Rest, Operation::Stream) => "/message:stream",
+            (Binding::Rest, Operation::Get) => "/tasks/",
+            _ if path.is_empty() => "/",
+            _ => "",
+        };
+        let task = if method == "GET" { &*self.task } else { "" };
+        let length = body.len();
+        // Writing to memory does not fail.
+        let _ = write!(
+            out,
+            "{method} {path}{place}{task} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\n{version}"
+        );
+        if !body.is_empty() {
+            let _ = write!(out, "Content-Type: application/json\r\nContent-Length: {length}\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(body);
+    }
+
+    fn write_body(&self, number: u64, body: &mut Vec<u8>) {
+        let (run, task) = (self.run, &self.task);
+        let method = match (self.binding, self.operation) {
+            (Binding::HybridJsonRpc, Operation::Send) => "message/send",
+            (Binding::HybridJsonRpc, Operation::Stream) => "message/stream",
+            (Binding::HybridJsonRpc, Operation::Get) => "tasks/get",
+            (_, Operation::Send) => "SendMessage",
+            (_, Operation::Stream) => "SendStreamingMessage",
+            (_, Operation::Get) => "GetTask",
+        };
+        // Peers whose agent has to be told to stream are told with the first word.
+        let word = if self.operation == Operation::Stream { "stream " } else { "" };
+        let message = format_args!(
+            r#"{{"messageId":"msg-{run:x}-{number}","role":"ROLE_USER","parts":[{{"text":"{word}{TEXT}"}}]}}"#
+        );
+        // Writing to memory does not fail.
+        let _ = match (self.binding, self.operation) {
+            (Binding::Rest, Operation::Get) => Ok(()),
+            (Binding::Rest, _) => write!(body, r#"{{"message":{message}}}"#),
+            (_, Operation::Get) => write!(
+                body,
+                r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":{{"id":"{task}"}}}}"#
+            ),
+            (Binding::HybridJsonRpc, _) => write!(
+                body,
+                r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":{{"message":{message},"configuration":{{"returnImmediately":false}}}}}}"#
+            ),
+            (_, _) => write!(
+                body,
+                r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":{{"message":{message}}}}}"#
+            ),
+        };
+    }
+
+    /// The message as protobuf.
+    pub(super) fn message(&self, number: u64) -> v1::SendMessageRequest {
+        let part = v1::Part {
+            content: Some(v1::part::Content::Text(TEXT.to_owned())),
+            ..v1::Part::default()
+        };
+        let message = v1::Message {
+            message_id: format!("msg-{:x}-{number}", self.run),
+            role: v1::Role::User.into(),
+            parts: vec![part],
+            ..v1::Message::default()
+        };
+        v1::SendMessageRequest { message: Some(message), ..v1::SendMessageRequest::default() }
+    }
+
+    /// Asks for the task as protobuf.
+    pub(super) fn task(&self) -> v1::GetTaskRequest {
+        v1::GetTaskRequest { id: self.task.clone(), ..v1::GetTaskRequest::default() }
+    }
+}
+
+/// Whether an artifact has what was said.
+pub(super) fn echoes(artifact: &v1::Artifact) -> bool {
+    let text = |it: &v1::Part| match &it.content {
+        Some(v1::part::Content::Text(text)) => text == TEXT,
+        _ => false,
+    };
+    artifact.parts.iter().any(text)
+}
+
+/// Tells an answer of a completed task from others, in text.
+#[derive(Debug)]
+pub(super) struct Check {
+    completed: memchr::memmem::Finder<'static>,
+    old_completed: memchr::memmem::Finder<'static>,
+    text: memchr::memmem::Finder<'static>,
+    event: memchr::memmem::Finder<'static>,
+}
+
+impl Check {
+    pub(super) fn new() -> Self {
+        let finder = |it: &'static str| memchr::memmem::Finder::new(it);
+        Self {
+            completed: finder("\"TASK_STATE_COMPLETED\""),
+            old_completed: finder("\"completed\""),
+            text: finder(TEXT),
+            event: finder("data:"),
+        }
+    }
+
+    /// Whether a completed task is in it, and what was said.
+    pub(super) fn passes(&self, body: &[u8]) -> bool {
+        let completed = self.completed.find(body).or_else(|| self.old_completed.find(body));
+        completed.is_some() && self.text.find(body).is_some()
+    }
+
+    /// How many events are in it.
+    pub(super) fn events(&self, body: &[u8]) -> usize {
+        self.event.find_iter(body).count()
+    }
+}

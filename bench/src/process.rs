@@ -1,0 +1,170 @@
+//! Processes, each on a core of its own, and what the system says of them. Everything that knows
+//! that this is Linux is here.
+
+use std::fs;
+use std::io;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+use crate::role::Role;
+
+/// The core that servers have for themselves.
+pub const SERVER_CORE: usize = 0;
+/// The core that load has for itself.
+pub const LOAD_CORE: usize = 1;
+
+/// A process that ends when this is dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+}
+
+/// How processes are started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Starter {
+    /// How nice they are to others; less than zero needs a privileged user.
+    pub nice: i32,
+}
+
+impl Starter {
+    /// Starts this program again in another role.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(self, core: usize, role: &Role) -> Result<Process, Failure> {
+        let mut command = self.on(core, &std::env::current_exe()?);
+        role.tell(&mut command)?;
+        Ok(Process { child: command.spawn()? })
+    }
+
+    /// Starts another program, and says nothing of what it says.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_other(
+        self,
+        core: usize,
+        program: &Path,
+        arguments: &[String],
+    ) -> Result<Process, Failure> {
+        let mut command = self.on(core, program);
+        command.args(arguments).env("RUST_LOG", "off").stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Process { child: command.spawn()? })
+    }
+
+    fn on(self, core: usize, program: &Path) -> Command {
+        let mut command = Command::new("nice");
+        command.args(["-n", &self.nice.to_string(), "taskset", "-c", &core.to_string()]);
+        command.arg(program).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    }
+}
+
+impl Process {
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until somebody listens at `address`.
+    ///
+    /// # Errors
+    /// When the process ends, or nobody listens for ten seconds.
+    pub fn wait_until_listening(&mut self, address: &str) -> Result<(), Failure> {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(10) {
+            if TcpStream::connect(address).is_ok() {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                return Err(format!("the server ended with {status}").into());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Err(format!("nobody listens at {address}").into())
+    }
+
+    /// Its input; closing it tells a role to end.
+    #[must_use]
+    pub fn input(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn output(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An address of this machine where nobody listens.
+///
+/// # Errors
+/// When there is none.
+pub fn free_address() -> io::Result<String> {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0")?;
+    Ok(socket.local_addr()?.to_string())
+}
+
+/// The time a process has computed for, in seconds, to a hundredth.
+#[must_use]
+pub fn cpu_seconds(process: u32) -> f64 {
+    // USER_HZ is 100 on every architecture we run on.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return 0.0 };
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|it| it.parse::<u64>().ok()).sum();
+    ticks as f64 / TICKS_PER_SECOND
+}
+
+/// The memory that a process has in use, in bytes.
+#[must_use]
+pub fn resident_bytes(process: u32) -> u64 {
+    field(&format!("/proc/{process}/status"), "VmRSS:") * 1024
+}
+
+/// How often a process wrote to a file or a socket with `write` or `writev`.
+#[must_use]
+pub fn writes(process: u32) -> u64 {
+    field(&format!("/proc/{process}/io"), "syscw:")
+}
+
+fn field(path: &str, name: &str) -> u64 {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find_map(|it| it.strip_prefix(name));
+    line.and_then(|it| it.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// What there is to say about the machine.
+#[must_use]
+pub fn machine() -> String {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cores = cpu.lines().filter(|it| it.starts_with("processor")).count();
+    let model = cpu.lines().find_map(|it| it.strip_prefix("model name")).unwrap_or_default();
+    let model = model.trim_start_matches([' ', '\t', ':']);
+    let memory = field("/proc/meminfo", "MemTotal:") / 1024 / 1024;
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let rustc = Command::new("rustc").arg("--version").output().ok();
+    let rustc = rustc.and_then(|it| String::from_utf8(it.stdout).ok()).unwrap_or_default();
+    format!("{cores} cores ({model}), {memory} GiB, Linux {}, {}", kernel.trim(), rustc.trim())
+}
+
+/// How busy the machine is: the system's load average of the last minute.
+#[must_use]
+pub fn busy() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|it| it.parse().ok()).unwrap_or(0.0)
+}

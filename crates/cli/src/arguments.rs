@@ -1,0 +1,157 @@
+//! What can be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Publishes agents over every version of A2A
+#[derive(Debug, Parser)]
+#[command(
+    name = "latimer",
+    version,
+    disable_version_flag = true,
+    after_help = "\
+Examples:
+  latimer serve                        an agent that echoes, on 127.0.0.1:50051
+  latimer serve --exec 'tr a-z A-Z'    a program as an agent
+  latimer config show                  what holds, and where it comes from"
+)]
+pub(crate) struct Arguments {
+    /// Print the version
+    #[arg(short = 'v', long, action = ArgAction::Version)]
+    version: Option<bool>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run agents as a server
+    #[command(after_help = "\
+Examples:
+  latimer serve
+  latimer serve --listen 127.0.0.1:0
+  latimer serve --exec 'tr a-z A-Z'
+  latimer serve --config latimer.toml --check
+
+Without --config the configuration is that of LATIMER_CONFIG, or the first of
+latimer.toml here or further up in this repository, that of the user and that
+of the machine. Without any, one agent is served that echoes.")]
+    Serve(Serve),
+
+    /// Run an agent that reaches every state of a task on request
+    #[command(after_help = "\
+Examples:
+  latimer demo-server
+  latimer demo-server --listen 127.0.0.1:0 --no-extended-card
+
+The first word of a message says what to do: echo, say, chunks, wait, ask,
+auth, fail, reject, file, url, data, stubborn or burst. The card of the agent
+explains each.")]
+    DemoServer(DemoServer),
+
+    /// Look at the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+
+    /// Print a script that completes commands in a shell
+    #[command(after_help = "\
+Example:
+  latimer completion bash > ~/.local/share/bash-completion/completions/latimer")]
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Read this file, TOML or JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Listen at this address; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+
+    /// Serve an agent that echoes, not those of the file
+    #[arg(long, conflicts_with = "exec")]
+    pub(crate) echo: bool,
+
+    /// Serve a shell command that answers each message
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) exec: Option<String>,
+
+    /// Stream the answer of --exec in pieces that end so
+    #[arg(long, value_name = "DELIMITER", requires = "exec")]
+    pub(crate) chunk: Option<String>,
+
+    /// Say whether it could be served, and end
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoServer {
+    /// Listen at this address; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+
+    /// Keep tasks in this file; they are forgotten otherwise
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+
+    /// Have no extended card
+    #[arg(long)]
+    pub(crate) no_extended_card: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say what is wrong with a configuration
+    #[command(after_help = "\
+Examples:
+  latimer config check
+  latimer config check --config latimer.toml
+
+Exits with 2 when something is wrong. What holds and cannot be served is a
+warning: `latimer serve --check` refuses it.")]
+    Check(ConfigCheck),
+
+    /// Print what holds, and where it comes from
+    #[command(after_help = "\
+Examples:
+  latimer config show
+  latimer config show --output json
+
+Secrets are hidden.")]
+    Show(ConfigShow),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigCheck {
+    /// Read this file, TOML or JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigShow {
+    /// Read this file, TOML or JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// How to print it
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}

@@ -1,0 +1,29 @@
+//! The log, which goes to standard error.
+
+use std::env;
+use std::io::{self, IsTerminal};
+
+use latimer_daemon::config::Log;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{fmt, registry};
+
+use crate::output;
+
+/// Begins to log as the environment says, else as the configuration does.
+pub(crate) fn begin(log: &Log) {
+    let said = |name| env::var(name).ok().filter(|it| !it.is_empty());
+    let filter = said("LATIMER_LOG").or_else(|| said("RUST_LOG"));
+    let filter = filter.unwrap_or_else(|| log.filter.clone());
+    let targets = filter.parse::<Targets>().unwrap_or_else(|error| {
+        output::warn(format!("the log filter {filter:?} is not understood: {error}"));
+        Targets::new().with_default(tracing::Level::INFO)
+    });
+    let json = said("LATIMER_LOG_FORMAT").map_or(log.json, |it| it == "json");
+    let colour = io::stderr().is_terminal() && said("NO_COLOR").is_none();
+    let lines = fmt::layer().with_writer(io::stderr).with_ansi(colour);
+    let lines = if json { lines.json().boxed() } else { lines.boxed() };
+    // It fails when there is one already, and there is not.
+    registry().with(lines.with_filter(targets)).try_init().ok();
+}

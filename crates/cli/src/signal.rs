@@ -1,0 +1,53 @@
+//! What the process is told. The only module of the crate that knows the operating system.
+
+use std::io;
+
+/// Listens for being told to end. None is missed from when it is made on.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    pub(crate) fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits until the process is told to end, in any way.
+    pub(crate) async fn end(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    /// Waits until somebody interrupts it.
+    pub(crate) async fn interrupt(&mut self) {
+        self.interrupt.recv().await;
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    pub(crate) async fn end(&mut self) {
+        self.interrupt().await;
+    }
+
+    pub(crate) async fn interrupt(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The binary as people and scripts use it.
+
+#![cfg(unix)]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod command_line;
+mod config;
+mod documents;
+mod interop;
+mod program;
+mod restart;
+mod serve;
+mod survival;

@@ -1,0 +1,210 @@
+//! Runs the binary in a place of its own.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A folder with nothing but what a test puts there, and an environment without surprises.
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+    variables: Vec<(String, String)>,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() }
+    }
+
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn file(self, name: &str, text: &str) -> Self {
+        std::fs::write(self.path(name), text).unwrap();
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_latimer"));
+        command.args(arguments).current_dir(self.folder.path()).env_clear();
+        command.env("HOME", self.folder.path()).env("PATH", std::env::var_os("PATH").unwrap());
+        command.envs(self.variables.iter().cloned());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// Starts a server, and waits until it is ready.
+    pub(crate) fn serve(&self, arguments: &[&str]) -> Serving {
+        let mut command = self.command(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut greeting = String::new();
+        while !greeting.contains("ready in") {
+            if output.read_line(&mut greeting).unwrap() == 0 {
+                let mut errors = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+                panic!("{greeting}\n{errors}");
+            }
+        }
+        let log = BufReader::new(child.stderr.take().unwrap());
+        Serving { child, greeting, output, log }
+    }
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) errors: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            errors: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// A server that runs. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    child: Child,
+    pub(crate) greeting: String,
+    output: BufReader<ChildStdout>,
+    log: BufReader<ChildStderr>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Serving {
+    /// The address it says that it serves at.
+    pub(crate) fn address(&self) -> String {
+        let line = self.greeting.lines().find(|it| it.starts_with("a2a")).unwrap();
+        let url = line.split_whitespace().nth(1).unwrap();
+        url.strip_prefix("http://").unwrap().trim_end_matches("/a2a").to_owned()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits until it logs something with these words, and returns that line.
+    pub(crate) fn until_logged(&mut self, words: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.log.read_line(&mut line).unwrap(), 0, "{words:?} was not logged");
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(since.elapsed() < Duration::from_secs(30), "it does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The rest of its greeting: what to paste into a shell.
+    pub(crate) fn invitation(&mut self) -> String {
+        let mut text = String::new();
+        while !text.trim_end().ends_with("}'") {
+            assert_ne!(self.output.read_line(&mut text).unwrap(), 0, "{text}");
+        }
+        text.split_once("Try it:").unwrap().1.trim().to_owned()
+    }
+
+    /// Calls a method, and returns its result.
+    pub(crate) fn call(&self, method: &str, parameters: Value) -> Value {
+        let body = serde_json::json!({
+            "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters,
+        });
+        let body = body.to_string();
+        let (address, length) = (self.address(), body.len());
+        let mut stream = TcpStream::connect(&address).unwrap();
+        write!(
+            stream,
+            "POST /a2a HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        let answer: Value = serde_json::from_str(body).unwrap();
+        assert!(answer["error"].is_null(), "{answer}");
+        answer["result"].clone()
+    }
+
+    /// Sends a message, and returns the task.
+    pub(crate) fn send(&self, id: &str, text: &str, immediately: bool) -> Value {
+        let message =
+            serde_json::json!({"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]});
+        let configuration = serde_json::json!({"returnImmediately": immediately});
+        let parameters = serde_json::json!({"message": message, "configuration": configuration});
+        self.call("SendMessage", parameters)["task"].clone()
+    }
+
+    pub(crate) fn get(&self, task: &Value) -> Value {
+        self.call("GetTask", serde_json::json!({"id": task["id"]}))
+    }
+
+    /// Waits until a task is as a test wants it.
+    pub(crate) fn until(&self, task: &Value, want: impl Fn(&Value) -> bool) -> Value {
+        let since = Instant::now();
+        loop {
+            let task = self.get(task);
+            if want(&task) {
+                return task;
+            }
+            assert!(since.elapsed() < Duration::from_secs(20), "{task}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Whether a process ends, or has ended and only waits for somebody to notice.
+pub(crate) fn is_gone(pid: &str) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(5) {
+        match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) if !stat.contains(") Z ") => std::thread::sleep(Duration::from_millis(10)),
+            _ => return true,
+        }
+    }
+    false
+}

@@ -1,0 +1,126 @@
+//! Nothing that was acknowledged is lost: not by `kill -9`, not by a cut connection.
+
+mod client;
+mod cutter;
+mod workload;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use client::Client;
+use workload::{Random, Workload};
+
+/// How many tasks, and how often the worst happens.
+const TASKS: usize = 200;
+const KILLS: usize = 20;
+const CUTS: usize = 50;
+
+/// A server with the demo agent and tasks in a file, killed and started again at one address.
+struct Server {
+    address: SocketAddr,
+    config: std::path::PathBuf,
+    child: Child,
+}
+
+impl Server {
+    fn start(folder: &Path) -> Self {
+        // Freed at once, and taken again by the server; nothing else listens meanwhile.
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let config = folder.join("latimer.toml");
+        let store = folder.join("tasks.db");
+        let text = format!(
+            "listen = \"{address}\"\n\n[store]\npath = {store:?}\n\n\
+             [[agents]]\nname = \"demo\"\nkind = \"demo\"\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let child = Self::spawn(&config);
+        Self { address, config, child }
+    }
+
+    fn spawn(config: &Path) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_latimer"))
+            .arg("serve")
+            .arg("--config")
+            .arg(config)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    /// `kill -9`, and at once another one.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = Self::spawn(&self.config);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; then the test says so.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "shown when the test fails, so that it can be repeated")]
+fn seed() -> u64 {
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let seed = std::env::var("LATIMER_TEST_SEED").ok().and_then(|it| it.parse().ok());
+    let seed = seed.unwrap_or(u64::try_from(time.as_nanos() % u128::from(u64::MAX)).unwrap());
+    println!("LATIMER_TEST_SEED={seed}");
+    seed
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kill_9_at_random_moments_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random(seed());
+    let mut server = Server::start(folder.path());
+    let client = Client::new(server.address);
+    client.until_ready().await;
+    let workload = Workload::start(&client, TASKS, random.next());
+    let kills = Arc::new(AtomicUsize::new(0));
+    let killer = {
+        let kills = Arc::clone(&kills);
+        let mut random = Random(random.next());
+        tokio::task::spawn_blocking(move || {
+            for _ in 0..KILLS {
+                std::thread::sleep(Duration::from_millis(50 + random.below(400)));
+                server.kill();
+                kills.fetch_add(1, Ordering::Relaxed);
+            }
+            server
+        })
+    };
+    let done = workload.join().await;
+    let met = kills.load(Ordering::Relaxed);
+    println!("{met} of {KILLS} kills came while callers were waiting");
+    assert!(met >= KILLS / 2, "the work was done too early to be worth anything: {met}");
+    let _server = killer.await.unwrap();
+    client.until_ready().await;
+    done.check(&client).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cut_connections_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random(seed());
+    let server = Server::start(folder.path());
+    Client::new(server.address).until_ready().await;
+    let cutter = cutter::Cutter::start(server.address).await;
+    let workload = Workload::start(&Client::new(cutter.address()), TASKS, random.next());
+    for _ in 0..CUTS {
+        tokio::time::sleep(Duration::from_millis(20 + random.below(180))).await;
+        cutter.cut();
+    }
+    let done = workload.join().await;
+    println!("{} connections were cut", cutter.connections_cut());
+    assert!(cutter.connections_cut() >= CUTS, "{} were cut", cutter.connections_cut());
+    done.check(&Client::new(server.address)).await;
+}

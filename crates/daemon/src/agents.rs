@@ -1,0 +1,103 @@
+//! Makes the agents that a configuration lists.
+
+use latimer_protocol::card::AgentCard;
+use latimer_runtime::{Command, Demo, Echo, Input};
+use latimer_server::Agent;
+use tracing::warn;
+
+use crate::api_key::ApiKey;
+use crate::config::{AgentConfig, Behind, CardConfig, CommandConfig, Config, Place};
+use crate::error::StartError;
+
+/// All agents of a configuration.
+pub(crate) fn agents(config: &Config) -> Result<Vec<Agent>, StartError> {
+    config.agents.iter().map(|it| agent(it, config)).collect()
+}
+
+fn agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
+    let name = &agent.name;
+    let unavailable = |kind| Err(StartError::Unavailable { agent: name.clone(), kind });
+    let made = match &agent.behind {
+        Behind::Echo => Echo::agent(name),
+        Behind::Demo { extended_card: false } => Demo::agent(name),
+        Behind::Demo { extended_card: true } => Demo::agent_with_extended_card(name),
+        Behind::Command(command) => program(agent, command, config)?.agent(name),
+        Behind::A2a { .. } => return unavailable("a2a"),
+        Behind::Mcp { .. } => return unavailable("mcp"),
+        Behind::Model { .. } => return unavailable("model"),
+    };
+    let complete = |card: &AgentCard| {
+        let mut card = card.clone();
+        describe(&mut card, &agent.card);
+        if config.api_key.is_some() {
+            ApiKey::declare(&mut card);
+        }
+        card
+    };
+    let card = complete(made.card());
+    let extended = made.extended_card().map(complete);
+    let made = made.with_card(card).with_policy(agent.policy.clone());
+    Ok(match extended {
+        Some(extended) => made.with_extended_card(extended),
+        None => made,
+    })
+}
+
+/// Says what the configuration says in place of what the kind does.
+fn describe(card: &mut AgentCard, said: &CardConfig) {
+    if let Some(description) = &said.description {
+        card.description.clone_from(description);
+    }
+    if let Some(version) = &said.version {
+        card.version.clone_from(version);
+    }
+    if let Some(modes) = &said.input_modes {
+        card.default_input_modes.clone_from(modes);
+    }
+    if let Some(modes) = &said.output_modes {
+        card.default_output_modes.clone_from(modes);
+    }
+    if !said.skills.is_empty() {
+        card.skills.clone_from(&said.skills);
+    }
+}
+
+fn program(
+    agent: &AgentConfig,
+    said: &CommandConfig,
+    config: &Config,
+) -> Result<Command, StartError> {
+    let failed = |source| StartError::Command { agent: agent.name.clone(), source };
+    let mut command = Command::new(said.command.iter().cloned()).map_err(failed)?;
+    command = command
+        .variables(said.env.iter().cloned())
+        .output_limit(said.max_output)
+        .grace(agent.policy.cancel_grace);
+    if said.json {
+        command = command.input(Input::Json);
+    }
+    if let Some(delimiter) = &said.chunk {
+        command = command.delimiter(delimiter.as_bytes());
+    }
+    if let Some(folder) = &said.dir {
+        command = command.folder(folder);
+    }
+    if let Some(limit) = said.timeout {
+        command = command.time_limit(limit);
+    }
+    if said.show_stderr {
+        command = command.show_errors();
+    }
+    // What a program keeps stays beside the tasks, and goes with them when they are in memory.
+    if said.inherit_home {
+        command = command.inherit_home();
+    } else if let Place::Sqlite { path, .. } = &config.store.place
+        && let Some(folder) = path.parent()
+    {
+        command = command.home(folder.join("homes").join(&agent.name));
+    }
+    if command.find().is_none() {
+        warn!(agent = agent.name, program = command.program(), "command does not exist");
+    }
+    Ok(command)
+}

@@ -1,0 +1,114 @@
+//! Agents and servers elsewhere. They are checked, so that a file that loads now loads later.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use latimer_protocol::Secret;
+
+use super::Resolve;
+use crate::config::raw::{self, TransportKind};
+use crate::config::{McpServer, McpTransport, Problem, RemoteAgent};
+
+/// How long a call of an agent elsewhere may take unless told otherwise.
+const REMOTE_TIMEOUT: Duration = Duration::from_secs(120);
+
+impl Resolve<'_> {
+    pub(super) fn remote_agents(
+        &mut self,
+        listed: Vec<raw::RemoteAgent>,
+        named: BTreeMap<String, raw::RemoteAgent>,
+    ) -> Vec<RemoteAgent> {
+        let mut agents = Vec::new();
+        for (place, raw) in listed.into_iter().enumerate() {
+            let place = place.to_string();
+            let path = ["a2a", "external_agents", &place];
+            if raw.name.is_none() {
+                self.problem(&path, "an external agent needs `name`", "add `name`");
+            }
+            agents.push(self.remote_agent(&path, raw, "", Duration::from_secs(1)));
+        }
+        for (name, raw) in named {
+            let path = ["a2a", "remote_agents", &name];
+            agents.push(self.remote_agent(&path, raw, &name, Duration::from_millis(1)));
+        }
+        if !agents.is_empty() {
+            let names: Vec<_> = agents.iter().map(|it| it.name.as_str()).collect();
+            let message = "this version does not call agents elsewhere";
+            self.warning(&["a2a"], format!("{message}: {}", names.join(", ")));
+        }
+        agents
+    }
+
+    /// An agent elsewhere. A number for its timeout counts units of a certain length.
+    fn remote_agent(
+        &mut self,
+        path: &[&str],
+        raw: raw::RemoteAgent,
+        name: &str,
+        unit: Duration,
+    ) -> RemoteAgent {
+        let within = |key| path.iter().copied().chain([key]).collect::<Vec<_>>();
+        self.check_url(&within("url"), Some(&raw.url));
+        self.check_url(&within("card_url"), raw.card_url.as_deref());
+        let variable = raw.auth_token_env.as_deref();
+        let from_environment = variable.and_then(|it| self.surroundings.variable(it));
+        let token = raw.auth_token.or_else(|| from_environment.map(Secret::new));
+        if let (Some(variable), None) = (variable, &token) {
+            let message = format!("the variable {variable} is not set");
+            self.warning(&within("auth_token_env"), message);
+        }
+        RemoteAgent {
+            name: raw.name.unwrap_or_else(|| name.to_owned()),
+            description: raw.description,
+            url: raw.url,
+            card_url: raw.card_url,
+            headers: raw.headers,
+            auth_token: token,
+            timeout: raw.timeout.and_then(|it| it.in_units_of(unit)).unwrap_or(REMOTE_TIMEOUT),
+            stream: raw.stream,
+            tenant: raw.tenant,
+            version: raw.version,
+        }
+    }
+
+    pub(super) fn mcp_servers(&mut self, raw: Vec<raw::McpServer>) -> Vec<McpServer> {
+        if !raw.is_empty() {
+            let names: Vec<_> = raw.iter().map(|it| it.name.as_str()).collect();
+            let message = "this version does not connect to MCP servers";
+            self.warning(&["mcp_servers"], format!("{message}: {}", names.join(", ")));
+        }
+        raw.into_iter().enumerate().map(|(place, it)| self.mcp_server(place, it)).collect()
+    }
+
+    fn mcp_server(&mut self, place: usize, raw: raw::McpServer) -> McpServer {
+        let place = place.to_string();
+        let raw::Transport { r#type, command, args, url } = raw.transport;
+        let mut need = |key: &str, value: Option<String>| {
+            let origin = self.origin(&["mcp_servers", &place, "transport"]);
+            let message = match &value {
+                None => format!("the transport of {:?} needs `{key}`", raw.name),
+                Some(program) if key == "command" && program.contains("..") => {
+                    format!("the command of {:?} must not contain \"..\"", raw.name)
+                }
+                Some(_) => return value.unwrap_or_default(),
+            };
+            self.problems.push(Problem::new(origin, message));
+            String::new()
+        };
+        let transport = match r#type {
+            TransportKind::Stdio => {
+                let program = need("command", command);
+                McpTransport::Stdio { command: [program].into_iter().chain(args).collect() }
+            }
+            TransportKind::Sse => McpTransport::Sse { url: need("url", url) },
+            TransportKind::Http => McpTransport::Http { url: need("url", url) },
+        };
+        McpServer {
+            name: raw.name,
+            transport,
+            timeout: Duration::from_secs(raw.timeout_secs),
+            env: raw.env,
+            inherit_home: raw.inherit_home,
+        }
+    }
+}

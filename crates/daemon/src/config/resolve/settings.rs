@@ -1,0 +1,88 @@
+//! How the server is set up.
+
+use latimer_protocol::binding::VersionRule;
+use latimer_server::{HttpLimits, Limits, Network, Settings, StreamTerminator};
+
+use super::Resolve;
+use crate::config::{Serving, raw};
+
+impl Resolve<'_> {
+    pub(super) fn settings(&mut self, raw: &raw::Root, serving: Serving) -> Settings {
+        let raw::Root { a2a, server, .. } = raw;
+        self.check_path("listen_path", Some(&a2a.listen_path));
+        self.check_path("agent_card_path", a2a.agent_card_path.as_deref());
+        Settings {
+            enabled: serving != Serving::Disabled,
+            listen_path: a2a.listen_path.clone(),
+            aliases: a2a.aliases,
+            agent_card_path: a2a.agent_card_path.clone(),
+            public_url: raw.public_url.clone(),
+            trusted_proxies: self.networks(&server.trusted_proxies),
+            allowed_origins: a2a.server.allowed_origins.clone(),
+            version_rule: match a2a.strict_version {
+                true => VersionRule::Strict,
+                false => VersionRule::Lenient,
+            },
+            stream_terminator: match a2a.stream_terminator {
+                raw::Terminator::None => StreamTerminator::None,
+                raw::Terminator::Event => StreamTerminator::DoneEvent,
+                raw::Terminator::Line => StreamTerminator::DoneLine,
+            },
+            keep_alive: server.keep_alive.0,
+            card_max_age: server.card_max_age.0,
+            drain: server.drain.0,
+            limits: limits(&raw.limits),
+            http: http_limits(&raw.limits),
+            ..Settings::default()
+        }
+    }
+
+    fn check_path(&mut self, key: &str, path: Option<&str>) {
+        let plain = |it: &&str| it.starts_with('/') && !it.contains(['?', '#', '%', ' ', '{', '}']);
+        if let Some(path) = path.filter(|it| !plain(it)) {
+            let message = format!("`a2a.{key}`: {path:?} is no plain path");
+            self.problem(&["a2a", key], message, "write it like \"/a2a\"");
+        }
+    }
+
+    fn networks(&mut self, texts: &[String]) -> Vec<Network> {
+        let mut networks = Vec::new();
+        for (place, text) in texts.iter().enumerate() {
+            match text.parse() {
+                Ok(network) => networks.push(network),
+                Err(_) => {
+                    let path = ["server", "trusted_proxies", &place.to_string()];
+                    let message = format!("`server.trusted_proxies`: {text:?} is no network");
+                    self.problem(&path, message, "write it like \"10.0.0.0/8\"");
+                }
+            }
+        }
+        networks
+    }
+}
+
+fn limits(raw: &raw::Limits) -> Limits {
+    Limits {
+        parts: count(raw.max_parts),
+        streams: count(raw.max_streams),
+        turns: count(raw.max_turns),
+    }
+}
+
+fn http_limits(raw: &raw::Limits) -> HttpLimits {
+    HttpLimits {
+        body: raw.max_body.0,
+        body_time: raw.body_time.0,
+        url: raw.max_url.0,
+        headers: count(raw.max_headers),
+        header_bytes: raw.max_header_bytes.0,
+        header_time: raw.header_time.0,
+        connections: count(raw.max_connections),
+        calls_per_connection: raw.max_calls_per_connection,
+    }
+}
+
+/// A number of things. More than can be counted is as good as any number.
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

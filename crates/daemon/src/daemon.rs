@@ -1,0 +1,118 @@
+//! A daemon: everything that a configuration names, running.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::routing::any;
+use http::StatusCode;
+use latimer_server::{Registry, Running, Server};
+use tokio::net::lookup_host;
+
+use crate::agents::agents;
+use crate::api_key::ApiKey;
+use crate::banner::Banner;
+use crate::config::{Config, Serving};
+use crate::error::StartError;
+use crate::store;
+
+/// A daemon that runs until it is shut down, or dropped: then it stops at once.
+#[derive(Debug)]
+pub struct Daemon {
+    running: Running,
+    banner: Banner,
+}
+
+impl Daemon {
+    /// Opens the store, takes over what a former process left, and begins to listen.
+    ///
+    /// # Errors
+    /// When the configuration cannot be served, the store cannot be opened, or the address cannot be
+    /// listened at.
+    pub async fn start(config: &Config) -> Result<Self, StartError> {
+        protect(config).await?;
+        let server = store::attach(server(config)?, config)?;
+        let running = server.listen().await.map_err(StartError::Server)?;
+        let banner = Banner::new(config, running.address());
+        Ok(Self { running, banner })
+    }
+
+    /// The address it listens at.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.running.address()
+    }
+
+    /// What it serves, for people.
+    #[must_use]
+    pub fn banner(&self) -> &Banner {
+        &self.banner
+    }
+
+    /// Takes no new work, lets what is going on end, and stops. What does not end in time goes on
+    /// when the next daemon starts.
+    pub async fn shutdown(self) {
+        self.running.shutdown().await;
+    }
+}
+
+/// Says whether a configuration can be served, without opening or listening to anything.
+///
+/// # Errors
+/// When it cannot.
+pub async fn check(config: &Config) -> Result<(), StartError> {
+    protect(config).await?;
+    let registry = Registry::new(agents(config)?).map_err(|it| StartError::Server(it.into()))?;
+    if let Some(primary) = &config.primary_agent {
+        registry.with_primary(primary).map_err(|it| StartError::Server(it.into()))?;
+    }
+    Ok(())
+}
+
+fn server(config: &Config) -> Result<Server, StartError> {
+    let mut server = Server::empty().bind(&config.listen).settings(config.settings.clone());
+    for agent in agents(config)? {
+        server = server.with_agent(agent);
+    }
+    if let Some(primary) = &config.primary_agent {
+        server = server.primary(primary);
+    }
+    if let Some(key) = &config.api_key {
+        server = server.authenticate(ApiKey::new(key));
+    }
+    Ok(match config.serving {
+        Serving::On | Serving::Disabled => server,
+        Serving::Absent => server.routes(nothing(&config.settings.listen_path)),
+    })
+}
+
+/// Whoever can reach the agents from elsewhere has to say who they are.
+async fn protect(config: &Config) -> Result<(), StartError> {
+    if config.api_key.is_some() || config.dangerously_allow_unauthenticated_remote {
+        return Ok(());
+    }
+    let listen = || config.listen.clone();
+    let failed = |source| StartError::Address { listen: listen(), source };
+    let mut addresses = lookup_host(&config.listen).await.map_err(failed)?;
+    match addresses.all(|it| it.ip().to_canonical().is_loopback()) {
+        true => Ok(()),
+        false => Err(StartError::Unprotected { listen: listen() }),
+    }
+}
+
+/// Everywhere that A2A would be, nothing.
+fn nothing(base: &str) -> Router {
+    let base = base.trim_end_matches('/');
+    let mut router = Router::new();
+    let mut paths = vec!["/".to_owned()];
+    for below in [base, "/v1", "/.well-known", "/api/a2a", "/agent"] {
+        paths.extend([below.to_owned(), format!("{below}/{{*rest}}")]);
+    }
+    paths.extend(["lf.a2a.v1", "a2a.v1"].map(|it| format!("/{it}.A2AService/{{*rest}}")));
+    paths.retain(|it| !it.is_empty());
+    paths.sort();
+    paths.dedup();
+    for path in paths {
+        router = router.route(&path, any(|| async { StatusCode::NOT_FOUND }));
+    }
+    router
+}

@@ -1,0 +1,116 @@
+//! Why a daemon does not start.
+
+use std::io;
+use std::path::PathBuf;
+
+use latimer_runtime::InvalidCommand;
+use latimer_store::OpenError;
+
+/// Why a daemon does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// An agent is of a kind that this version does not have.
+    #[error(
+        "the agent {agent:?} is of the kind \"{kind}\", which is not available in this version"
+    )]
+    Unavailable {
+        /// The agent.
+        agent: String,
+        /// Its kind.
+        kind: &'static str,
+    },
+    /// The command of an agent cannot be run.
+    #[error("the agent {agent:?} cannot be run: {source}")]
+    Command {
+        /// The agent.
+        agent: String,
+        /// Why.
+        source: InvalidCommand,
+    },
+    /// Anybody on the network could call the agents.
+    #[error("{listen} can be reached from other machines, and nobody would be asked who they are")]
+    Unprotected {
+        /// The address.
+        listen: String,
+    },
+    /// The address does not exist.
+    #[error("there is no address {listen}: {source}")]
+    Address {
+        /// The address.
+        listen: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The folder of the store cannot be made.
+    #[error("cannot make the folder {}: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error("{0}")]
+    Store(OpenError),
+    /// The server cannot run.
+    #[error("{}", with_causes(.0))]
+    Server(latimer_server::Error),
+}
+
+impl StartError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Unprotected { .. } => Some(
+                "set `api_key`, listen on 127.0.0.1, or set \
+                 `dangerously_allow_unauthenticated_remote = true`",
+            ),
+            Self::Unavailable { .. } => Some("available are: echo, command, demo"),
+            Self::Store(OpenError::InUse { .. }) => {
+                Some("use that server, or set `store.path` to another file")
+            }
+            Self::Server(latimer_server::Error::Listen { source, .. }) => match source.kind() {
+                io::ErrorKind::AddrInUse => Some(
+                    "another server listens there; choose another port with --listen, \
+                     or any free one with --listen 127.0.0.1:0",
+                ),
+                io::ErrorKind::PermissionDenied => {
+                    Some("ports below 1024 need a privilege; choose another with --listen")
+                }
+                io::ErrorKind::AddrNotAvailable => Some("this machine does not have that address"),
+                _ => None,
+            },
+            Self::Command { .. }
+            | Self::Address { .. }
+            | Self::Folder { .. }
+            | Self::Store(_)
+            | Self::Server(_) => None,
+        }
+    }
+
+    /// Whether the configuration is to blame, so that trying again is in vain.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::Command { .. } | Self::Unprotected { .. } => true,
+            Self::Server(error) => {
+                use latimer_server::Error;
+                matches!(error, Error::Agents(_) | Error::Setting { .. })
+            }
+            Self::Address { .. } | Self::Folder { .. } | Self::Store(_) => false,
+        }
+    }
+}
+
+/// An error with all that led to it, on one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

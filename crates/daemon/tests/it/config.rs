@@ -1,0 +1,310 @@
+//! What a configuration says, and what is wrong with it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use latimer_daemon::config::{Behind, McpTransport, Place as Store, Serving};
+use latimer_server::Contexts;
+
+use crate::surroundings::Place;
+
+#[test]
+fn without_a_file_an_echo_is_served_and_kept() {
+    let place = Place::empty();
+    let config = place.load().unwrap().config;
+    assert_eq!(config.listen, "127.0.0.1:50051");
+    assert_eq!(config.serving, Serving::On);
+    assert!(
+        matches!(config.agents[..], [ref it] if it.name == "echo" && matches!(it.behind, Behind::Echo))
+    );
+    let path = place.folder.path().join(".local/share/latimer/latimer.db");
+    assert_eq!(config.store.place, Store::Sqlite { path, full: true });
+}
+
+#[test]
+fn whether_a2a_is_served_follows_from_what_is_said() {
+    let agent = "[[agents]]\nname = \"a\"\nkind = \"echo\"\n";
+    for (text, want) in [
+        ("".to_owned(), Serving::Absent),
+        ("[log]\nfilter = \"warn\"".to_owned(), Serving::Absent),
+        ("[a2a]".to_owned(), Serving::Disabled),
+        ("[a2a]\nenabled = true".to_owned(), Serving::On),
+        ("[a2a]\nenabled = false".to_owned(), Serving::Disabled),
+        (agent.to_owned(), Serving::On),
+        (format!("[a2a]\nlisten_path = \"/x\"\n{agent}"), Serving::On),
+        (format!("[a2a]\nenabled = false\n{agent}"), Serving::Disabled),
+    ] {
+        let config = Place::with(&text).load().unwrap().config;
+        assert_eq!(config.serving, want, "{text}");
+        assert_eq!(config.settings.enabled, want != Serving::Disabled, "{text}");
+    }
+}
+
+#[test]
+fn a_later_layer_goes_before_an_earlier_one() {
+    let file = "listen = \"127.0.0.1:1\"\n";
+    for (place, want, source) in [
+        (Place::empty(), "127.0.0.1:50051", "default"),
+        (Place::with(file), "127.0.0.1:1", "latimer.toml:1"),
+        (
+            Place::with(file).variable("LATIMER__LISTEN", "127.0.0.1:2"),
+            "127.0.0.1:2",
+            "environment LATIMER__LISTEN",
+        ),
+        (
+            Place::with(file).variable("LATIMER__LISTEN", "127.0.0.1:2").flag(
+                "--listen",
+                "listen",
+                "127.0.0.1:3",
+            ),
+            "127.0.0.1:3",
+            "option --listen",
+        ),
+    ] {
+        let loaded = place.load().unwrap();
+        assert_eq!(loaded.config.listen, want, "{source}");
+        let settings = loaded.settings();
+        let listen = settings.iter().find(|it| it.key == "listen").unwrap();
+        assert_eq!(listen.origin.to_string(), source);
+    }
+}
+
+#[test]
+fn another_spelling_of_the_address_counts_where_it_stands() {
+    let other = "[a2a.server]\nport = 3000\nbindAddress = \"127.0.0.2\"\n";
+    for (place, want) in [
+        (Place::with(other), "127.0.0.2:3000"),
+        (Place::with("[a2a.server]\nport = 3000\n"), "127.0.0.1:3000"),
+        (Place::with("[a2a.server]\nbind_address = \"::1\"\n"), "[::1]:50051"),
+        (Place::with(&format!("listen = \"127.0.0.1:9\"\n{other}")), "127.0.0.2:3000"),
+        (Place::with(other).flag("--listen", "listen", "127.0.0.1:0"), "127.0.0.1:0"),
+        (Place::with("listen = \"8080\""), "127.0.0.1:8080"),
+    ] {
+        assert_eq!(place.load().unwrap().config.listen, want);
+    }
+}
+
+#[test]
+fn the_environment_says_values_of_every_type() {
+    let place = Place::empty()
+        .variable("LATIMER__STORE__KIND", "memory")
+        .variable("LATIMER__STORE__MAX_TASKS", "7")
+        .variable("LATIMER__A2A__ALIASES", "false")
+        .variable("LATIMER__A2A__SERVER__ALLOWED_ORIGINS", "[\"https://a\"]")
+        .variable("LATIMER__SERVER__DRAIN", "3s")
+        .variable("LATIMER__API_KEY", "12345")
+        .variable("LATIMER_LOG", "debug");
+    let loaded = place.load().unwrap();
+    let config = &loaded.config;
+    assert_eq!(config.store.place, Store::Memory);
+    assert_eq!(config.store.retention.max_tasks, 7);
+    assert!(!config.settings.aliases);
+    assert_eq!(config.settings.allowed_origins, ["https://a"]);
+    assert_eq!(config.settings.drain, Duration::from_secs(3));
+    assert_eq!(config.api_key.as_ref().unwrap().reveal(), "12345");
+    assert_eq!(loaded.overrides(), 6);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line_and_a_guess() {
+    for (text, want) in [
+        (
+            "listn = \"x\"",
+            "latimer.toml:1: a configuration has no key `listn`\n  hint: did you mean `listen`?",
+        ),
+        (
+            "\n[a2a]\nlisen_path = \"/a\"",
+            "latimer.toml:3: `a2a` has no key `lisen_path`\n  hint: did you mean `listen_path`?",
+        ),
+        ("[quux]", "latimer.toml:1: a configuration has no key `quux`"),
+        (
+            "[a2a]\nenabled = \"yes\"",
+            "latimer.toml:2: `a2a.enabled`: invalid type: string \"yes\", expected a boolean",
+        ),
+        (
+            "[store]\nmax_age = \"5 parsecs\"",
+            "latimer.toml:2: `store.max_age`: invalid value: string \"5 parsecs\", expected a length of time such as \"30s\", \"5m\" or \"7d\", or a number of seconds",
+        ),
+        (
+            "[store]\nkind = \"redis\"",
+            "latimer.toml:2: `store.kind`: unknown variant `redis`, expected `sqlite` or `memory`",
+        ),
+        ("a2a = 5", "latimer.toml:1: `a2a` must be a table, not a value"),
+        (
+            "[agents]\nname = \"a\"",
+            "latimer.toml:1: `agents` must be a list of tables, not a table\n  hint: write [[agents]]",
+        ),
+        ("[[agents]]\nname = \"a\"", "latimer.toml:1: `agents[0]` needs `kind`"),
+        (
+            "[[agents]]\nname = \"a\"\nkind = \"comand\"",
+            "latimer.toml:3: `agents[0].kind`: unknown variant `comand`, expected one of `echo`, `command`, `demo`, `a2a`, `mcp`, `model`",
+        ),
+        (
+            "[[agents]]\nname = \"a\"\nkind = \"command\"",
+            "latimer.toml:1: the agent \"a\" needs `command`: its kind is \"command\"",
+        ),
+        (
+            "[[agents]]\nname = \"a\"\nkind = \"echo\"\ntimeout = \"5s\"",
+            "latimer.toml:4: `timeout` means nothing for the agent \"a\": its kind is \"echo\"",
+        ),
+        (
+            "[[agents]]\nname = \"a\"\nkind = \"command\"\ncommand = \"ls -l\"",
+            "latimer.toml:4: `agents[0].command`: invalid type: string \"ls -l\", expected a sequence",
+        ),
+        ("api_key = 5", "latimer.toml:1: `api_key`: must be a text"),
+        (
+            "listen = \"here\"",
+            "latimer.toml:1: `listen`: \"here\" is no address with a port\n  hint: write it like \"127.0.0.1:50051\"",
+        ),
+        (
+            "public_url = \"example.com\"",
+            "latimer.toml:1: `public_url`: \"example.com\" is no address\n  hint: begin it with https:// or http://",
+        ),
+        (
+            "primary_agent = \"b\"\n[[agents]]\nname = \"a\"\nkind = \"echo\"",
+            "latimer.toml:1: `primary_agent`: there is no agent \"b\"\n  hint: there are: a",
+        ),
+        (
+            "[a2a]\nlisten_path = \"a2a\"",
+            "latimer.toml:2: `a2a.listen_path`: \"a2a\" is no plain path\n  hint: write it like \"/a2a\"",
+        ),
+        (
+            "[server]\ntrusted_proxies = [\"proxy\"]",
+            "latimer.toml:2: `server.trusted_proxies`: \"proxy\" is no network\n  hint: write it like \"10.0.0.0/8\"",
+        ),
+        (
+            "[[mcp_servers]]\nname = \"m\"\n[mcp_servers.transport]\ntype = \"stdio\"",
+            "latimer.toml:3: the transport of \"m\" needs `command`",
+        ),
+        (
+            "[[mcp_servers]]\nname = \"m\"\n[mcp_servers.transport]\ntype = \"stdio\"\ncommand = \"../x\"",
+            "latimer.toml:3: the command of \"m\" must not contain \"..\"",
+        ),
+        (
+            "[a2a]\nlisten_path = \"/a\"\nlistenPath = \"/b\"",
+            "latimer.toml:2: `a2a` has `listen_path` twice",
+        ),
+        ("a = [", "latimer.toml:1: is no TOML: "),
+    ] {
+        let problem = Place::with(text).problem();
+        assert!(problem.starts_with(want), "{text}\n{problem}");
+    }
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let problem = Place::with("a1 = 1\n[store]\nb2 = 2\n").problem();
+    assert_eq!(problem.lines().filter(|it| it.contains("has no key")).count(), 2, "{problem}");
+}
+
+#[test]
+fn the_environment_is_checked_like_a_file() {
+    for (name, want) in [
+        (
+            "LATIMER__LISTN",
+            "environment LATIMER__LISTN: there is no such key in a configuration\n  hint: did you mean LATIMER__LISTEN?",
+        ),
+        (
+            "LATIMER__A2A__ENABLE",
+            "environment LATIMER__A2A__ENABLE: there is no such key in a configuration\n  hint: did you mean LATIMER__A2A__ENABLED?",
+        ),
+        ("LATIMER__A2A", "environment LATIMER__A2A: there is no such key in a configuration"),
+        (
+            "LATIMER__AGENTS__0__NAME",
+            "environment LATIMER__AGENTS__0__NAME: `agents` cannot be set by the environment\n  hint: write it to a file",
+        ),
+        (
+            "LATIMER__A2A__ENABLED",
+            "environment LATIMER__A2A__ENABLED: `a2a.enabled`: invalid type: string \"x y\", expected a boolean",
+        ),
+    ] {
+        assert_eq!(Place::empty().variable(name, "x y").problem(), want);
+    }
+}
+
+#[test]
+fn a_file_that_is_named_must_be_there() {
+    let problem = Place::empty().variable("LATIMER_CONFIG", "no/such.toml").problem();
+    assert!(problem.starts_with("cannot read no/such.toml: "), "{problem}");
+}
+
+#[test]
+fn an_agent_gets_what_its_table_says() {
+    let text = r#"
+        [[agents]]
+        name = "shout"
+        kind = "command"
+        description = "Says it louder"
+        version = "2.0"
+        output_modes = ["text/markdown"]
+        contexts = "queue"
+        max_wait = 30
+        max_turn = "1h"
+        cancel_grace = "1s"
+        repeat_window = 0
+        command = ["./shout", "-x"]
+        input = "json"
+        chunk = "\n"
+        env = ["LANG"]
+        timeout = "30s"
+        max_output = "1MiB"
+        show_stderr = true
+
+        [[agents.skills]]
+        id = "shout"
+        tags = ["text"]
+    "#;
+    let place = Place::with(text);
+    let config = place.load().unwrap().config;
+    let agent = &config.agents[0];
+    assert_eq!(agent.policy.contexts, Contexts::Queue);
+    assert_eq!(agent.policy.max_wait, Duration::from_secs(30));
+    assert_eq!(agent.policy.max_turn, Some(Duration::from_secs(3600)));
+    assert_eq!(agent.policy.repeat_window, Duration::ZERO);
+    assert_eq!(agent.card.skills[0].name, "shout");
+    let Behind::Command(command) = &agent.behind else { panic!("{agent:?}") };
+    assert_eq!(Path::new(&command.command[0]), place.folder.path().join("./shout"));
+    assert!(command.json && command.show_stderr && !command.inherit_home);
+    assert_eq!((command.max_output, command.timeout), (1 << 20, Some(Duration::from_secs(30))));
+}
+
+#[test]
+fn paths_are_relative_to_the_file_that_has_them() {
+    let place = Place::with("[store]\npath = \"data/tasks.db\"\n");
+    let config = place.load().unwrap().config;
+    let Store::Sqlite { path, .. } = config.store.place else { panic!("not a file") };
+    assert_eq!(path, place.folder.path().join("data/tasks.db"));
+}
+
+#[test]
+fn secrets_are_hidden_when_shown() {
+    let text = "api_key = \"hush-1\"\n[[a2a.external_agents]]\nname = \"a\"\nurl = \"https://a\"\n\
+                auth_token = \"hush-2\"\nheaders = { X-Key = \"hush-3\" }\n";
+    let loaded = Place::with(text).load().unwrap();
+    let shown = format!("{:?}", loaded.settings());
+    assert!(shown.contains("(hidden)") && !shown.contains("hush"), "{shown}");
+    assert!(!format!("{loaded:?}").contains("hush-1"), "the debug form shows a secret");
+}
+
+#[test]
+fn remote_agents_count_milliseconds_by_name_and_seconds_in_a_list() {
+    let text = "[a2a.remote_agents.one]\nurl = \"https://one\"\ntimeout = 60000\n\
+                [[a2a.external_agents]]\nname = \"two\"\nurl = \"https://two\"\ntimeout = 60\n\
+                [[a2a.external_agents]]\nname = \"three\"\nurl = \"https://three\"\n";
+    let config = Place::with(text).load().unwrap().config;
+    let times: Vec<_> =
+        config.remote_agents.iter().map(|it| (&*it.name, it.timeout.as_secs())).collect();
+    assert_eq!(times, [("two", 60), ("three", 120), ("one", 60)]);
+}
+
+#[test]
+fn mcp_servers_are_kept() {
+    let text = "[[mcp_servers]]\nname = \"m\"\n[mcp_servers.transport]\ntype = \"sse\"\nurl = \"https://m\"\n";
+    let loaded = Place::with(text).load().unwrap();
+    assert_eq!(
+        loaded.config.mcp_servers[0].transport,
+        McpTransport::Sse { url: "https://m".into() }
+    );
+    assert_eq!(loaded.config.mcp_servers[0].timeout, Duration::from_secs(30));
+    assert!(loaded.warnings[0].to_string().contains("does not connect to MCP servers: m"));
+}

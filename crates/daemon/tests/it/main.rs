@@ -1,0 +1,9 @@
+//! Configurations, and daemons that run them.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod config;
+mod reference;
+mod samples;
+mod serving;
+mod surroundings;

@@ -1,0 +1,27 @@
+//! The document of all keys is what the list of keys makes.
+
+use std::fs;
+
+use latimer_daemon::config::reference;
+
+use crate::surroundings::Place;
+
+#[test]
+fn the_reference_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/config.md");
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        fs::write(path, reference()).unwrap();
+    }
+    let written = fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        written == reference(),
+        "docs/reference/config.md is not current: run this test with UPDATE_REFERENCE=1"
+    );
+}
+
+#[test]
+fn the_example_of_the_reference_loads() {
+    let text = reference();
+    let example = text.split("```toml").nth(1).and_then(|it| it.split("```").next()).unwrap();
+    assert_eq!(Place::with(example).load().unwrap().config.agents[0].name, "shout");
+}

@@ -1,0 +1,200 @@
+//! What can only be seen from inside.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::task::{Context, Poll, Waker};
+
+use latimer_protocol::{
+    ContextId, Dialect, Event, Message, MessageId, Task, TaskState, TaskStatus,
+};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{Header, Work};
+
+fn open(folder: &TempDir, durability: Durability) -> Sqlite {
+    let config = SqliteConfig { durability, ..SqliteConfig::default() };
+    Sqlite::open(folder.path().join("tasks.db"), config).unwrap()
+}
+
+fn key(id: &str) -> Key {
+    Key { caller: "caller".into(), agent: "agent".into(), id: TaskId::new(id).unwrap() }
+}
+
+/// A new task that says this.
+fn creation(id: &str, says: &str) -> Append {
+    let (updated, context) = (Timestamp::from_millis(1).unwrap(), ContextId::new("c").unwrap());
+    let status = TaskStatus::from(TaskState::Working).at(updated);
+    let mut task = Task::new(TaskId::new(id).unwrap(), context.clone(), status);
+    task.history.push(Message::user(MessageId::new("m").unwrap(), says));
+    let (state, dialect) = (TaskState::Working, Dialect::V1_0);
+    Append {
+        key: key(id),
+        expected: Revision::START,
+        events: vec![Event::Created(task)],
+        header: Header { context, state, updated, dialect, work: Work::Running },
+        snapshot: None,
+        sent: None,
+    }
+}
+
+/// Lets something be done by the writer, between appends.
+struct Meanwhile<F>(F);
+
+impl<F: FnMut(&Connection) -> rusqlite::Result<()> + Send + 'static> writer::Work for Meanwhile<F> {
+    type Answer = ();
+
+    fn run(&mut self, desk: &mut Desk) -> rusqlite::Result<Result<(), Error>> {
+        (self.0)(desk.connection()).map(Ok)
+    }
+}
+
+/// How many pages the database may have at most, as if the disk had an end.
+fn end_of_disk(pages: i64) -> impl writer::Work<Answer = ()> {
+    Meanwhile(move |db: &Connection| {
+        db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+    })
+}
+
+/// An append that was handed to the writer, which may have been fast.
+enum Begun<'a> {
+    Done(Result<Revision, Error>),
+    Waiting(Pin<Box<dyn Future<Output = Result<Revision, Error>> + Send + 'a>>),
+}
+
+impl Begun<'_> {
+    async fn end(self) -> Result<Revision, Error> {
+        match self {
+            Self::Done(done) => done,
+            Self::Waiting(appending) => appending.await,
+        }
+    }
+}
+
+/// Begins to append, as far as it goes without waiting.
+fn begin(store: &Sqlite, append: Append) -> Begun<'_> {
+    let mut appending = store.append(append);
+    match appending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => Begun::Done(done),
+        Poll::Pending => Begun::Waiting(appending),
+    }
+}
+
+#[test]
+fn the_disk_is_waited_for_as_promised() {
+    for (durability, want) in [(Durability::Full, 2), (Durability::Process, 1)] {
+        let folder = TempDir::new().unwrap();
+        let path = open::locate(&folder.path().join("tasks.db")).unwrap();
+        let opened = open::open(&path, durability).unwrap();
+        for connection in [&opened.writer, &opened.helper] {
+            let pragma = |name| connection.pragma_query_value(None, name, |row| row.get(0));
+            let synchronous: i64 = pragma("synchronous").unwrap();
+            assert_eq!(synchronous, want, "{durability:?}");
+            let mode = connection.pragma_query_value(None, "journal_mode", |row| row.get(0));
+            assert_eq!(mode, Ok("wal".to_owned()), "{durability:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_waits_for_the_writer_is_committed_together() {
+    let folder = TempDir::new().unwrap();
+    let store = open(&folder, Durability::Process);
+    let (go, wait): (_, Receiver<()>) = channel();
+    let pause = Meanwhile(move |_: &Connection| {
+        wait.recv().unwrap();
+        Ok(())
+    });
+    let mut pause = Box::pin(store.writer.run(pause));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(pause.as_mut().poll(&mut context).is_pending());
+    let before = store.commits();
+    let waiting: Vec<_> =
+        (0..50).map(|it| begin(&store, creation(&format!("t{it}"), "x"))).collect();
+    go.send(()).unwrap();
+    pause.await.unwrap();
+    for appending in waiting {
+        appending.end().await.unwrap();
+    }
+    // The pause, and what came before the writer noticed it, are at most one more.
+    let commits = store.commits() - before;
+    assert!(commits <= 2, "50 appends took {commits} commits");
+
+    let before = store.commits();
+    store.append(creation("alone", "x")).await.unwrap();
+    assert_eq!(store.commits() - before, 1, "one alone does not wait for company");
+}
+
+#[tokio::test]
+async fn what_was_handed_over_is_written_before_the_store_goes() {
+    let folder = TempDir::new().unwrap();
+    let store = open(&folder, Durability::Process);
+    for number in 0..100 {
+        // Nobody waits for it.
+        drop(begin(&store, creation(&format!("t{number}"), "x")));
+    }
+    drop(store);
+    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
+    let names: Vec<_> = names.iter().map(std::fs::DirEntry::file_name).collect();
+    assert_eq!(names.len(), 2, "the database and its lock: {names:?}");
+    let store = open(&folder, Durability::Process);
+    for number in 0..100 {
+        assert!(store.load(&key(&format!("t{number}"))).await.unwrap().is_some(), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_loses_nothing_and_is_got_over() {
+    let folder = TempDir::new().unwrap();
+    let store = open(&folder, Durability::Process);
+    store.append(creation("first", "x")).await.unwrap();
+    store.writer.run(end_of_disk(40)).await.unwrap();
+    let long = "x".repeat(10_000);
+    let mut taken = Vec::new();
+    for round in 0..10 {
+        let ids: Vec<_> = (0..8).map(|it| format!("t{round}.{it}")).collect();
+        let waiting: Vec<_> = ids.iter().map(|it| begin(&store, creation(it, &long))).collect();
+        for (id, appending) in ids.iter().zip(waiting) {
+            match appending.end().await {
+                Ok(_) => taken.push(id.clone()),
+                Err(Error::Unavailable { .. }) => {
+                    assert!(store.load(&key(id)).await.unwrap().is_none(), "{id} is not there");
+                }
+                Err(other) => panic!("{id}: {other}"),
+            }
+        }
+    }
+    assert!((1..20).contains(&taken.len()), "{} tasks of 10 kB on 160 kB", taken.len());
+    assert_eq!(total(&store).await, taken.len() as u64 + 1);
+
+    store.writer.run(end_of_disk(1_000_000)).await.unwrap();
+    store.append(creation("last", &long)).await.unwrap();
+    taken.extend(["first".to_owned(), "last".to_owned()]);
+    for id in &taken {
+        assert!(store.load(&key(id)).await.unwrap().is_some(), "{id} is there");
+    }
+    assert_eq!(total(&store).await, taken.len() as u64);
+    drop(store);
+    assert_eq!(total(&open(&folder, Durability::Process)).await, taken.len() as u64);
+}
+
+#[tokio::test]
+async fn the_log_is_kept_short_while_it_is_written() {
+    let folder = TempDir::new().unwrap();
+    let store = Arc::new(open(&folder, Durability::Process));
+    let long = "x".repeat(500_000);
+    for number in 0..140 {
+        store.append(creation(&format!("t{number}"), &long)).await.unwrap();
+    }
+    let log = std::fs::metadata(folder.path().join("tasks.db-wal")).unwrap().len();
+    assert!(log < 50_000_000, "the log of 70 MB written is {log} bytes long");
+}
+
+async fn total(store: &Sqlite) -> u64 {
+    let caller = "caller".into();
+    let (agent, context, state, updated_since, behind) = (None, None, None, None, None);
+    let query = Query { caller, agent, context, state, updated_since, behind, limit: 1 };
+    store.list(&query).await.unwrap().total
+}

@@ -1,0 +1,177 @@
+// The client of @a2a-js/sdk 1.x, over 1.0 or (--compat) over its 0.3 transports.
+
+import { randomUUID } from 'node:crypto';
+import grpc from '@grpc/grpc-js';
+import * as a2a from 'a2a-1.x';
+import {
+  ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
+} from 'a2a-1.x/client';
+import { GrpcTransportFactory } from 'a2a-1.x/client/grpc';
+import { binding, codes, compat, part, reservations, run, statuses } from './scenarios.mjs';
+
+const bindings = { jsonrpc: 'JSONRPC', rest: 'HTTP+JSON', grpc: 'GRPC' };
+const kinds = { text: 'text', raw: 'bytes', url: 'url', data: 'data' };
+const contents = { bytes: 'raw', url: 'url', data: 'data' };
+const hook = { id: 'hook', url: 'https://hooks.example/a2a' };
+const tenant = '';
+const protobuf = compat && binding !== 'jsonrpc';
+
+const lists = ['list_tasks', 'list_pages', 'page_size', 'page_token'];
+const missing = {
+  version: 'the client lets nobody change the version it says',
+  ...Object.fromEntries(lists.map((operation) => [operation, '0.3 has no list of tasks'])),
+};
+
+class Peer {
+  sendsNull = true;
+  asksForNoHistory = !protobuf;
+  namesFiles = !protobuf;
+  lacks = compat ? missing : {};
+  notes = protobuf ? reservations() : {};
+
+  constructor(client, card) {
+    this.client = client;
+    this.card = cardOf(card);
+  }
+
+  async send(parts, { task, context, wait = true, history, push } = {}) {
+    const taskPushNotificationConfig = push && { ...hook, url: push };
+    const configuration = { returnImmediately: !wait, historyLength: history, taskPushNotificationConfig };
+    const answer = await this.client.sendMessage(request(parts, task, context, configuration));
+    return 'messageId' in answer ? messageOf(a2a.Message.toJSON(answer)) : taskOf(a2a.Task.toJSON(answer));
+  }
+
+  async sendAs(version) {
+    this.client.config.interceptors[0].version = version;
+    try {
+      return await this.send('echo hello');
+    } finally {
+      this.client.config.interceptors[0].version = undefined;
+    }
+  }
+
+  async *stream(parts, { task, context } = {}) {
+    for await (const event of this.client.sendMessageStream(request(parts, task, context))) yield eventOf(event);
+  }
+
+  async get(id, historyLength) {
+    return taskOf(a2a.Task.toJSON(await this.client.getTask({ tenant, id, historyLength })));
+  }
+
+  async list(filters) {
+    const page = await this.client.listTasks(a2a.ListTasksRequest.fromJSON(filters));
+    const tasks = page.tasks.map((task) => taskOf(a2a.Task.toJSON(task)));
+    return { tasks, next: page.nextPageToken, size: page.pageSize, total: page.totalSize };
+  }
+
+  async cancel(id) {
+    return taskOf(a2a.Task.toJSON(await this.client.cancelTask({ tenant, id, metadata: undefined })));
+  }
+
+  async *subscribe(id) {
+    for await (const event of this.client.resubscribeTask({ tenant, id })) yield eventOf(event);
+  }
+
+  /** Asks the transport: the client itself looks at the card, and asks nobody. */
+  push(verb, taskId) {
+    const { transport } = this.client;
+    const byId = { tenant, taskId, id: hook.id };
+    const options = { serviceParameters: { 'A2A-Version': this.client.protocolVersion } };
+    switch (verb) {
+      case 'create':
+        return transport.createTaskPushNotificationConfig(
+          a2a.TaskPushNotificationConfig.fromJSON({ taskId, ...hook }), options);
+      case 'get':
+        return transport.getTaskPushNotificationConfig(byId, options);
+      case 'list':
+        return transport.listTaskPushNotificationConfig(
+          a2a.ListTaskPushNotificationConfigsRequest.fromJSON({ taskId }), options);
+      default:
+        return transport.deleteTaskPushNotificationConfig(byId, options);
+    }
+  }
+
+  async extendedCard() {
+    return cardOf(await this.client.getAgentCard());
+  }
+
+  meanings(error) {
+    const code = /\(Code: (-\d+)\)/.exec(error.message)?.[1]; // all that the 0.3 transports leave of some errors
+    if (code) return [codes[code]];
+    if (protobuf && error.name === 'A2AError') return statuses[error.status] ?? [];
+    const name = error.reason && error.name.replace(/Error$/, '');
+    return name ? [name === 'RequestMalformed' ? 'InvalidParams' : name] : [];
+  }
+}
+
+/** Says another version than the client would. */
+class Version {
+  async before(args) {
+    if (this.version) args.options.serviceParameters['A2A-Version'] = this.version;
+  }
+
+  async after() {}
+}
+
+function request(parts, taskId, contextId, configuration) {
+  const content = [].concat(parts).map(partTo);
+  const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: content, taskId, contextId };
+  return a2a.SendMessageRequest.fromJSON({ message, configuration });
+}
+
+function partTo(value) {
+  if (typeof value === 'string') return { text: value };
+  return { [contents[value.kind]]: value.value, filename: value.name, mediaType: value.mediaType };
+}
+
+function partOf(json) {
+  const content = Object.keys(kinds).find((each) => each in json);
+  const value = protobuf && content === 'raw' ? Buffer.from(json.raw, 'base64').toString() : json[content];
+  return part(kinds[content], value, json.filename, json.mediaType);
+}
+
+function messageOf({ messageId: id, role, parts, taskId: task = '', contextId: context = '' }) {
+  const who = role.replace('ROLE_', '').toLowerCase();
+  return { kind: 'message', id, role: who, parts: parts.map(partOf), task, context };
+}
+
+const artifactOf = ({ artifactId: id, parts }) => ({ id, parts: parts.map(partOf) });
+
+function statusOf({ state, message }) {
+  const name = state.replace('TASK_STATE_', '').toLowerCase().replace('_', '-');
+  return { state: name, message: message && messageOf(message) };
+}
+
+function taskOf({ id, contextId: context, status, artifacts = [], history = [] }) {
+  const lists = { artifacts: artifacts.map(artifactOf), history: history.map(messageOf) };
+  return { kind: 'task', id, context, ...statusOf(status), ...lists };
+}
+
+function eventOf(event) {
+  const [[kind, value]] = Object.entries(a2a.StreamResponse.toJSON(event));
+  if (kind === 'task') return taskOf(value);
+  if (kind === 'message') return messageOf(value);
+  const { taskId: task, contextId: context, status, artifact, lastChunk: last = false } = value;
+  if (kind === 'statusUpdate') return { kind: 'status', task, context, ...statusOf(status) };
+  const append = protobuf ? undefined : value.append ?? false;
+  return { kind: 'chunk', task, context, artifact: artifactOf(artifact), append, last };
+}
+
+function cardOf({ name, description, capabilities, supportedInterfaces }) {
+  const { streaming = false, pushNotifications: push = false, extendedAgentCard: extended = false } = capabilities;
+  const named = supportedInterfaces.map((each) => `${each.protocolBinding} ${each.protocolVersion}`);
+  return { name, description, streaming, push, extended, bindings: named };
+}
+
+await run(async (base) => {
+  const legacyCompat = compat ? { enabled: true } : undefined;
+  const card = await new DefaultAgentCardResolver({ legacyCompat }).resolve(base);
+  const wanted = card.supportedInterfaces.filter((each) => (each.protocolVersion === '0.3') === compat);
+  const grpcChannelCredentials = grpc.credentials.createInsecure();
+  const transports = [
+    new JsonRpcTransportFactory({ legacyCompat }), new RestTransportFactory({ legacyCompat }),
+    new GrpcTransportFactory({ legacyCompat, grpcChannelCredentials }),
+  ].filter((factory) => factory.protocolName === bindings[binding]);
+  const factory = new ClientFactory({ transports, clientConfig: { interceptors: [new Version()] } });
+  return new Peer(await factory.createFromAgentCard({ ...card, supportedInterfaces: wanted }), card);
+});

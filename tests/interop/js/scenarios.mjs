@@ -1,0 +1,506 @@
+// What a client asks of the demo server, and what must come back; one function for each operation of operations.json.
+//
+// A peer is a client of one SDK over one binding. It has `card`, the calls used below, and `meanings(error)`: what an
+// exception of the SDK can mean, in the words of the specification. `ofText` is the same client of an agent that reads
+// nothing but text. `lacks` names what the SDK cannot do over the binding and why, `notes` what holds with a
+// reservation. Objects look the same whatever SDK they came from:
+//   part { kind: text | bytes | url | data, value, name, mediaType }
+//   message { kind: 'message', id, role, parts, task, context }
+//   task { kind: 'task', id, context, state, message, artifacts: [{ id, parts }], history }, states as in 0.3
+//   status { kind: 'status', task, context, state, message, final }, the last in 0.3 only
+//   chunk { kind: 'chunk', task, context, artifact, append, last }; an SDK that drops `append` leaves it undefined
+// `asksForNoHistory` says whether a history of length zero can be told from one of any length, `namesFiles` whether
+// files travel with their names, `sendsNull` whether null can stand inside data.
+
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+
+const groups = JSON.parse(readFileSync(new URL('../operations.json', import.meta.url), 'utf8'));
+const operations = Object.values(groups).flatMap((group) => Object.keys(group));
+const allBytes = Buffer.from([...Array(256).keys(), 0, 255, 61, 43, 47]).toString('base64');
+const over = new Set(['completed', 'failed', 'canceled', 'rejected']);
+const patience = 30_000;
+const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+const [base, textBase, spoken, mode] = process.argv.slice(2);
+if (!['jsonrpc', 'rest', 'grpc'].includes(spoken)) throw new Error('usage: BASE TEXT jsonrpc|rest|grpc [--compat]');
+
+/** The binding to call agents over, and whether a client of 1.x shall speak 0.3. */
+export const binding = spoken, compat = mode === '--compat';
+
+/** What codes of JSON-RPC mean. */
+export const codes = {
+  [-32001]: 'TaskNotFound', [-32002]: 'TaskNotCancelable', [-32003]: 'PushNotificationNotSupported',
+  [-32004]: 'UnsupportedOperation', [-32005]: 'ContentTypeNotSupported', [-32602]: 'InvalidParams',
+};
+
+/** What 0.3 says over gRPC with a bare status; several errors share one. */
+export const statuses = {
+  5: ['TaskNotFound'], 3: ['InvalidParams'],
+  12: ['TaskNotCancelable', 'PushNotificationNotSupported', 'UnsupportedOperation', 'ContentTypeNotSupported'],
+};
+
+export const part = (kind, value, name = '', mediaType = '') => ({ kind, value, name, mediaType });
+
+function expect(condition, otherwise) {
+  if (!condition) throw new Error(otherwise);
+}
+
+function same(what, got, want) {
+  const show = (value) => JSON.stringify(value)?.slice(0, 300);
+  expect(isDeepStrictEqual(got, want), `${what}: ${show(got)} instead of ${show(want)}`);
+}
+
+const textOf = (parts) => parts.filter((each) => each.kind === 'text').map((each) => each.value).join('');
+const textIn = (task) => task.artifacts.map((artifact) => textOf(artifact.parts)).join('');
+const partsIn = (task) => task.artifacts.flatMap((artifact) => artifact.parts);
+const said = (task) => (task.message ? textOf(task.message.parts) : '');
+
+function aTask(answer, state) {
+  same('kind of answer', answer.kind, 'task');
+  expect(answer.id && answer.context, 'a task without id or context');
+  same('state', answer.state, state);
+  return answer;
+}
+
+async function listened(events) {
+  const seen = [];
+  for await (const event of events) seen.push(event);
+  return seen;
+}
+
+/** Awaits a call, or reads a stream, that the server must refuse. */
+async function refused(peer, meaning, call) {
+  let answer;
+  try {
+    const value = call();
+    answer = value[Symbol.asyncIterator] ? await listened(value) : await value;
+  } catch (error) {
+    const meanings = peer.meanings(error);
+    expect(meanings.includes(meaning), `${meaning} expected, got [${meanings}]: ${error}`);
+    return String(error).slice(0, 200);
+  }
+  throw new Error(`${meaning} expected, got an answer: ${JSON.stringify(answer)}`.slice(0, 300));
+}
+
+async function ended(peer, id) {
+  for (;;) {
+    const task = await peer.get(id);
+    if (over.has(task.state)) return task;
+    await sleep(50);
+  }
+}
+
+const finished = async (peer) => aTask(await peer.send('echo over'), 'completed');
+
+async function started(peer, text) {
+  const task = await peer.send(text, { wait: false });
+  expect(task.kind === 'task' && !over.has(task.state), `${JSON.stringify(task)} instead of a task that runs`);
+  return task;
+}
+
+/** The task that a stream of events describes. */
+function folded([first, ...rest]) {
+  const artifacts = new Map(first.artifacts.map((artifact) => [artifact.id, artifact.parts]));
+  let { state, message } = first;
+  for (const event of rest) {
+    if (event.kind === 'status') {
+      ({ state, message } = event);
+    } else {
+      const { id, parts } = event.artifact;
+      const append = event.append ?? artifacts.has(id);
+      expect(!append || artifacts.has(id), `a chunk for an artifact that is not there: ${id}`);
+      artifacts.set(id, append ? [...artifacts.get(id), ...parts] : parts);
+    }
+  }
+  return { ...first, state, message, artifacts: [...artifacts].map(([id, parts]) => ({ id, parts })) };
+}
+
+/** Checks that a stream is one task's, from its snapshot to `last`, and puts it together. */
+function coherent(events, last) {
+  expect(events.length > 0, 'no events');
+  const [task, ...rest] = events;
+  same('kind of the first event', task.kind, 'task');
+  for (const event of rest) {
+    expect(event.kind === 'status' || event.kind === 'chunk', `${event.kind} after the first event`);
+    same('task of an event', event.task, task.id);
+    same('context of an event', event.context, task.context);
+  }
+  const statuses = rest.filter((event) => event.kind === 'status');
+  const marks = statuses.map((event) => event.final);
+  if (marks.some((mark) => mark !== undefined)) {
+    same('final marks', marks, marks.map((_, number) => number === marks.length - 1));
+  }
+  const states = [task.state, ...statuses.map((event) => event.state)];
+  same('last state', states.at(-1), last);
+  expect(!states.slice(0, -1).some((state) => over.has(state)), `events after the end: ${states}`);
+  expect(events.length === 1 || events.at(-1).kind === 'status', `the last event is a ${events.at(-1).kind}`);
+  return folded(events);
+}
+
+/** Checks that what a stream said is what the server keeps. */
+async function agrees(peer, task) {
+  const kept = await peer.get(task.id);
+  same('state kept', kept.state, task.state);
+  same('text kept', textIn(kept), textIn(task));
+  same('artifacts kept', kept.artifacts.map((each) => each.id), task.artifacts.map((each) => each.id));
+}
+
+/** Sends parts, and checks that the server has them as they were sent. */
+async function keptParts(peer, ...parts) {
+  const task = aTask(await peer.send(['echo with parts', ...parts]), 'completed');
+  const want = parts.map((each) => ({ ...each, name: peer.namesFiles ? each.name : '' }));
+  same('parts kept', (await peer.get(task.id)).history[0].parts.slice(1), want);
+}
+
+const pushRefused = (verb) => async (peer) => {
+  const { id } = await finished(peer);
+  return refused(peer, 'PushNotificationNotSupported', () => peer.push(verb, id));
+};
+
+const scenarios = {
+  async card(peer) {
+    expect(peer.card.name, 'a card without a name');
+    expect(peer.card.streaming, 'the card says that the agent does not stream');
+    same('push notifications', peer.card.push, false);
+    return peer.card.bindings.join(', ');
+  },
+
+  async extended_card(peer) {
+    const extended = await peer.extendedCard();
+    same('name', extended.name, peer.card.name);
+    expect(peer.card.extended, 'the card does not say that there is an extended one');
+    expect(extended.description !== peer.card.description, 'the public card in place of the extended one');
+    return extended.description;
+  },
+
+  async send(peer) {
+    const task = aTask(await peer.send('echo hello'), 'completed');
+    same('text', textIn(task), 'hello');
+    same('what was asked', textOf(task.history[0].parts), 'echo hello');
+    same('who asked', task.history[0].role, 'user');
+    return task.id;
+  },
+
+  async send_text(peer) {
+    for (const text of ['Grüße, 世界 🌍 "quoted" \\ \u2028 end,\n\ttab', 'x'.repeat(100_000)]) {
+      same('text', textIn(aTask(await peer.send(`echo ${text}`), 'completed')), text);
+    }
+  },
+
+  async send_context(peer) {
+    const context = `context-${randomUUID()}`;
+    const first = aTask(await peer.send('echo one', { context }), 'completed');
+    const second = aTask(await peer.send('echo two', { context }), 'completed');
+    same('contexts', [first.context, second.context], [context, context]);
+    expect(first.id !== second.id, 'two tasks with one id');
+  },
+
+  async send_history(peer) {
+    same('history of one', aTask(await peer.send('echo hello', { history: 1 }), 'completed').history.length, 1);
+    if (!peer.asksForNoHistory) return;
+    same('history of none', aTask(await peer.send('echo hello', { history: 0 }), 'completed').history, []);
+  },
+
+  async return_immediately(peer) {
+    const task = await started(peer, 'wait 400');
+    const done = await ended(peer, task.id);
+    same('state', done.state, 'completed');
+    same('context', done.context, task.context);
+  },
+
+  async direct_message(peer) {
+    const answer = await peer.send('say hello there');
+    same('kind of answer', answer.kind, 'message');
+    same('text', textOf(answer.parts), 'hello there');
+    same('role', answer.role, 'agent');
+    expect(answer.id && answer.context && !answer.task, `ids of a message without a task: ${JSON.stringify(answer)}`);
+  },
+
+  async file_bytes(peer) {
+    await keptParts(peer, part('bytes', allBytes, 'all bytes.bin', 'application/octet-stream'));
+    const task = aTask(await peer.send('file report.bin 1000'), 'completed');
+    const [file] = partsIn(task).filter((each) => each.kind === 'bytes');
+    same('size', Buffer.from(file.value, 'base64').length, 1000);
+    same('name', file.name, peer.namesFiles ? 'report.bin' : '');
+    return file.mediaType;
+  },
+
+  async file_url(peer) {
+    await keptParts(peer, part('url', 'https://files.example/a%20b.bin', 'a b.bin', 'application/octet-stream'));
+    const task = aTask(await peer.send('url https://files.example/x?y=1&z=%20'), 'completed');
+    same('addresses', partsIn(task).filter((each) => each.kind === 'url').map((each) => each.value),
+      ['https://files.example/x?y=1&z=%20']);
+  },
+
+  async data(peer) {
+    const list = [1, 2.5, -3, 'x', null, true].filter((value) => peer.sendsNull || value !== null);
+    const value = { nested: { list, empty: {}, none: [] }, ü: 'é' };
+    await keptParts(peer, part('data', value));
+    const task = aTask(await peer.send(`data ${JSON.stringify(value)}`), 'completed');
+    same('data', partsIn(task).filter((each) => each.kind === 'data').map((each) => each.value), [value]);
+  },
+
+  async failed(peer) {
+    same('reason', said(aTask(await peer.send('fail it broke'), 'failed')), 'it broke');
+  },
+
+  async rejected(peer) {
+    same('reason', said(aTask(await peer.send('reject not for me'), 'rejected')), 'not for me');
+  },
+
+  async input_required(peer) {
+    const asked = aTask(await peer.send('ask which colour?'), 'input-required');
+    same('question', said(asked), 'which colour?');
+    same('state kept', (await peer.get(asked.id)).state, 'input-required');
+    let done = aTask(await peer.send('blue', { task: asked.id, context: asked.context }), 'completed');
+    same('ids', [done.id, done.context], [asked.id, asked.context]);
+    const again = aTask(await peer.send('ask which size?'), 'input-required');
+    done = aTask(await peer.send('large', { task: again.id }), 'completed');
+    same('context that was not repeated', done.context, again.context);
+  },
+
+  async auth_required(peer) {
+    const asked = aTask(await peer.send('auth'), 'auth-required');
+    const done = aTask(await peer.send('here you are', { task: asked.id, context: asked.context }), 'completed');
+    same('ids', [done.id, done.context], [asked.id, asked.context]);
+  },
+
+  async stream(peer) {
+    const events = await listened(peer.stream('echo hello'));
+    const task = coherent(events, 'completed');
+    same('text', textIn(task), 'hello');
+    await agrees(peer, task);
+    return events.map((event) => event.kind).join(', ');
+  },
+
+  async stream_message(peer) {
+    const events = await listened(peer.stream('say hello there'));
+    same('kinds of events', events.map((event) => event.kind), ['message']);
+    same('text', textOf(events[0].parts), 'hello there');
+  },
+
+  async stream_chunks(peer) {
+    const events = await listened(peer.stream('chunks 6 20'));
+    const task = coherent(events, 'completed');
+    const chunks = events.filter((event) => event.kind === 'chunk');
+    const appended = chunks.map((chunk) => chunk.append).filter((append) => append !== undefined);
+    if (appended.length > 0) same('appended', appended, [false, true, true, true, true, true]);
+    same('last', chunks.map((chunk) => chunk.last), [false, false, false, false, false, true]);
+    expect(textIn(task), 'chunks without text');
+    await agrees(peer, task);
+  },
+
+  async stream_burst(peer) {
+    const events = await listened(peer.stream('burst 500'));
+    await agrees(peer, coherent(events, 'completed'));
+    expect(events.length > 500, `${events.length} events`);
+  },
+
+  async stream_failed(peer) {
+    same('reason', said(coherent(await listened(peer.stream('fail it broke')), 'failed')), 'it broke');
+  },
+
+  async stream_input_required(peer) {
+    const asked = coherent(await listened(peer.stream('ask which colour?')), 'input-required');
+    same('question', said(asked), 'which colour?');
+    const answer = peer.stream('blue', { task: asked.id, context: asked.context });
+    const done = coherent(await listened(answer), 'completed');
+    same('ids', [done.id, done.context], [asked.id, asked.context]);
+  },
+
+  async stream_left(peer) {
+    let first;
+    for await (const event of peer.stream('chunks 4 100')) {
+      first = event;
+      break;
+    }
+    same('kind of the first event', first.kind, 'task');
+    const done = await ended(peer, first.id);
+    same('state', done.state, 'completed');
+    same('text', textIn(done), textIn(coherent(await listened(peer.stream('chunks 4 1')), 'completed')));
+  },
+
+  async get(peer) {
+    const asked = aTask(await peer.send('ask which colour?'), 'input-required');
+    const done = aTask(await peer.send('blue', { task: asked.id }), 'completed');
+    const whole = await peer.get(done.id);
+    same('ids', [whole.id, whole.context, whole.state], [done.id, done.context, 'completed']);
+    const user = whole.history.filter((message) => message.role === 'user');
+    same('what was said', user.map((message) => textOf(message.parts)), ['ask which colour?', 'blue']);
+    same('history of one', (await peer.get(done.id, 1)).history, whole.history.slice(-1));
+    if (peer.asksForNoHistory) same('history of none', (await peer.get(done.id, 0)).history, []);
+  },
+
+  async list_tasks(peer) {
+    const contextId = `context-${randomUUID()}`;
+    const first = aTask(await peer.send('echo one', { context: contextId }), 'completed');
+    const second = aTask(await peer.send('fail two', { context: contextId }), 'failed');
+    let page = await peer.list({ contextId });
+    same('tasks, newest first', page.tasks.map((task) => task.id), [second.id, first.id]);
+    same('total and next', [page.total, page.next], [2, '']);
+    same('artifacts', page.tasks.map((task) => task.artifacts), [[], []]);
+    page = await peer.list({ contextId, status: 'TASK_STATE_COMPLETED', includeArtifacts: true });
+    same('completed tasks', page.tasks.map((task) => [task.id, textIn(task)]), [[first.id, 'one']]);
+    same('tasks of nobody', (await peer.list({ contextId: 'no-such-context' })).tasks, []);
+  },
+
+  async list_pages(peer) {
+    const contextId = `context-${randomUUID()}`;
+    const made = [];
+    for (const number of [1, 2, 3]) made.push((await peer.send(`echo ${number}`, { context: contextId })).id);
+    const page = await peer.list({ contextId, pageSize: 2 });
+    same('first page', [page.tasks.length, page.size, page.total], [2, 2, 3]);
+    expect(page.next, 'no token for the next page');
+    const rest = await peer.list({ contextId, pageSize: 2, pageToken: page.next });
+    same('last page', [rest.tasks.length, rest.total, rest.next], [1, 3, '']);
+    same('all tasks', [...page.tasks, ...rest.tasks].map((task) => task.id).sort(), made.sort());
+  },
+
+  async cancel(peer) {
+    const task = await started(peer, 'wait 60000');
+    const canceled = aTask(await peer.cancel(task.id), 'canceled');
+    same('ids', [canceled.id, canceled.context], [task.id, task.context]);
+    same('state kept', (await peer.get(task.id)).state, 'canceled');
+    same('canceled again', (await peer.cancel(task.id)).state, 'canceled');
+  },
+
+  async cancel_waiting(peer) {
+    const asked = aTask(await peer.send('ask which colour?'), 'input-required');
+    aTask(await peer.cancel(asked.id), 'canceled');
+  },
+
+  async subscribe(peer) {
+    const task = await started(peer, 'chunks 6 100');
+    const events = await listened(peer.subscribe(task.id));
+    const seen = coherent(events, 'completed');
+    same('id', seen.id, task.id);
+    expect(events.some((event) => event.kind === 'chunk'), 'no chunk was left to see');
+    await agrees(peer, seen);
+  },
+
+  async subscribe_canceled(peer) {
+    const task = await started(peer, 'wait 60000');
+    const events = [];
+    for await (const event of peer.subscribe(task.id)) {
+      if (events.push(event) === 1) await peer.cancel(task.id);
+    }
+    coherent(events, 'canceled');
+  },
+
+  async subscribe_waiting(peer) {
+    const asked = aTask(await peer.send('ask which colour?'), 'input-required');
+    const events = [];
+    for await (const event of peer.subscribe(asked.id)) {
+      if (events.push(event) > 1) continue;
+      same('state at first', event.state, 'input-required');
+      aTask(await peer.send('blue', { task: asked.id }), 'completed');
+    }
+    coherent(events, 'completed');
+  },
+
+  unknown_get: (peer) => refused(peer, 'TaskNotFound', () => peer.get('no-such-task')),
+  unknown_cancel: (peer) => refused(peer, 'TaskNotFound', () => peer.cancel('no-such-task')),
+  unknown_subscribe: (peer) => refused(peer, 'TaskNotFound', () => peer.subscribe('no-such-task')),
+  unknown_send: (peer) => refused(peer, 'TaskNotFound', () => peer.send('echo hello', { task: 'no-such-task' })),
+  unknown_stream: (peer) => refused(peer, 'TaskNotFound', () => peer.stream('echo hello', { task: 'no-such-task' })),
+
+  async finished_send(peer) {
+    const { id: task, context } = await finished(peer);
+    return refused(peer, 'UnsupportedOperation', () => peer.send('echo more', { task, context }));
+  },
+
+  async finished_stream(peer) {
+    const { id: task, context } = await finished(peer);
+    return refused(peer, 'UnsupportedOperation', () => peer.stream('echo more', { task, context }));
+  },
+
+  async finished_cancel(peer) {
+    const { id } = await finished(peer);
+    return refused(peer, 'TaskNotCancelable', () => peer.cancel(id));
+  },
+
+  async finished_subscribe(peer) {
+    const { id } = await finished(peer);
+    return refused(peer, 'UnsupportedOperation', () => peer.subscribe(id));
+  },
+
+  async other_context(peer) {
+    const { id: task } = aTask(await peer.send('ask which colour?'), 'input-required');
+    const why = await refused(peer, 'InvalidParams', () => peer.send('blue', { task, context: 'another' }));
+    same('state kept', (await peer.get(task)).state, 'input-required');
+    return why;
+  },
+
+  no_parts: (peer) => refused(peer, 'InvalidParams', () => peer.send([])),
+
+  async negative_history(peer) {
+    const { id } = await finished(peer);
+    await refused(peer, 'InvalidParams', () => peer.send('echo hello', { history: -1 }));
+    return refused(peer, 'InvalidParams', () => peer.get(id, -1));
+  },
+
+  async page_size(peer) {
+    for (const pageSize of [0, 101, -1]) await refused(peer, 'InvalidParams', () => peer.list({ pageSize }));
+  },
+
+  page_token: (peer) => refused(peer, 'InvalidParams', () => peer.list({ pageToken: 'garbled' })),
+
+  content_type: (peer) => refused(peer, 'ContentTypeNotSupported',
+    () => peer.ofText.send(['hello', part('bytes', 'TVo=', 'a.exe', 'application/x-msdownload')])),
+
+  push_create: pushRefused('create'),
+  push_get: pushRefused('get'),
+  push_list: pushRefused('list'),
+  push_delete: pushRefused('delete'),
+  push_inline: (peer) => refused(peer, 'PushNotificationNotSupported',
+    () => peer.send('echo hello', { push: 'https://hooks.example/a2a' })),
+
+  version: (peer) => refused(peer, 'VersionNotSupported', () => peer.sendAs('9.9')),
+};
+
+function report(operation, ok, detail = '', note = '') {
+  console.log(JSON.stringify({ operation, ok, detail, note }));
+}
+
+/** What the SDKs for JavaScript make of 0.3 over HTTP+JSON and gRPC. */
+export function reservations() {
+  const append = 'the client drops `append`, so that a chunk does not say whether it adds or replaces';
+  return {
+    file_bytes: 'the client reads the base64 of these wires as bytes, unlike the other SDKs, and drops names of files',
+    file_url: 'the client drops names of files',
+    ...Object.fromEntries(
+      ['stream_chunks', 'stream_burst', 'stream_left', 'subscribe'].map((operation) => [operation, append])),
+  };
+}
+
+async function within(milliseconds, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no end within ${milliseconds} ms`)), milliseconds);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** Runs every scenario with the peer that `connect(base)` makes of an agent. */
+export async function run(connect) {
+  same('operations', Object.keys(scenarios).sort(), operations.toSorted());
+  const [peer, ofText] = await Promise.all([connect(base), connect(textBase)]).catch((error) => {
+    report('card', false, String(error));
+    process.exit(0);
+  });
+  peer.ofText = ofText;
+  for (const operation of operations) {
+    if (peer.lacks[operation]) {
+      report(operation, null, peer.lacks[operation]);
+      continue;
+    }
+    try {
+      report(operation, true, await within(patience, scenarios[operation](peer)), peer.notes?.[operation]);
+    } catch (error) {
+      report(operation, false, String(error));
+    }
+  }
+  process.exit(0);
+}
