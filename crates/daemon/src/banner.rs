@@ -90,7 +90,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 fn kind(behind: &Behind) -> &'static str {
     match behind {
         Behind::Echo => "echo",
-        Behind::Demo { .. } => "demo",
+        Behind::Demo(_) => "demo",
         Behind::Command(_) => "command",
         Behind::A2a { .. } => "a2a",
         Behind::Mcp { .. } => "mcp",
