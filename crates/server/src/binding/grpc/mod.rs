@@ -88,7 +88,13 @@ impl Front {
         let request = read(operation, version, frames::only_message(&body)?)?;
         request.validate()?;
         let dialect = Dialect::over_http(version);
-        let answer = self.call(at, request, dialect, caller).await?;
+        let answer = match self.call(at, request, dialect, caller.clone()).await {
+            // 0.3 has one method for the card: whoever asks it wants the best there is.
+            Err(error) if error.kind() == ErrorKind::ExtendedAgentCardNotConfigured => {
+                self.call(at, Request::GetAgentCard, dialect, caller).await?
+            }
+            answer => answer?,
+        };
         let Answer { reply, extensions, .. } = answer;
         let frames = match reply {
             Reply::Stream(stream) => Frames::stream(stream, version),
