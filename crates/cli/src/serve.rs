@@ -123,7 +123,11 @@ fn greeting(loaded: &Loaded, banner: &Banner, began: Instant) -> String {
         banner.agents.iter().map(|it| format!("agent  {}  {} ({})", it.name, it.url, it.kind)),
     );
     lines.extend(banner.card.iter().map(|it| format!("card   {it}")));
-    lines.push(format!("store  {}", banner.store));
+    lines.push(match banner.recovered {
+        0 => format!("store  {}", banner.store),
+        1 => format!("store  {}  1 task taken over", banner.store),
+        tasks => format!("store  {}  {tasks} tasks taken over", banner.store),
+    });
     lines.push(format!("ready in {} ms", began.elapsed().as_millis()));
     lines.extend(banner.curl().map(|it| format!("\nTry it:\n\n{it}\n")));
     lines.join("\n")

@@ -56,11 +56,6 @@ impl Address {
         });
         Some(format!("{}:{port}", authority.host()))
     }
-
-    /// The URL of the host and port, for the gRPC of 0.3.
-    pub(crate) fn origin(&self) -> Option<String> {
-        Some(format!("{}://{}", self.scheme, self.host_and_port()?))
-    }
 }
 
 impl FromStr for Address {
