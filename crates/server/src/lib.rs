@@ -23,6 +23,7 @@ pub use auth::{Authenticate, Credentials};
 pub use engine::{Activity, CURSOR, Engine, Limits};
 pub use error::{Error, Result};
 pub use executor::Executor;
+pub use latimer_store as store;
 pub use server::{Running, Server};
 pub use settings::{HttpLimits, Settings, StreamTerminator};
 pub use turn::{ArtifactWriter, Failure, Turn, TurnError};

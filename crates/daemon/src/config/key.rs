@@ -188,7 +188,7 @@ macro_rules! choice {
     ($(#[doc = $about:literal])+ $choice:ident: $words:literal { $($(#[doc = $doc:literal])+ $variant:ident,)+ }) => {
         $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-        #[serde(rename_all = "lowercase")]
+        #[serde(rename_all = "snake_case")]
         pub(crate) enum $choice { $($(#[doc = $doc])+ $variant,)+ }
 
         crate::config::key::described! { $choice: Other $words; }

@@ -20,7 +20,7 @@ use crate::card::Form;
 use crate::error::{Error, ErrorKind, HttpError};
 use crate::json::write;
 use crate::model::wire::to_base64;
-use crate::model::{self, Content, ContextId, SendMessageResponse, TaskId, TaskState};
+use crate::model::{self, Content, ContextId, Role, SendMessageResponse, TaskId, TaskState};
 use crate::service::{Reply, Request};
 use crate::version::Version;
 
@@ -97,11 +97,18 @@ struct Task<'a> {
 impl<'a> From<&'a model::Task> for Task<'a> {
     fn from(task: &'a model::Task) -> Self {
         let said = task.history.iter().chain(&task.status.message);
+        let mut messages: Vec<_> = said.map(Message::from).collect();
+        let answered = messages.last().is_some_and(|it| it.role == json::role(Role::Agent));
+        if task.status.state == TaskState::Completed && !answered {
+            // Its callers look for the answer among the messages.
+            let answers = task.artifacts.iter().filter(|it| !it.parts.is_empty());
+            messages.extend(answers.map(Message::from));
+        }
         Self {
             id: &task.id,
             session_id: task.context_id.as_ref(),
             status: state(task.status.state),
-            messages: said.map(Message::from).collect(),
+            messages,
             artifacts: Each::of(&task.artifacts),
         }
     }
@@ -120,6 +127,12 @@ fn state(state: TaskState) -> &'static str {
 struct Message<'a> {
     role: &'static str,
     parts: Each<'a, model::Part, Part<'a>>,
+}
+
+impl<'a> From<&'a model::Artifact> for Message<'a> {
+    fn from(artifact: &'a model::Artifact) -> Self {
+        Self { role: json::role(Role::Agent), parts: Each::of(&artifact.parts) }
+    }
 }
 
 impl<'a> From<&'a model::Message> for Message<'a> {

@@ -26,6 +26,18 @@ fn request() -> (Route, Value) {
 }
 
 #[test]
+fn an_answer_is_among_the_messages_even_when_it_is_an_artifact() {
+    let request = Message::user(MessageId::new("m").unwrap(), "hi");
+    let (id, context) = (TaskId::new("t").unwrap(), ContextId::new("c").unwrap());
+    let task = Task::completed_with_text(id, context, request.clone(), "hello");
+    let asked = Request::SendMessage(request.into());
+    let written = Dialect::Oldest.write_reply(&asked, &Reply::Task(task.into())).unwrap();
+    let written: Value = serde_json::from_slice(&written).unwrap();
+    let agent = json!({"role": "agent", "parts": [{"type": "text", "text": "hello"}]});
+    assert_eq!(written["messages"][1], agent, "{written}");
+}
+
+#[test]
 fn a_task_is_sent_in_an_envelope_and_answered_bare() {
     let (route, body) = request();
     assert_eq!(route.dialect(), Dialect::Oldest);

@@ -203,8 +203,9 @@ proptest! {
         prop_assert_eq!(&read.id, &task.id);
         prop_assert_eq!(&read.context_id, &task.context_id);
         let said = task.history.len() + usize::from(task.status.message.is_some());
-        prop_assert_eq!(read.history.len(), said);
-        prop_assert_eq!(texts(&read), texts(&task));
+        // An answer that is only an artifact is told as a message too.
+        prop_assert!(read.history.len() >= said);
+        prop_assert!(texts(&read).starts_with(&texts(&task)));
     }
 }
 

@@ -116,6 +116,7 @@ impl Engine {
             deadline: agent.policy().max_turn.map(|it| std::time::Instant::now() + it),
             cancel: CancellationToken::new(),
             outbox: crate::turn::Outbox::default(),
+            store: Arc::clone(self.store()),
             message,
         })
     }

@@ -138,7 +138,7 @@ impl Engine {
         let (dialect, want, agent) = (letter.dialect, letter.want, letter.agent.clone());
         let live = self.0.lives.begin(key);
         let place = place(&live, want);
-        let turn = turn(letter, live.key().id.clone(), context, None, references);
+        let turn = self.turn(letter, live.key().id.clone(), context, None, references);
         let mut work = Work::begin(self.clone(), agent, live.clone(), turn, dialect);
         if let Some((sent, ticket)) = sent {
             ticket.flies(Flight { live, after: Revision::START });
@@ -231,7 +231,7 @@ impl Engine {
         let agent = letter.agent.clone();
         let message = (!heard).then(|| letter.message.clone());
         let (id, context) = (stored.key.id.clone(), stored.header.context.clone());
-        let turn = turn(letter, id, context, Some(Arc::clone(&stored.task)), references);
+        let turn = self.turn(letter, id, context, Some(Arc::clone(&stored.task)), references);
         let mut work = Work::resume(self.clone(), agent, floor, turn, stored, message);
         if let Some((sent, ticket)) = sent {
             work.remember(sent, ticket);
@@ -272,6 +272,33 @@ impl Engine {
         }
     }
 
+    /// A turn about a message.
+    fn turn(
+        &self,
+        letter: Letter,
+        task_id: TaskId,
+        context_id: ContextId,
+        task: Option<Arc<Task>>,
+        references: Vec<Arc<Task>>,
+    ) -> Turn {
+        Turn::new(Inner {
+            message: letter.message,
+            task_id,
+            context_id,
+            agent: letter.agent.name().clone(),
+            caller: letter.caller,
+            task,
+            references,
+            metadata: letter.metadata,
+            accepted_output_modes: letter.configuration.accepted_output_modes,
+            extensions: letter.extensions,
+            deadline: letter.agent.policy().max_turn.map(|it| Instant::now() + it),
+            cancel: CancellationToken::new(),
+            outbox: Outbox::default(),
+            store: Arc::clone(self.store()),
+        })
+    }
+
     /// The tasks that a message refers to, as far as they are the caller's.
     async fn references(&self, letter: &Letter) -> Result<Vec<Arc<Task>>, Error> {
         let mut found = Vec::new();
@@ -305,30 +332,6 @@ pub(super) fn place(live: &Guard, want: Want) -> Place {
         Want::Events => Place::Watched(live.watch()),
         Want::Answer | Want::Task => Place::Waited(live.clone()),
     }
-}
-
-fn turn(
-    letter: Letter,
-    task_id: TaskId,
-    context_id: ContextId,
-    task: Option<Arc<Task>>,
-    references: Vec<Arc<Task>>,
-) -> Turn {
-    Turn::new(Inner {
-        message: letter.message,
-        task_id,
-        context_id,
-        agent: letter.agent.name().clone(),
-        caller: letter.caller,
-        task,
-        references,
-        metadata: letter.metadata,
-        accepted_output_modes: letter.configuration.accepted_output_modes,
-        extensions: letter.extensions,
-        deadline: letter.agent.policy().max_turn.map(|it| Instant::now() + it),
-        cancel: CancellationToken::new(),
-        outbox: Outbox::default(),
-    })
 }
 
 /// Has a message written down that comes while a turn goes on, so that it can be acknowledged before

@@ -11,6 +11,7 @@ use latimer_protocol::{
     Artifact, Caller, ContextId, Message, Metadata, Part, Task, TaskArtifactUpdateEvent, TaskId,
     TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
+use latimer_store::{Query, TaskStore};
 use tokio_util::sync::CancellationToken;
 
 pub use artifact::ArtifactWriter;
@@ -55,6 +56,7 @@ pub(crate) struct Inner {
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: CancellationToken,
     pub(crate) outbox: Outbox,
+    pub(crate) store: Arc<dyn TaskStore>,
 }
 
 impl Turn {
@@ -107,6 +109,28 @@ impl Turn {
     #[must_use]
     pub fn references(&self) -> &[Arc<Task>] {
         &self.0.references
+    }
+
+    /// The other tasks of this conversation, the latest first, at most so many: what was said and
+    /// made before, for an agent that remembers.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn conversation(&self, limit: usize) -> Result<Vec<Arc<Task>>, Failure> {
+        let query = Query {
+            caller: self.caller().id().clone(),
+            agent: Some(self.agent().clone()),
+            context: Some(self.context_id().clone()),
+            state: None,
+            updated_since: None,
+            behind: None,
+            // This task may be among them.
+            limit: limit.saturating_add(1),
+        };
+        let mut tasks = self.0.store.list(&query).await?.tasks;
+        tasks.retain(|it| it.id != *self.task_id());
+        tasks.truncate(limit);
+        Ok(tasks)
     }
 
     /// Who asks.

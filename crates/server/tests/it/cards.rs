@@ -44,11 +44,14 @@ async fn a_card_names_what_is_served_and_is_valid() {
         {"url": url, "transport": "HTTP+JSON"}, {"url": host, "transport": "GRPC"},
     ]);
     assert_eq!(card["additionalInterfaces"], others);
-    let capabilities = json!({
+    let mut capabilities = card["capabilities"].clone();
+    let extensions = capabilities.as_object_mut().unwrap().remove("extensions").unwrap();
+    assert_eq!(extensions[0]["uri"], "urn:latimer:cursor:v1");
+    let want = json!({
         "streaming": true, "pushNotifications": false, "extendedAgentCard": false,
         "stateTransitionHistory": true,
     });
-    assert_eq!(card["capabilities"], capabilities);
+    assert_eq!(capabilities, want);
     let problems = validate(&site.v1().get(CARD).await.json());
     assert!(problems.iter().all(|it| it.severity == Severity::Warning), "{problems:?}");
 }

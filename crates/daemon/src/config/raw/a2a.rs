@@ -22,8 +22,8 @@ section! {
         /// Refuses calls of 1.0 that do not say so.
         strict_version: bool, default("false") => "true";
         /// What a stream of server-sent events ends with: nothing more (`none`), an event named
-        /// `done` (`event`), or a line that says `[DONE]` (`line`).
-        stream_terminator: Terminator, default("\"none\"") => "\"line\"";
+        /// `done` (`done_event`), or a line that says `[DONE]` (`done_line`).
+        stream_terminator: Terminator, default("\"none\"") => "\"done_line\"";
         /// Serves JSON-RPC at `/` and `/v1/rpc`, too.
         aliases: bool, default("true") => "false";
         /// The address to listen on, as other configurations have it. It goes before `listen` when a
@@ -78,12 +78,12 @@ section! {
 
 choice! {
     /// What a stream of server-sent events ends with.
-    Terminator: "`none`, `event` or `line`" {
+    Terminator: "`none`, `done_event` or `done_line`" {
         /// Nothing more.
         None,
         /// An event named `done`.
-        Event,
+        DoneEvent,
         /// A line that says `[DONE]`.
-        Line,
+        DoneLine,
     }
 }

@@ -25,8 +25,8 @@ impl Resolve<'_> {
             },
             stream_terminator: match a2a.stream_terminator {
                 raw::Terminator::None => StreamTerminator::None,
-                raw::Terminator::Event => StreamTerminator::DoneEvent,
-                raw::Terminator::Line => StreamTerminator::DoneLine,
+                raw::Terminator::DoneEvent => StreamTerminator::DoneEvent,
+                raw::Terminator::DoneLine => StreamTerminator::DoneLine,
             },
             keep_alive: server.keep_alive.0,
             card_max_age: server.card_max_age.0,

@@ -2,7 +2,8 @@
 
 use latimer_protocol::Version;
 use latimer_protocol::card::{
-    AgentCard, AgentInterface, Form, ProtocolBinding, TransitionHistory, list_to_json,
+    AgentCard, AgentExtension, AgentInterface, Form, ProtocolBinding, TransitionHistory,
+    list_to_json,
 };
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use super::{FormName, Key, Which};
 use crate::address::Address;
 use crate::agent::Agent;
 use crate::binding::{At, Front};
+use crate::engine::CURSOR;
 
 /// A task is a log, and keeps how its state changed.
 const HISTORY: TransitionHistory = TransitionHistory::Kept;
@@ -73,8 +75,13 @@ impl Front {
         card.supported_interfaces = self.interfaces(address, own);
         let flags = &mut card.capabilities;
         flags.streaming = Some(true);
-        flags.push_notifications = Some(self.settings.push_notifications);
+        flags.push_notifications = Some(false);
         flags.extended_agent_card = Some(agent.extended_card().is_some());
+        flags.extensions.push(AgentExtension {
+            uri: CURSOR.to_owned(),
+            description: Some("Each event has its number in its metadata, to resume by".to_owned()),
+            ..AgentExtension::default()
+        });
     }
 
     /// Every way to call an agent, at its own address or the common one.

@@ -22,6 +22,12 @@ async fn agent(turn: Turn) -> Result<(), Failure> {
     let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
     match word {
         "say" => turn.say(rest).await?,
+        "who" => turn.say(turn.caller().id().to_string()).await?,
+        "before" => {
+            let before = turn.conversation(10).await?;
+            let texts: Vec<_> = before.iter().map(|it| it.text()).collect();
+            turn.reply(texts.join(",")).await?;
+        }
         "late" => {
             tokio::task::yield_now().await;
             turn.say(rest).await?;
@@ -437,4 +443,63 @@ async fn a_stop_leaves_the_rest_for_later_and_says_so() {
     assert_eq!(get(&engine, &running).await.unwrap().status.state, TaskState::Working);
     let error = send(&engine, says("hello")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn an_agent_knows_who_asks() {
+    let call = Call::new(Request::SendMessage(says("who")));
+    let call = Call { caller: latimer_protocol::Caller::new("alice"), ..call };
+    let Reply::Sent(SendMessageResponse::Message(said)) = engine().call(call).await.unwrap().reply
+    else {
+        panic!("no message")
+    };
+    assert_eq!(said.text(), "alice");
+}
+
+#[tokio::test]
+async fn a_conversation_is_remembered_across_tasks() {
+    let engine = engine();
+    let context = ids::context();
+    let in_context = |mut request: SendMessageRequest| {
+        request.message.context_id = Some(context.clone());
+        request
+    };
+    task(&engine, in_context(says("one"))).await;
+    task(&engine, says("elsewhere")).await;
+    let last = task(&engine, in_context(says("before"))).await;
+    assert_eq!(last.text(), "one");
+}
+
+#[tokio::test]
+async fn metadata_can_name_the_agent() {
+    let agents = ["one", "other"].map(|name| {
+        Agent::from_fn(name, |turn: Turn| async move { turn.say(turn.agent().to_string()).await })
+    });
+    let registry = Arc::new(Registry::new(agents).unwrap());
+    let engine = Engine::new(registry, Arc::new(Memory::default()), Limits::default());
+    let mut named = says("hello");
+    named.metadata.insert("agent".into(), "other".into());
+    for (request, want) in [(says("hello"), "one"), (named, "other")] {
+        let sent = send(&engine, request).await.unwrap();
+        let SendMessageResponse::Message(said) = sent else { panic!("{sent:?}") };
+        assert_eq!(said.text(), want);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_tasks_are_swept_now_and_then() {
+    use latimer_store::Retention;
+    let retention = Retention {
+        max_age: Duration::ZERO,
+        sweep_every: Duration::from_secs(60),
+        ..Retention::MEMORY
+    };
+    let registry = Registry::new([Agent::from_fn("test", agent)]).unwrap();
+    let store = Arc::new(Memory::new(retention));
+    let engine = Engine::new(Arc::new(registry), store, Limits::default());
+    engine.recover().await.unwrap();
+    let done = task(&engine, says("hello")).await;
+    assert!(get(&engine, &done).await.is_ok());
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert_eq!(get(&engine, &done).await.unwrap_err().kind(), ErrorKind::TaskNotFound);
 }
