@@ -9,6 +9,7 @@ use latimer_protocol::{
 };
 
 use super::Engine;
+use super::send::stopping;
 use crate::agent::Agent;
 
 /// What a caller that sends a message waits for.
@@ -39,8 +40,7 @@ impl Engine {
     /// Checks a message before anything is done about it.
     pub(super) async fn accept(&self, mut call: Call) -> Result<Letter, Error> {
         if self.is_draining() {
-            let message = "the server is shutting down; try again in a moment";
-            return Err(Error::new(ErrorKind::Unavailable, message));
+            return Err(stopping());
         }
         if self.0.turns.load(Ordering::Relaxed) >= self.0.limits.turns {
             let message = "too many tasks are being worked on; try again later";
@@ -96,7 +96,10 @@ impl Engine {
         }
         match &request.message.task_id {
             Some(id) if !call.dialect.callers_name_tasks() => self.whose(call, id).await,
-            Some(id) => self.whose(call, id).await.or_else(|_| self.addressed(call)),
+            Some(id) => match self.whose(call, id).await {
+                Err(error) if error.kind() == ErrorKind::TaskNotFound => self.addressed(call),
+                agent => agent,
+            },
             None => self.addressed(call),
         }
     }

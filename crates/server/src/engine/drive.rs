@@ -63,13 +63,22 @@ impl Work {
             return None;
         }
         let (turn, halt) = (self.turn.clone(), self.engine.halt().clone());
-        tokio::select! {
-            waited = waited => return waited.ok(),
-            () = turn.cancelled().cancelled() => {}
-            // The next process begins it.
-            () = halt.stopped() => return None,
-        }
-        if let Err(error) = self.finish(Ending::Canceled).await {
+        tokio::pin!(waited);
+        let stored = loop {
+            tokio::select! {
+                waited = &mut waited => return waited.ok(),
+                () = turn.cancelled().cancelled() => break self.finish(Ending::Canceled).await,
+                // The next process begins it.
+                () = halt.stopped() => return None,
+                // Its caller said more meanwhile.
+                () = turn.outbox().filled() => {
+                    if let Err(error) = self.flush(Turning::Waits).await {
+                        break Err(error);
+                    }
+                }
+            }
+        };
+        if let Err(error) = stored {
             self.abandon(error).await;
         }
         None
@@ -102,6 +111,26 @@ impl Work {
         let mut over_at: Option<Instant> = None;
         loop {
             let answered = self.answer_directly().await?;
+            if canceled_at.is_none() && turn.cancelled().is_cancelled() {
+                canceled_at = Some(Instant::now());
+            }
+            if over_at.is_none() && (answered || self.state().is_terminal()) {
+                over_at = Some(Instant::now());
+            }
+            let limit = over_at.or(canceled_at).map(|at| at + policy.cancel_grace);
+            let limit = limit.or_else(|| turn.deadline().map(Instant::from_std));
+            // Looked at before anything else: an agent that never stops talking is stopped too.
+            if halt.is_stopped() {
+                turn.outbox().close(TurnError::Stopped);
+                return Ok(Ending::Halted);
+            }
+            if limit.is_some_and(|it| it <= Instant::now()) {
+                turn.outbox().close(TurnError::Stopped);
+                return Ok(match over_at.or(canceled_at) {
+                    Some(_) => Ending::Canceled,
+                    None => Ending::TookTooLong(policy.max_turn.unwrap_or_default()),
+                });
+            }
             let forced = turn.outbox().is_forced() || self.exists();
             let begins = forced && !answered && self.is_unstarted();
             if begins || !turn.outbox().is_empty() {
@@ -117,31 +146,17 @@ impl Work {
                         return Ok(Ending::Returned(result));
                     }
                 }
+                // Others want to go on, too.
+                tokio::task::yield_now().await;
                 continue;
             }
-            if over_at.is_none() && (answered || self.state().is_terminal()) {
-                over_at = Some(Instant::now());
-            }
-            let limit = over_at.or(canceled_at).map(|at| at + policy.cancel_grace);
-            let limit = limit.or_else(|| turn.deadline().map(Instant::from_std));
             tokio::select! {
                 biased;
                 result = &mut *agent => return Ok(Ending::Returned(result)),
                 () = turn.outbox().filled() => {}
-                () = turn.cancelled().cancelled(), if canceled_at.is_none() => {
-                    canceled_at = Some(Instant::now());
-                }
-                () = at(limit) => {
-                    turn.outbox().close(TurnError::Stopped);
-                    return Ok(match over_at.or(canceled_at) {
-                        Some(_) => Ending::Canceled,
-                        None => Ending::TookTooLong(policy.max_turn.unwrap_or_default()),
-                    });
-                }
-                () = halt.stopped() => {
-                    turn.outbox().close(TurnError::Stopped);
-                    return Ok(Ending::Halted);
-                }
+                () = turn.cancelled().cancelled(), if canceled_at.is_none() => {}
+                () = at(limit) => {}
+                () = halt.stopped() => {}
             }
         }
     }
@@ -225,6 +240,7 @@ impl Work {
             remembered.map_err(unavailable)?;
         }
         self.live.change(|state| state.answer = Some(message));
+        self.turn.outbox().stored(1);
         Ok(true)
     }
 
@@ -234,7 +250,10 @@ impl Work {
         self.turn.outbox().close(TurnError::NotStored);
         self.live.change(|state| state.failure = Some(error));
         self.take_ticket();
-        self.engine.repair(Guard::clone(&self.live));
+        if !self.lost {
+            let reason = "what the agent did could not be stored".to_owned();
+            self.engine.repair(Guard::clone(&self.live), reason);
+        }
     }
 }
 

@@ -26,6 +26,10 @@ impl Halt {
         self.draining.is_cancelled()
     }
 
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.is_cancelled()
+    }
+
     pub(super) async fn draining(&self) {
         self.draining.cancelled().await;
     }

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use latimer_protocol::{
-    Error, Event, Message, Part, Revision, SharedEvent, StreamResponse, Task, TaskState, TaskStatus,
+    Error, Event, Message, MessageId, Part, Revision, SharedEvent, StreamResponse, Task, TaskState,
+    TaskStatus,
 };
 use latimer_store::{Key, Stored};
 use tokio::sync::{Notify, Semaphore};
@@ -47,6 +48,8 @@ pub(crate) struct State {
     pub(crate) answer: Option<Message>,
     /// Why nothing more will come.
     pub(crate) failure: Option<Error>,
+    /// Messages that are in the log and whose turn has not come.
+    pub(crate) heard: Vec<MessageId>,
     readers: usize,
     tail: VecDeque<(Revision, Recent)>,
     /// Roughly how much the tail holds.
@@ -234,6 +237,23 @@ impl From<Event> for Recent {
     }
 }
 
+impl State {
+    /// Whether a message is in the log already, now that its turn comes.
+    pub(crate) fn serve(&mut self, message: &MessageId) -> bool {
+        let place = self.heard.iter().position(|it| it == message);
+        place.map(|place| self.heard.remove(place)).is_some()
+    }
+
+    /// Whether nothing more is to be expected without the caller.
+    pub(crate) fn is_quiet(&self) -> bool {
+        match self.status {
+            TaskState::InputRequired => true,
+            TaskState::AuthRequired => self.turn.is_none(),
+            state => state.is_terminal(),
+        }
+    }
+}
+
 /// What an append changes for readers.
 #[derive(Debug)]
 pub(crate) struct Published {
@@ -306,9 +326,16 @@ pub(crate) struct Guard {
 impl Guard {
     /// Lets others find the task. Must come before its first event that does not end it.
     pub(crate) fn list(&self) {
-        if !self.live.listed.swap(true, Ordering::Relaxed) {
+        if !self.live.listed.swap(true, Ordering::AcqRel) {
             let key = self.live.key.clone();
             self.lives.shard(&self.live.key).insert(key, Arc::clone(&self.live));
+        }
+    }
+
+    fn remove(&self, mut shard: MutexGuard<'_, HashMap<Key, Arc<Live>>>) {
+        let there = shard.get(&self.live.key);
+        if there.is_some_and(|it| Arc::ptr_eq(it, &self.live)) {
+            shard.remove(&self.live.key);
         }
     }
 
@@ -336,14 +363,20 @@ impl Deref for Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if !self.live.listed.load(Ordering::Relaxed) {
-            self.live.users.fetch_sub(1, Ordering::Relaxed);
+        if !self.live.listed.load(Ordering::Acquire) {
+            let last = self.live.users.fetch_sub(1, Ordering::AcqRel) == 1;
+            if !last || !self.live.listed.load(Ordering::Acquire) {
+                return;
+            }
+            // Listed by another guard meanwhile, which went before this one.
+            let shard = self.lives.shard(&self.live.key);
+            self.remove(shard);
             return;
         }
         // Others can only find it under this lock.
-        let mut shard = self.lives.shard(&self.live.key);
+        let shard = self.lives.shard(&self.live.key);
         if self.live.users.fetch_sub(1, Ordering::AcqRel) == 1 {
-            shard.remove(&self.live.key);
+            self.remove(shard);
         }
     }
 }

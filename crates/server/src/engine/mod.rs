@@ -7,6 +7,7 @@
 mod accept;
 mod cancel;
 mod drive;
+mod further;
 mod halt;
 pub(crate) mod ids;
 mod lanes;
@@ -28,7 +29,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use latimer_protocol::{Answer, Call, Dialect, Error, ErrorKind, Reply, Request, Service, Task};
+use latimer_protocol::{
+    Answer, Call, Dialect, Error, ErrorKind, Message, Reply, Request, Service, Task,
+};
 use latimer_store::{Error as StoreError, TaskStore};
 use tokio_util::task::TaskTracker;
 use tracing::error;
@@ -42,6 +45,9 @@ use crate::agent::{Agent, Registry};
 /// The extension by which events carry their revision in their metadata, for bindings without event
 /// ids.
 pub const CURSOR: &str = "urn:latimer:cursor:v1";
+
+/// How long turns that are stopped have to write down what was said.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Runs tasks. Cheap to clone; clones are one engine.
 #[derive(Clone)]
@@ -131,11 +137,17 @@ impl Engine {
     pub async fn drain(&self, limit: Duration) {
         self.0.halt.drain();
         self.0.tracker.close();
-        if tokio::time::timeout(limit, self.0.tracker.wait()).await.is_err() {
-            self.0.halt.stop();
+        let done = tokio::time::timeout(limit, self.0.tracker.wait()).await;
+        self.0.halt.stop();
+        if done.is_err() {
             // They only have to write down what was said.
-            let _ = tokio::time::timeout(limit, self.0.tracker.wait()).await;
+            let _ = tokio::time::timeout(LAST_WORDS, self.0.tracker.wait()).await;
         }
+    }
+
+    /// Takes no more work, and leaves what goes on as it is.
+    pub(crate) fn stop_now(&self) {
+        self.0.halt.drain();
         self.0.halt.stop();
     }
 
@@ -255,9 +267,20 @@ fn trimmed(task: Arc<Task>, length: Option<u32>) -> Arc<Task> {
     if length.is_none_or(enough) {
         return task;
     }
-    let mut task = Arc::unwrap_or_clone(task);
-    task.trim_history(length);
-    Arc::new(task)
+    Arc::new(Task {
+        id: task.id.clone(),
+        context_id: task.context_id.clone(),
+        status: task.status.clone(),
+        artifacts: task.artifacts.clone(),
+        history: last(&task.history, length).to_vec(),
+        metadata: task.metadata.clone(),
+    })
+}
+
+/// As many of the last messages as are asked for; all unless a number is.
+fn last(history: &[Message], length: Option<u32>) -> &[Message] {
+    let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    &history[history.len().saturating_sub(length)..]
 }
 
 /// Counts something until it is dropped.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use latimer_protocol::{Error, Revision, SendMessageResponse, Timestamp};
 use latimer_store::{Key, Outcome, Sent};
 
-use super::accept::{Letter, Want};
+use super::accept::Letter;
 use super::live::State;
 use super::repeat::{self, Flight, Seen, Ticket};
-use super::send::{Begun, place};
+use super::send::{Begun, How, place};
 use super::{Engine, ids, unavailable};
 use crate::agent::Agent;
 
@@ -17,7 +17,7 @@ pub(super) enum Known {
     /// Nobody asks.
     No,
     /// It was not.
-    First(Sent, Ticket),
+    First(Sent, Arc<Ticket>),
     /// It was, and this came of it.
     Before(Begun),
 }
@@ -43,7 +43,8 @@ impl Engine {
             Seen::Again(Flight { live, after }) => {
                 let live = place(&live, letter.want);
                 let made_in = letter.dialect;
-                return Ok(Known::Before(Begun { live, after, opening: None, made_in }));
+                let how = How::Again;
+                return Ok(Known::Before(Begun { live, after, opening: None, made_in, how }));
             }
         };
         let now = ids::now();
@@ -54,7 +55,7 @@ impl Engine {
                 let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
                 let expires = now.as_millis().saturating_add(window);
                 let expires = Timestamp::from_millis(expires).unwrap_or(now);
-                Known::First(Sent { key: sent, expires }, ticket)
+                Known::First(Sent { key: sent, expires }, Arc::new(ticket))
             }
         })
     }
@@ -70,8 +71,8 @@ impl Engine {
                 live.learn(&stored);
                 // The message is in the append that ends here, if not before.
                 let after = Revision::new(revision.get() - 1);
-                let after = if letter.want == Want::Events { Revision::START } else { after };
-                Ok(Begun { live: place(&live, letter.want), after, opening: None, made_in })
+                let live = place(&live, letter.want);
+                Ok(Begun { live, after, opening: None, made_in, how: How::Again })
             }
             Outcome::Message(message) => {
                 let id = ids::task();
@@ -80,7 +81,8 @@ impl Engine {
                     self.0.lives.begin(Key { caller, agent: letter.agent.name().clone(), id });
                 live.lock().answer = Some(message);
                 let live = place(&live, letter.want);
-                Ok(Begun { live, after: Revision::START, opening: None, made_in })
+                let after = Revision::START;
+                Ok(Begun { live, after, opening: None, made_in, how: How::Again })
             }
         }
     }
@@ -120,7 +122,7 @@ impl Engine {
         }
         let seen = |state: &State| match (&state.answer, &state.failure) {
             (Some(answer), _) => Some(Ok(Some(answer.clone()))),
-            (None, _) if state.revision > Revision::START => Some(Ok(None)),
+            (None, _) if state.revision > begun.after => Some(Ok(None)),
             (None, Some(failure)) => Some(Err(failure.clone())),
             (None, None) => None,
         };

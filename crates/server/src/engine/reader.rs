@@ -33,6 +33,8 @@ pub(super) struct Reader {
     store: Arc<dyn TaskStore>,
     halt: Halt,
     cursor: Revision,
+    /// What came up to here does not end the stream: it was before what the stream is about.
+    since: Revision,
     until: Until,
     /// The task as it was at the cursor, when the stream must begin with one.
     opening: Option<Box<Task>>,
@@ -50,6 +52,7 @@ type Pending = Pin<Box<dyn Future<Output = Result<Vec<(Revision, Recent)>, Error
 /// What a reader begins with.
 pub(super) struct From {
     pub(super) cursor: Revision,
+    pub(super) since: Revision,
     pub(super) until: Until,
     pub(super) opening: Option<Box<Task>>,
     pub(super) numbered: bool,
@@ -63,12 +66,13 @@ impl Reader {
         open: super::Open,
         from: From,
     ) -> Self {
-        let From { cursor, until, opening, numbered } = from;
+        let From { cursor, since, until, opening, numbered } = from;
         Self {
             live,
             store,
             halt,
             cursor,
+            since,
             until,
             opening,
             numbered,
@@ -90,6 +94,7 @@ impl Reader {
         match self.live.next(self.cursor) {
             Next::Events(events) => self.take(events),
             Next::Older => self.pending = Some(self.fetch()),
+            Next::Wait if self.is_at_the_end() => self.ended = true,
             Next::Wait => self.pending = Some(self.wait()),
             Next::End => self.ended = true,
             Next::Answer(message) => {
@@ -135,8 +140,18 @@ impl Reader {
         self.ready.push_back(Streamed { revision: Some(revision), event, then });
     }
 
+    /// Whether everything that the stream is about was seen.
+    fn is_at_the_end(&self) -> bool {
+        let state = self.live.lock();
+        let seen = self.cursor >= state.revision && state.revision > self.since;
+        self.until == Until::Settled && seen && state.is_quiet()
+    }
+
     /// Whether a stream goes on behind an event with this state.
     fn then(&self, state: TaskState, revision: Revision) -> Then {
+        if revision <= self.since && !state.is_terminal() {
+            return Then::Continues;
+        }
         let closes = match (state, self.until) {
             (state, _) if state.is_terminal() => true,
             (_, Until::Over) => false,
@@ -165,10 +180,12 @@ impl Reader {
     /// Waits for something to happen, and finds nothing itself.
     fn wait(&self) -> Pending {
         let (live, halt, cursor) = ((*self.live).clone(), self.halt.clone(), self.cursor);
+        let (since, settles) = (self.since, self.until == Until::Settled);
         Box::pin(async move {
             let news = live.until(|state| {
                 let over = state.answer.is_some() || state.failure.is_some();
-                (state.revision > cursor || over).then_some(())
+                let quiet = settles && state.revision > since && state.is_quiet();
+                (state.revision > cursor || over || quiet).then_some(())
             });
             tokio::select! {
                 () = news => Ok(Vec::new()),

@@ -1,19 +1,22 @@
 //! Taking over what a former process left.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use latimer_protocol::{Caller, Error, Message, Role};
-use latimer_store::{Stored, Work as Needed};
-use tokio_util::sync::CancellationToken;
+use latimer_protocol::{
+    Caller, Error, Event, Message, Revision, SendMessageConfiguration, TaskState,
+};
+use latimer_store::{Error as StoreError, Logged, Stored, Work as Needed};
+use tokio::sync::oneshot;
 use tracing::{info, warn};
 
+use super::accept::{Letter, Want};
 use super::drive::{Start, failed};
-use super::live::Guard;
+use super::live::{Guard, is_settled};
 use super::work::{Floor, Work};
 use super::{Engine, ids, unavailable};
 use crate::agent::{Agent, Contexts};
-use crate::turn::{Inner, Turn};
 
 /// How many tasks are taken over at once.
 const BATCH: usize = 256;
@@ -27,19 +30,22 @@ impl Engine {
     /// When the store cannot be read.
     pub async fn recover(&self) -> Result<u64, Error> {
         self.0.tracker.spawn(self.clone().sweep());
-        let mut count = 0;
+        let mut abandoned = Vec::new();
         loop {
-            let abandoned = self.store().take_abandoned(BATCH).await.map_err(unavailable)?;
-            if abandoned.is_empty() {
+            let more = self.store().take_abandoned(BATCH).await.map_err(unavailable)?;
+            if more.is_empty() {
                 break;
             }
-            for stored in abandoned {
-                count += 1;
-                self.take_over(stored).await;
-            }
+            abandoned.extend(more);
         }
-        if count > 0 {
-            info!(tasks = count, "took over the tasks of a former process");
+        if !abandoned.is_empty() {
+            info!(tasks = abandoned.len(), "taking over the tasks of a former process");
+        }
+        let count = abandoned.len() as u64;
+        // What was going on is before what was waiting for it.
+        abandoned.sort_by_key(|it| it.header.work == Needed::Waiting);
+        for stored in abandoned {
+            self.take_over(stored).await?;
         }
         Ok(count)
     }
@@ -60,75 +66,84 @@ impl Engine {
         }
     }
 
-    async fn take_over(&self, stored: Stored) {
+    async fn take_over(&self, stored: Stored) -> Result<(), Error> {
         let live = self.0.lives.get(&stored.key);
         live.learn(&stored);
         let Some(agent) = self.0.registry.get(&stored.key.agent).cloned() else {
             let reason = format!("the agent {:?} is not published any more", stored.key.agent);
-            if let Err(error) = self.end(&live, stored, failed(reason)).await {
-                warn!(%error, "task of an unknown agent could not be failed");
-            }
-            return;
+            self.repair(live, reason);
+            return Ok(());
         };
-        let Some(floor) = Floor::take(&live) else { return };
-        let waiting = stored.header.work == Needed::Waiting;
-        let turn = self.recovered_turn(&agent, &stored, waiting);
-        let mut work = Work::resume(self.clone(), agent, floor, turn, stored, None);
-        if waiting {
-            self.start_recovered(work);
-        } else {
-            work.already_started();
-            self.run(work.drive(Start::Recover, false));
+        let Turns { current, pending } = self.turns_of(&stored).await?;
+        let letter = |message| recovered(&agent, &stored, message);
+        let later: Vec<_> = pending.into_iter().map(letter).collect();
+        let now = letter(current);
+        live.lock().heard.extend(later.iter().map(|it| it.message.message_id.clone()));
+        if let Some(floor) = Floor::take(&live)
+            && !is_settled(stored.header.state)
+        {
+            self.go_on(now, floor, stored);
         }
+        for letter in later {
+            // Nobody waits for it any more.
+            let (done, _) = oneshot::channel();
+            self.run(self.clone().further(letter, live.clone(), None, None, done));
+        }
+        Ok(())
     }
 
-    /// Begins what was accepted and not begun, behind what else its conversation waits for.
-    fn start_recovered(&self, work: Work) {
-        match work.agent.policy().contexts {
-            Contexts::Queue => self.queue(work),
-            Contexts::Parallel | Contexts::Reject => {
-                self.run(work.drive(Start::Execute, true));
+    /// Goes on with the turn that was going on, or begins the one that was waiting.
+    fn go_on(&self, letter: Letter, floor: Floor, stored: Stored) {
+        let waiting = stored.header.work == Needed::Waiting;
+        let agent = Arc::clone(&letter.agent);
+        let task = (!waiting).then(|| Arc::clone(&stored.task));
+        let (id, context) = (stored.key.id.clone(), stored.header.context.clone());
+        let lane = self.0.lanes.lane(&stored.key, &context);
+        let turn = self.turn(letter, id, context, task, Vec::new());
+        let mut work = Work::resume(self.clone(), agent, floor, turn, stored, None);
+        let contexts = work.agent.policy().contexts;
+        if waiting && contexts == Contexts::Queue {
+            return self.queue(work, true);
+        }
+        let right = match contexts {
+            Contexts::Parallel => None,
+            Contexts::Queue | Contexts::Reject => lane.enter().ok(),
+        };
+        let start = if waiting { Start::Execute } else { Start::Recover };
+        if !waiting {
+            work.already_started();
+        }
+        self.run(async move {
+            work.drive(start, waiting).await;
+            drop(right);
+        });
+    }
+
+    /// The message of the turn that was going on, and those whose turns had not come.
+    async fn turns_of(&self, stored: &Stored) -> Result<Turns, Error> {
+        let mut turns =
+            Turns { current: Message::user(ids::message(), ""), pending: VecDeque::new() };
+        let mut state = TaskState::Submitted;
+        let mut seen = Revision::START;
+        loop {
+            let events =
+                self.store().events(&stored.key, seen, BATCH).await.map_err(unavailable)?;
+            let Some(last) = events.last() else { return Ok(turns) };
+            seen = last.revision;
+            for Logged { event, .. } in events {
+                turns.follow(event, &mut state);
             }
         }
-    }
-
-    /// The turn that was going on: its message is the last that the caller said.
-    fn recovered_turn(&self, agent: &Agent, stored: &Stored, waiting: bool) -> Turn {
-        let task = &stored.task;
-        let said = |it: &&Message| it.role == Role::User;
-        let message = task.history.iter().rev().find(said).cloned();
-        // Every task begins with a message.
-        let message = message.unwrap_or_else(|| Message::user(ids::message(), ""));
-        let fresh = waiting && task.history.len() <= 1;
-        Turn::new(Inner {
-            task_id: stored.key.id.clone(),
-            context_id: stored.header.context.clone(),
-            agent: agent.name().clone(),
-            caller: match &*stored.key.caller {
-                "" => Caller::anonymous(),
-                id => Caller::new(id),
-            },
-            task: (!fresh).then(|| Arc::clone(task)),
-            references: Vec::new(),
-            metadata: message.metadata.clone(),
-            accepted_output_modes: Vec::new(),
-            extensions: message.extensions.clone(),
-            deadline: agent.policy().max_turn.map(|it| std::time::Instant::now() + it),
-            cancel: CancellationToken::new(),
-            outbox: crate::turn::Outbox::default(),
-            store: Arc::clone(self.store()),
-            message,
-        })
     }
 
     /// Sees to it that a task whose events could not be stored does not look as if somebody were at
     /// work, as soon as the store works again.
-    pub(super) fn repair(&self, live: Guard) {
+    pub(super) fn repair(&self, live: Guard, reason: String) {
         let (engine, halt) = (self.clone(), self.halt().clone());
         self.0.tracker.spawn(async move {
             let mut pause = Duration::from_millis(100);
             loop {
-                match engine.try_repair(&live).await {
+                match engine.try_repair(&live, &reason).await {
                     Ok(()) => break,
                     Err(error) => warn!(task = %live.key().id, %error, "task is not repaired yet"),
                 }
@@ -141,14 +156,62 @@ impl Engine {
         });
     }
 
-    async fn try_repair(&self, live: &Guard) -> Result<(), latimer_store::Error> {
+    async fn try_repair(&self, live: &Guard, reason: &str) -> Result<(), StoreError> {
+        // Whoever has the floor now sees to it.
+        let Some(_floor) = Floor::wait(live, self.halt()).await else { return Ok(()) };
         let stored = self.store().load(live.key()).await?;
-        let Some(stored) = stored.filter(|it| it.header.work != Needed::None) else {
-            return Ok(());
-        };
-        let reason = "what the agent did could not be stored";
-        self.end(live, stored, failed(reason)).await?;
+        if let Some(stored) = stored.filter(|it| it.header.work != Needed::None) {
+            self.end(live, stored, failed(reason)).await?;
+        }
         live.change(|state| state.failure = None);
         Ok(())
+    }
+}
+
+/// Whose turn it was when a process ended.
+struct Turns {
+    current: Message,
+    pending: VecDeque<Message>,
+}
+
+impl Turns {
+    /// Takes note of one more event of the log, in which the task was in `state`.
+    fn follow(&mut self, event: Event, state: &mut TaskState) {
+        match event {
+            Event::Created(task) => {
+                *state = task.status.state;
+                if let Some(first) = task.history.into_iter().next() {
+                    self.current = first;
+                }
+            }
+            Event::Message(message) => self.pending.push_back(message),
+            Event::Status(update) => {
+                // A task that waited for its caller works again: with what the caller said first.
+                let resumes = state.is_interrupted() && update.status.state == TaskState::Working;
+                if resumes && let Some(next) = self.pending.pop_front() {
+                    self.current = next;
+                }
+                *state = update.status.state;
+            }
+            Event::Artifact(_) => {}
+        }
+    }
+}
+
+/// A message as its caller sent it, as far as that is known.
+fn recovered(agent: &Arc<Agent>, stored: &Stored, message: Message) -> Letter {
+    Letter {
+        configuration: SendMessageConfiguration::default(),
+        metadata: message.metadata.clone(),
+        caller: match &*stored.key.caller {
+            "" => Caller::anonymous(),
+            id => Caller::new(id),
+        },
+        agent: Arc::clone(agent),
+        extensions: message.extensions.clone(),
+        dialect: stored.header.dialect,
+        want: Want::Answer,
+        after: None,
+        message,
     }
 }

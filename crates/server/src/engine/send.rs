@@ -7,11 +7,10 @@ use std::task::Poll;
 use std::time::Instant;
 
 use latimer_protocol::{
-    Answer, Call, ContextId, Dialect, Error, ErrorKind, Invalid, Message, Reply, Revision,
-    SendMessageResponse, Task, TaskId,
+    Answer, Call, ContextId, Dialect, Error, ErrorKind, Reply, Revision, SendMessageResponse, Task,
+    TaskId,
 };
-use latimer_store::{Key, Sent, Stored};
-use tokio::sync::oneshot;
+use latimer_store::{Key, Sent};
 use tokio_util::sync::CancellationToken;
 
 use super::accept::{Letter, Want};
@@ -24,7 +23,7 @@ use super::tasks::resume_after;
 use super::work::{Floor, Work};
 use super::{CURSOR, Engine, ids, trimmed, unavailable};
 use crate::agent::Contexts;
-use crate::turn::{Emitted, Inner, Outbox, Turn};
+use crate::turn::{Inner, Outbox, Turn};
 
 /// A message that is being worked on.
 pub(super) struct Begun {
@@ -34,6 +33,18 @@ pub(super) struct Begun {
     /// The task before the message, when it is not the first.
     pub(super) opening: Option<Box<Task>>,
     pub(super) made_in: Dialect,
+    pub(super) how: How,
+}
+
+/// How a message came to be worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// It came, and is.
+    New,
+    /// It came before, and is or was.
+    Again,
+    /// It came, and waits for its turn for so long that its caller is told how the task stands.
+    Later,
 }
 
 /// Where the work goes on, and whether its events are kept for a stream.
@@ -58,9 +69,9 @@ impl Engine {
         let (history, extensions) =
             (letter.configuration.history_length, letter.extensions.clone());
         let begun = self.begin(letter).await?;
-        let sent = match want {
-            Want::Task => self.first_sight(&begun).await?,
-            Want::Answer | Want::Events => self.outcome(&begun, &agent).await?,
+        let sent = match (want, begun.how) {
+            (Want::Task, _) | (_, How::Later) => self.first_sight(&begun).await?,
+            (Want::Answer | Want::Events, _) => self.outcome(&begun, &agent).await?,
         };
         let reply = Reply::Sent(match sent {
             SendMessageResponse::Task(task) => SendMessageResponse::Task(trimmed(task, history)),
@@ -79,16 +90,27 @@ impl Engine {
             Place::Watched(watch) => watch,
             Place::Waited(guard) => guard.watch(),
         };
-        let newest = watch.lock().revision.max(begun.after);
-        // Only a message that was sent before has events that could have been seen.
-        let seen = resume_after(resumed.filter(|_| begun.after < newest), newest)?;
-        let from = From {
-            cursor: seen.unwrap_or(begun.after),
+        let mut from = From {
+            cursor: begun.after,
+            since: begun.after,
             until: Until::Settled,
-            opening: begun.opening.filter(|_| seen.is_none()),
+            opening: begun.opening,
             numbered: extensions.iter().any(|it| it == CURSOR),
         };
-        let reader = Reader::new(watch, self.store().clone(), self.halt().clone(), open, from);
+        let mut shown = None;
+        // Only a message that was sent before has events that could have been seen.
+        if begun.how == How::Again
+            && let Some(stored) = self.store().load(watch.key()).await.map_err(unavailable)?
+        {
+            watch.learn(&stored);
+            let seen = resume_after(resumed, stored.revision)?;
+            from.cursor = seen.unwrap_or(stored.revision);
+            shown = seen.is_none().then_some(stored.task);
+        }
+        let mut reader = Reader::new(watch, self.store().clone(), self.halt().clone(), open, from);
+        if let Some(task) = shown {
+            reader.show(Arc::unwrap_or_clone(task));
+        }
         let reply = Reply::Stream(Box::pin(reader));
         Ok(Answer { reply, made_in: Some(begun.made_in), extensions })
     }
@@ -107,24 +129,48 @@ impl Engine {
             Known::First(sent, ticket) => Some((sent, ticket)),
             Known::Before(begun) => return Ok(begun),
         };
-        let Some(id) = continues else { return self.begin_task(letter, key, sent).await };
+        let Some(id) = continues else {
+            let floor = Floor::of_new(self.0.lives.begin(key));
+            return self.begin_task(letter, floor, sent).await;
+        };
         match self.store().load(&key).await.map_err(unavailable)? {
             Some(stored) => self.continue_task(letter, stored, sent).await,
-            None if letter.dialect.callers_name_tasks() => self.begin_task(letter, key, sent).await,
+            None if letter.dialect.callers_name_tasks() => {
+                self.begin_named(letter, key, sent).await
+            }
             None => Err(Error::task_not_found(&id)),
+        }
+    }
+
+    /// Begins a task whose caller chose the name, unless somebody else did meanwhile.
+    async fn begin_named(&self, letter: Letter, key: Key, sent: Told) -> Result<Begun, Error> {
+        let live = self.0.lives.get(&key);
+        let floor = match Floor::take(&live) {
+            Some(floor) => Some(floor),
+            None => Floor::wait(&live, self.halt()).await,
+        };
+        let stored = self.store().load(&key).await.map_err(unavailable)?;
+        match (stored, floor) {
+            (Some(stored), floor) => {
+                drop(floor);
+                self.continue_task(letter, stored, sent).await
+            }
+            (None, Some(floor)) => self.begin_task(letter, floor, sent).await,
+            (None, None) => Err(stopping()),
         }
     }
 
     async fn begin_task(
         &self,
         mut letter: Letter,
-        key: Key,
-        sent: Option<(Sent, Ticket)>,
+        floor: Floor,
+        sent: Told,
     ) -> Result<Begun, Error> {
+        let key = floor.key();
         let context = letter.message.context_id.clone().unwrap_or_else(ids::context);
         let right = match letter.agent.policy().contexts {
             Contexts::Parallel | Contexts::Queue => None,
-            Contexts::Reject => match self.0.lanes.lane(&key, &context).enter() {
+            Contexts::Reject => match self.0.lanes.lane(key, &context).enter() {
                 Ok(right) => Some(right),
                 Err(_) => {
                     let message = "the agent is busy with this conversation; try again later";
@@ -136,17 +182,17 @@ impl Engine {
         letter.message.context_id = Some(context.clone());
         let references = self.references(&letter).await?;
         let (dialect, want, agent) = (letter.dialect, letter.want, letter.agent.clone());
-        let live = self.0.lives.begin(key);
+        let live = Guard::clone(&floor);
         let place = place(&live, want);
         let turn = self.turn(letter, live.key().id.clone(), context, None, references);
-        let mut work = Work::begin(self.clone(), agent, live.clone(), turn, dialect);
+        let mut work = Work::begin(self.clone(), agent, floor, turn, dialect);
         if let Some((sent, ticket)) = sent {
             ticket.flies(Flight { live, after: Revision::START });
             work.remember(sent, ticket);
         }
         let at_once = want == Want::Task || dialect.callers_name_tasks();
         if work.agent.policy().contexts == Contexts::Queue {
-            self.queue(work);
+            self.queue(work, at_once);
         } else {
             let driven = work.drive(Start::Execute, at_once);
             self.run(async move {
@@ -154,93 +200,17 @@ impl Engine {
                 drop(right);
             });
         }
-        Ok(Begun { live: place, after: Revision::START, opening: None, made_in: dialect })
-    }
-
-    async fn continue_task(
-        &self,
-        mut letter: Letter,
-        stored: Stored,
-        sent: Option<(Sent, Ticket)>,
-    ) -> Result<Begun, Error> {
-        let context = &stored.header.context;
-        if letter.message.context_id.as_ref().is_some_and(|it| it != context) {
-            let problem = "is not that of the task; leave it out, or name the task's";
-            return Err(Invalid::new("message.contextId", problem).into());
-        }
-        if stored.header.state.is_terminal() {
-            return Err(finished(&stored));
-        }
-        letter.message.task_id = Some(stored.key.id.clone());
-        letter.message.context_id = Some(context.clone());
-        let live = self.0.lives.get(&stored.key);
-        let place = place(&live, letter.want);
-        let after = stored.revision;
-        if let Some((_, ticket)) = &sent {
-            ticket.flies(Flight { live: live.clone(), after });
-        }
-        let (made_in, want) = (stored.header.dialect, letter.want);
-        let heard = want == Want::Task && hear(&live, &letter.message).await;
-        let floor = match Floor::take(&live) {
-            Some(floor) if !heard => Some(floor),
-            _ => None,
-        };
-        let (done, begun) = oneshot::channel();
-        let engine = self.clone();
-        self.run(async move {
-            let floor = match floor {
-                Some(floor) => Some(floor),
-                None => Floor::wait(&live).await,
-            };
-            match engine.next_turn(letter, live, floor, sent, heard).await {
-                Ok((work, opening)) => {
-                    // The caller may have gone.
-                    let _ = done.send(Ok(opening));
-                    work.drive(Start::Execute, want == Want::Task).await;
-                }
-                Err(error) => {
-                    let _ = done.send(Err(error));
-                }
-            }
-        });
-        if heard {
-            return Ok(Begun { live: place, after, opening: None, made_in });
-        }
-        let (after, task) = begun.await.unwrap_or_else(|_| Err(Error::internal()))?;
-        let opening = (want == Want::Events).then(|| Box::new(Arc::unwrap_or_clone(task)));
-        Ok(Begun { live: place, after, opening, made_in })
-    }
-
-    /// A further turn of a task, now that it is this message's.
-    async fn next_turn(
-        &self,
-        letter: Letter,
-        live: Guard,
-        floor: Option<Floor>,
-        sent: Option<(Sent, Ticket)>,
-        heard: bool,
-    ) -> Result<(Work, (Revision, Arc<Task>)), Error> {
-        let stored = self.store().load(live.key()).await.map_err(unavailable)?;
-        let stored = stored.ok_or_else(|| Error::task_not_found(&live.key().id))?;
-        live.learn(&stored);
-        let Some(floor) = floor.filter(|_| !stored.header.state.is_terminal()) else {
-            return Err(finished(&stored));
-        };
-        let opening = (stored.revision, Arc::clone(&stored.task));
-        let references = self.references(&letter).await?;
-        let agent = letter.agent.clone();
-        let message = (!heard).then(|| letter.message.clone());
-        let (id, context) = (stored.key.id.clone(), stored.header.context.clone());
-        let turn = self.turn(letter, id, context, Some(Arc::clone(&stored.task)), references);
-        let mut work = Work::resume(self.clone(), agent, floor, turn, stored, message);
-        if let Some((sent, ticket)) = sent {
-            work.remember(sent, ticket);
-        }
-        Ok((work, opening))
+        Ok(Begun {
+            live: place,
+            after: Revision::START,
+            opening: None,
+            made_in: dialect,
+            how: How::New,
+        })
     }
 
     /// Has a turn worked on behind whatever else its conversation waits for.
-    pub(super) fn queue(&self, mut work: Work) {
+    pub(super) fn queue(&self, mut work: Work, at_once: bool) {
         let context = work.turn.context_id();
         let waiting = self.0.lanes.lane(work.live.key(), context).wait();
         self.run(async move {
@@ -252,7 +222,8 @@ impl Engine {
             };
             // Otherwise the task came to an end while it waited.
             let Some(right) = right else { return };
-            work.drive(Start::Execute, true).await;
+            let at_once = at_once || work.exists();
+            work.drive(Start::Execute, at_once).await;
             drop(right);
         });
     }
@@ -273,7 +244,7 @@ impl Engine {
     }
 
     /// A turn about a message.
-    fn turn(
+    pub(super) fn turn(
         &self,
         letter: Letter,
         task_id: TaskId,
@@ -300,7 +271,7 @@ impl Engine {
     }
 
     /// The tasks that a message refers to, as far as they are the caller's.
-    async fn references(&self, letter: &Letter) -> Result<Vec<Arc<Task>>, Error> {
+    pub(super) async fn references(&self, letter: &Letter) -> Result<Vec<Arc<Task>>, Error> {
         let mut found = Vec::new();
         let caller = letter.caller.id();
         for id in letter.message.reference_task_ids.iter().take(MAX_REFERENCES) {
@@ -314,6 +285,9 @@ impl Engine {
         Ok(found)
     }
 }
+
+/// What to remember of a message, if it is to be recognised.
+pub(super) type Told = Option<(Sent, Arc<Ticket>)>;
 
 /// How many tasks a message can usefully refer to.
 const MAX_REFERENCES: usize = 16;
@@ -334,17 +308,9 @@ pub(super) fn place(live: &Guard, want: Want) -> Place {
     }
 }
 
-/// Has a message written down that comes while a turn goes on, so that it can be acknowledged before
-/// its own turn. False when no turn goes on.
-async fn hear(live: &Guard, message: &Message) -> bool {
-    let Some(turn) = live.lock().turn.clone() else { return false };
-    let outbox = turn.outbox();
-    outbox.emit(Emitted::Heard(message.clone())).await.is_ok() && outbox.flush().await.is_ok()
-}
-
-fn finished(stored: &Stored) -> Error {
-    let message = format!("task {} is over ({})", stored.key.id, stored.header.state);
-    Error::new(ErrorKind::TaskFinished, message)
+/// The answer to those who come when the engine is about to stop.
+pub(super) fn stopping() -> Error {
+    Error::new(ErrorKind::Unavailable, "the server is shutting down; try again in a moment")
 }
 
 /// Polls once.

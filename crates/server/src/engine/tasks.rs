@@ -9,7 +9,7 @@ use latimer_protocol::{
 use latimer_store::{Key, Query, Stored};
 
 use super::reader::{From, Reader, Until};
-use super::{CURSOR, Engine, Open, page, trimmed, unavailable};
+use super::{CURSOR, Engine, Open, last, page, trimmed, unavailable};
 use crate::agent::Agent;
 
 /// A task that a call is about, and the extensions that are active for the call.
@@ -73,8 +73,12 @@ impl Engine {
         let page = self.store().list(&query).await.map_err(unavailable)?;
         let artifacts = request.include_artifacts == Some(true);
         let shown = |task: Arc<Task>| Task {
+            id: task.id.clone(),
+            context_id: task.context_id.clone(),
+            status: task.status.clone(),
             artifacts: if artifacts { task.artifacts.clone() } else { Vec::new() },
-            ..Arc::unwrap_or_clone(trimmed(task, request.history_length))
+            history: last(&task.history, request.history_length).to_vec(),
+            metadata: task.metadata.clone(),
         };
         let reply = Reply::Tasks(ListTasksResponse {
             tasks: page.tasks.into_iter().map(shown).collect(),
@@ -104,6 +108,7 @@ impl Engine {
         let after = resume_after(call.after, stored.revision)?;
         let from = From {
             cursor: after.unwrap_or(stored.revision),
+            since: Revision::START,
             until: Until::Over,
             opening: None,
             numbered: extensions.iter().any(|it| it == CURSOR),

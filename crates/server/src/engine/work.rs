@@ -4,12 +4,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use latimer_protocol::{
-    Dialect, Error, Event, Message, Part, Refused, Revision, Task, TaskArtifactUpdateEvent,
-    TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
+    Dialect, Error, Event, Message, MessageId, Part, Refused, Revision, Task,
+    TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
 };
-use latimer_store::{Append, Header, Key, Sent, Stored, Work as Needed};
+use latimer_store::{Append, Error as StoreError, Header, Key, Sent, Stored, Work as Needed};
 use tracing::warn;
 
+use super::halt::Halt;
 use super::live::{Guard, Published, is_settled};
 use super::repeat::Ticket;
 use super::{Engine, ids, unavailable};
@@ -32,13 +33,17 @@ pub(super) struct Work {
     /// When the status last changed.
     updated: Timestamp,
     dialect: Dialect,
-    sent: Option<(Sent, Ticket)>,
+    sent: Option<(Sent, Arc<Ticket>)>,
     /// The revision of the last whole task in the store.
     snapshot: Revision,
     /// What the store believes has to be done.
     needed: Needed,
     /// Whether the answer was direct, and no task is made.
     pub(super) answered: bool,
+    /// Messages that came meanwhile, each for a turn of its own, and are not stored yet.
+    heard: Vec<MessageId>,
+    /// Whether somebody else changed the task, whose it is now.
+    pub(super) lost: bool,
 }
 
 /// The right to change a task: there is one at a time.
@@ -46,22 +51,39 @@ pub(super) struct Work {
 pub(super) struct Floor(Guard);
 
 impl Floor {
+    /// The floor of a task that nobody else knows of: whoever begins it has it.
+    pub(super) fn of_new(live: Guard) -> Self {
+        Self(live)
+    }
+
     /// Takes the floor, if nobody has it and the task is not being canceled.
     pub(super) fn take(live: &Guard) -> Option<Self> {
         live.turns().try_acquire().ok()?.forget();
         Some(Self(live.clone())).filter(|it| !it.lock().canceling)
     }
 
-    /// Waits for the floor. None when the task is canceled meanwhile: then it is over.
-    pub(super) async fn wait(live: &Guard) -> Option<Self> {
-        live.turns().acquire().await.ok()?.forget();
-        let floor = Self(live.clone());
-        if !floor.lock().canceling {
-            return Some(floor);
+    /// Waits for the floor. None when the task comes to an end first, or the engine stops.
+    pub(super) async fn wait(live: &Guard, halt: &Halt) -> Option<Self> {
+        loop {
+            tokio::select! {
+                biased;
+                () = halt.stopped() => return None,
+                turn = live.turns().acquire() => turn.ok()?.forget(),
+            }
+            let floor = Self(live.clone());
+            if !floor.lock().canceling {
+                return Some(floor);
+            }
+            drop(floor);
+            // Whoever cancels it has the floor next, and perhaps fails.
+            let over = live.until(|state| {
+                let over = state.status.is_terminal();
+                (over || !state.canceling).then_some(over)
+            });
+            if over.await {
+                return None;
+            }
         }
-        drop(floor);
-        live.until(|state| (state.status.is_terminal() || !state.canceling).then_some(())).await;
-        None
     }
 }
 
@@ -103,7 +125,7 @@ impl Work {
     pub(super) fn begin(
         engine: Engine,
         agent: Arc<Agent>,
-        live: Guard,
+        live: Floor,
         turn: Turn,
         dialect: Dialect,
     ) -> Self {
@@ -116,7 +138,7 @@ impl Work {
         Self {
             engine,
             agent,
-            live: Floor(live),
+            live,
             turn,
             draft: Arc::new(draft),
             opening,
@@ -128,6 +150,8 @@ impl Work {
             snapshot: Revision::START,
             needed: Needed::None,
             answered: false,
+            heard: Vec::new(),
+            lost: false,
         }
     }
 
@@ -142,6 +166,8 @@ impl Work {
     ) -> Self {
         let mut state = live.lock();
         state.turn = Some(turn.clone());
+        // What a former turn failed with is not this one's.
+        state.failure = None;
         if state.canceling {
             // Whoever cancels looked for the turn before it was here.
             turn.cancelled().cancel();
@@ -162,11 +188,13 @@ impl Work {
             snapshot: stored.revision,
             needed: stored.header.work,
             answered: false,
+            heard: Vec::new(),
+            lost: false,
         }
     }
 
     /// Remembers the message that began the turn, with its first events.
-    pub(super) fn remember(&mut self, sent: Sent, ticket: Ticket) {
+    pub(super) fn remember(&mut self, sent: Sent, ticket: Arc<Ticket>) {
         self.sent = Some((sent, ticket));
     }
 
@@ -199,7 +227,7 @@ impl Work {
         self.draft.status.message.clone()
     }
 
-    pub(super) fn take_ticket(&mut self) -> Option<(Sent, Ticket)> {
+    pub(super) fn take_ticket(&mut self) -> Option<(Sent, Arc<Ticket>)> {
         self.sent.take()
     }
 
@@ -232,6 +260,7 @@ impl Work {
                 Emitted::Status(update) => self.add(&mut events, update, now)?,
                 Emitted::Artifact(update) => self.add_artifact(&mut events, update)?,
                 Emitted::Heard(message) => {
+                    self.heard.push(message.message_id.clone());
                     let message = self.ours(message);
                     Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
                     events.push(Event::Message(message));
@@ -305,6 +334,9 @@ impl Work {
         let revision = Revision::new(self.revision.get() + events.len() as u64);
         self.needed = match (state, turning) {
             (state, _) if state.is_terminal() => Needed::None,
+            (TaskState::InputRequired, _) | (_, Turning::Ends) if self.has_more() => {
+                Needed::Waiting
+            }
             (TaskState::InputRequired, _) | (_, Turning::Ends) => Needed::None,
             (_, Turning::GoesOn) => Needed::Running,
             (_, Turning::Waits) => Needed::Waiting,
@@ -341,6 +373,11 @@ impl Work {
         Batch { events, said, append, published }
     }
 
+    /// Whether messages wait for a turn of their own.
+    fn has_more(&self) -> bool {
+        !self.heard.is_empty() || !self.live.lock().heard.is_empty()
+    }
+
     /// Whole tasks are written at growing distances, so that a thousand pieces cost a thousand
     /// pieces and not their square, and no load reads more than a part of the log.
     fn is_snapshot_due(&self, revision: Revision) -> bool {
@@ -365,15 +402,19 @@ impl Work {
     /// Makes a batch that has become durable visible.
     fn stored(
         &mut self,
-        batch: Result<(Vec<Event>, usize, Published), latimer_store::Error>,
+        batch: Result<(Vec<Event>, usize, Published), StoreError>,
     ) -> Result<(), Error> {
         let (events, said, published) = batch.map_err(|error| {
+            let changed =
+                matches!(error, StoreError::Conflict { .. } | StoreError::Finished { .. });
+            self.lost |= changed;
             warn!(task = %self.key().id, %error, "events could not be stored");
             unavailable(error)
         })?;
         self.revision = published.revision;
         // It is on record: whoever sends the same again finds it there.
         self.sent = None;
+        self.live.lock().heard.append(&mut self.heard);
         self.live.publish(events, published);
         self.turn.outbox().stored(said);
         Ok(())

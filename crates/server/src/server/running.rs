@@ -60,6 +60,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if let Some(engine) = &self.engine {
+            engine.stop_now();
+        }
         self.leaving.cancel();
         self.gone.cancel();
     }

@@ -90,7 +90,10 @@ impl Front {
         let dialect = Dialect::over_http(version);
         let answer = match self.call(at, request, dialect, caller.clone()).await {
             // 0.3 has one method for the card: whoever asks it wants the best there is.
-            Err(error) if error.kind() == ErrorKind::ExtendedAgentCardNotConfigured => {
+            Err(error)
+                if version == Version::V0_3
+                    && error.kind() == ErrorKind::ExtendedAgentCardNotConfigured =>
+            {
                 self.call(at, Request::GetAgentCard, dialect, caller).await?
             }
             answer => answer?,

@@ -1,5 +1,6 @@
 //! What the engine promises, seen through the seam.
 
+mod again;
 mod fan_out;
 mod races;
 
@@ -52,6 +53,9 @@ async fn agent(turn: Turn) -> Result<(), Failure> {
             tokio::time::sleep(Duration::from_millis(rest.parse()?)).await;
             turn.complete().await?;
         }
+        "talk" => loop {
+            turn.status("blah").await?;
+        },
         "chunks" => {
             let mut out = turn.artifact("chunks");
             for number in 1..=rest.parse::<u32>()? {
@@ -443,6 +447,96 @@ async fn a_stop_leaves_the_rest_for_later_and_says_so() {
     assert_eq!(get(&engine, &running).await.unwrap().status.state, TaskState::Working);
     let error = send(&engine, says("hello")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn an_agent_that_never_stops_talking_is_stopped() {
+    let engine = engine();
+    let started = task(&engine, at_once("talk")).await;
+    let canceled = tokio::time::timeout(Duration::from_secs(5), cancel(&engine, &started)).await;
+    assert_eq!(canceled.unwrap().unwrap().status.state, TaskState::Canceled);
+
+    let max_turn = Some(Duration::from_millis(50));
+    let engine = engine_with(Policy { max_turn, ..Policy::default() });
+    let failed = tokio::time::timeout(Duration::from_secs(5), task(&engine, says("talk"))).await;
+    assert_eq!(failed.unwrap().status.state, TaskState::Failed);
+}
+
+#[tokio::test]
+async fn an_answer_is_acknowledged_with_the_task_that_has_it() {
+    let engine = engine();
+    let asked = task(&engine, says("ask what?")).await;
+    let told = task(&engine, answers_at_once(&asked, "wait 50")).await;
+    assert!(told.history.iter().any(|it| it.text() == "wait 50"), "{told:?}");
+    assert_ne!(told.status.state, TaskState::InputRequired);
+}
+
+#[tokio::test]
+async fn two_who_choose_one_name_share_the_task() {
+    let engine = engine();
+    let named = |text: &str| {
+        let mut request = says(text);
+        request.message.task_id = Some(latimer_protocol::TaskId::new("mine").unwrap());
+        let call = Call::new(Request::SendMessage(request));
+        Call { dialect: Dialect::V0_1, ..call }
+    };
+    let (one, other) =
+        tokio::join!(engine.call(named("ask what?")), engine.call(named("this is the answer")),);
+    let states = [one, other].map(|answer| match answer.unwrap().reply {
+        Reply::Sent(SendMessageResponse::Task(task)) => task.status.state,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(states, [TaskState::InputRequired, TaskState::Completed]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_to_a_running_task_waits_no_longer_than_any_other() {
+    let max_wait = Duration::from_secs(1);
+    let engine = engine_with(Policy { max_wait, ..Policy::default() });
+    let running = task(&engine, at_once("wait 5000")).await;
+    let begun = tokio::time::Instant::now();
+    let told = task(&engine, answers(&running, "more")).await;
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert_eq!(told.status.state, TaskState::Working);
+    assert!(told.history.iter().any(|it| it.text() == "more"));
+}
+
+#[tokio::test]
+async fn a_queue_changes_nothing_about_direct_answers() {
+    let engine = engine_with(Policy { contexts: Contexts::Queue, ..Policy::default() });
+    let sent = send(&engine, says("say hi")).await.unwrap();
+    assert!(matches!(sent, SendMessageResponse::Message(_)), "{sent:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queued_task_hears_at_once() {
+    let engine = engine_with(Policy { contexts: Contexts::Queue, ..Policy::default() });
+    let context = ids::context();
+    let in_context = |mut request: SendMessageRequest| {
+        request.message.context_id = Some(context.clone());
+        request
+    };
+    task(&engine, in_context(at_once("wait 4000"))).await;
+    let queued = task(&engine, in_context(at_once("ask what?"))).await;
+    let begun = tokio::time::Instant::now();
+    let told = task(&engine, answers_at_once(&queued, "this")).await;
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert_eq!(told.history.len(), 2);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let done = get(&engine, &queued).await.unwrap();
+    assert_eq!((done.status.state, done.text().as_str()), (TaskState::Completed, "this"));
+}
+
+#[tokio::test]
+async fn what_is_said_directly_can_be_waited_for() {
+    let agent = Agent::from_fn("test", |turn: Turn| async move {
+        turn.say("hi").await?;
+        turn.flush().await
+    });
+    let registry = Arc::new(Registry::new([agent]).unwrap());
+    let engine = Engine::new(registry, Arc::new(Memory::default()), Limits::default());
+    let sent = tokio::time::timeout(Duration::from_secs(1), send(&engine, says("x"))).await;
+    assert!(matches!(sent.unwrap().unwrap(), SendMessageResponse::Message(_)));
 }
 
 #[tokio::test]
