@@ -23,7 +23,7 @@ pub(crate) use frames::Frames;
 pub(crate) use helpers::Helpers;
 
 use super::body::{self, Body};
-use super::{At, Front, respond};
+use super::{At, Front, kept, respond};
 use crate::metrics::{Counted, Outcome, Transport};
 
 /// The media type of gRPC.
@@ -87,8 +87,10 @@ impl Front {
         let body = body::read(body, limits.body + frames::HEAD, limits.body_time).await?;
         let request = read(operation, version, frames::only_message(&body)?)?;
         request.validate()?;
-        let dialect = Dialect::over_http(version);
-        let answer = self.call(at, request, dialect, caller).await?;
+        let asked = kept(&request);
+        let call = self.ask(at, request, Dialect::over_http(version), caller)?;
+        let mut answer = self.service.call(call).await?;
+        self.complete(&mut answer.reply, at, &asked);
         let Answer { reply, extensions, .. } = answer;
         let frames = match reply {
             Reply::Stream(stream) => Frames::stream(stream, version),
