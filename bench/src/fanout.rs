@@ -68,8 +68,12 @@ async fn write_and_read(plan: InProcess) -> Result<Outcome, Failure> {
         Some(stream) => Reader { over: Arc::clone(&over), ..Reader::default() }.read(stream).await,
     };
     let mut outcome = Outcome { pace: last.pace.unwrap_or_default(), ..Outcome::default() };
+    let mut latency = Histogram::default();
     while let Some(reader) = readers.join_next().await {
         let reader = reader?;
+        if !reader.slow {
+            latency.merge(&reader.latency);
+        }
         outcome.pieces += u64::from(reader.pieces);
         outcome.behind = outcome.behind.max(reader.behind.map_or(0, |it| plan.pieces - it));
         match reader.problem {
@@ -83,9 +87,9 @@ async fn write_and_read(plan: InProcess) -> Result<Outcome, Failure> {
         }
     }
     outcome.seconds = begin.elapsed().as_secs_f64();
-    outcome.p50_micros = last.latency.quantile_micros(0.5);
-    outcome.p99_micros = last.latency.quantile_micros(0.99);
-    outcome.max_micros = last.latency.max_micros();
+    outcome.p50_micros = latency.quantile_micros(0.5);
+    outcome.p99_micros = latency.quantile_micros(0.99);
+    outcome.max_micros = latency.max_micros();
     Ok(outcome)
 }
 

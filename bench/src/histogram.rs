@@ -30,6 +30,21 @@ impl Histogram {
         }
     }
 
+    /// Counts all that another one counted.
+    pub fn merge(&mut self, other: &Self) {
+        if other.buckets.len() > self.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        for (mine, others) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += others;
+        }
+        self.count += other.count;
+        self.max = self.max.max(other.max);
+        for (mine, others) in self.over.iter_mut().zip(other.over) {
+            *mine += others;
+        }
+    }
+
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -110,5 +125,9 @@ mod tests {
         assert_eq!(histogram.over(), [0, 0, 0]);
         histogram.add(10_000_001);
         assert_eq!(histogram.over(), [1, 1, 0]);
+        let mut merged = Histogram::default();
+        merged.merge(&histogram);
+        merged.merge(&histogram);
+        assert_eq!((merged.count(), merged.over()), (2_002, [2, 2, 0]));
     }
 }

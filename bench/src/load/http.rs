@@ -10,7 +10,7 @@ use crate::http::Connection;
 
 /// One connection's share.
 pub(super) async fn work(work: Rc<Work>) {
-    let check = Check::new();
+    let check = Check::new(&work.wording);
     let (mut body, mut request) = (Vec::new(), Vec::new());
     let mut connection = None;
     while let Some(number) = work.next() {

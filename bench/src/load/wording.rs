@@ -149,25 +149,30 @@ pub(super) fn echoes(artifact: &v1::Artifact) -> bool {
 pub(super) struct Check {
     completed: memchr::memmem::Finder<'static>,
     old_completed: memchr::memmem::Finder<'static>,
-    text: memchr::memmem::Finder<'static>,
+    /// What was said; or of a task that is asked for, its id.
+    said: memchr::memmem::Finder<'static>,
     event: memchr::memmem::Finder<'static>,
 }
 
 impl Check {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(wording: &Wording) -> Self {
         let finder = |it: &'static str| memchr::memmem::Finder::new(it);
+        let said = match wording.operation {
+            Operation::Send | Operation::Stream => TEXT,
+            Operation::Get => &wording.task,
+        };
         Self {
             completed: finder("\"TASK_STATE_COMPLETED\""),
             old_completed: finder("\"completed\""),
-            text: finder(TEXT),
+            said: memchr::memmem::Finder::new(said).into_owned(),
             event: finder("data:"),
         }
     }
 
-    /// Whether a completed task is in it, and what was said.
+    /// Whether a completed task is in it, and the right one.
     pub(super) fn passes(&self, body: &[u8]) -> bool {
         let completed = self.completed.find(body).or_else(|| self.old_completed.find(body));
-        completed.is_some() && self.text.find(body).is_some()
+        completed.is_some() && self.said.find(body).is_some()
     }
 
     /// How many events are in it.

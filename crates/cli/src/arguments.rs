@@ -106,6 +106,14 @@ pub(crate) struct DemoServer {
     /// Have no extended card
     #[arg(long)]
     pub(crate) no_extended_card: bool,
+
+    /// Ask for more after every message that is no command
+    #[arg(long)]
+    pub(crate) open_ended: bool,
+
+    /// Write the card for callers of 1.0 alone
+    #[arg(long)]
+    pub(crate) pure_card: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -32,9 +32,17 @@ pub(crate) fn serve(arguments: &Serve) -> Result<(), Failure> {
 /// Serves the demonstration, whatever the configuration says.
 pub(crate) fn demo_server(arguments: &DemoServer) -> Result<(), Failure> {
     let extended = !arguments.no_extended_card;
-    let agent = json!({"name": "demo", "kind": "demo", "extended_card": extended});
+    let agent = json!({
+        "name": "demo",
+        "kind": "demo",
+        "extended_card": extended,
+        "open_ended": arguments.open_ended,
+    });
     let flag = |option, key, value| Flag { option, key, value };
     let mut flags = vec![flag("demo-server", "agents", json!([agent]))];
+    if arguments.pure_card {
+        flags.push(flag("--pure-card", "a2a.superset_card", json!(false)));
+    }
     match &arguments.store {
         None => flags.push(flag("demo-server", "store.kind", json!("memory"))),
         Some(path) => flags.push(flag("--store", "store.path", json!(path))),
@@ -115,7 +123,11 @@ fn greeting(loaded: &Loaded, banner: &Banner, began: Instant) -> String {
         banner.agents.iter().map(|it| format!("agent  {}  {} ({})", it.name, it.url, it.kind)),
     );
     lines.extend(banner.card.iter().map(|it| format!("card   {it}")));
-    lines.push(format!("store  {}", banner.store));
+    lines.push(match banner.recovered {
+        0 => format!("store  {}", banner.store),
+        1 => format!("store  {}  1 task taken over", banner.store),
+        tasks => format!("store  {}  {tasks} tasks taken over", banner.store),
+    });
     lines.push(format!("ready in {} ms", began.elapsed().as_millis()));
     lines.extend(banner.curl().map(|it| format!("\nTry it:\n\n{it}\n")));
     lines.join("\n")

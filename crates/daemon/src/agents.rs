@@ -6,7 +6,7 @@ use latimer_server::Agent;
 use tracing::warn;
 
 use crate::api_key::ApiKey;
-use crate::config::{AgentConfig, Behind, CardConfig, CommandConfig, Config, Place};
+use crate::config::{AgentConfig, Behind, CardConfig, CommandConfig, Config, DemoConfig, Place};
 use crate::error::StartError;
 
 /// All agents of a configuration.
@@ -14,13 +14,22 @@ pub(crate) fn agents(config: &Config) -> Result<Vec<Agent>, StartError> {
     config.agents.iter().map(|it| agent(it, config)).collect()
 }
 
+fn demonstration(name: &str, config: DemoConfig) -> Agent {
+    let demo = Demo::default();
+    let demo = if config.open_ended { demo.open_ended() } else { demo };
+    let agent = demo.named(name);
+    match config.extended_card {
+        true => agent.with_extended_card(Demo::extended_card(name)),
+        false => agent,
+    }
+}
+
 fn agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
     let name = &agent.name;
     let unavailable = |kind| Err(StartError::Unavailable { agent: name.clone(), kind });
     let made = match &agent.behind {
         Behind::Echo => Echo::agent(name),
-        Behind::Demo { extended_card: false } => Demo::agent(name),
-        Behind::Demo { extended_card: true } => Demo::agent_with_extended_card(name),
+        Behind::Demo(demo) => demonstration(name, *demo),
         Behind::Command(command) => program(agent, command, config)?.agent(name),
         Behind::A2a { .. } => return unavailable("a2a"),
         Behind::Mcp { .. } => return unavailable("mcp"),

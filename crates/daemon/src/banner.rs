@@ -18,6 +18,8 @@ pub struct Banner {
     pub agents: Vec<Published>,
     /// Where tasks are kept.
     pub store: String,
+    /// How many tasks of a former process were taken over.
+    pub recovered: u64,
     /// Whether callers must show the key.
     pub protected: bool,
 }
@@ -35,7 +37,7 @@ pub struct Published {
 }
 
 impl Banner {
-    pub(crate) fn new(config: &Config, address: SocketAddr) -> Self {
+    pub(crate) fn new(config: &Config, address: SocketAddr, recovered: u64) -> Self {
         let local = format!("http://{}", reachable(address));
         let root = config.settings.public_url.as_deref().unwrap_or(&local).trim_end_matches('/');
         let base = format!("{root}{}", config.settings.listen_path.trim_end_matches('/'));
@@ -59,6 +61,7 @@ impl Banner {
                 Place::Memory => "memory: tasks are gone when this ends".to_owned(),
                 Place::Sqlite { path, .. } => format!("sqlite {}", path.display()),
             },
+            recovered,
             protected: config.api_key.is_some(),
         }
     }
@@ -90,7 +93,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 fn kind(behind: &Behind) -> &'static str {
     match behind {
         Behind::Echo => "echo",
-        Behind::Demo { .. } => "demo",
+        Behind::Demo(_) => "demo",
         Behind::Command(_) => "command",
         Behind::A2a { .. } => "a2a",
         Behind::Mcp { .. } => "mcp",

@@ -32,7 +32,7 @@ impl Daemon {
         protect(config).await?;
         let server = store::attach(server(config)?, config)?;
         let running = server.listen().await.map_err(StartError::Server)?;
-        let banner = Banner::new(config, running.address());
+        let banner = Banner::new(config, running.address(), running.recovered());
         Ok(Self { running, banner })
     }
 

@@ -56,11 +56,6 @@ impl Address {
         });
         Some(format!("{}:{port}", authority.host()))
     }
-
-    /// The URL of the host and port, for the gRPC of 0.3.
-    pub(crate) fn origin(&self) -> Option<String> {
-        Some(format!("{}://{}", self.scheme, self.host_and_port()?))
-    }
 }
 
 impl FromStr for Address {
@@ -348,14 +343,11 @@ mod tests {
 
     #[test]
     fn grpc_has_a_host_and_a_port() {
-        for (url, plain, origin) in [
-            ("http://h", "h:80", "http://h:80"),
-            ("https://h", "h:443", "https://h:443"),
-            ("http://[::1]:9", "[::1]:9", "http://[::1]:9"),
-        ] {
+        for (url, want) in
+            [("http://h", "h:80"), ("https://h", "h:443"), ("http://[::1]:9", "[::1]:9")]
+        {
             let address: Address = url.parse().unwrap();
-            assert_eq!(address.host_and_port().as_deref(), Some(plain));
-            assert_eq!(address.origin().as_deref(), Some(origin));
+            assert_eq!(address.host_and_port().as_deref(), Some(want));
         }
     }
 

@@ -39,6 +39,8 @@ pub struct Settings {
     pub keep_alive: Duration,
     /// How long a card may be kept without asking again.
     pub card_max_age: Duration,
+    /// Whether the card has the members of 0.3 beside those of 1.0, for callers that say no version.
+    pub superset_card: bool,
     /// Whether cards say that webhooks are served.
     pub push_notifications: bool,
     /// How long turns may go on once the server is told to stop.
@@ -63,6 +65,7 @@ impl Default for Settings {
             stream_terminator: StreamTerminator::None,
             keep_alive: Duration::from_secs(15),
             card_max_age: Duration::from_secs(300),
+            superset_card: true,
             push_notifications: false,
             drain: Duration::from_secs(30),
             limits: Limits::default(),

@@ -154,9 +154,8 @@ HTTP_MEANINGS = {
     501: {'PushNotificationNotSupported', 'UnsupportedOperation'},
 }
 GRPC_MEANINGS = {
-    'NOT_FOUND': {'TaskNotFound'}, 'INVALID_ARGUMENT': {'InvalidParams'},
-    'UNIMPLEMENTED': {
-        'TaskNotCancelable', 'PushNotificationNotSupported', 'UnsupportedOperation', 'ContentTypeNotSupported'},
+    'NOT_FOUND': {'TaskNotFound'}, 'INVALID_ARGUMENT': {'InvalidParams'}, 'FAILED_PRECONDITION': {'TaskNotCancelable'},
+    'UNIMPLEMENTED': {'PushNotificationNotSupported', 'UnsupportedOperation', 'ContentTypeNotSupported'},
 }
 RPC_MEANINGS = {
     -32001: {'TaskNotFound'}, -32002: {'TaskNotCancelable'}, -32003: {'PushNotificationNotSupported'},

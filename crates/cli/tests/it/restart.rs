@@ -18,6 +18,7 @@ fn a_killed_server_goes_on_where_it_was() {
     first.end();
 
     let second = place.serve(&arguments);
+    assert!(second.greeting.contains("1 task taken over"), "{}", second.greeting);
     let done = second.until(&chunks, |it| it["status"]["state"] == "TASK_STATE_COMPLETED");
     let parts = done["artifacts"][0]["parts"].as_array().unwrap();
     let texts: Vec<_> = parts.iter().map(|it| it["text"].as_str().unwrap().to_owned()).collect();

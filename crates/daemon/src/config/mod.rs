@@ -24,8 +24,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub use model::{
-    AgentConfig, Behind, CardConfig, CommandConfig, Config, Log, McpServer, McpTransport, Place,
-    RemoteAgent, Serving, StoreConfig,
+    AgentConfig, Behind, CardConfig, CommandConfig, Config, DemoConfig, Log, McpServer,
+    McpTransport, Place, RemoteAgent, Serving, StoreConfig,
 };
 pub use problem::{ConfigError, Problem};
 pub use reference::reference;

@@ -82,6 +82,15 @@ pub struct CardConfig {
     pub skills: Vec<AgentSkill>,
 }
 
+/// How the demonstration behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DemoConfig {
+    /// Whether it has an extended card.
+    pub extended_card: bool,
+    /// Whether it asks for more after every message that is no command.
+    pub open_ended: bool,
+}
+
 /// What stands behind an agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -89,10 +98,7 @@ pub enum Behind {
     /// Says again what was said.
     Echo,
     /// Reaches every state on request.
-    Demo {
-        /// Whether it has an extended card.
-        extended_card: bool,
-    },
+    Demo(DemoConfig),
     /// A program.
     Command(CommandConfig),
     /// An agent elsewhere. Not available in this version.

@@ -40,7 +40,13 @@ impl Error {
             let field_violations = self.violations.iter().map(violation).collect();
             details.push(any(&BadRequest { field_violations }));
         }
-        let message = self.message.clone().into_owned();
+        let message = match version {
+            Version::V1_0 => self.message.clone().into_owned(),
+            // One SDK tells errors of 0.3 apart by how their messages begin, and by nothing else.
+            Version::V0_3 | Version::V0_1 => {
+                format!("{}: {}", self.kind.type_name(), self.message)
+            }
+        };
         let status = Status { code, message: message.clone(), details };
         GrpcStatus { code, message, details: status.encode_to_vec() }
     }
@@ -50,9 +56,13 @@ impl Error {
     #[must_use]
     pub fn from_grpc(status: &GrpcStatus) -> Self {
         let kind = ErrorKind::from_grpc_code(status.code);
-        let mut error = match status.message.as_str() {
-            "" => kind.into(),
-            message => Self::new(kind, message.to_owned()),
+        let typed = status.message.split_once(": ").and_then(|(name, message)| {
+            ErrorKind::from_type_name(name).map(|kind| (kind, message))
+        });
+        let mut error = match (typed, status.message.as_str()) {
+            (Some((typed, message)), _) => Self::new(refine(kind, typed), message.to_owned()),
+            (None, "") => kind.into(),
+            (None, message) => Self::new(kind, message.to_owned()),
         };
         let details = Status::decode(status.details.as_slice()).unwrap_or_default().details;
         for detail in details {

@@ -109,7 +109,7 @@ errors! {
         [code(TASK_NOT_FOUND, 404, NOT_FOUND), code(-32001, 404, NOT_FOUND), -32001]
     /// The task is over and cannot be canceled.
     TaskNotCancelable "TASK_NOT_CANCELABLE" "TaskNotCancelableError" "the task cannot be canceled"
-        [code(TASK_NOT_CANCELABLE, 400, FAILED_PRECONDITION), code(-32002, 409, UNIMPLEMENTED), -32002]
+        [code(TASK_NOT_CANCELABLE, 400, FAILED_PRECONDITION), code(-32002, 409, FAILED_PRECONDITION), -32002]
     /// The agent does not send push notifications.
     PushNotificationNotSupported "PUSH_NOTIFICATION_NOT_SUPPORTED" "PushNotificationNotSupportedError"
         "push notifications are not supported"
@@ -137,7 +137,7 @@ errors! {
     /// The agent says it has an extended card, and none is configured.
     ExtendedAgentCardNotConfigured "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
         "AuthenticatedExtendedCardNotConfiguredError" "no extended agent card is configured"
-        [code(EXTENDED_AGENT_CARD_NOT_CONFIGURED, 400, FAILED_PRECONDITION), code(-32007, 404, NOT_FOUND), -32004]
+        [code(EXTENDED_AGENT_CARD_NOT_CONFIGURED, 400, FAILED_PRECONDITION), code(-32007, 404, FAILED_PRECONDITION), -32004]
     /// The agent needs an extension that the caller did not activate.
     ExtensionSupportRequired "EXTENSION_SUPPORT_REQUIRED" "ExtensionSupportRequiredError"
         "an extension is required"

@@ -278,9 +278,6 @@ impl Wire {
             SendMessageConfiguration { task_push_notification_config: push, ..configuration };
         if self == Self::V0_3Protobuf {
             carried.history_length = carried.history_length.filter(|it| *it != 0);
-            let rest = SendMessageConfiguration { return_immediately: false, ..carried.clone() };
-            // A wish to be answered at once is lost when it is the only wish.
-            carried.return_immediately &= rest != SendMessageConfiguration::default();
         }
         carried
     }

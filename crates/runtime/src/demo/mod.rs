@@ -28,7 +28,9 @@ use kit::Scenario;
 /// assert!(agent.card().skills.iter().any(|skill| skill.id == "chunks"));
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Demo;
+pub struct Demo {
+    open_ended: bool,
+}
 
 /// The name of the artifact that is made in chunks. By it, a turn finds what an earlier one made.
 const CHUNKS: &str = "chunks";
@@ -37,15 +39,29 @@ impl Demo {
     /// The agent, with a card that explains each command.
     #[must_use]
     pub fn agent(name: &str) -> Agent {
-        Agent::new(name, Self).with_card(Self::card(name))
+        Self::default().named(name)
     }
 
-    /// The same, with a card that tells more to those who may know more.
+    /// Asks for more after every message that is no command, so that its task can be continued or
+    /// canceled. The official kit of 0.3 expects that of the agents it tests.
     #[must_use]
-    pub fn agent_with_extended_card(name: &str) -> Agent {
+    pub fn open_ended(mut self) -> Self {
+        self.open_ended = true;
+        self
+    }
+
+    /// The agent under this name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Agent {
+        Agent::new(name, self).with_card(Self::card(name))
+    }
+
+    /// A card that tells more to those who may know more.
+    #[must_use]
+    pub fn extended_card(name: &str) -> AgentCard {
         let mut extended = Self::card(name);
         extended.description.push_str(". This is its extended card");
-        Self::agent(name).with_extended_card(extended)
+        extended
     }
 
     fn card(name: &str) -> AgentCard {
@@ -69,12 +85,17 @@ impl Executor for Demo {
         if let Some(scenario) = Scenario::of(turn.message()) {
             return Ok(scenario.play(&turn).await?);
         }
-        if asked_before(&turn) {
+        if asked_before(&turn) && !self.open_ended {
             return Ok(turn.reply_with(Part::text(turn.text())).await?);
         }
         match Instruction::of(&turn.text()) {
             Ok(Some(instruction)) => follow(&turn, instruction).await?,
-            Ok(None) => turn.add(again(&turn.message().parts)).await?,
+            Ok(None) => {
+                turn.add(again(&turn.message().parts)).await?;
+                if self.open_ended {
+                    turn.ask("Anything else?").await?;
+                }
+            }
             Err(misuse) => turn.reject(misuse.to_string()).await?,
         }
         Ok(())

@@ -183,7 +183,7 @@ impl Server {
     /// When agents or settings make no sense, or the store is not usable.
     pub async fn router(mut self) -> Result<Router> {
         let routes = self.routes.take().unwrap_or_default();
-        let (front, _) = self.front(None).await?;
+        let Ready { front, .. } = self.front(None).await?;
         Ok(behind(routes, front))
     }
 
@@ -198,7 +198,7 @@ impl Server {
         let address = socket.local_addr().map_err(failed)?;
         let routes = self.routes.take();
         let settings = self.settings.clone();
-        let (front, engine) = self.front(Some(address)).await?;
+        let Ready { front, engine, recovered } = self.front(Some(address)).await?;
         let entry = match routes {
             None => Entry::Front(front.clone()),
             Some(routes) => Entry::Router(behind(routes, front.clone())),
@@ -216,7 +216,8 @@ impl Server {
         };
         tasks.spawn(listener.serve());
         info!(%address, "listening");
-        Ok(Running { address, front, engine, drain: settings.drain, leaving, gone, tasks })
+        let drain = settings.drain;
+        Ok(Running { address, recovered, front, engine, drain, leaving, gone, tasks })
     }
 
     /// Listens until the process is told to stop, by ctrl-c or TERM; then finishes what it is at.
@@ -238,7 +239,7 @@ impl Server {
         Ok(())
     }
 
-    async fn front(self, local: Option<SocketAddr>) -> Result<(Arc<Front>, Option<Engine>)> {
+    async fn front(self, local: Option<SocketAddr>) -> Result<Ready> {
         check(&self.settings)?;
         let mut registry = Registry::new(self.agents)?;
         if let Some(primary) = &self.primary {
@@ -253,8 +254,9 @@ impl Server {
                 Behind::engine(Engine::new(registry.clone(), store, self.settings.limits.clone()))
             }
         };
+        let mut recovered = 0;
         if let Some(engine) = &behind.engine {
-            engine.recover().await.map_err(Error::Store)?;
+            recovered = engine.recover().await.map_err(Error::Store)?;
             show(engine, &metrics);
         }
         let addresses = Addresses {
@@ -276,8 +278,15 @@ impl Server {
             helpers,
             settings: self.settings,
         };
-        Ok((Arc::new(front), behind.engine))
+        Ok(Ready { front: Arc::new(front), engine: behind.engine, recovered })
     }
+}
+
+/// Everything but the sockets.
+struct Ready {
+    front: Arc<Front>,
+    engine: Option<Engine>,
+    recovered: u64,
 }
 
 /// What answers calls.

@@ -18,6 +18,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Running {
     pub(super) address: SocketAddr,
+    pub(super) recovered: u64,
     pub(super) front: Arc<Front>,
     pub(super) engine: Option<Engine>,
     pub(super) drain: Duration,
@@ -31,6 +32,12 @@ impl Running {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How many tasks of a former process it took over.
+    #[must_use]
+    pub fn recovered(&self) -> u64 {
+        self.recovered
     }
 
     /// Stops in order: takes no new work, lets turns end, and then connections.

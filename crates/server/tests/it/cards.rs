@@ -27,14 +27,13 @@ async fn a_card_names_what_is_served_and_is_valid() {
     assert_eq!((card.status, card.header("content-type")), (200, "application/json"));
     let card = card.json();
     let (host, url) = (site.address.to_string(), format!("http://{}/a2a", site.address));
-    let origin = format!("http://{host}");
     let want = [
         ("JSONRPC", "1.0", &url),
         ("HTTP+JSON", "1.0", &url),
         ("GRPC", "1.0", &host),
         ("JSONRPC", "0.3", &url),
         ("HTTP+JSON", "0.3", &url),
-        ("GRPC", "0.3", &origin),
+        ("GRPC", "0.3", &host),
     ];
     let want = want.map(|(binding, version, url)| {
         (binding.to_owned(), version.to_owned(), url.clone(), Value::Null)
@@ -42,7 +41,7 @@ async fn a_card_names_what_is_served_and_is_valid() {
     assert_eq!(interfaces(&card), want);
     assert_eq!((&card["url"], &card["preferredTransport"]), (&json!(url), &json!("JSONRPC")));
     let others = json!([
-        {"url": url, "transport": "HTTP+JSON"}, {"url": origin, "transport": "GRPC"},
+        {"url": url, "transport": "HTTP+JSON"}, {"url": host, "transport": "GRPC"},
     ]);
     assert_eq!(card["additionalInterfaces"], others);
     let capabilities = json!({

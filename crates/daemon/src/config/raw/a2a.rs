@@ -16,6 +16,9 @@ section! {
         listen_path: String, default("\"/a2a\"") => "\"/agents\"";
         /// Where the card of the primary agent is served besides the well-known places.
         agent_card_path: String, optional("the well-known places only") => "\"/card.json\"";
+        /// Writes the members that callers of 0.3 look for into the card, beside those of 1.0. A caller
+        /// that says 1.0 never sees them.
+        superset_card: bool, default("true") => "false";
         /// Refuses calls of 1.0 that do not say so.
         strict_version: bool, default("false") => "true";
         /// What a stream of server-sent events ends with: nothing more (`none`), an event named

@@ -62,6 +62,8 @@ section! {
         show_stderr: bool, default("false") => "true";
         /// For `demo`: has an extended card, too.
         extended_card: bool, default("true") => "false";
+        /// For `demo`: asks for more after every message that is no command.
+        open_ended: bool, default("false") => "true";
         /// For `a2a`: where the remote agent is.
         url: String, optional("none") => "\"https://partner.example.com\"";
         /// For `mcp`: the server of `[[mcp_servers]]`.

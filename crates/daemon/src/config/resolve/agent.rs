@@ -9,7 +9,7 @@ use latimer_server::{Contexts, Policy, Registry};
 use super::Resolve;
 use crate::config::raw::{self, Kind, Reads};
 use crate::config::tree::Source;
-use crate::config::{AgentConfig, Behind, CardConfig, CommandConfig, Problem};
+use crate::config::{AgentConfig, Behind, CardConfig, CommandConfig, DemoConfig, Problem};
 
 /// Keys of an agent that only mean something for programs.
 const COMMAND: &[&str] = &[
@@ -25,7 +25,8 @@ const COMMAND: &[&str] = &[
 ];
 
 /// Keys that only mean something for one of the other kinds.
-const OTHERS: &[&str] = &["extended_card", "url", "server", "provider", "model", "tools"];
+const OTHERS: &[&str] =
+    &["extended_card", "open_ended", "url", "server", "provider", "model", "tools"];
 
 impl Resolve<'_> {
     /// The agents, in their order.
@@ -69,7 +70,10 @@ impl Resolve<'_> {
     fn behind(&mut self, place: &str, raw: raw::Agent) -> Behind {
         match raw.kind {
             Kind::Echo => Behind::Echo,
-            Kind::Demo => Behind::Demo { extended_card: raw.extended_card },
+            Kind::Demo => Behind::Demo(DemoConfig {
+                extended_card: raw.extended_card,
+                open_ended: raw.open_ended,
+            }),
             Kind::A2a => Behind::A2a { url: raw.url.unwrap_or_default() },
             Kind::Mcp => Behind::Mcp { server: raw.server.unwrap_or_default() },
             Kind::Model => Behind::Model {
@@ -115,7 +119,7 @@ impl Resolve<'_> {
     fn check_kind(&mut self, path: &[&str], raw: &raw::Agent) {
         let (kind, needs, own): (_, Option<&str>, &[&str]) = match raw.kind {
             Kind::Echo => ("echo", None, &[]),
-            Kind::Demo => ("demo", None, &["extended_card"]),
+            Kind::Demo => ("demo", None, &["extended_card", "open_ended"]),
             Kind::Command => ("command", Some("command"), COMMAND),
             Kind::A2a => ("a2a", Some("url"), &["url"]),
             Kind::Mcp => ("mcp", Some("server"), &["server"]),

@@ -30,6 +30,7 @@ impl Resolve<'_> {
             },
             keep_alive: server.keep_alive.0,
             card_max_age: server.card_max_age.0,
+            superset_card: a2a.superset_card,
             drain: server.drain.0,
             limits: limits(&raw.limits),
             http: http_limits(&raw.limits),

@@ -65,6 +65,11 @@ impl Part {
 
     fn take_content(&mut self, family: Family) -> Result<Content, Invalid> {
         let tag = self.kind.take().or(self.r#type.take());
+        if let Some(tag) = tag.as_deref()
+            && !["text", "file", "data"].iter().any(|known| tag.eq_ignore_ascii_case(known))
+        {
+            return Err(Invalid::new("kind", "must be text, file or data"));
+        }
         let flat_file = tag.as_deref() == Some("file") && self.file.is_none();
         let file = self.file.take().unwrap_or_default();
         let File { bytes, file_with_bytes, uri, .. } = &file;
@@ -105,8 +110,7 @@ impl Part {
             (Some(content), true) => Ok(content),
             (Some(_), false) => Err(Invalid::new("", "holds more than one of text, file and data")),
             (None, _) => match tag.as_deref() {
-                Some(tag @ ("text" | "file" | "data")) => Err(Invalid::missing(tag)),
-                Some(_) => Err(Invalid::new("kind", "must be text, file or data")),
+                Some(tag) => Err(Invalid::missing(tag)),
                 None => Err(Invalid::new("", "needs one of text, file or data")),
             },
         }
@@ -236,6 +240,7 @@ mod tests {
             (json!({"kind": "text"}), "text: is required"),
             (json!({"kind": "file", "file": {}}), "file: is required"),
             (json!({"kind": "video"}), "kind: must be text, file or data"),
+            (json!({"type": "video", "text": "a"}), "kind: must be text, file or data"),
             (json!({"kind": "file", "file": {"bytes": "*"}}), "file.bytes: is not base64"),
             (json!({"text": "a", "data": {}}), "holds more than one of text, file and data"),
             (

@@ -154,15 +154,13 @@ impl Configuration {
         })
     }
 
-    /// Whether the caller waits for the end. A caller that says nothing waits. Protobuf has no way to write
-    /// a flag that is off, so there its absence beside other settings means what it says.
+    /// Whether the caller waits for the end. A caller without settings waits. Protobuf has no way to
+    /// write a flag that is off, so there its absence means what it says, even in settings that say
+    /// nothing else: that is what the newest SDK sends for it.
     fn waits(&self, family: Family) -> bool {
-        let silent = self.accepted_output_modes.is_empty()
-            && self.push_notification_config.is_none()
-            && self.history_length.is_none();
         match family {
             Family::Schema => self.blocking.unwrap_or(true),
-            Family::Proto => self.blocking.unwrap_or(silent),
+            Family::Proto => self.blocking.unwrap_or(false),
         }
     }
 }

@@ -8,8 +8,8 @@
 //! - over JSON-RPC, the page of a list of webhooks: it is one array.
 //! - over HTTP+JSON, `referenceTaskIds`, which its strict parsers do not know.
 //! - over HTTP+JSON and gRPC, the metadata of a cancellation and the size of a page of tasks.
-//! - over gRPC, what is 0 or false, because it reads as not said: a `historyLength` of 0,
-//!   `includeArtifacts: false`, and a wish to be answered at once beside no other setting.
+//! - over gRPC, what is 0 or false, because it reads as not said: a `historyLength` of 0 and
+//!   `includeArtifacts: false`.
 //!
 //! A data part holds an object only; any other value travels wrapped as `{"value": …}` under a mark
 //! in the part's metadata, as the official SDKs do it. `final` is made from whether the stream ends.

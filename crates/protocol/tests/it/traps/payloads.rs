@@ -188,8 +188,9 @@ fn trap_23_waiting_is_the_default_in_every_version() {
     assert!(!at_once(Dialect::V0_3, json!({"acceptedOutputModes": ["text"]})));
     assert!(!at_once(Dialect::V0_3, json!({"blocking": true})));
     assert!(at_once(Dialect::V0_3, json!({"blocking": false})));
-    // Protobuf cannot write a flag that is off: beside another setting its absence is meant.
-    assert!(!at_once(Dialect::V0_3Proto, json!({})));
+    // Protobuf cannot write a flag that is off: where there are settings its absence is meant.
+    assert!(!at_once(Dialect::V0_3Proto, Value::Null));
+    assert!(at_once(Dialect::V0_3Proto, json!({})));
     assert!(at_once(Dialect::V0_3Proto, json!({"acceptedOutputModes": ["text"]})));
 }
 

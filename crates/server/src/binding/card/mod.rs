@@ -111,6 +111,7 @@ impl Front {
     fn form(&self, at: &At<'_>) -> FormName {
         match at.said() {
             Ok(Some(Version::V1_0)) => FormName::V1_0,
+            _ if !self.settings.superset_card => FormName::V1_0,
             _ => FormName::Superset,
         }
     }

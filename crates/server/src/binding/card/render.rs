@@ -90,7 +90,8 @@ impl Front {
         found.extend(older.map(|it| it.in_version(Version::V0_3)));
         // It has no tenants: only the primary agent can be called.
         if own.is_none_or(|name| self.is_primary(name)) {
-            let origin = address.origin().map(|it| AgentInterface::new(it, ProtocolBinding::Grpc));
+            let origin =
+                address.host_and_port().map(|it| AgentInterface::new(it, ProtocolBinding::Grpc));
             found.extend(origin.map(|it| it.in_version(Version::V0_3)));
         }
         found

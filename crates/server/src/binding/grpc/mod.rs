@@ -88,8 +88,16 @@ impl Front {
         let request = read(operation, version, frames::only_message(&body)?)?;
         request.validate()?;
         let asked = kept(&request);
-        let call = self.ask(at, request, Dialect::over_http(version), caller)?;
-        let mut answer = self.service.call(call).await?;
+        let dialect = Dialect::over_http(version);
+        let call = self.ask(at, request, dialect, caller.clone())?;
+        let mut answer = match self.service.call(call).await {
+            // 0.3 has one method for the card: whoever asks it wants the best there is.
+            Err(error) if error.kind() == ErrorKind::ExtendedAgentCardNotConfigured => {
+                let call = self.ask(at, Request::GetAgentCard, dialect, caller)?;
+                self.service.call(call).await?
+            }
+            answer => answer?,
+        };
         self.complete(&mut answer.reply, at, &asked);
         let Answer { reply, extensions, .. } = answer;
         let frames = match reply {

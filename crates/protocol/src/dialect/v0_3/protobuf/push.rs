@@ -92,8 +92,12 @@ impl TryFrom<pb::CreateTaskPushNotificationConfigRequest> for TaskPushNotificati
     type Error = Invalid;
 
     fn try_from(request: pb::CreateTaskPushNotificationConfigRequest) -> Result<Self, Invalid> {
-        let task_id = named(name::task(&request.parent), "parent")?;
         let config = required(request.config, "config")?;
+        let task_id = if request.parent.is_empty() {
+            named(name::push_config(&config.name), "config.name")?.0
+        } else {
+            named(name::task(&request.parent), "parent")?
+        };
         // The name inside is not looked at: it may say `None` for no id.
         let target = config.push_notification_config;
         let target = required(target, "config.pushNotificationConfig")?;

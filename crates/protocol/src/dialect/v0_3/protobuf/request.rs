@@ -68,15 +68,14 @@ impl TryFrom<pb::SendMessageConfiguration> for SendMessageConfiguration {
     type Error = Invalid;
 
     fn try_from(configuration: pb::SendMessageConfiguration) -> Result<Self, Invalid> {
-        // `blocking` has no presence. An empty message is what clients send who say nothing at all,
-        // and they wait; beside other settings its absence means what it says.
-        let silent = configuration == pb::SendMessageConfiguration::default();
+        // `blocking` has no presence: its absence means what it says, even where nothing else is
+        // said. Clients that want to wait write it, or leave the whole configuration out.
         let push = configuration.push_notification.map(TryInto::try_into).transpose();
         Ok(Self {
             accepted_output_modes: configuration.accepted_output_modes,
             task_push_notification_config: named(push, "pushNotification")?,
             history_length: length(configuration.history_length, "historyLength")?,
-            return_immediately: !configuration.blocking && !silent,
+            return_immediately: !configuration.blocking,
         })
     }
 }
