@@ -69,6 +69,10 @@ impl FromStr for Version {
     type Err = UnknownVersion;
 
     fn from_str(text: &str) -> Result<Self, UnknownVersion> {
+        // As nearly everybody writes it.
+        if let Some(version) = Self::ALL.into_iter().find(|it| it.as_str() == text) {
+            return Ok(version);
+        }
         let mut numbers = text.split('.').map(number);
         let mut next = || numbers.next().transpose();
         match (next()?, next()?, next()?, next()?) {

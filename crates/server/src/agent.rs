@@ -19,7 +19,7 @@ use crate::turn::{Failure, Turn};
 ///     turn.reply(turn.text().to_uppercase()).await
 /// })
 /// .description("Says it louder");
-/// assert_eq!(agent.name(), "shouter");
+/// assert_eq!(**agent.name(), *"shouter");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Agent {

@@ -8,7 +8,7 @@ use crate::model::{Metadata, Secret};
 ///
 /// ```
 /// # use latimer_protocol::Caller;
-/// assert_eq!(Caller::new("alice").id(), "alice");
+/// assert_eq!(**Caller::new("alice").id(), *"alice");
 /// assert!(Caller::anonymous().is_anonymous());
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -59,27 +59,36 @@ impl Front {
         caller: Caller,
         started: Instant,
     ) -> Response<Body> {
-        let (call, said) = match self.jsonrpc_call(at, body) {
-            Ok(read) => read,
-            Err((refused, said)) => return self.refused(body, &refused, said, started),
+        let said = match said(at, body) {
+            Ok(said) => said,
+            Err(error) => return self.refused(body, &unread(body, error), None, started),
+        };
+        let rule = self.settings.version_rule;
+        let call = match jsonrpc::Call::read(body, said, rule, &ids::message) {
+            Ok(call) => call,
+            Err(refused) => return self.refused(body, &refused, said, started),
         };
         let jsonrpc::Call { id, request, dialect } = call;
         let asked = kept(&request);
-        let operation = Some(request.operation());
-        let version = dialect.version();
-        let what = Counted { transport: Transport::JsonRpc, operation, version };
-        let answer = self.call(at, request, dialect, caller).await.and_then(|answer| {
+        let answer = match self.ask(at, request, dialect, caller) {
+            Ok(call) => self.service.call(call).await,
+            Err(error) => Err(error),
+        };
+        let response = answer.and_then(|mut answer| {
+            self.complete(&mut answer.reply, at, &asked);
             let dialect = answer_dialect(dialect, said, &asked, answer.made_in);
             self.jsonrpc_answer(answer, &id, &asked, dialect)
         });
-        match answer {
+        let (operation, version) = (asked.operation(), dialect.version());
+        let what = Counted { transport: Transport::JsonRpc, operation: Some(operation), version };
+        match response {
             Ok(response) => {
                 self.count(what, Outcome::Ok, started);
                 response
             }
             Err(error) => {
                 self.count(what, error.kind().into(), started);
-                self.error(&id, asked.operation(), dialect, &error)
+                self.error(&id, operation, dialect, &error)
             }
         }
     }
@@ -102,31 +111,6 @@ impl Front {
             }
         };
         Ok(respond::extended(response, &answer.extensions, dialect.version()))
-    }
-
-    /// Reads the call, with what its caller says about its version.
-    fn jsonrpc_call<'b>(
-        &self,
-        at: &At<'_>,
-        body: &'b [u8],
-    ) -> Result<(jsonrpc::Call<'b>, Option<Version>), (jsonrpc::Refused, Option<Version>)> {
-        let without_id = |error| jsonrpc::Refused { id: jsonrpc::Id::NULL, error };
-        if !address::readable(at.header(CONTENT_TYPE), body) {
-            let message = format!("the content type must be {}", address::JSON);
-            let error = Error::new(ErrorKind::ContentTypeNotSupported, message);
-            return Err((without_id(error), None));
-        }
-        let said = match at.said() {
-            Ok(said) => said,
-            Err(error) => {
-                let id = jsonrpc::Request::read(body).map(|it| it.id.into_owned());
-                let id = id.unwrap_or_else(|refused| refused.id);
-                return Err((jsonrpc::Refused { id, error }, None));
-            }
-        };
-        let call = jsonrpc::Call::read(body, said, self.settings.version_rule, &ids::message)
-            .map_err(|refused| (refused, said))?;
-        Ok((call, said))
     }
 
     /// The answer to a body that is no call.
@@ -183,6 +167,22 @@ impl Front {
         let body = jsonrpc::write_error(Version::V1_0, &jsonrpc::Id::NULL, error);
         respond::explained(respond::whole(status, address::JSON, body), error, self.challenge())
     }
+}
+
+/// What the caller says about its version, if the body is to be read at all.
+fn said(at: &At<'_>, body: &[u8]) -> Result<Option<Version>, Error> {
+    if !address::readable(at.header(CONTENT_TYPE), body) {
+        let message = format!("the content type must be {}", address::JSON);
+        return Err(Error::new(ErrorKind::ContentTypeNotSupported, message));
+    }
+    at.said()
+}
+
+/// The refusal of a body that was not read but for whom to answer.
+#[cold]
+fn unread(body: &[u8], error: Error) -> jsonrpc::Refused {
+    let id = jsonrpc::Request::read(body).map(|it| it.id.into_owned());
+    jsonrpc::Refused { id: id.unwrap_or_else(|refused| refused.id), error }
 }
 
 /// Errors about the sender have statuses of their own.

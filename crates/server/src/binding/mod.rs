@@ -27,8 +27,8 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use latimer_protocol::binding::{parameters, rest as address};
 use latimer_protocol::{
-    Answer, Call, Caller, Dialect, Error, ErrorKind, Message, Metadata, Operation, Reply,
-    Request as Asked, Revision, SendMessageRequest, Service, Version,
+    Call, Caller, Dialect, Error, ErrorKind, Message, Metadata, Request as Asked, Revision,
+    SendMessageRequest, Service, Version,
 };
 use tracing::debug;
 
@@ -172,30 +172,17 @@ impl Front {
         self.auth.as_ref().map_or("Bearer", |it| it.challenge())
     }
 
-    /// Has a request answered by the service, and puts addresses into a card that comes back.
-    async fn call(
+    /// A request as a call, with what its headers say.
+    fn ask(
         &self,
         at: &At<'_>,
         request: Asked,
         dialect: Dialect,
         caller: Caller,
-    ) -> Result<Answer, Error> {
-        let operation = request.operation();
-        let agent = at.agent.clone();
-        let named = match operation {
-            Operation::GetExtendedAgentCard | Operation::GetAgentCard => {
-                agent.clone().or_else(|| request.tenant().map(Into::into))
-            }
-            _ => None,
-        };
+    ) -> Result<Call, Error> {
         let extensions = at.extensions()?;
-        let after = if operation.is_streaming() { at.after()? } else { None };
-        let call = Call { request, caller, agent, dialect, extensions, after };
-        let mut answer = self.service.call(call).await?;
-        if let Reply::Card(card) = &mut answer.reply {
-            self.complete(card, at, named.as_deref());
-        }
-        Ok(answer)
+        let after = if request.operation().is_streaming() { at.after()? } else { None };
+        Ok(Call { request, caller, agent: at.agent.clone(), dialect, extensions, after })
     }
 
     fn style(&self) -> sse::Style {

@@ -113,7 +113,9 @@ impl Front {
         caller: Caller,
     ) -> Result<Response<Body>, Error> {
         let asked = kept(&request);
-        let answer = self.call(at, request, route.dialect(), caller).await?;
+        let call = self.ask(at, request, route.dialect(), caller)?;
+        let mut answer = self.service.call(call).await?;
+        self.complete(&mut answer.reply, at, &asked);
         let Answer { reply, made_in, extensions } = answer;
         let dialect = answer_dialect(route, made_in);
         let response = match reply {

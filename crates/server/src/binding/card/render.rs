@@ -1,10 +1,10 @@
 //! Cards with what only the server knows: where the agent is, and what is served there.
 
-use latimer_protocol::Version;
 use latimer_protocol::card::{
     AgentCard, AgentExtension, AgentInterface, Form, ProtocolBinding, TransitionHistory,
     list_to_json,
 };
+use latimer_protocol::{Reply, Request, Version};
 use serde_json::Value;
 
 use super::{FormName, Key, Which};
@@ -17,18 +17,14 @@ use crate::engine::CURSOR;
 const HISTORY: TransitionHistory = TransitionHistory::Kept;
 
 impl Front {
-    /// Puts addresses and capabilities into the card of an agent that a call asked for.
-    pub(in crate::binding) fn complete(
-        &self,
-        card: &mut AgentCard,
-        at: &At<'_>,
-        named: Option<&str>,
-    ) {
+    /// Puts addresses and capabilities into a card that a call asked for.
+    pub(in crate::binding) fn complete(&self, reply: &mut Reply, at: &At<'_>, asked: &Request) {
+        let Reply::Card(card) = reply else { return };
+        let named = at.agent.as_deref().or_else(|| asked.tenant());
         let agent = named.and_then(|name| self.registry.get(name)).or(self.registry.primary());
         let Some(agent) = agent else { return };
-        let address = self.address(at);
         let own = named.filter(|name| at.agent.is_some() || !self.is_primary(name));
-        self.fill_in(card, agent, &address, own);
+        self.fill_in(card, agent, &self.address(at), own);
     }
 
     pub(super) fn render(&self, key: &Key) -> Value {

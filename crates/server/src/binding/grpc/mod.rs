@@ -23,7 +23,7 @@ pub(crate) use frames::Frames;
 pub(crate) use helpers::Helpers;
 
 use super::body::{self, Body};
-use super::{At, Front, respond};
+use super::{At, Front, kept, respond};
 use crate::metrics::{Counted, Outcome, Transport};
 
 /// The media type of gRPC.
@@ -87,17 +87,21 @@ impl Front {
         let body = body::read(body, limits.body + frames::HEAD, limits.body_time).await?;
         let request = read(operation, version, frames::only_message(&body)?)?;
         request.validate()?;
+        let asked = kept(&request);
         let dialect = Dialect::over_http(version);
-        let answer = match self.call(at, request, dialect, caller.clone()).await {
+        let call = self.ask(at, request, dialect, caller.clone())?;
+        let mut answer = match self.service.call(call).await {
             // 0.3 has one method for the card: whoever asks it wants the best there is.
             Err(error)
                 if version == Version::V0_3
                     && error.kind() == ErrorKind::ExtendedAgentCardNotConfigured =>
             {
-                self.call(at, Request::GetAgentCard, dialect, caller).await?
+                let call = self.ask(at, Request::GetAgentCard, dialect, caller)?;
+                self.service.call(call).await?
             }
             answer => answer?,
         };
+        self.complete(&mut answer.reply, at, &asked);
         let Answer { reply, extensions, .. } = answer;
         let frames = match reply {
             Reply::Stream(stream) => Frames::stream(stream, version),
