@@ -1,14 +1,14 @@
 //! Tasks in memory: fast, bounded, and gone with the process.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use hashbrown::HashTable;
 use hashbrown::hash_table::Entry as Slot;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use latimer_protocol::{ContextId, Event, Message, Revision, Task, TaskId, Timestamp};
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 /// Keeps tasks in memory. What is kept is bounded by its [`Retention`].
 pub struct Memory {
     retention: Retention,
-    hasher: RandomState,
+    hasher: DefaultHashBuilder,
     shards: Vec<Mutex<HashTable<Entry>>>,
     sent: Vec<Mutex<HashMap<SentKey, Remembered>>>,
     contexts: Vec<Mutex<HashMap<Conversation, u64>>>,
@@ -79,7 +79,7 @@ impl Memory {
         }
         Self {
             retention,
-            hasher: RandomState::new(),
+            hasher: DefaultHashBuilder::default(),
             shards: shards(),
             sent: shards(),
             contexts: shards(),

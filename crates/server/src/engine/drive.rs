@@ -9,6 +9,7 @@ use latimer_protocol::{Error, Message, Part, TaskState, TaskStatus};
 use tokio::time::{Instant, sleep_until};
 use tracing::error;
 
+use super::lanes::Right;
 use super::live::Guard;
 use super::work::{Batch, Turning, Work};
 use super::{ids, unavailable};
@@ -33,8 +34,9 @@ enum Ending {
 impl Work {
     /// Runs the turn to its end. What is said becomes durable whenever the agent waits.
     ///
-    /// With `at_once` the task exists before the agent is asked.
-    pub(super) async fn drive(mut self, start: Start, at_once: bool) {
+    /// With `at_once` the task exists before the agent is asked. The right to work in a conversation,
+    /// where one is needed, is given back at the end.
+    pub(super) async fn drive(mut self, start: Start, at_once: bool, right: Option<Right>) {
         let turn = self.turn.clone();
         let executor = self.agent.executor().clone();
         let agent = match start {
@@ -46,8 +48,10 @@ impl Work {
         drop(agent);
         turn.outbox().close(TurnError::Stopped);
         if let Err(error) = driven {
-            self.abandon(error).await;
+            self.abandon(error);
         }
+        drop(self);
+        drop(right);
     }
 
     /// Waits for something before the turn can begin; the task is there meanwhile. None when it
@@ -59,7 +63,7 @@ impl Work {
         if !self.exists()
             && let Err(error) = self.flush(Turning::Waits).await
         {
-            self.abandon(error).await;
+            self.abandon(error);
             return None;
         }
         let (turn, halt) = (self.turn.clone(), self.engine.halt().clone());
@@ -79,7 +83,7 @@ impl Work {
             }
         };
         if let Err(error) = stored {
-            self.abandon(error).await;
+            self.abandon(error);
         }
         None
     }
@@ -98,7 +102,8 @@ impl Work {
         .await;
         let ending = match returned.take() {
             Some(result) => Ending::Returned(result),
-            None => self.attend(agent).await?,
+            // Apart, so that those who do not need it do not carry it.
+            None => Box::pin(self.attend(agent)).await?,
         };
         self.finish(ending).await
     }
@@ -246,7 +251,7 @@ impl Work {
 
     /// Nothing more can be stored for now: tells everybody, and sees to it that the task does not
     /// look as if somebody were at work.
-    async fn abandon(&mut self, error: Error) {
+    fn abandon(&mut self, error: Error) {
         self.turn.outbox().close(TurnError::NotStored);
         self.live.change(|state| state.failure = Some(error));
         self.take_ticket();

@@ -102,7 +102,7 @@ impl Engine {
         match self.next_turn(letter, live, floor, sent).await {
             Ok((work, opening)) => {
                 let _ = done.send(Ok(opening));
-                work.drive(Start::Execute, want == Want::Task).await;
+                work.drive(Start::Execute, want == Want::Task, None).await;
             }
             Err(error) => {
                 let _ = done.send(Err(error));

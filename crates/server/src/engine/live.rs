@@ -4,12 +4,13 @@
 //! store, and exists only while somebody needs it: each user has a [`Guard`], and the last one to go
 //! takes it away.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hashbrown::{DefaultHashBuilder, HashMap};
 use latimer_protocol::{
     Error, Event, Message, MessageId, Part, Revision, SharedEvent, StreamResponse, Task, TaskState,
     TaskStatus,
@@ -271,7 +272,7 @@ pub(crate) fn is_settled(state: TaskState) -> bool {
 /// All live tasks.
 #[derive(Debug)]
 pub(crate) struct Lives {
-    hasher: RandomState,
+    hasher: DefaultHashBuilder,
     shards: Vec<Mutex<HashMap<Key, Arc<Live>>>>,
 }
 
@@ -280,7 +281,7 @@ const SHARDS: usize = 64;
 impl Default for Lives {
     fn default() -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { hasher: RandomState::new(), shards }
+        Self { hasher: DefaultHashBuilder::default(), shards }
     }
 }
 

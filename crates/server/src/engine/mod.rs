@@ -24,11 +24,12 @@ mod tests;
 mod work;
 
 use std::fmt;
+use std::future::ready;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use latimer_protocol::{
     Answer, Call, Dialect, Error, ErrorKind, Message, Reply, Request, Service, Task,
 };
@@ -212,24 +213,33 @@ impl Engine {
     }
 }
 
-#[async_trait]
+/// What `#[async_trait]` makes of a method.
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
+
 impl Service for Engine {
-    async fn call(&self, call: Call) -> Result<Answer, Error> {
+    /// Written out, so that each operation has a future of its own size.
+    fn call<'a, 'b>(&'a self, call: Call) -> Answering<'b>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
         match &call.request {
-            Request::SendMessage(_) => self.send(call).await,
-            Request::SendStreamingMessage(_) => self.stream(call).await,
-            Request::GetTask(_) => self.get(call).await,
-            Request::ListTasks(_) => self.list(call).await,
-            Request::CancelTask(_) => self.cancel(call).await,
-            Request::SubscribeToTask(_) => self.subscribe(call).await,
+            Request::SendMessage(_) => Box::pin(self.send(call)),
+            Request::SendStreamingMessage(_) => Box::pin(self.stream(call)),
+            Request::GetTask(_) => Box::pin(self.get(call)),
+            Request::ListTasks(_) => Box::pin(self.list(call)),
+            Request::CancelTask(_) => Box::pin(self.cancel(call)),
+            Request::SubscribeToTask(_) => Box::pin(self.subscribe(call)),
             Request::CreateTaskPushNotificationConfig(_)
             | Request::GetTaskPushNotificationConfig(_)
             | Request::ListTaskPushNotificationConfigs(_)
             | Request::DeleteTaskPushNotificationConfig(_) => {
-                Err(ErrorKind::PushNotificationNotSupported.into())
+                Box::pin(ready(Err(ErrorKind::PushNotificationNotSupported.into())))
             }
-            Request::GetExtendedAgentCard(_) => Ok(self.extended_card(&call)?.into()),
-            Request::GetAgentCard => Ok(self.card(&call)?.into()),
+            Request::GetExtendedAgentCard(_) => {
+                Box::pin(ready(self.extended_card(&call).map(Into::into)))
+            }
+            Request::GetAgentCard => Box::pin(ready(self.card(&call).map(Into::into))),
         }
     }
 }

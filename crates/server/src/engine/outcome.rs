@@ -22,6 +22,24 @@ pub(super) enum Known {
     Before(Begun),
 }
 
+impl Begun {
+    /// The end, or a question, if it came to that.
+    pub(super) fn settled(&self) -> Option<Result<SendMessageResponse, Error>> {
+        self.settled_in(&self.live.guard().lock())
+    }
+
+    fn settled_in(&self, state: &State) -> Option<Result<SendMessageResponse, Error>> {
+        match (&state.answer, &state.settled, &state.failure) {
+            (Some(answer), _, _) => Some(Ok(SendMessageResponse::Message(answer.clone()))),
+            (None, Some(task), _) if state.revision > self.after => {
+                Some(Ok(SendMessageResponse::Task(Arc::clone(task))))
+            }
+            (None, _, Some(failure)) => Some(Err(failure.clone())),
+            (None, _, None) => None,
+        }
+    }
+}
+
 impl Engine {
     /// Finds out whether a message was sent before.
     pub(super) async fn recognise(
@@ -94,20 +112,8 @@ impl Engine {
         agent: &Agent,
     ) -> Result<SendMessageResponse, Error> {
         let live = begun.live.guard();
-        let settled = |state: &State| match (&state.answer, &state.settled, &state.failure) {
-            (Some(answer), _, _) => Some(Ok(SendMessageResponse::Message(answer.clone()))),
-            (None, Some(task), _) if state.revision > begun.after => {
-                Some(Ok(SendMessageResponse::Task(Arc::clone(task))))
-            }
-            (None, _, Some(failure)) => Some(Err(failure.clone())),
-            (None, _, None) => None,
-        };
-        let at_once = settled(&live.lock());
-        if let Some(outcome) = at_once {
-            return outcome;
-        }
         tokio::select! {
-            outcome = live.until(settled) => return outcome,
+            outcome = live.until(|state| begun.settled_in(state)) => return outcome,
             () = tokio::time::sleep(agent.policy().max_wait) => {}
             () = self.halt().stopped() => {}
         }

@@ -113,10 +113,7 @@ impl Engine {
         if !waiting {
             work.already_started();
         }
-        self.run(async move {
-            work.drive(start, waiting).await;
-            drop(right);
-        });
+        self.run(work.drive(start, waiting, right));
     }
 
     /// The message of the turn that was going on, and those whose turns had not come.

@@ -70,8 +70,11 @@ impl Engine {
             (letter.configuration.history_length, letter.extensions.clone());
         let begun = self.begin(letter).await?;
         let sent = match (want, begun.how) {
-            (Want::Task, _) | (_, How::Later) => self.first_sight(&begun).await?,
-            (Want::Answer | Want::Events, _) => self.outcome(&begun, &agent).await?,
+            (Want::Task, _) | (_, How::Later) => Box::pin(self.first_sight(&begun)).await?,
+            (Want::Answer | Want::Events, _) => match begun.settled() {
+                Some(outcome) => outcome?,
+                None => Box::pin(self.outcome(&begun, &agent)).await?,
+            },
         };
         let reply = Reply::Sent(match sent {
             SendMessageResponse::Task(task) => SendMessageResponse::Task(trimmed(task, history)),
@@ -134,9 +137,9 @@ impl Engine {
             return self.begin_task(letter, floor, sent).await;
         };
         match self.store().load(&key).await.map_err(unavailable)? {
-            Some(stored) => self.continue_task(letter, stored, sent).await,
+            Some(stored) => Box::pin(self.continue_task(letter, stored, sent)).await,
             None if letter.dialect.callers_name_tasks() => {
-                self.begin_named(letter, key, sent).await
+                Box::pin(self.begin_named(letter, key, sent)).await
             }
             None => Err(Error::task_not_found(&id)),
         }
@@ -194,11 +197,7 @@ impl Engine {
         if work.agent.policy().contexts == Contexts::Queue {
             self.queue(work, at_once);
         } else {
-            let driven = work.drive(Start::Execute, at_once);
-            self.run(async move {
-                driven.await;
-                drop(right);
-            });
+            self.run(work.drive(Start::Execute, at_once, right));
         }
         Ok(Begun {
             live: place,
@@ -223,23 +222,21 @@ impl Engine {
             // Otherwise the task came to an end while it waited.
             let Some(right) = right else { return };
             let at_once = at_once || work.exists();
-            work.drive(Start::Execute, at_once).await;
-            drop(right);
+            work.drive(Start::Execute, at_once, Some(right)).await;
         });
     }
 
     /// Runs what a caller may or may not wait for: at once as far as it goes, and then by itself.
     pub(super) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let engine = self.clone();
-        self.0.turns.fetch_add(1, Ordering::Relaxed);
-        let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
-            let _counted = Counted(engine);
-            work.await;
-        });
+        let counted = Counted::new(self);
+        let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         // Whoever polls it next is told when to.
         if work.as_mut().poll(&mut context).is_pending() {
-            self.0.tracker.spawn(work);
+            self.0.tracker.spawn(async move {
+                work.await;
+                drop(counted);
+            });
         }
     }
 
@@ -294,6 +291,13 @@ const MAX_REFERENCES: usize = 16;
 
 /// Counts a turn until it is over.
 struct Counted(Engine);
+
+impl Counted {
+    fn new(engine: &Engine) -> Self {
+        engine.0.turns.fetch_add(1, Ordering::Relaxed);
+        Self(engine.clone())
+    }
+}
 
 impl Drop for Counted {
     fn drop(&mut self) {
