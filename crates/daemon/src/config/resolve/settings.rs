@@ -34,7 +34,6 @@ impl Resolve<'_> {
             drain: server.drain.0,
             limits: limits(&raw.limits),
             http: http_limits(&raw.limits),
-            ..Settings::default()
         }
     }
 
