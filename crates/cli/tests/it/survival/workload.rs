@@ -146,7 +146,9 @@ async fn follow(client: &Client, number: usize, pieces: u64) -> String {
 /// Takes note of an event; true when it is the last.
 fn note(event: &Value, task: &mut Option<String>, seen: &mut Vec<u64>) -> bool {
     if let Some(id) = event["task"]["id"].as_str() {
+        // The task as it stands: all that there is so far.
         *task = Some(id.to_owned());
+        *seen = pieces_of(&event["task"]["artifacts"][0]);
     }
     seen.extend(pieces_of(&event["artifactUpdate"]["artifact"]));
     let state = [&event["task"]["status"]["state"], &event["statusUpdate"]["status"]["state"]];
