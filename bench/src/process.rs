@@ -17,6 +17,9 @@ pub const SERVER_CORE: usize = 0;
 /// The core that load has for itself.
 pub const LOAD_CORE: usize = 1;
 
+/// USER_HZ is 100 on every architecture we run on.
+const TICKS_PER_SECOND: f64 = 100.0;
+
 /// A process that ends when this is dropped.
 #[derive(Debug)]
 pub struct Process {
@@ -122,12 +125,25 @@ pub fn free_address() -> io::Result<String> {
 /// The time a process has computed for, in seconds, to a hundredth.
 #[must_use]
 pub fn cpu_seconds(process: u32) -> f64 {
-    // USER_HZ is 100 on every architecture we run on.
-    const TICKS_PER_SECOND: f64 = 100.0;
     let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return 0.0 };
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: u64 = fields.skip(11).take(2).filter_map(|it| it.parse::<u64>().ok()).sum();
     ticks as f64 / TICKS_PER_SECOND
+}
+
+/// The time that the cores of servers and load were busy for, with whatever, in seconds. What the
+/// host took away counts too.
+#[must_use]
+pub fn cores_busy_seconds() -> f64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let busy = |core: usize| -> u64 {
+        let name = format!("cpu{core} ");
+        let line = stat.lines().find_map(|it| it.strip_prefix(&*name)).unwrap_or_default();
+        let fields = line.split_whitespace().filter_map(|it| it.parse::<u64>().ok());
+        // The fourth and fifth are idle; those behind the eighth are in others already.
+        fields.take(8).enumerate().filter(|(it, _)| !matches!(it, 3 | 4)).map(|(_, it)| it).sum()
+    };
+    (busy(SERVER_CORE) + busy(LOAD_CORE)) as f64 / TICKS_PER_SECOND
 }
 
 /// The memory that a process has in use, in bytes.

@@ -1,6 +1,6 @@
 //! What is found, for people and for programs.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,8 @@ pub struct Report {
     folder: PathBuf,
     name: String,
     text: String,
-    rows: String,
+    /// Whether the rows of an earlier report of the day are still there.
+    stale: bool,
 }
 
 impl Report {
@@ -57,7 +58,7 @@ impl Report {
             folder: folder.to_owned(),
             name: format!("{date}-{program}"),
             text: String::new(),
-            rows: String::new(),
+            stale: true,
         };
         let command = format!("cargo run --release -p latimer-bench --bin {program}");
         let options = if options.is_empty() { String::new() } else { format!(" -- {options}") };
@@ -76,13 +77,18 @@ impl Report {
         self.text.push('\n');
     }
 
-    /// Keeps a raw row.
+    /// Keeps a raw row, at once: a long run may not come to its end.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it cannot be written.
     pub fn row(&mut self, row: &impl Serialize) -> Result<(), Failure> {
-        self.rows.push_str(&serde_json::to_string(row)?);
-        self.rows.push('\n');
+        let mut line = serde_json::to_string(row)?;
+        line.push('\n');
+        let stale = std::mem::take(&mut self.stale);
+        let mut options = OpenOptions::new();
+        options.create(true).write(true).append(!stale).truncate(stale);
+        let path = self.folder.join(&self.name).with_extension("jsonl");
+        options.open(path)?.write_all(line.as_bytes())?;
         Ok(())
     }
 
@@ -94,9 +100,6 @@ impl Report {
         self.line(&format!("\nLoad average of the machine after: {:.2}.", busy()));
         let path = self.folder.join(&self.name);
         fs::write(path.with_extension("md"), &self.text)?;
-        if !self.rows.is_empty() {
-            fs::write(path.with_extension("jsonl"), &self.rows)?;
-        }
         note(&format!("kept as {}.md", path.display()));
         Ok(())
     }

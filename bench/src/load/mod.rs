@@ -112,6 +112,8 @@ pub struct Outcome {
     pub server_cpu_micros: f64,
     /// The share of its core that the load itself needed.
     pub load_busy: f64,
+    /// The share of both cores that was spent on something else.
+    pub others: f64,
     /// Bytes of each answer, without its head.
     pub bytes: f64,
     /// Events of each stream.
@@ -120,6 +122,14 @@ pub struct Outcome {
     pub errors: u64,
     /// The first of them.
     pub first_error: Option<String>,
+}
+
+impl Outcome {
+    /// Whether something else was going on.
+    #[must_use]
+    pub fn is_disturbed(&self) -> bool {
+        self.others > 0.05
+    }
 }
 
 /// Puts a server under load, and says what came of it.

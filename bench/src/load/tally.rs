@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{Outcome, Span};
 use crate::histogram::Histogram;
-use crate::process::cpu_seconds;
+use crate::process::{cores_busy_seconds, cpu_seconds};
 
 /// What happened so far.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ struct Moment {
     answered: u64,
     server_cpu: f64,
     load_cpu: f64,
+    all_cpu: f64,
 }
 
 impl Tally {
@@ -63,6 +64,7 @@ impl Tally {
             answered: self.answered,
             server_cpu: cpu_seconds(server),
             load_cpu: cpu_seconds(std::process::id()),
+            all_cpu: cores_busy_seconds(),
         }
     }
 
@@ -101,6 +103,9 @@ impl Tally {
         let seconds = (to.at - from.at).as_secs_f64();
         let answered = (to.answered - from.answered).max(1) as f64;
         let done = self.counted.count();
+        let server_cpu = to.server_cpu - from.server_cpu;
+        let load_cpu = to.load_cpu - from.load_cpu;
+        let others_cpu = (to.all_cpu - from.all_cpu - server_cpu - load_cpu).max(0.0);
         Outcome {
             done,
             seconds,
@@ -109,8 +114,9 @@ impl Tally {
             p99_micros: self.counted.quantile_micros(0.99),
             max_micros: self.counted.max_micros(),
             over_5_10_20_ms: self.counted.over(),
-            server_cpu_micros: (to.server_cpu - from.server_cpu) * 1e6 / answered,
-            load_busy: (to.load_cpu - from.load_cpu) / seconds,
+            server_cpu_micros: server_cpu * 1e6 / answered,
+            load_busy: load_cpu / seconds,
+            others: others_cpu / seconds / 2.0,
             bytes: self.bytes as f64 / done.max(1) as f64,
             events: self.events as f64 / done.max(1) as f64,
             errors: self.errors,

@@ -86,7 +86,7 @@ impl Contestant {
 }
 
 impl Kept {
-    /// The configuration of `latimer serve`. Without agents it echoes.
+    /// The configuration of `latimer serve`.
     fn config(self, address: &str, home: &Path) -> String {
         let path = home.join("tasks.db");
         let store = match self {
@@ -94,7 +94,10 @@ impl Kept {
             Self::Process => format!("path = {path:?}\ndurability = \"process\""),
             Self::Full => format!("path = {path:?}\ndurability = \"full\""),
         };
-        format!("listen = \"{address}\"\n\n[store]\n{store}\n\n[log]\nfilter = \"warn\"\n")
+        format!(
+            "listen = \"{address}\"\n[store]\n{store}\n[log]\nfilter = \"warn\"\n\
+             [[agents]]\nname = \"echo\"\nkind = \"echo\"\n"
+        )
     }
 }
 

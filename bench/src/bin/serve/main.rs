@@ -23,6 +23,7 @@ use self::contestants::Contestant;
 
 const OPTIONS: &[&str] = &[
     "rounds",
+    "again",
     "warm-up",
     "seconds",
     "connections",
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Failure> {
     let arguments = Arguments::read(OPTIONS)?;
-    let rounds: u32 = arguments.or("rounds", 3)?;
+    let (rounds, again): (u32, u32) = (arguments.or("rounds", 3)?, arguments.or("again", 2)?);
     let bench = Bench {
         span: Span::Seconds {
             warm_up: arguments.or("warm-up", 1.5)?,
@@ -71,11 +72,17 @@ fn run() -> Result<(), Failure> {
                 continue;
             }
             for contestant in contestants.iter().filter(|it| it.offers(operation)) {
-                let outcome = bench.measure(contestant, operation)?;
-                let row = Row::new(contestant, operation, round, outcome);
-                note(&row.to_string());
-                report.row(&row)?;
-                rows.push(row);
+                for _ in 0..=again {
+                    let outcome = bench.measure(contestant, operation)?;
+                    let disturbed = outcome.is_disturbed();
+                    let row = Row::new(contestant, operation, round, outcome);
+                    note(&row.to_string());
+                    report.row(&row)?;
+                    rows.push(row);
+                    if !disturbed {
+                        break;
+                    }
+                }
             }
         }
     }
@@ -149,13 +156,14 @@ impl Row {
 
 impl std::fmt::Display for Row {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Outcome { per_second, p99_micros, server_cpu_micros, load_busy, errors, .. } =
-            self.outcome;
+        let Outcome {
+            per_second, p99_micros, server_cpu_micros, load_busy, others, errors, ..
+        } = self.outcome;
         let (round, name, server) = (self.round, self.operation.name(), &self.server);
         write!(
             out,
             "{round} {name:6} {server:24} {per_second:8.0}/s  p99 {p99_micros:7.0} us  \
-             cpu {server_cpu_micros:6.1} us  load {load_busy:.2}"
+             cpu {server_cpu_micros:6.1} us  load {load_busy:.2}  others {others:.2}"
         )?;
         match &self.outcome.first_error {
             Some(error) => write!(out, "  {errors} errors: {error}"),

@@ -41,16 +41,16 @@ fn table(report: &mut Report, rows: &[Row], operation: Operation) {
     }
     report.line(&format!("\n## {}\n", operation.name()));
     report.line(
-        "| server | per second | x floor | CPU us | x floor | p50 us | p99 us | max ms | bytes | events | load busy | errors |",
+        "| server | per second | x floor | CPU us | x floor | p50 us | p99 us | max ms | bytes | events | load busy | errors | quiet |",
     );
-    report.line("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    report.line("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (name, floor) in names {
         let of = |name: &str, field: fn(&Outcome) -> f64| middle(rows, name, operation, field);
         let mine = |field: fn(&Outcome) -> f64| of(name, field);
         let speed = mine(|it| it.per_second);
         let cpu = mine(|it| it.server_cpu_micros);
         report.line(&format!(
-            "| {name} | {} | {:.2} | {cpu:.1} | {:.2} | {} | {} | {:.1} | {:.0} | {:.0} | {:.0} % | {} |",
+            "| {name} | {} | {:.2} | {cpu:.1} | {:.2} | {} | {} | {:.1} | {:.0} | {:.0} | {:.0} % | {} | {} |",
             thousands(speed),
             speed / of(floor, |it| it.per_second),
             of(floor, |it| it.server_cpu_micros) / cpu,
@@ -61,6 +61,7 @@ fn table(report: &mut Report, rows: &[Row], operation: Operation) {
             mine(|it| it.events),
             mine(|it| it.load_busy) * 100.0,
             thousands(mine(|it| it.errors as f64)),
+            quiet(rows, name, operation),
         ));
     }
 }
@@ -103,7 +104,19 @@ fn names(rows: &[Row], operation: Operation) -> Vec<(&str, &'static str)> {
     names
 }
 
+/// How many of a server's runs nothing disturbed.
+fn quiet(rows: &[Row], server: &str, operation: Operation) -> String {
+    let mine = || rows.iter().filter(|it| it.server == server && it.operation == operation);
+    let quiet = mine().filter(|it| !it.outcome.is_disturbed()).count();
+    format!("{quiet} of {}", mine().count())
+}
+
+/// The median of a server's runs: of those that nothing disturbed, if there are any.
 fn middle(rows: &[Row], server: &str, operation: Operation, field: fn(&Outcome) -> f64) -> f64 {
-    let mine = rows.iter().filter(|it| it.server == server && it.operation == operation);
-    median(mine.map(|it| field(&it.outcome)).collect())
+    let mine = || rows.iter().filter(|it| it.server == server && it.operation == operation);
+    let quiet = mine().filter(|it| !it.outcome.is_disturbed());
+    match quiet.clone().count() {
+        0 => median(mine().map(|it| field(&it.outcome)).collect()),
+        _ => median(quiet.map(|it| field(&it.outcome)).collect()),
+    }
 }
