@@ -112,6 +112,13 @@ impl Desk {
     fn serve(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
         let mut group = Vec::with_capacity(MAX_GROUP);
         while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
+            // Whoever was about to come, comes along: costs nothing when nobody is.
+            thread::yield_now();
+            while group.len() < MAX_GROUP
+                && let Ok(job) = queue.try_recv()
+            {
+                group.push(job);
+            }
             self.settle(&mut group);
             self.checkpoints.tend(&self.connection);
         }
