@@ -1,6 +1,6 @@
 //! What a process is told to be. A program here starts itself again, so that one command is enough.
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,11 +50,23 @@ impl Role {
     }
 }
 
+/// Plays the role that this process was given; does what the program is for when it was given none.
+#[expect(clippy::print_stderr, reason = "a program that says why it gives up")]
+pub fn main(run: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
+    match play().and_then(|played| if played { Ok(()) } else { run() }) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Plays the role that this process was given. False when it was given none.
 ///
 /// # Errors
 /// Whatever the role fails with.
-pub fn play() -> Result<bool, Failure> {
+fn play() -> Result<bool, Failure> {
     let mut words = std::env::args().skip(1);
     let (Some(OPTION), Some(role)) = (words.next().as_deref(), words.next()) else {
         return Ok(false);

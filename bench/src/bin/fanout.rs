@@ -2,8 +2,6 @@
 //!
 //! See `bench/README.md`.
 
-#![expect(clippy::print_stderr, reason = "a program that says why it gives up")]
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -26,13 +24,7 @@ const OPTIONS: &[&str] =
     &["readers", "slow", "seconds", "rate", "rate-in-process", "nice", "results"];
 
 fn main() -> ExitCode {
-    match role::play().and_then(|played| if played { Ok(()) } else { run() }) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    role::main(run)
 }
 
 fn run() -> Result<(), Failure> {

@@ -2,8 +2,6 @@
 //!
 //! See `bench/README.md`.
 
-#![expect(clippy::print_stderr, reason = "a program that says why it gives up")]
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
@@ -25,13 +23,7 @@ const OPTIONS: &[&str] =
     &["sends", "steps", "connections", "held", "nice", "store", "results", "folder"];
 
 fn main() -> ExitCode {
-    match role::play().and_then(|played| if played { Ok(()) } else { run() }) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    role::main(run)
 }
 
 fn run() -> Result<(), Failure> {

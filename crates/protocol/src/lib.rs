@@ -53,7 +53,7 @@ mod version;
 
 pub use dialect::{Dialect, EventWriter, Then, protobuf};
 pub use error::{Codes, Error, ErrorKind, GrpcStatus, HttpError, code};
-pub use json::{Invalid, MAX_DEPTH, Unreadable};
+pub use json::{Invalid, MAX_DEPTH, Unreadable, depth};
 pub use lifecycle::{Event, Refused};
 pub use model::{
     Artifact, ArtifactId, AuthenticationInfo, CancelTaskRequest, Content, ContextId,

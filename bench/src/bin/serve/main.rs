@@ -2,8 +2,6 @@
 //!
 //! See `bench/README.md`, or `--help` for the options.
 
-#![expect(clippy::print_stderr, reason = "a program that says why it gives up")]
-
 mod contestants;
 mod tables;
 
@@ -37,13 +35,7 @@ const OPTIONS: &[&str] = &[
 ];
 
 fn main() -> ExitCode {
-    match role::play().and_then(|played| if played { Ok(()) } else { run() }) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    role::main(run)
 }
 
 fn run() -> Result<(), Failure> {

@@ -198,7 +198,8 @@ pub(crate) fn malformed(error: &serde_json::Error) -> Unreadable {
 }
 
 /// The deepest nesting of brackets outside strings.
-fn depth(bytes: &[u8]) -> usize {
+#[must_use]
+pub fn depth(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
     for byte in bytes {
         match byte {

@@ -11,6 +11,7 @@ use tracing::error;
 
 use super::lanes::Right;
 use super::live::Guard;
+use super::send::now;
 use super::work::{Batch, Turning, Work};
 use super::{ids, unavailable};
 use crate::turn::{Emitted, Failure, TurnError};
@@ -93,17 +94,10 @@ impl Work {
             self.flush(Turning::GoesOn).await?;
         }
         // Many agents need no second look.
-        let mut returned = std::future::poll_fn(|context| {
-            Poll::Ready(match Pin::new(&mut *agent).poll(context) {
-                Poll::Ready(result) => Some(result),
-                Poll::Pending => None,
-            })
-        })
-        .await;
-        let ending = match returned.take() {
-            Some(result) => Ending::Returned(result),
+        let ending = match now(Pin::new(&mut *agent)).await {
+            Poll::Ready(result) => Ending::Returned(result),
             // Apart, so that those who do not need it do not carry it.
-            None => Box::pin(self.attend(agent)).await?,
+            Poll::Pending => Box::pin(self.attend(agent)).await?,
         };
         self.finish(ending).await
     }

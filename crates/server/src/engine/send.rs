@@ -318,6 +318,6 @@ pub(super) fn stopping() -> Error {
 }
 
 /// Polls once.
-async fn now<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+pub(super) async fn now<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Poll<F::Output> {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }

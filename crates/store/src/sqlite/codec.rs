@@ -3,7 +3,9 @@
 //! Events, tasks and messages are JSON, with a number beside them that names its format. Whoever
 //! changes what is written raises [`FORMAT`] and goes on reading what was written before.
 
-use latimer_protocol::{ContextId, Dialect, Event, Message, Revision, Task, TaskState, Timestamp};
+use latimer_protocol::{
+    ContextId, Dialect, Event, Message, Revision, Task, TaskState, Timestamp, depth,
+};
 use rusqlite::Row;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -84,25 +86,6 @@ fn read_deep<T: DeserializeOwned>(body: &[u8]) -> Result<T, Damage> {
     let value = T::deserialize(&mut reader).map_err(Damage::new)?;
     reader.end().map_err(Damage::new)?;
     Ok(value)
-}
-
-/// The deepest nesting of brackets outside texts.
-fn depth(body: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
-    for byte in body {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            b'[' | b'{' if !quoted => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 /// Reads the revision of an event.
