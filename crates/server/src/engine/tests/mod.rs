@@ -463,15 +463,6 @@ async fn an_agent_that_never_stops_talking_is_stopped() {
 }
 
 #[tokio::test]
-async fn an_answer_is_acknowledged_with_the_task_that_has_it() {
-    let engine = engine();
-    let asked = task(&engine, says("ask what?")).await;
-    let told = task(&engine, answers_at_once(&asked, "wait 50")).await;
-    assert!(told.history.iter().any(|it| it.text() == "wait 50"), "{told:?}");
-    assert_ne!(told.status.state, TaskState::InputRequired);
-}
-
-#[tokio::test]
 async fn two_who_choose_one_name_share_the_task() {
     let engine = engine();
     let named = |text: &str| {
@@ -525,6 +516,8 @@ async fn a_queued_task_hears_at_once() {
     tokio::time::sleep(Duration::from_secs(6)).await;
     let done = get(&engine, &queued).await.unwrap();
     assert_eq!((done.status.state, done.text().as_str()), (TaskState::Completed, "this"));
+    let said: Vec<_> = done.history.iter().map(Message::text).collect();
+    assert_eq!(said, ["ask what?", "this", "what?"], "once each");
 }
 
 #[tokio::test]

@@ -116,7 +116,11 @@ async fn walker(turn: Turn) -> Result<(), Failure> {
 /// An engine whose agent ignores being canceled, so that only the order of things decides.
 fn engine(seed: u64) -> Engine {
     let policy = Policy { cancel_grace: Duration::from_secs(3_600), ..Policy::default() };
-    let agent = Agent::from_fn("walker", walker).with_policy(policy);
+    hesitant(seed, Agent::from_fn("walker", walker).with_policy(policy))
+}
+
+/// An engine for an agent, whose store takes its time.
+fn hesitant(seed: u64, agent: Agent) -> Engine {
     let registry = Registry::new([agent]).unwrap();
     let seed = AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let store = Hesitant { store: Memory::default(), seed };
@@ -195,6 +199,17 @@ fn subscription_against_completion() {
         }
         assert_eq!(get(&engine, &task).await.unwrap().status.state, TaskState::Completed);
         quiet(&engine).await;
+    });
+}
+
+#[test]
+fn an_answer_is_acknowledged_when_it_is_in_the_task_and_not_before() {
+    race(|one, other| async move {
+        let engine = hesitant(one * 100 + other, Agent::from_fn("asks", agent));
+        let asked = task(&engine, says("ask what?")).await;
+        let told = task(&engine, answers_at_once(&asked, "this")).await;
+        assert!(told.history.iter().any(|it| it.text() == "this"), "{told:?}");
+        assert_ne!(told.status.state, TaskState::InputRequired);
     });
 }
 
