@@ -205,7 +205,7 @@ impl Task {
     /// What the agent said with a status stays in the history when the next thing happens.
     fn retire_status_message(&mut self) {
         if let Some(message) = self.status.message.take() {
-            self.remember(message);
+            self.remember(*message);
         }
     }
 

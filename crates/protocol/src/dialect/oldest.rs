@@ -96,7 +96,7 @@ struct Task<'a> {
 
 impl<'a> From<&'a model::Task> for Task<'a> {
     fn from(task: &'a model::Task) -> Self {
-        let said = task.history.iter().chain(&task.status.message);
+        let said = task.history.iter().chain(task.status.message.as_deref());
         let mut messages: Vec<_> = said.map(Message::from).collect();
         let answered = messages.last().is_some_and(|it| it.role == json::role(Role::Agent));
         if task.status.state == TaskState::Completed && !answered {

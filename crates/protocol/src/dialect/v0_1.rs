@@ -221,7 +221,7 @@ impl<'a> From<&'a TaskStatus> for Status<'a> {
     fn from(status: &'a TaskStatus) -> Self {
         Self {
             state: json::state(nearest(status.state)),
-            message: status.message.as_ref().map(Message::from),
+            message: status.message.as_deref().map(Message::from),
             timestamp: status.timestamp,
         }
     }

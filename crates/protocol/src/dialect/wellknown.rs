@@ -2,7 +2,7 @@
 
 use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value as Proto};
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::json::{Invalid, MAX_DEPTH};
 use crate::model::{Metadata, Timestamp};
@@ -16,7 +16,7 @@ pub(super) fn to_struct(members: &Metadata) -> Option<Struct> {
 }
 
 /// The same, but an empty object is an empty message.
-pub(super) fn to_full_struct(members: &Metadata) -> Struct {
+pub(super) fn to_full_struct(members: &Map<String, Value>) -> Struct {
     let fields = members.iter().map(|(name, value)| (name.clone(), to_value(value)));
     Struct { fields: fields.collect() }
 }
@@ -39,7 +39,7 @@ pub(super) fn to_value(value: &Value) -> Proto {
 /// Members of a message.
 pub(super) fn from_struct(members: Option<Struct>, field: &str) -> Result<Metadata, Invalid> {
     let members = members.unwrap_or_default();
-    members_at(members, 1).map_err(|error| error.within(field))
+    members_at(members, 1).map(Metadata::from).map_err(|error| error.within(field))
 }
 
 /// Any JSON value.
@@ -47,7 +47,7 @@ pub(super) fn from_value(value: Proto, field: &str) -> Result<Value, Invalid> {
     value_at(value, 1).map_err(|error| error.within(field))
 }
 
-fn members_at(members: Struct, depth: usize) -> Result<Metadata, Invalid> {
+fn members_at(members: Struct, depth: usize) -> Result<Map<String, Value>, Invalid> {
     if depth > MAX_DEPTH {
         return Err(Invalid::too_deep());
     }

@@ -7,6 +7,7 @@
 mod event;
 mod id;
 mod message;
+mod metadata;
 mod part;
 mod push;
 mod request;
@@ -20,7 +21,8 @@ pub use event::{
 };
 pub use id::{ArtifactId, ContextId, InvalidId, MAX_ID_LENGTH, MessageId, PushConfigId, TaskId};
 pub use message::Message;
-pub use part::{Content, Metadata, Part};
+pub use metadata::Metadata;
+pub use part::{Content, Part};
 pub use push::{AuthenticationInfo, Secret, TaskPushNotificationConfig};
 pub use request::{
     CancelTaskRequest, DEFAULT_PAGE_SIZE, DeleteTaskPushNotificationConfigRequest,

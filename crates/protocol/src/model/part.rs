@@ -2,12 +2,10 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::Metadata;
 use super::wire::{self, NotOne};
-
-/// Free-form members that travel beside the protocol's own: any JSON object.
-pub type Metadata = Map<String, Value>;
 
 /// A piece of content: a text, bytes, an address or any JSON value.
 ///
@@ -43,7 +41,7 @@ pub enum Content {
     /// An address where the bytes are.
     Url(String),
     /// Any JSON value, `null` included.
-    Data(Value),
+    Data(Box<Value>),
 }
 
 impl Part {
@@ -70,7 +68,7 @@ impl Part {
 
     /// Any JSON value.
     pub fn data(value: impl Into<Value>) -> Self {
-        Self::new(Content::Data(value.into()))
+        Self::new(Content::Data(Box::new(value.into())))
     }
 
     /// The same part under a file name.
@@ -120,7 +118,7 @@ struct Members {
     url: Option<String>,
     // A null is a value here, and the only place where it is.
     #[serde(default, deserialize_with = "wire::some")]
-    data: Option<Value>,
+    data: Option<Box<Value>>,
     #[serde(default, deserialize_with = "wire::nullable")]
     metadata: Metadata,
     #[serde(default, deserialize_with = "wire::text")]

@@ -96,7 +96,7 @@ pub struct TaskStatus {
     pub state: TaskState,
     /// What the agent says about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<Message>,
+    pub message: Option<Box<Message>>,
     /// Since when.
     #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<Timestamp>,
@@ -106,7 +106,7 @@ impl TaskStatus {
     /// The same status with a message.
     #[must_use]
     pub fn with_message(mut self, message: Message) -> Self {
-        self.message = Some(message);
+        self.message = Some(Box::new(message));
         self
     }
 

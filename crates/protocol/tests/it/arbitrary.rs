@@ -85,7 +85,7 @@ pub(crate) fn part() -> BoxedStrategy<Part> {
         text().prop_map(Content::Text),
         vec(any::<u8>(), 0..24).prop_map(|it| Content::Raw(it.into())),
         text().prop_map(Content::Url),
-        json().prop_map(Content::Data),
+        json().prop_map(|it| Part::data(it).content),
     ];
     (content, metadata(), of(some_text()), of(some_text()))
         .prop_map(|(content, metadata, filename, media_type)| Part {
@@ -131,7 +131,7 @@ pub(crate) fn state() -> impl Strategy<Value = TaskState> {
 }
 
 pub(crate) fn status() -> BoxedStrategy<TaskStatus> {
-    (state(), of(message()), of(timestamp()))
+    (state(), of(message().prop_map(Box::new)), of(timestamp()))
         .prop_map(|(state, message, timestamp)| TaskStatus { state, message, timestamp })
         .boxed()
 }

@@ -69,7 +69,7 @@ impl Wire {
             state: self.state(status.state),
             message: status.message.map(|it| {
                 let said = fingerprint(&self.parts(it.parts.clone()));
-                self.message(it, || format!("{task}-status-{said:016x}"))
+                Box::new(self.message(*it, || format!("{task}-status-{said:016x}")))
             }),
             timestamp: status.timestamp,
         }

@@ -84,7 +84,8 @@ fn a_stream_of_0_1_keeps_everything_the_agent_said() {
         let event = Event::from_stream(told(Dialect::V0_1, event)).expect("an event");
         task.apply(event).unwrap();
     }
-    let said: Vec<_> = task.history.iter().chain(&task.status.message).map(Message::text).collect();
+    let said: Vec<_> =
+        task.history.iter().chain(task.status.message.as_deref()).map(Message::text).collect();
     assert_eq!(said, ["one", "two", "three"]);
 }
 

@@ -115,7 +115,7 @@ fn new_id(prefix: &str) -> MessageId {
 
 /// Its state, and what it says with it.
 pub(crate) fn status(task: &Task) -> (TaskState, String) {
-    let said = task.status.message.as_ref().map(Message::text);
+    let said = task.status.message.as_deref().map(Message::text);
     (task.status.state, said.unwrap_or_default())
 }
 

@@ -223,7 +223,7 @@ impl Work {
     }
 
     /// What was said with the present status.
-    pub(super) fn status_message(&self) -> Option<Message> {
+    pub(super) fn status_message(&self) -> Option<Box<Message>> {
         self.draft.status.message.clone()
     }
 
@@ -259,9 +259,9 @@ impl Work {
                 Emitted::Status(update) if self.says_nothing(&update) => {}
                 Emitted::Status(update) => self.add(&mut events, update, now)?,
                 Emitted::Artifact(update) => self.add_artifact(&mut events, update)?,
-                Emitted::Heard(message) => {
+                Emitted::Heard(mut message) => {
                     self.heard.push(message.message_id.clone());
-                    let message = self.ours(message);
+                    self.adopt(&mut message);
                     Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
                     events.push(Event::Message(message));
                 }
@@ -300,7 +300,9 @@ impl Work {
     ) -> Result<(), Refused> {
         update.context_id = self.draft.context_id.clone();
         update.status.timestamp = Some(now);
-        update.status.message = update.status.message.take().map(|it| self.ours(it));
+        if let Some(message) = &mut update.status.message {
+            self.adopt(message);
+        }
         Arc::make_mut(&mut self.draft).apply(Event::Status(update.clone()))?;
         self.updated = now;
         events.push(Event::Status(update));
@@ -322,11 +324,10 @@ impl Work {
         Ok(())
     }
 
-    /// The message as one of this task and conversation.
-    fn ours(&self, mut message: Message) -> Message {
+    /// Makes a message one of this task and conversation.
+    fn adopt(&self, message: &mut Message) {
         message.task_id = Some(self.draft.id.clone());
         message.context_id = self.draft.context_id.clone();
-        message
     }
 
     fn pack(&mut self, mut events: Vec<Event>, said: usize, turning: Turning) -> Batch {

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::card::{Form, TransitionHistory};
@@ -190,7 +190,7 @@ fn one_valid_signature_is_enough() {
     card.signatures.push(AgentCardSignature {
         protected: "!".into(),
         signature: "?".into(),
-        header: Map::new(),
+        header: Default::default(),
     });
     card.sign(&old).unwrap();
     card.sign(&key).unwrap();

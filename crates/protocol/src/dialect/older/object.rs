@@ -89,7 +89,7 @@ impl Status {
                 let said = fingerprint(&message.parts);
                 message.message_id = derived_id(task, format_args!("status-{said:016x}"))?;
             }
-            Ok(message)
+            Ok(Box::new(message))
         });
         Ok(TaskStatus {
             state: family.required(self.state, "state")?,

@@ -102,7 +102,10 @@ impl Part {
             Some(Value::String(text)) if flat_file => {
                 contents.push(Content::Raw(plain_bytes(&text).map_err(|it| it.within("data"))?));
             }
-            Some(value) => contents.push(Content::Data(data(value, tag.as_deref(), family)?)),
+            Some(value) => {
+                let value = data(value, tag.as_deref(), family)?;
+                contents.push(Content::Data(Box::new(value)));
+            }
             None => {}
         }
         let content = contents.pop();
@@ -151,11 +154,12 @@ pub(in crate::dialect) fn unwrap_value(part: &mut model::Part) {
     if part.metadata.get(WRAPPED_MARK) != Some(&Value::Bool(true)) {
         return;
     }
-    if let Content::Data(Value::Object(members)) = &mut part.content
+    if let Content::Data(value) = &mut part.content
+        && let Value::Object(members) = &mut **value
         && members.len() == 1
-        && let Some(value) = members.remove(WRAPPED_VALUE)
+        && let Some(inner) = members.remove(WRAPPED_VALUE)
     {
-        part.content = Content::Data(value);
+        **value = inner;
         part.metadata.remove(WRAPPED_MARK);
     }
 }

@@ -80,7 +80,7 @@ impl Change {
                 if let Content::Data(value) = &mut part.content
                     && !value.is_object()
                 {
-                    *value = json!({ "value": value.take() });
+                    **value = json!({ "value": value.take() });
                 }
             }
             Self::FileNames => part.filename = None,
@@ -89,8 +89,8 @@ impl Change {
                     *bytes = STANDARD.encode(&bytes).into();
                 }
             }
-            Self::NullData if part.content == Content::Data(Value::Null) => {
-                part.content = Content::Data(Value::Bool(false));
+            Self::NullData if part.content == Part::data(Value::Null).content => {
+                part.content = Part::data(false).content;
             }
             _ => {}
         }

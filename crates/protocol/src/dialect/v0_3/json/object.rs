@@ -56,7 +56,7 @@ impl<'a> From<&'a model::TaskStatus> for Status<'a> {
     fn from(status: &'a model::TaskStatus) -> Self {
         Self {
             state: state(status.state),
-            message: status.message.as_ref().map(Message::from),
+            message: status.message.as_deref().map(Message::from),
             timestamp: status.timestamp,
         }
     }

@@ -25,13 +25,15 @@ impl From<&Part> for pb::Part {
             // The bytes field holds base64 text: that is what most peers put there.
             Content::Raw(bytes) => file(part, File::FileWithBytes(Bytes::from(to_base64(bytes)))),
             Content::Url(url) => file(part, File::FileWithUri(url.clone())),
-            Content::Data(Value::Object(members)) => data(members),
-            Content::Data(value) => {
-                let mark = to_value(&Value::Bool(true));
-                let marked = metadata.get_or_insert_default();
-                marked.fields.insert(WRAPPED_MARK.to_owned(), mark);
-                data(&Map::from_iter([(WRAPPED_VALUE.to_owned(), value.clone())]))
-            }
+            Content::Data(value) => match &**value {
+                Value::Object(members) => data(members),
+                value => {
+                    let mark = to_value(&Value::Bool(true));
+                    let marked = metadata.get_or_insert_default();
+                    marked.fields.insert(WRAPPED_MARK.to_owned(), mark);
+                    data(&Map::from_iter([(WRAPPED_VALUE.to_owned(), value.clone())]))
+                }
+            },
         };
         Self { part: Some(content), metadata }
     }
@@ -64,7 +66,8 @@ impl TryFrom<pb::Part> for Part {
                 }
             }
             Some(pb::part::Part::Data(data)) => {
-                Content::Data(Value::Object(from_struct(data.data, "data.data")?))
+                let members = from_struct(data.data, "data.data")?;
+                Content::Data(Box::new(Value::Object(members.into())))
             }
             None => return Err(Invalid::new("", "needs one of text, file or data")),
         };
@@ -119,7 +122,7 @@ impl From<&TaskStatus> for pb::TaskStatus {
     fn from(status: &TaskStatus) -> Self {
         Self {
             state: status.state.number(),
-            update: status.message.as_ref().map(Into::into),
+            update: status.message.as_deref().map(Into::into),
             timestamp: status.timestamp.map(to_timestamp),
         }
     }
@@ -129,9 +132,10 @@ impl TryFrom<pb::TaskStatus> for TaskStatus {
     type Error = Invalid;
 
     fn try_from(status: pb::TaskStatus) -> Result<Self, Invalid> {
+        let message = status.update.map(|it| it.try_into().map(Box::new)).transpose();
         Ok(Self {
             state: state(status.state, "state")?,
-            message: named(status.update.map(TryInto::try_into).transpose(), "message")?,
+            message: named(message, "message")?,
             timestamp: status.timestamp.map(|it| from_timestamp(it, "timestamp")).transpose()?,
         })
     }

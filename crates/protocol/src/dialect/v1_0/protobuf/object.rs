@@ -39,7 +39,9 @@ impl TryFrom<pb::Part> for Part {
             Some(pb::part::Content::Text(text)) => Content::Text(text),
             Some(pb::part::Content::Raw(bytes)) => Content::Raw(bytes),
             Some(pb::part::Content::Url(url)) => Content::Url(url),
-            Some(pb::part::Content::Data(value)) => Content::Data(from_value(value, "data")?),
+            Some(pb::part::Content::Data(value)) => {
+                Content::Data(Box::new(from_value(value, "data")?))
+            }
             None => return Err(Invalid::new("", "needs one of text, raw, url or data")),
         };
         Ok(Self {
@@ -95,7 +97,7 @@ impl From<&TaskStatus> for pb::TaskStatus {
     fn from(status: &TaskStatus) -> Self {
         Self {
             state: status.state.number(),
-            message: status.message.as_ref().map(Into::into),
+            message: status.message.as_deref().map(Into::into),
             timestamp: status.timestamp.map(to_timestamp),
         }
     }
@@ -105,9 +107,10 @@ impl TryFrom<pb::TaskStatus> for TaskStatus {
     type Error = Invalid;
 
     fn try_from(status: pb::TaskStatus) -> Result<Self, Invalid> {
+        let message = status.message.map(|it| it.try_into().map(Box::new)).transpose();
         Ok(Self {
             state: state(status.state, "state")?,
-            message: named(status.message.map(TryInto::try_into).transpose(), "message")?,
+            message: named(message, "message")?,
             timestamp: status.timestamp.map(|it| from_timestamp(it, "timestamp")).transpose()?,
         })
     }
