@@ -4,6 +4,7 @@
 //! task because they share [`Task::apply`]. It knows no clock and no store.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,7 @@ pub enum Event {
     /// The task came into being as this, or stands like this by the word of whoever owns it.
     Created(Task),
     /// Something was said. It has no form of its own on the wire: it shows in the history.
-    Message(Message),
+    Message(Arc<Message>),
     /// The status changed.
     Status(TaskStatusUpdateEvent),
     /// There is an artifact, or a further piece of one.
@@ -205,12 +206,12 @@ impl Task {
     /// What the agent said with a status stays in the history when the next thing happens.
     fn retire_status_message(&mut self) {
         if let Some(message) = self.status.message.take() {
-            self.remember(*message);
+            self.remember(message);
         }
     }
 
     /// Adds to the history; a message that is repeated at once is one message.
-    fn remember(&mut self, message: Message) {
+    fn remember(&mut self, message: Arc<Message>) {
         let newest = self.history.last();
         if newest.is_none_or(|newest| newest.message_id != message.message_id) {
             self.history.push(message);
@@ -225,12 +226,13 @@ impl Task {
 
     /// §4.2.2: a piece goes behind the parts that are there, a whole replaces what is there, and
     /// either begins the artifact when there is none of that name.
-    fn merge(&mut self, piece: Artifact, append: bool) {
+    fn merge(&mut self, piece: Arc<Artifact>, append: bool) {
         let known = self.artifacts.iter_mut().rfind(|it| it.artifact_id == piece.artifact_id);
         match known {
             None => self.artifacts.push(piece),
             Some(whole) if !append => *whole = piece,
             Some(whole) => {
+                let (whole, piece) = (Arc::make_mut(whole), Arc::unwrap_or_clone(piece));
                 whole.parts.extend(piece.parts);
                 whole.name = piece.name.or(whole.name.take());
                 whole.description = piece.description.or(whole.description.take());
@@ -285,7 +287,7 @@ mod tests {
                 status(TaskState::Working),
                 status(state),
                 chunk("a", "x", true),
-                Event::Message(says("m")),
+                Event::Message(says("m").into()),
                 Event::Created(task(TaskState::Working)),
             ] {
                 let mut finished = task(state);
@@ -299,7 +301,7 @@ mod tests {
     fn a_finished_task_may_be_told_once_more_and_stays_as_it_is() {
         let mut finished = task(TaskState::Completed);
         let mut again = finished.clone();
-        again.history = vec![says("late")];
+        again.history = vec![says("late").into()];
         assert_eq!(finished.apply(Event::Created(again)), Ok(()));
         assert_eq!(finished, task(TaskState::Completed));
     }
@@ -316,7 +318,7 @@ mod tests {
         ] {
             task.apply(event).unwrap();
         }
-        let texts: Vec<_> = task.artifacts.iter().map(Artifact::text).collect();
+        let texts: Vec<_> = task.artifacts.iter().map(|it| it.text()).collect();
         assert_eq!(texts, ["1\n2", "z"]);
     }
 
@@ -327,7 +329,7 @@ mod tests {
         let id = task.id.clone();
         task.apply(Event::Status(TaskStatusUpdateEvent::new(id, asks))).unwrap();
         assert!(task.history.is_empty());
-        task.apply(Event::Message(says("answer"))).unwrap();
+        task.apply(Event::Message(says("answer").into())).unwrap();
         task.apply(status(TaskState::Working)).unwrap();
         let ids: Vec<_> = task.history.iter().map(|it| it.message_id.as_str()).collect();
         assert_eq!(ids, ["question", "answer"]);

@@ -99,7 +99,7 @@ fn short_task(number: u64) -> Outcome<Append> {
     let message = message.in_context(context.clone()).to_task(id.clone());
     let status = |state| TaskStatus::from(state).at(now);
     let mut created = Task::new(id.clone(), context.clone(), status(TaskState::Submitted));
-    created.history.push(message);
+    created.history.push(message.into());
     let update = |state| {
         let mut update = TaskStatusUpdateEvent::new(id.clone(), status(state));
         update.context_id = Some(context.clone());

@@ -1,10 +1,11 @@
 //! Lists in another shape.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::model::Metadata;
+use crate::model::{Metadata, Part, Task, TaskPushNotificationConfig};
 
 /// Writes each item of a list as a `W`, without a copy of the list.
 pub(super) struct Each<'a, T, W> {
@@ -23,11 +24,40 @@ impl<'a, T, W> Each<'a, T, W> {
     }
 }
 
-impl<'a, T, W: From<&'a T> + Serialize> Serialize for Each<'a, T, W> {
+impl<'a, T: Item, W: From<&'a T::Model> + Serialize> Serialize for Each<'a, T, W> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.items.iter().map(W::from))
+        serializer.collect_seq(self.items.iter().map(|it| W::from(it.model())))
     }
 }
+
+/// Something of the model in a list, by itself or shared.
+pub(super) trait Item {
+    type Model: 'static;
+
+    fn model(&self) -> &Self::Model;
+}
+
+impl<T: 'static> Item for Arc<T> {
+    type Model = T;
+
+    fn model(&self) -> &T {
+        self
+    }
+}
+
+macro_rules! items {
+    ($($name:ident)+) => {$(
+        impl Item for $name {
+            type Model = Self;
+
+            fn model(&self) -> &Self {
+                self
+            }
+        }
+    )+};
+}
+
+items! { Part Task TaskPushNotificationConfig }
 
 /// For `skip_serializing_if` on metadata, borrowed or not.
 pub(super) fn no_metadata(metadata: &Metadata) -> bool {

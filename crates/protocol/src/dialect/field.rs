@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::json::Invalid;
 use crate::model::{InvalidId, TaskState};
@@ -64,6 +65,14 @@ where
         U::try_from(item).map_err(|error| error.within(&format!("{field}[{place}]")))
     });
     converted.collect()
+}
+
+/// Converts each of a list whose items are shared; an error names its place.
+pub(super) fn each_shared<T, U>(items: Vec<T>, field: &str) -> Result<Vec<Arc<U>>, Invalid>
+where
+    U: TryFrom<T, Error = Invalid>,
+{
+    Ok(each(items, field)?.into_iter().map(Arc::new).collect())
 }
 
 /// Converts each of a list, and leaves out what is malformed.

@@ -10,6 +10,8 @@
 //! - a direct message: it becomes a finished task that says it.
 //! - streams, lists and webhooks: there are none.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -91,18 +93,18 @@ struct Task<'a> {
     session_id: Option<&'a ContextId>,
     status: &'static str,
     messages: Vec<Message<'a>>,
-    artifacts: Each<'a, model::Artifact, Artifact<'a>>,
+    artifacts: Each<'a, Arc<model::Artifact>, Artifact<'a>>,
 }
 
 impl<'a> From<&'a model::Task> for Task<'a> {
     fn from(task: &'a model::Task) -> Self {
-        let said = task.history.iter().chain(task.status.message.as_deref());
-        let mut messages: Vec<_> = said.map(Message::from).collect();
+        let said = task.history.iter().chain(&task.status.message);
+        let mut messages: Vec<_> = said.map(|it| Message::from(&**it)).collect();
         let answered = messages.last().is_some_and(|it| it.role == json::role(Role::Agent));
         if task.status.state == TaskState::Completed && !answered {
             // Its callers look for the answer among the messages.
             let answers = task.artifacts.iter().filter(|it| !it.parts.is_empty());
-            messages.extend(answers.map(Message::from));
+            messages.extend(answers.map(|it| Message::from(&**it)));
         }
         Self {
             id: &task.id,

@@ -12,6 +12,8 @@
 //! - accepted output modes, and a wish to be answered at once.
 //! - a history that nobody asked for: it is left out unless a length is given.
 
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
 
 use super::each::Each;
@@ -190,7 +192,7 @@ struct Task<'a> {
     #[serde(skip_serializing_if = "Artifacts::is_empty")]
     artifacts: Artifacts<'a>,
     #[serde(skip_serializing_if = "Each::is_empty")]
-    history: Each<'a, model::Message, Message<'a>>,
+    history: Each<'a, Arc<model::Message>, Message<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
@@ -261,7 +263,7 @@ impl<'a> From<&'a model::Message> for Message<'a> {
 }
 
 /// Artifacts, each numbered by its place.
-struct Artifacts<'a>(&'a [model::Artifact]);
+struct Artifacts<'a>(&'a [Arc<model::Artifact>]);
 
 impl Artifacts<'_> {
     fn is_empty(&self) -> bool {

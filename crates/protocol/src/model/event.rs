@@ -49,7 +49,7 @@ pub struct TaskArtifactUpdateEvent {
     )]
     pub context_id: Option<ContextId>,
     /// The artifact, or the further piece.
-    pub artifact: Artifact,
+    pub artifact: Arc<Artifact>,
     /// Whether the parts go behind those the artifact has already; else they replace it.
     #[serde(default, deserialize_with = "wire::set", skip_serializing_if = "wire::is_off")]
     pub append: bool,
@@ -80,11 +80,11 @@ impl TaskStatusUpdateEvent {
 impl TaskArtifactUpdateEvent {
     /// A whole artifact of a task.
     #[must_use]
-    pub fn new(task_id: TaskId, artifact: Artifact) -> Self {
+    pub fn new(task_id: TaskId, artifact: impl Into<Arc<Artifact>>) -> Self {
         Self {
             task_id,
             context_id: None,
-            artifact,
+            artifact: artifact.into(),
             append: false,
             last_chunk: false,
             metadata: Metadata::new(),

@@ -1,5 +1,7 @@
 //! A task, its status and what it made.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::message::join_texts;
@@ -22,12 +24,12 @@ pub struct Task {
     pub context_id: Option<ContextId>,
     /// Where it stands.
     pub status: TaskStatus,
-    /// What it made.
+    /// What it made. Shared, like what was said: a task, its log and those who read it hold the same.
     #[serde(default, deserialize_with = "wire::nullable", skip_serializing_if = "Vec::is_empty")]
-    pub artifacts: Vec<Artifact>,
+    pub artifacts: Vec<Arc<Artifact>>,
     /// What was said, oldest first.
     #[serde(default, deserialize_with = "wire::nullable", skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<Message>,
+    pub history: Vec<Arc<Message>>,
     /// Free-form members.
     #[serde(
         default,
@@ -64,8 +66,8 @@ impl Task {
         let context_id = request.context_id.clone().unwrap_or(context_id);
         let artifact = Artifact::new(ArtifactId::first(), Part::text(text));
         Self {
-            artifacts: vec![artifact],
-            history: vec![request],
+            artifacts: vec![Arc::new(artifact)],
+            history: vec![Arc::new(request)],
             ..Self::new(id, context_id, TaskState::Completed)
         }
     }
@@ -73,7 +75,7 @@ impl Task {
     /// What the task answered: the texts of its artifacts, else that of its status message.
     #[must_use]
     pub fn text(&self) -> String {
-        let texts: Vec<_> = self.artifacts.iter().map(Artifact::text).collect();
+        let texts: Vec<_> = self.artifacts.iter().map(|it| it.text()).collect();
         match (&self.status.message, texts.is_empty()) {
             (Some(message), true) => message.text(),
             _ => texts.join("\n"),
@@ -96,7 +98,7 @@ pub struct TaskStatus {
     pub state: TaskState,
     /// What the agent says about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<Box<Message>>,
+    pub message: Option<Arc<Message>>,
     /// Since when.
     #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<Timestamp>,
@@ -106,7 +108,7 @@ impl TaskStatus {
     /// The same status with a message.
     #[must_use]
     pub fn with_message(mut self, message: Message) -> Self {
-        self.message = Some(Box::new(message));
+        self.message = Some(Arc::new(message));
         self
     }
 
@@ -191,7 +193,7 @@ mod tests {
         let (id, context) = ids();
         let task = Task::completed_with_text(id, context, request.clone(), "done");
         assert_eq!((task.text().as_str(), task.status.state), ("done", TaskState::Completed));
-        assert_eq!((task.id.as_str(), &task.history), ("t", &vec![request.clone()]));
+        assert_eq!((task.id.as_str(), &task.history), ("t", &vec![request.clone().into()]));
 
         let (id, context) = ids();
         let named = request.to_task(TaskId::new("mine").unwrap());

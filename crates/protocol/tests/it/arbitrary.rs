@@ -1,5 +1,7 @@
 //! Arbitrary models, for the properties.
 
+use std::sync::Arc;
+
 use latimer_protocol::{
     Artifact, ArtifactId, AuthenticationInfo, CancelTaskRequest, Content, ContextId,
     DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
@@ -131,7 +133,7 @@ pub(crate) fn state() -> impl Strategy<Value = TaskState> {
 }
 
 pub(crate) fn status() -> BoxedStrategy<TaskStatus> {
-    (state(), of(message().prop_map(Box::new)), of(timestamp()))
+    (state(), of(message().prop_map(Arc::new)), of(timestamp()))
         .prop_map(|(state, message, timestamp)| TaskStatus { state, message, timestamp })
         .boxed()
 }
@@ -151,7 +153,8 @@ pub(crate) fn artifact() -> BoxedStrategy<Artifact> {
 }
 
 pub(crate) fn task() -> BoxedStrategy<Task> {
-    let lists = (vec(artifact(), 0..3), vec(message(), 0..3));
+    let artifacts = vec(artifact().prop_map(Arc::new), 0..3);
+    let lists = (artifacts, vec(message().prop_map(Arc::new), 0..3));
     (task_id(), of(context_id()), status(), lists, metadata())
         .prop_map(|(id, context_id, status, (artifacts, history), metadata)| Task {
             id,
@@ -177,7 +180,7 @@ pub(crate) fn status_update() -> BoxedStrategy<TaskStatusUpdateEvent> {
 
 pub(crate) fn artifact_update() -> BoxedStrategy<TaskArtifactUpdateEvent> {
     let flags = (any::<bool>(), any::<bool>());
-    (task_id(), of(context_id()), artifact(), flags, metadata())
+    (task_id(), of(context_id()), artifact().prop_map(Arc::new), flags, metadata())
         .prop_map(|(task_id, context_id, artifact, (append, last_chunk), metadata)| {
             TaskArtifactUpdateEvent { task_id, context_id, artifact, append, last_chunk, metadata }
         })

@@ -2,6 +2,8 @@
 //!
 //! This restates the lists of losses in the documentation of the dialects, as code.
 
+use std::sync::Arc;
+
 use crate::arbitrary::Answer;
 use latimer_protocol::card::{
     AgentCard, AgentInterface, OAuthFlows, ProtocolBinding, SecurityScheme,
@@ -69,7 +71,8 @@ impl Wire {
             state: self.state(status.state),
             message: status.message.map(|it| {
                 let said = fingerprint(&self.parts(it.parts.clone()));
-                Box::new(self.message(*it, || format!("{task}-status-{said:016x}")))
+                let message = Arc::unwrap_or_clone(it);
+                self.message(message, || format!("{task}-status-{said:016x}")).into()
             }),
             timestamp: status.timestamp,
         }
@@ -94,9 +97,14 @@ impl Wire {
 
     pub(crate) fn task(self, task: Task) -> Task {
         let id = task.id.to_string();
-        let artifacts = (0..).zip(task.artifacts).map(|(place, it)| self.artifact(it, place));
-        let history = task.history.into_iter().enumerate();
-        let history = history.map(|(place, it)| self.message(it, || format!("{id}-{place}")));
+        let artifacts = (0..).zip(task.artifacts).map(|(place, it)| {
+            let artifact = Arc::unwrap_or_clone(it);
+            Arc::new(self.artifact(artifact, place))
+        });
+        let history = task.history.into_iter().enumerate().map(|(place, it)| {
+            let message = Arc::unwrap_or_clone(it);
+            Arc::new(self.message(message, || format!("{id}-{place}")))
+        });
         Task {
             status: self.status(task.status, &id),
             artifacts: artifacts.collect(),
@@ -117,7 +125,7 @@ impl Wire {
                 StreamResponse::StatusUpdate(TaskStatusUpdateEvent { status, context_id, ..it })
             }
             StreamResponse::ArtifactUpdate(it) => {
-                let artifact = self.artifact(it.artifact, 0);
+                let artifact = self.artifact(Arc::unwrap_or_clone(it.artifact), 0).into();
                 let context_id = it.context_id.filter(|_| !self.is_v0_1());
                 StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
                     artifact,

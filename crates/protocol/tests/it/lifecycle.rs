@@ -1,5 +1,7 @@
 //! Folding a log: at once, step by step, or from a snapshot in the middle.
 
+use std::sync::Arc;
+
 use latimer_protocol::{
     ContextId, Event, Task, TaskArtifactUpdateEvent, TaskId, TaskState, TaskStatusUpdateEvent,
 };
@@ -13,7 +15,7 @@ use crate::arbitrary::{artifact, message, status};
 /// A legal log: a creation, then anything that happens to that task, the end at most at the end.
 fn log() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
-        message().prop_map(Event::Message),
+        message().prop_map(|it| Event::Message(it.into())),
         status().prop_map(|it| Event::Status(TaskStatusUpdateEvent::new(id(), it))),
         (artifact(), 0..3usize, any::<bool>()).prop_map(|(artifact, name, append)| {
             // Few names, so that pieces meet.
@@ -45,7 +47,8 @@ fn context() -> ContextId {
 fn ours(event: Event) -> Event {
     match event {
         Event::Message(mut message) => {
-            (message.task_id, message.context_id) = (Some(id()), Some(context()));
+            let ours = Arc::make_mut(&mut message);
+            (ours.task_id, ours.context_id) = (Some(id()), Some(context()));
             Event::Message(message)
         }
         Event::Created(_) | Event::Status(_) | Event::Artifact(_) => event,

@@ -57,8 +57,10 @@ fn a_task_is_sent_in_an_envelope_and_answered_bare() {
         sent.message.context_id.clone().unwrap(),
         TaskState::Completed,
     );
-    task.history =
-        vec![sent.message.clone(), Message::agent(new_id(), "I found 2 potential issues")];
+    task.history = vec![
+        sent.message.clone().into(),
+        Message::agent(new_id(), "I found 2 potential issues").into(),
+    ];
     let reply = Reply::Sent(SendMessageResponse::Task(task.into()));
     let written = Dialect::Oldest.write_reply(&asked, &reply).unwrap();
     assert_eq!(
@@ -91,12 +93,16 @@ fn files_data_roles_and_states_come_back() {
         (TaskState::Rejected, "failed", TaskState::Failed),
     ] {
         let mut task = Task::new(TaskId::new("t").unwrap(), ContextId::new("s").unwrap(), state);
-        task.artifacts = vec![Artifact {
-            name: Some("report".to_owned()),
-            parts: vec![file.clone(), data.clone()],
-            ..Artifact::new(ArtifactId::first(), Part::text(""))
-        }];
-        task.history = vec![Message::user(new_id(), "q"), Message::agent(new_id(), "a")];
+        task.artifacts = vec![
+            Artifact {
+                name: Some("report".to_owned()),
+                parts: vec![file.clone(), data.clone()],
+                ..Artifact::new(ArtifactId::first(), Part::text(""))
+            }
+            .into(),
+        ];
+        task.history =
+            vec![Message::user(new_id(), "q").into(), Message::agent(new_id(), "a").into()];
         let (_, body) = request();
         let asked = request().0.read_request(body.to_string().as_bytes(), &new_id).unwrap();
         let written =

@@ -211,7 +211,7 @@ proptest! {
 
 /// The texts of what was said. Addresses become texts on this wire, so they count as such.
 fn texts(task: &Task) -> Vec<&str> {
-    let parts = task.history.iter().chain(task.status.message.as_deref()).flat_map(|it| &it.parts);
+    let parts = task.history.iter().chain(&task.status.message).flat_map(|it| &it.parts);
     parts
         .filter_map(|part| match &part.content {
             Content::Text(text) | Content::Url(text) => Some(text.as_str()),

@@ -85,7 +85,7 @@ fn a_stream_of_0_1_keeps_everything_the_agent_said() {
         task.apply(event).unwrap();
     }
     let said: Vec<_> =
-        task.history.iter().chain(task.status.message.as_deref()).map(Message::text).collect();
+        task.history.iter().chain(&task.status.message).map(|it| it.text()).collect();
     assert_eq!(said, ["one", "two", "three"]);
 }
 

@@ -178,7 +178,8 @@ async fn chunks(turn: &Turn, count: usize, pause: Duration) -> Result<(), TurnEr
 }
 
 fn begun_chunks(task: &Task) -> Option<&latimer_protocol::Artifact> {
-    task.artifacts.iter().find(|it| it.name.as_deref() == Some(CHUNKS))
+    let mut artifacts = task.artifacts.iter().map(|it| &**it);
+    artifacts.find(|it| it.name.as_deref() == Some(CHUNKS))
 }
 
 async fn wait(turn: &Turn, time: Duration) -> Result<(), TurnError> {

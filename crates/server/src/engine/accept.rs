@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use latimer_protocol::{
-    Call, Caller, Content, Dialect, Error, ErrorKind, Invalid, Message, Metadata, Part, Request,
-    Revision, SendMessageConfiguration, SendMessageRequest,
+    Call, Caller, Content, ContextId, Dialect, Error, ErrorKind, Invalid, Message, Metadata, Part,
+    Request, Revision, SendMessageConfiguration, SendMessageRequest, TaskId,
 };
 
 use super::Engine;
@@ -25,7 +25,7 @@ pub(super) enum Want {
 
 /// A message that is to be worked on.
 pub(super) struct Letter {
-    pub(super) message: Message,
+    pub(super) message: Arc<Message>,
     pub(super) configuration: SendMessageConfiguration,
     pub(super) metadata: Metadata,
     pub(super) caller: Caller,
@@ -34,6 +34,15 @@ pub(super) struct Letter {
     pub(super) dialect: Dialect,
     pub(super) want: Want,
     pub(super) after: Option<Revision>,
+}
+
+impl Letter {
+    /// Says in the message which task and conversation it belongs to.
+    pub(super) fn address(&mut self, task: &TaskId, context: &ContextId) {
+        let message = Arc::make_mut(&mut self.message);
+        message.task_id = Some(task.clone());
+        message.context_id = Some(context.clone());
+    }
 }
 
 impl Engine {
@@ -66,7 +75,7 @@ impl Engine {
             (false, false) => Want::Answer,
         };
         Ok(Letter {
-            message,
+            message: Arc::new(message),
             configuration,
             metadata,
             caller: call.caller,

@@ -34,8 +34,7 @@ impl Engine {
         if stored.header.state.is_terminal() {
             return Err(finished(&stored));
         }
-        letter.message.task_id = Some(stored.key.id.clone());
-        letter.message.context_id = Some(context.clone());
+        letter.address(&stored.key.id, context);
         let live = self.0.lives.get(&stored.key);
         let (want, message) = (letter.want, letter.message.clone());
         let max_wait = letter.agent.policy().max_wait;
@@ -146,10 +145,10 @@ impl Engine {
 
 /// Has a message written down that comes while a turn goes on, so that it can be acknowledged before
 /// its own turn. False when no turn goes on.
-async fn hear(live: &Guard, message: &Message) -> bool {
+async fn hear(live: &Guard, message: &Arc<Message>) -> bool {
     let Some(turn) = live.lock().turn.clone() else { return false };
     let outbox = turn.outbox();
-    outbox.emit(Emitted::Heard(message.clone())).await.is_ok() && outbox.flush().await.is_ok()
+    outbox.emit(Emitted::Heard(Arc::clone(message))).await.is_ok() && outbox.flush().await.is_ok()
 }
 
 fn finished(stored: &Stored) -> Error {

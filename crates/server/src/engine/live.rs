@@ -63,7 +63,7 @@ pub(crate) enum Recent {
     /// One that streams show.
     Shown(SharedEvent),
     /// One that only shows in the history.
-    Said(Box<Message>),
+    Said(Arc<Message>),
 }
 
 /// How many recent events, and bytes of them, are kept for readers that keep up. Others read the
@@ -230,7 +230,7 @@ fn parts(parts: &[Part]) -> usize {
 impl From<Event> for Recent {
     fn from(event: Event) -> Self {
         match event {
-            Event::Message(message) => Self::Said(Box::new(message)),
+            Event::Message(message) => Self::Said(message),
             Event::Created(task) => Self::Shown(StreamResponse::Task(task).into()),
             Event::Status(update) => Self::Shown(StreamResponse::StatusUpdate(update).into()),
             Event::Artifact(update) => Self::Shown(StreamResponse::ArtifactUpdate(update).into()),

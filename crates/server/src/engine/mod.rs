@@ -288,7 +288,7 @@ fn trimmed(task: Arc<Task>, length: Option<u32>) -> Arc<Task> {
 }
 
 /// As many of the last messages as are asked for; all unless a number is.
-fn last(history: &[Message], length: Option<u32>) -> &[Message] {
+fn last(history: &[Arc<Message>], length: Option<u32>) -> &[Arc<Message>] {
     let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
     &history[history.len().saturating_sub(length)..]
 }

@@ -119,7 +119,7 @@ impl Reader {
                     StreamResponse::Task(*task).into()
                 }
                 (Recent::Said(message), Some(mut task)) => {
-                    let _ = task.apply(Event::Message(*message));
+                    let _ = task.apply(Event::Message(message));
                     self.opening = Some(task);
                     continue;
                 }

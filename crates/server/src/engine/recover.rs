@@ -119,7 +119,7 @@ impl Engine {
     /// The message of the turn that was going on, and those whose turns had not come.
     async fn turns_of(&self, stored: &Stored) -> Result<Turns, Error> {
         let mut turns =
-            Turns { current: Message::user(ids::message(), ""), pending: VecDeque::new() };
+            Turns { current: Message::user(ids::message(), "").into(), pending: VecDeque::new() };
         let mut state = TaskState::Submitted;
         let mut seen = Revision::START;
         loop {
@@ -167,8 +167,8 @@ impl Engine {
 
 /// Whose turn it was when a process ended.
 struct Turns {
-    current: Message,
-    pending: VecDeque<Message>,
+    current: Arc<Message>,
+    pending: VecDeque<Arc<Message>>,
 }
 
 impl Turns {
@@ -196,7 +196,7 @@ impl Turns {
 }
 
 /// A message as its caller sent it, as far as that is known.
-fn recovered(agent: &Arc<Agent>, stored: &Stored, message: Message) -> Letter {
+fn recovered(agent: &Arc<Agent>, stored: &Stored, message: Arc<Message>) -> Letter {
     Letter {
         configuration: SendMessageConfiguration::default(),
         metadata: message.metadata.clone(),

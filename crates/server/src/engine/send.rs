@@ -181,8 +181,7 @@ impl Engine {
                 }
             },
         };
-        letter.message.task_id = Some(key.id.clone());
-        letter.message.context_id = Some(context.clone());
+        letter.address(&key.id, &context);
         let references = self.references(&letter).await?;
         let (dialect, want, agent) = (letter.dialect, letter.want, letter.agent.clone());
         let live = Guard::clone(&floor);

@@ -132,7 +132,7 @@ impl Work {
         let now = ids::now();
         let status = TaskStatus::from(TaskState::Submitted).at(now);
         let mut draft = Task::new(turn.task_id().clone(), turn.context_id().clone(), status);
-        draft.history.push(turn.message().clone());
+        draft.history.push(Arc::clone(turn.shared_message()));
         let opening = Some(Event::Created(draft.clone()));
         live.lock().turn = Some(turn.clone());
         Self {
@@ -162,7 +162,7 @@ impl Work {
         live: Floor,
         turn: Turn,
         stored: Stored,
-        message: Option<Message>,
+        message: Option<Arc<Message>>,
     ) -> Self {
         let mut state = live.lock();
         state.turn = Some(turn.clone());
@@ -223,7 +223,7 @@ impl Work {
     }
 
     /// What was said with the present status.
-    pub(super) fn status_message(&self) -> Option<Box<Message>> {
+    pub(super) fn status_message(&self) -> Option<Arc<Message>> {
         self.draft.status.message.clone()
     }
 
@@ -259,9 +259,8 @@ impl Work {
                 Emitted::Status(update) if self.says_nothing(&update) => {}
                 Emitted::Status(update) => self.add(&mut events, update, now)?,
                 Emitted::Artifact(update) => self.add_artifact(&mut events, update)?,
-                Emitted::Heard(mut message) => {
+                Emitted::Heard(message) => {
                     self.heard.push(message.message_id.clone());
-                    self.adopt(&mut message);
                     Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
                     events.push(Event::Message(message));
                 }
@@ -301,7 +300,7 @@ impl Work {
         update.context_id = self.draft.context_id.clone();
         update.status.timestamp = Some(now);
         if let Some(message) = &mut update.status.message {
-            self.adopt(message);
+            self.adopt(Arc::make_mut(message));
         }
         Arc::make_mut(&mut self.draft).apply(Event::Status(update.clone()))?;
         self.updated = now;
@@ -317,7 +316,7 @@ impl Work {
         update.context_id = self.draft.context_id.clone();
         if update.artifact.parts.is_empty() {
             // §4.1.7: an artifact has a part.
-            update.artifact.parts.push(Part::text(""));
+            Arc::make_mut(&mut update.artifact).parts.push(Part::text(""));
         }
         Arc::make_mut(&mut self.draft).apply(Event::Artifact(update.clone()))?;
         events.push(Event::Artifact(update));

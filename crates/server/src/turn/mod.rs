@@ -42,7 +42,7 @@ pub struct Turn(Arc<Inner>);
 /// Everything a turn is begun with.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) message: Message,
+    pub(crate) message: Arc<Message>,
     pub(crate) task_id: TaskId,
     pub(crate) context_id: ContextId,
     pub(crate) agent: Arc<str>,
@@ -66,6 +66,10 @@ impl Turn {
 
     pub(crate) fn outbox(&self) -> &Outbox {
         &self.0.outbox
+    }
+
+    pub(crate) fn shared_message(&self) -> &Arc<Message> {
+        &self.0.message
     }
 
     /// What was said.
@@ -101,7 +105,7 @@ impl Turn {
 
     /// What was said in this task before, the oldest first.
     #[must_use]
-    pub fn history(&self) -> &[Message] {
+    pub fn history(&self) -> &[Arc<Message>] {
         self.task().map(|it| it.history.as_slice()).unwrap_or_default()
     }
 

@@ -1,6 +1,6 @@
 //! What an agent said and nobody has stored yet.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use latimer_protocol::{
     Content, Message, Part, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent,
@@ -19,7 +19,7 @@ pub(crate) enum Emitted {
     /// An artifact, or a piece of one.
     Artifact(TaskArtifactUpdateEvent),
     /// Not the agent's: its caller said something more, which is for the next turn.
-    Heard(Message),
+    Heard(Arc<Message>),
 }
 
 /// How many events, and bytes, may wait to be stored before the agent has to.
@@ -185,7 +185,8 @@ impl Emitted {
     fn bytes(&self) -> usize {
         let parts = |parts: &[Part]| parts.iter().map(size).sum();
         match self {
-            Self::Say(message) | Self::Heard(message) => parts(&message.parts),
+            Self::Say(message) => parts(&message.parts),
+            Self::Heard(message) => parts(&message.parts),
             Self::Status(update) => update.status.message.as_ref().map_or(0, |it| parts(&it.parts)),
             Self::Artifact(update) => parts(&update.artifact.parts),
         }

@@ -24,7 +24,7 @@ pub(super) async fn a_task_is_the_fold_of_its_log(home: &dyn Home) {
     for round in 0..12 {
         let events = vec![
             script.status(TaskState::Working, 2 + round),
-            Event::Message(message(&format!("m{round}"), "said")),
+            Event::Message(message(&format!("m{round}"), "said").into()),
             script.piece(&round.to_string()),
         ];
         append(&*store, script.then(events)).await;
@@ -85,7 +85,7 @@ pub(super) async fn a_task_may_be_told_anew(home: &dyn Home) {
     append(&*store, script.grow("old")).await;
     let mut told = script.task.clone();
     told.artifacts.clear();
-    told.history.push(message("m", "what its owner says"));
+    told.history.push(message("m", "what its owner says").into());
     append(&*store, script.then(vec![Event::Created(told)])).await;
     append(&*store, script.grow("new")).await;
     script.check(&*store).await;

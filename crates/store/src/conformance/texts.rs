@@ -71,7 +71,7 @@ async fn keep(store: &dyn crate::TaskStore, id: &str, value: Value) {
     let mut said = message("m", part);
     said.metadata.insert("value".to_owned(), value);
     said.extensions.push("urn:example".to_owned());
-    append(store, script.then(vec![Event::Message(said)])).await;
+    append(store, script.then(vec![Event::Message(said.into())])).await;
     script.check(store).await;
     append(store, script.change(TaskState::InputRequired, 2)).await;
     script.check(store).await;
@@ -91,7 +91,7 @@ pub(super) async fn large_parts_are_kept(home: &dyn Home) {
     append(&*store, script.create(1)).await;
     for (number, part) in parts.into_iter().enumerate() {
         let said = message(&format!("m{number}"), part);
-        append(&*store, script.then(vec![Event::Message(said)])).await;
+        append(&*store, script.then(vec![Event::Message(said.into())])).await;
     }
     script.check(&*store).await;
     append(&*store, script.change(TaskState::Completed, 2)).await;

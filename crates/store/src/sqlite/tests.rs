@@ -28,7 +28,7 @@ fn creation(id: &str, says: &str) -> Append {
     let (updated, context) = (Timestamp::from_millis(1).unwrap(), ContextId::new("c").unwrap());
     let status = TaskStatus::from(TaskState::Working).at(updated);
     let mut task = Task::new(TaskId::new(id).unwrap(), context.clone(), status);
-    task.history.push(Message::user(MessageId::new("m").unwrap(), says));
+    task.history.push(Message::user(MessageId::new("m").unwrap(), says).into());
     let (state, dialect) = (TaskState::Working, Dialect::V1_0);
     Append {
         key: key(id),

@@ -259,7 +259,7 @@ impl Pair {
             .flat_map(|it| {
                 let id = MessageId::new(format!("{expected} {it}")).expect("an id");
                 let piece = grow(key.id.as_str(), expected, "é").events;
-                [vec![Event::Message(Message::agent(id, "said"))], piece].concat()
+                [vec![Event::Message(Message::agent(id, "said").into())], piece].concat()
             })
             .collect();
         if let Some(state) = state {

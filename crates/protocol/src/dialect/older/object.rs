@@ -1,6 +1,7 @@
 //! Tasks, messages and artifacts of any age.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -89,7 +90,7 @@ impl Status {
                 let said = fingerprint(&message.parts);
                 message.message_id = derived_id(task, format_args!("status-{said:016x}"))?;
             }
-            Ok(Box::new(message))
+            Ok(Arc::new(message))
         });
         Ok(TaskStatus {
             state: family.required(self.state, "state")?,
@@ -214,11 +215,12 @@ impl Task {
         let status = self.status.into_model(family, id.as_str());
         let artifacts = self.artifacts.into_iter().enumerate().map(|(place, artifact)| {
             let named = |error: Invalid| error.within(&format!("artifacts[{place}]"));
-            artifact.into_model(family, place).map_err(named)
+            artifact.into_model(family, place).map(Arc::new).map_err(named)
         });
         let history = self.history.into_iter().enumerate().map(|(place, message)| {
             let named = |error: Invalid| error.within(&format!("history[{place}]"));
-            message.into_model(family, || derived_id(id.as_str(), place)).map_err(named)
+            let message = message.into_model(family, || derived_id(id.as_str(), place));
+            message.map(Arc::new).map_err(named)
         });
         Ok(model::Task {
             context_id: self.context_id.or(self.session_id),
@@ -294,6 +296,7 @@ impl ArtifactUpdate {
             artifact: self
                 .artifact
                 .into_model(family, 0)
+                .map(Arc::new)
                 .map_err(|error| error.within("artifact"))?,
             metadata: self.metadata,
         })

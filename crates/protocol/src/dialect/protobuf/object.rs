@@ -1,8 +1,10 @@
 //! Artifacts, tasks and their events.
 
+use std::sync::Arc;
+
 use latimer_pb::{v0_3, v1};
 
-use crate::dialect::field::{each, id, named, optional, optional_id, required, text};
+use crate::dialect::field::{each, each_shared, id, named, optional, optional_id, required, text};
 use crate::dialect::wellknown::{from_struct, to_struct};
 use crate::json::Invalid;
 use crate::model::{Artifact, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
@@ -43,8 +45,8 @@ macro_rules! conversions {
                     id: task.id.to_string(),
                     context_id: text(task.context_id.as_ref().map(AsRef::as_ref)),
                     status: Some((&task.status).into()),
-                    artifacts: task.artifacts.iter().map(Into::into).collect(),
-                    history: task.history.iter().map(Into::into).collect(),
+                    artifacts: task.artifacts.iter().map(|it| (&**it).into()).collect(),
+                    history: task.history.iter().map(|it| (&**it).into()).collect(),
                     metadata: to_struct(&task.metadata),
                 }
             }
@@ -58,8 +60,8 @@ macro_rules! conversions {
                     id: id(&task.id, "id")?,
                     context_id: optional_id(&task.context_id, "contextId")?,
                     status: named(required(task.status, "status")?.try_into(), "status")?,
-                    artifacts: each(task.artifacts, "artifacts")?,
-                    history: each(task.history, "history")?,
+                    artifacts: each_shared(task.artifacts, "artifacts")?,
+                    history: each_shared(task.history, "history")?,
                     metadata: from_struct(task.metadata, "metadata")?,
                 })
             }
@@ -83,7 +85,7 @@ macro_rules! conversions {
                 Self {
                     task_id: update.task_id.to_string(),
                     context_id: text(update.context_id.as_ref().map(AsRef::as_ref)),
-                    artifact: Some((&update.artifact).into()),
+                    artifact: Some((&*update.artifact).into()),
                     append: update.append,
                     last_chunk: update.last_chunk,
                     metadata: to_struct(&update.metadata),
@@ -95,10 +97,11 @@ macro_rules! conversions {
             type Error = Invalid;
 
             fn try_from(update: $pb::TaskArtifactUpdateEvent) -> Result<Self, Invalid> {
+                let artifact = required(update.artifact, "artifact")?.try_into().map(Arc::new);
                 Ok(Self {
                     task_id: id(&update.task_id, "taskId")?,
                     context_id: optional_id(&update.context_id, "contextId")?,
-                    artifact: named(required(update.artifact, "artifact")?.try_into(), "artifact")?,
+                    artifact: named(artifact, "artifact")?,
                     append: update.append,
                     last_chunk: update.last_chunk,
                     metadata: from_struct(update.metadata, "metadata")?,

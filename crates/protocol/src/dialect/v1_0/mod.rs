@@ -5,6 +5,8 @@
 
 pub(crate) mod protobuf;
 
+use std::sync::Arc;
+
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -157,9 +159,9 @@ struct WholeTask<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     context_id: Option<&'a ContextId>,
     status: &'a TaskStatus,
-    artifacts: &'a [Artifact],
+    artifacts: &'a [Arc<Artifact>],
     #[serde(skip_serializing_if = "super::each::empty")]
-    history: &'a [Message],
+    history: &'a [Arc<Message>],
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }

@@ -1,5 +1,7 @@
 //! What SDKs refuse or lose, each as a change of the model.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use latimer_protocol::card::{AgentCard, OAuthFlows, SecurityScheme};
@@ -114,7 +116,7 @@ impl Change {
 
     fn status(self, status: &mut TaskStatus) {
         status.timestamp = status.timestamp.map(|it| self.time(it));
-        status.message.iter_mut().for_each(|it| self.message(it));
+        status.message.iter_mut().for_each(|it| self.message(Arc::make_mut(it)));
     }
 
     fn time(self, time: Timestamp) -> Timestamp {
@@ -127,8 +129,8 @@ impl Change {
     fn task(self, task: &mut Task) {
         self.metadata(&mut task.metadata);
         self.status(&mut task.status);
-        task.history.iter_mut().for_each(|it| self.message(it));
-        task.artifacts.iter_mut().for_each(|it| self.artifact(it));
+        task.history.iter_mut().for_each(|it| self.message(Arc::make_mut(it)));
+        task.artifacts.iter_mut().for_each(|it| self.artifact(Arc::make_mut(it)));
     }
 
     pub(super) fn request(self, request: &mut Request) {
@@ -171,7 +173,7 @@ impl Change {
             StreamResponse::ArtifactUpdate(it) => {
                 self.metadata(&mut it.metadata);
                 it.append &= self != Self::Append;
-                self.artifact(&mut it.artifact);
+                self.artifact(Arc::make_mut(&mut it.artifact));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Messages, tasks, events, lists and webhooks.
 
+use std::sync::Arc;
+
 use http::Method;
 use latimer_pb::{v0_3, v1};
 use latimer_protocol::{
@@ -44,7 +46,7 @@ fn trap_11_0_3_over_http_is_proto_json() {
             "configuration": {"blocking": true}})
     );
     let mut canceled = task(TaskState::Canceled);
-    canceled.history = vec![message()];
+    canceled.history = vec![message().into()];
     let answer = reply(Dialect::V0_3Proto, &send(message()), &Reply::Task(canceled.into()));
     assert_eq!(answer.pointer("/status/state"), Some(&json!("TASK_STATE_CANCELLED")));
     assert_eq!(answer.pointer("/history/0/content/0"), Some(&json!({"text": "hi"})));
@@ -96,7 +98,7 @@ fn trap_14_the_two_protobuf_packages_number_their_fields_apart() {
         "ok",
     )
     .artifacts;
-    done.artifacts[0].name = Some("n".to_owned());
+    Arc::make_mut(&mut done.artifacts[0]).name = Some("n".to_owned());
     // Field 2 in one package, field 3 in the other: length-delimited, of one byte.
     let name = |field: u8| vec![field << 3 | 2, 1, b'n'];
     let contains = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).any(|it| it == what);
@@ -158,8 +160,9 @@ fn trap_22_a_history_of_zero_is_not_a_history_of_any_length() {
     );
 
     let mut task = task(TaskState::Working);
-    task.history =
-        (0..3).map(|it| Message::user(MessageId::new(format!("m{it}")).unwrap(), "x")).collect();
+    task.history = (0..3)
+        .map(|it| Message::user(MessageId::new(format!("m{it}")).unwrap(), "x").into())
+        .collect();
     for (length, want) in [(None, "m0 m1 m2"), (Some(2), "m1 m2"), (Some(0), "")] {
         let mut task = task.clone();
         task.trim_history(length);
@@ -214,7 +217,7 @@ fn trap_26_final_says_in_0_3_whether_the_stream_ends_and_is_nowhere_in_1_0() {
 #[test]
 fn trap_27_every_object_of_0_3_has_a_kind_and_none_of_1_0() {
     let mut task = task(TaskState::Working);
-    task.history = vec![message()];
+    task.history = vec![message().into()];
     task.status = task.status.with_message(message());
     let older = event(Dialect::V0_3, &StreamResponse::Task(task.clone()), false);
     for pointer in ["/kind", "/history/0/kind", "/status/message/kind", "/history/0/parts/0/kind"] {

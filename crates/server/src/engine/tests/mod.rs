@@ -207,7 +207,7 @@ async fn a_question_ends_the_wait_and_its_answer_goes_on() {
     assert_eq!(asked.status.state, TaskState::InputRequired);
     let done = task(&engine, answers(&asked, "this")).await;
     assert_eq!((done.status.state, done.text().as_str()), (TaskState::Completed, "this"));
-    let said: Vec<_> = done.history.iter().map(Message::text).collect();
+    let said: Vec<_> = done.history.iter().map(|it| it.text()).collect();
     assert_eq!(said, ["ask what?", "what?", "this"]);
     assert_eq!(done.context_id, asked.context_id);
 }
@@ -516,7 +516,7 @@ async fn a_queued_task_hears_at_once() {
     tokio::time::sleep(Duration::from_secs(6)).await;
     let done = get(&engine, &queued).await.unwrap();
     assert_eq!((done.status.state, done.text().as_str()), (TaskState::Completed, "this"));
-    let said: Vec<_> = done.history.iter().map(Message::text).collect();
+    let said: Vec<_> = done.history.iter().map(|it| it.text()).collect();
     assert_eq!(said, ["ask what?", "this", "what?"], "once each");
 }
 

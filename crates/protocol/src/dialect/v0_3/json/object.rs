@@ -1,5 +1,7 @@
 //! Tasks, messages, artifacts and events.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::part::Part;
@@ -18,9 +20,9 @@ pub(in crate::dialect) struct Task<'a> {
     context_id: &'a str,
     status: Status<'a>,
     #[serde(skip_serializing_if = "Each::is_empty")]
-    artifacts: Each<'a, model::Artifact, Artifact<'a>>,
+    artifacts: Each<'a, Arc<model::Artifact>, Artifact<'a>>,
     #[serde(skip_serializing_if = "Each::is_empty")]
-    history: Each<'a, model::Message, Message<'a>>,
+    history: Each<'a, Arc<model::Message>, Message<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
@@ -194,7 +196,7 @@ impl<'a> Event<'a> {
             StreamResponse::ArtifactUpdate(update) => Self::ArtifactUpdate(ArtifactUpdate {
                 task_id: &update.task_id,
                 context_id: required(update.context_id.as_ref()),
-                artifact: Artifact::from(&update.artifact),
+                artifact: Artifact::from(&*update.artifact),
                 append: update.append,
                 last_chunk: update.last_chunk,
                 metadata: &update.metadata,

@@ -132,7 +132,7 @@ impl TryFrom<pb::TaskStatus> for TaskStatus {
     type Error = Invalid;
 
     fn try_from(status: pb::TaskStatus) -> Result<Self, Invalid> {
-        let message = status.update.map(|it| it.try_into().map(Box::new)).transpose();
+        let message = status.update.map(|it| it.try_into().map(Arc::new)).transpose();
         Ok(Self {
             state: state(status.state, "state")?,
             message: named(message, "message")?,

@@ -1,5 +1,9 @@
 //! Tasks in memory: fast, bounded, and gone with the process.
 
+mod room;
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::BuildHasher;
@@ -9,8 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use hashbrown::hash_table::Entry as Slot;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use latimer_protocol::{ContextId, Event, Message, Revision, Task, TaskId, Timestamp};
+use latimer_protocol::{Event, Message, Refused, Revision, Task, TaskId, Timestamp};
 
+use self::room::Conversation;
 use crate::{
     Append, Error, Header, Key, Logged, Outcome, Page, Place, Query, Retention, Sent, SentKey,
     Stored, TaskStore,
@@ -22,13 +27,15 @@ pub struct Memory {
     hasher: DefaultHashBuilder,
     shards: Vec<Mutex<HashTable<Entry>>>,
     sent: Vec<Mutex<HashMap<SentKey, Remembered>>>,
-    contexts: Vec<Mutex<HashMap<Conversation, u64>>>,
+    conversations: Vec<Mutex<HashTable<Conversation>>>,
     /// Finished tasks in the order in which they make room.
-    finished: Mutex<VecDeque<(Timestamp, Key)>>,
+    finished: Mutex<VecDeque<(Timestamp, Spot)>>,
     /// Direct answers in the order in which they are forgotten.
     answers: Mutex<VecDeque<SentKey>>,
-    tasks: AtomicU64,
-    conversations: AtomicU64,
+    task_count: AtomicU64,
+    conversation_count: AtomicU64,
+    /// The last number that something was given.
+    number: AtomicU64,
 }
 
 /// A power of two, so that many callers rarely meet, and no single map grows large enough for its
@@ -37,8 +44,19 @@ const SHARDS: usize = 64;
 
 const BACKEND: &str = "memory";
 
+/// Where something is in its table. What was kept long ago is in no cache any more, so that to find
+/// it by its names, each of them elsewhere in memory, would take several times as long.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Spot {
+    hash: u64,
+    /// Of all that has this hash, the one with this number.
+    number: u64,
+}
+
 struct Entry {
+    number: u64,
     key: Key,
+    conversation: Option<Spot>,
     task: Arc<Task>,
     revision: Revision,
     header: Header,
@@ -48,14 +66,12 @@ struct Entry {
 
 struct Remembered {
     expires: Timestamp,
-    outcome: Outcome,
+    came_of_it: CameOfIt,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Conversation {
-    caller: Arc<str>,
-    agent: Arc<str>,
-    context: ContextId,
+enum CameOfIt {
+    Task(Spot, Revision),
+    Answer(Message),
 }
 
 impl Default for Memory {
@@ -66,7 +82,7 @@ impl Default for Memory {
 
 impl fmt::Debug for Memory {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Memory").field("tasks", &self.tasks).finish_non_exhaustive()
+        out.debug_struct("Memory").field("tasks", &self.task_count).finish_non_exhaustive()
     }
 }
 
@@ -82,11 +98,12 @@ impl Memory {
             hasher: DefaultHashBuilder::default(),
             shards: shards(),
             sent: shards(),
-            contexts: shards(),
+            conversations: shards(),
             finished: Mutex::default(),
             answers: Mutex::default(),
-            tasks: AtomicU64::new(0),
-            conversations: AtomicU64::new(0),
+            task_count: AtomicU64::new(0),
+            conversation_count: AtomicU64::new(0),
+            number: AtomicU64::new(0),
         }
     }
 
@@ -116,7 +133,7 @@ impl Memory {
         };
         let hash = self.hash(&key.caller, &key.id);
         let conflict = |task, found| Error::Conflict { task, expected: Revision::START, found };
-        if self.tasks.load(Ordering::Relaxed) >= self.retention.max_tasks {
+        if self.task_count.load(Ordering::Relaxed) >= self.retention.max_tasks {
             // Nothing makes room for a task that is there already.
             let there = self.shard(hash).find(hash, |it| it.key == key).map(|it| it.revision);
             if let Some(found) = there {
@@ -126,23 +143,25 @@ impl Memory {
         self.make_room()?;
         let revision = Revision::new(events.len() as u64);
         let finished = header.state.is_terminal().then_some(header.updated);
-        let context = header.context.clone();
+        let spot = self.spot(hash);
         let mut shard = self.shard(hash);
         match shard.entry(hash, |it| it.key == key, |it| self.hash(&it.key.caller, &it.key.id)) {
             Slot::Occupied(there) => {
                 let found = there.get().revision;
                 drop(shard);
-                self.tasks.fetch_sub(1, Ordering::Relaxed);
+                self.task_count.fetch_sub(1, Ordering::Relaxed);
                 return Err(conflict(key.id, found));
             }
             Slot::Vacant(slot) => {
+                let conversation = self.join(&key, &header.context);
                 let sent = sent.map(|it| it.key).into_iter().collect();
-                slot.insert(Entry { key: key.clone(), task, revision, header, log: events, sent });
+                let (number, log) = (spot.number, events);
+                slot.insert(Entry { number, key, conversation, task, revision, header, log, sent });
             }
         }
         drop(shard);
-        self.join(&key, context);
-        self.settle(key, revision, sent, finished);
+        self.limit_conversations();
+        self.settle(spot, revision, sent, finished);
         Ok(revision)
     }
 
@@ -161,11 +180,7 @@ impl Memory {
         }
         match snapshot {
             Some(task) => entry.task = task,
-            None => {
-                let mut events = events.iter().cloned();
-                let task = Arc::make_mut(&mut entry.task);
-                events.try_for_each(|event| task.apply(event)).map_err(refused)?;
-            }
+            None => entry.fold(&events).map_err(refused)?,
         }
         let revision = Revision::new(expected.get() + events.len() as u64);
         let finished = header.state.is_terminal().then_some(header.updated);
@@ -173,100 +188,39 @@ impl Memory {
         entry.header = header;
         entry.log.extend(events);
         entry.sent.extend(sent.map(|it| it.key));
+        let spot = Spot { hash, number: entry.number };
         drop(shard);
-        self.settle(key, revision, sent, finished);
+        self.settle(spot, revision, sent, finished);
         Ok(revision)
     }
 
     /// What follows from an append outside the task itself.
     fn settle(
         &self,
-        key: Key,
+        spot: Spot,
         revision: Revision,
         sent: Option<Sent>,
         finished: Option<Timestamp>,
     ) {
-        if let Some(Sent { key: sent, expires }) = sent {
-            let outcome = Outcome::Task { key: key.clone(), revision };
-            self.sent_shard(sent).insert(sent, Remembered { expires, outcome });
+        if let Some(Sent { key, expires }) = sent {
+            let came_of_it = CameOfIt::Task(spot, revision);
+            self.sent_shard(key).insert(key, Remembered { expires, came_of_it });
         }
         if let Some(at) = finished {
-            lock(&self.finished).push_back((at, key));
+            lock(&self.finished).push_back((at, spot));
         }
     }
 
-    /// Counts one more task, and removes finished ones until it fits.
-    fn make_room(&self) -> Result<(), Error> {
-        let limit = self.retention.max_tasks;
-        let tasks = self.tasks.fetch_add(1, Ordering::Relaxed) + 1;
-        for _ in limit..tasks {
-            if !self.remove_oldest() {
-                self.tasks.fetch_sub(1, Ordering::Relaxed);
-                return Err(Error::Full { tasks: tasks - 1 });
+    /// What came of a message, as far as it is still there.
+    fn outcome(&self, came_of_it: &CameOfIt) -> Option<Outcome> {
+        match came_of_it {
+            CameOfIt::Answer(message) => Some(Outcome::Message(message.clone())),
+            CameOfIt::Task(spot, revision) => {
+                let shard = self.shard(spot.hash);
+                let entry = shard.find(spot.hash, |it| it.is_at(*spot))?;
+                Some(Outcome::Task { key: entry.key.clone(), revision: *revision })
             }
         }
-        Ok(())
-    }
-
-    /// Counts a task in its conversation, and removes the conversations that were quiet for longest
-    /// until there are not too many.
-    fn join(&self, key: &Key, context: ContextId) {
-        let limit = self.retention.max_contexts;
-        if limit == 0 {
-            return;
-        }
-        let conversation = Conversation::of(key, context);
-        let mut there = self.conversation_shard(&conversation);
-        let tasks = there.entry(conversation).or_insert(0);
-        *tasks += 1;
-        let is_new = *tasks == 1;
-        drop(there);
-        if is_new && self.conversations.fetch_add(1, Ordering::Relaxed) >= limit {
-            while self.conversations.load(Ordering::Relaxed) > limit && self.remove_oldest() {}
-        }
-    }
-
-    fn leave(&self, key: &Key, context: ContextId) {
-        let conversation = Conversation::of(key, context);
-        let mut there = self.conversation_shard(&conversation);
-        let Some(tasks) = there.get_mut(&conversation) else { return };
-        *tasks -= 1;
-        if *tasks == 0 {
-            there.remove(&conversation);
-            self.conversations.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    fn conversation_shard(
-        &self,
-        conversation: &Conversation,
-    ) -> MutexGuard<'_, HashMap<Conversation, u64>> {
-        lock(&self.contexts[place(self.hasher.hash_one(conversation))])
-    }
-
-    /// Removes the task that finished first; false when none is finished.
-    fn remove_oldest(&self) -> bool {
-        let oldest = lock(&self.finished).pop_front();
-        oldest.map(|(_, key)| self.remove(&key)).is_some()
-    }
-
-    fn remove(&self, key: &Key) {
-        let hash = self.hash(&key.caller, &key.id);
-        let removed = match self.shard(hash).find_entry(hash, |it| it.key == *key) {
-            Ok(entry) => entry.remove().0,
-            Err(_) => return,
-        };
-        self.tasks.fetch_sub(1, Ordering::Relaxed);
-        self.leave(key, removed.header.context);
-        for sent in removed.sent {
-            self.sent_shard(sent).remove(&sent);
-        }
-    }
-}
-
-impl Conversation {
-    fn of(key: &Key, context: ContextId) -> Self {
-        Self { caller: key.caller.clone(), agent: key.agent.clone(), context }
     }
 }
 
@@ -321,12 +275,12 @@ impl TaskStore for Memory {
     async fn sent(&self, key: &SentKey, now: Timestamp) -> Result<Option<Outcome>, Error> {
         let shard = self.sent_shard(*key);
         let known = shard.get(key).filter(|it| it.expires > now);
-        Ok(known.map(|it| it.outcome.clone()))
+        Ok(known.and_then(|it| self.outcome(&it.came_of_it)))
     }
 
     async fn remember(&self, sent: Sent, answer: &Message) -> Result<(), Error> {
-        let outcome = Outcome::Message(answer.clone());
-        let remembered = Remembered { expires: sent.expires, outcome };
+        let came_of_it = CameOfIt::Answer(answer.clone());
+        let remembered = Remembered { expires: sent.expires, came_of_it };
         self.sent_shard(sent.key).insert(sent.key, remembered);
         let mut answers = lock(&self.answers);
         answers.push_back(sent.key);
@@ -350,8 +304,8 @@ impl TaskStore for Memory {
         let mut removed = 0;
         loop {
             let next = lock(&self.finished).pop_front_if(|(at, _)| at.as_millis() <= oldest);
-            let Some((_, key)) = next else { break };
-            self.remove(&key);
+            let Some((_, spot)) = next else { break };
+            self.remove(spot);
             removed += 1;
         }
         for shard in &self.sent {
@@ -370,6 +324,22 @@ impl TaskStore for Memory {
 }
 
 impl Entry {
+    fn is_at(&self, spot: Spot) -> bool {
+        self.number == spot.number
+    }
+
+    /// Folds events into the task; all of them or, when one is refused, none.
+    fn fold(&mut self, events: &[Event]) -> Result<(), Refused> {
+        let task = Arc::make_mut(&mut self.task);
+        let folded = events.iter().cloned().try_for_each(|event| task.apply(event));
+        if folded.is_err()
+            && let Ok(Some(before)) = Task::replay(self.log.iter().cloned())
+        {
+            *task = before;
+        }
+        folded
+    }
+
     fn stored(&self) -> Stored {
         Stored {
             key: self.key.clone(),

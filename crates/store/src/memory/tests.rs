@@ -1,0 +1,38 @@
+//! What no other backend can get wrong.
+
+use latimer_protocol::{ContextId, Dialect, TaskState, TaskStatusUpdateEvent};
+
+use super::*;
+use crate::Work;
+
+fn status(id: &str, state: TaskState) -> Event {
+    Event::Status(TaskStatusUpdateEvent::new(TaskId::new(id).unwrap(), state))
+}
+
+/// An append without a snapshot, so that the store itself folds.
+fn append(expected: u64, events: Vec<Event>) -> Append {
+    let key = Key { caller: "".into(), agent: "a".into(), id: TaskId::new("t").unwrap() };
+    let header = Header {
+        context: ContextId::new("c").unwrap(),
+        state: TaskState::Working,
+        updated: Timestamp::EPOCH,
+        dialect: Dialect::V1_0,
+        work: Work::Running,
+    };
+    let expected = Revision::new(expected);
+    Append { key, expected, events, header, snapshot: None, sent: None }
+}
+
+#[tokio::test]
+async fn of_events_that_do_not_fit_none_is_kept() {
+    let store = Memory::default();
+    let key = append(0, Vec::new()).key;
+    let (id, context) = (key.id.clone(), ContextId::new("c").unwrap());
+    let created = Event::Created(Task::new(id, context, TaskState::Submitted));
+    store.append(append(0, vec![created, status("t", TaskState::Working)])).await.unwrap();
+    let before = store.load(&key).await.unwrap();
+    let events = vec![status("t", TaskState::AuthRequired), status("another", TaskState::Working)];
+    assert!(store.append(append(2, events)).await.is_err());
+    assert_eq!(store.load(&key).await.unwrap(), before);
+    assert_eq!(store.events(&key, Revision::START, 9).await.unwrap().len(), 2);
+}
