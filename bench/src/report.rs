@@ -88,8 +88,8 @@ impl Report {
         let mut options = OpenOptions::new();
         options.create(true).write(true).append(!stale).truncate(stale);
         let path = self.folder.join(&self.name).with_extension("jsonl");
-        options.open(path)?.write_all(line.as_bytes())?;
-        Ok(())
+        let written = options.open(&path).and_then(|mut file| file.write_all(line.as_bytes()));
+        written.map_err(|error| unwritten(&path, &error))
     }
 
     /// Writes it into its folder. A folder that is not there is not made.
@@ -99,10 +99,15 @@ impl Report {
     pub fn keep(mut self) -> Result<(), Failure> {
         self.line(&format!("\nLoad average of the machine after: {:.2}.", busy()));
         let path = self.folder.join(&self.name);
-        fs::write(path.with_extension("md"), &self.text)?;
+        let written = fs::write(path.with_extension("md"), &self.text);
+        written.map_err(|error| unwritten(&path, &error))?;
         note(&format!("kept as {}.md", path.display()));
         Ok(())
     }
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
+    format!("cannot write {}: {error}", path.display()).into()
 }
 
 /// Says how it goes on, beside the report.
