@@ -38,7 +38,7 @@ pub(crate) use grpc::Helpers;
 pub(crate) use operations::Readiness;
 pub(crate) use place::Places;
 
-use crate::agent::Registry;
+use crate::agent::{Agent, Registry};
 use crate::auth::{Authenticate, Credentials};
 use crate::metrics::{Counted, Metrics, Outcome};
 use crate::settings::Settings;
@@ -180,9 +180,33 @@ impl Front {
         dialect: Dialect,
         caller: Caller,
     ) -> Result<Call, Error> {
+        self.check_offered(at, &request)?;
         let extensions = at.extensions()?;
         let after = if request.operation().is_streaming() { at.after()? } else { None };
         Ok(Call { request, caller, agent: at.agent.clone(), dialect, extensions, after })
+    }
+
+    /// The agent that a request names, else the primary one.
+    fn meant(&self, at: &At<'_>, request: &Asked) -> Option<&Arc<Agent>> {
+        match at.agent.as_deref().or_else(|| request.tenant()) {
+            Some(name) => self.registry.get(name),
+            None => self.registry.primary(),
+        }
+    }
+
+    /// §3.3.4: whether the card that leads here offers what is asked comes before anything else.
+    fn check_offered(&self, at: &At<'_>, request: &Asked) -> Result<(), Error> {
+        if !request.operation().is_streaming() {
+            return Ok(());
+        }
+        match self.meant(at, request) {
+            Some(agent) if !agent.streams() => {
+                let message = "the agent does not stream; send without, and get the task";
+                Err(Error::new(ErrorKind::UnsupportedOperation, message))
+            }
+            // Whoever is not there is refused by the service.
+            _ => Ok(()),
+        }
     }
 
     fn style(&self) -> sse::Style {

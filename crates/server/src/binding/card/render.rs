@@ -21,8 +21,7 @@ impl Front {
     pub(in crate::binding) fn complete(&self, reply: &mut Reply, at: &At<'_>, asked: &Request) {
         let Reply::Card(card) = reply else { return };
         let named = at.agent.as_deref().or_else(|| asked.tenant());
-        let agent = named.and_then(|name| self.registry.get(name)).or(self.registry.primary());
-        let Some(agent) = agent else { return };
+        let Some(agent) = self.meant(at, asked).or(self.registry.primary()) else { return };
         let own = named.filter(|name| at.agent.is_some() || !self.is_primary(name));
         self.fill_in(card, agent, &self.address(at), own);
     }
@@ -70,7 +69,7 @@ impl Front {
         }
         card.supported_interfaces = self.interfaces(address, own);
         let flags = &mut card.capabilities;
-        flags.streaming = Some(true);
+        flags.streaming = Some(agent.streams());
         flags.push_notifications = Some(false);
         flags.extended_agent_card = Some(agent.extended_card().is_some());
         flags.extensions.push(AgentExtension {
