@@ -186,9 +186,9 @@ impl Front {
         Ok(Call { request, caller, agent: at.agent.clone(), dialect, extensions, after })
     }
 
-    /// The agent that a request names, else the primary one.
-    fn meant(&self, at: &At<'_>, request: &Asked) -> Option<&Arc<Agent>> {
-        match at.agent.as_deref().or_else(|| request.tenant()) {
+    /// The agent of this name, or the primary one when none is named.
+    fn meant(&self, name: Option<&str>) -> Option<&Arc<Agent>> {
+        match name {
             Some(name) => self.registry.get(name),
             None => self.registry.primary(),
         }
@@ -199,7 +199,7 @@ impl Front {
         if !request.operation().is_streaming() {
             return Ok(());
         }
-        match self.meant(at, request) {
+        match self.meant(at.named(request)) {
             Some(agent) if !agent.streams() => {
                 let message = "the agent does not stream; send without, and get the task";
                 Err(Error::new(ErrorKind::UnsupportedOperation, message))
@@ -228,8 +228,18 @@ impl At<'_> {
         self.head.headers.get(name).and_then(|it| it.to_str().ok())
     }
 
+    /// The name of the agent that is asked: a path wins over a body.
+    fn named<'b>(&'b self, asked: &'b Asked) -> Option<&'b str> {
+        self.agent.as_deref().or_else(|| asked.tenant())
+    }
+
     fn accept(&self) -> Option<&str> {
         self.header(ACCEPT)
+    }
+
+    /// Whether the caller names a media type among those that it reads.
+    fn names(&self, media_type: &str) -> bool {
+        address::prefers(self.accept(), media_type, "")
     }
 
     /// The version that the caller says.

@@ -63,6 +63,9 @@ async fn json_rpc_of_every_version_refuses_streams_of_an_agent_without() {
         ("SubscribeToTask", r#"{"id":"none"}"#),
     ] {
         let answer = site.post("/a2a", call(method, params)).await;
+        assert_eq!((answer.status, answer.code()), (200, -32004), "{method}");
+        let caller = site.with("accept", "text/event-stream");
+        let answer = caller.post("/a2a", call(method, params)).await;
         let [event] = answer.events().try_into().expect("one event");
         assert_eq!(event["error"]["code"], -32004, "{method}: {event}");
     }
@@ -148,7 +151,36 @@ async fn each_of_several_agents_streams_or_not_for_itself() {
         ("/a2a", call("SendStreamingMessage", &tenant), Some(-32004)),
         ("/a2a", call("SubscribeToTask", r#"{"tenant":"nobody","id":"t"}"#), Some(-32602)),
     ] {
-        let events = site.v1().post(path, body.clone()).await.events();
+        let caller = site.v1().with("accept", "text/event-stream");
+        let events = caller.post(path, body.clone()).await.events();
         assert_eq!(events[0]["error"]["code"].as_i64(), want, "{path} {body}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_without_streams_answers_json_rpc_with_an_object_unless_events_are_asked_for() {
+    let site = site(Server::new(agent("loud")).with_agent(silent("quiet"))).await;
+    let tenant = format!(r#"{{"tenant":"quiet","message":{}}}"#, message("hi"));
+    let json = "application/json";
+    let events = "text/event-stream";
+    for (path, accept, body, want) in [
+        ("/a2a/agents/quiet", "*/*", send("SendStreamingMessage", "hi"), json),
+        ("/a2a/agents/quiet", "text/event-stream", send("SendStreamingMessage", "hi"), events),
+        ("/a2a/agents/quiet", "*/*", call("SendStreamingMessage", "{}"), json),
+        ("/a2a", "*/*", call("SendStreamingMessage", &tenant), json),
+        (
+            "/a2a",
+            "application/json, text/event-stream",
+            call("SendStreamingMessage", &tenant),
+            events,
+        ),
+        // Of others a stream is expected, and a stream it is.
+        ("/a2a", "*/*", call("SendStreamingMessage", "{}"), events),
+        ("/a2a", "*/*", call("SubscribeToTask", r#"{"id":"none"}"#), events),
+    ] {
+        let answer = site.with("accept", accept).post(path, body.clone()).await;
+        let kind = answer.header("content-type");
+        assert_eq!((answer.status, kind), (200, want), "{path} {accept} {body}");
+        assert!(answer.text().contains(r#""error":{"code":-32"#), "{path} {accept} {body}");
     }
 }

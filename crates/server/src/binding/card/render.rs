@@ -20,8 +20,8 @@ impl Front {
     /// Puts addresses and capabilities into a card that a call asked for.
     pub(in crate::binding) fn complete(&self, reply: &mut Reply, at: &At<'_>, asked: &Request) {
         let Reply::Card(card) = reply else { return };
-        let named = at.agent.as_deref().or_else(|| asked.tenant());
-        let Some(agent) = self.meant(at, asked).or(self.registry.primary()) else { return };
+        let named = at.named(asked);
+        let Some(agent) = self.meant(named).or(self.registry.primary()) else { return };
         let own = named.filter(|name| at.agent.is_some() || !self.is_primary(name));
         self.fill_in(card, agent, &self.address(at), own);
     }
@@ -45,11 +45,7 @@ impl Front {
                 return list_to_json(&cards, form);
             }
         };
-        let agent = match named {
-            Some(name) => self.registry.get(name),
-            None => self.registry.primary(),
-        };
-        let card = match agent {
+        let card = match self.meant(named) {
             Some(agent) => self.card_of(agent, &key.address, named),
             None => AgentCard::placeholder(key.address.url(&self.places.mount(None))),
         };
