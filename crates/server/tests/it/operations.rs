@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use latimer_server::{Server, Settings};
 
-use crate::support::{send, shouter, site};
+use crate::support::{Log, send, shouter, site};
 
 #[tokio::test]
 async fn health_and_readiness_are_told() {
@@ -139,6 +139,43 @@ async fn settings_without_meaning_are_refused() {
     assert!(error.is_err());
     let error = shouter(Settings::default()).bind("256.0.0.1:x").listen().await.unwrap_err();
     assert_eq!(error.to_string(), "cannot listen at 256.0.0.1:x");
+}
+
+#[tokio::test]
+async fn a_server_that_anybody_can_call_says_so_when_it_is_run() {
+    for (address, guarded, warned) in [
+        ("0.0.0.0:0", false, true),
+        ("0.0.0.0:0", true, false),
+        ("127.0.0.1:0", false, false),
+        ("localhost:0", false, false),
+    ] {
+        let log = Log::default();
+        let _logging = log.begin();
+        let server = shouter(Settings::default()).bind(address);
+        let server = if guarded { server.auth(|_| None) } else { server };
+        tokio::select! {
+            ended = server.run() => panic!("{ended:?}"),
+            () = log.until("listening") => {}
+        }
+        let warnings = log.lines("WARN");
+        assert_eq!(!warnings.is_empty(), warned, "{address} {guarded}: {warnings:?}");
+        assert!(warnings.iter().all(|it| it.contains("ANYBODY") && it.contains("0.0.0.0:")));
+    }
+}
+
+#[tokio::test]
+async fn the_store_of_a_server_is_reached_through_it() {
+    use latimer_server::store::{Memory, Retention};
+    let retention = Retention { max_tasks: 2, ..Retention::MEMORY };
+    let site = site(shouter(Settings::default()).store(Memory::new(retention))).await;
+    let mut ids = Vec::new();
+    for text in ["one", "two", "three"] {
+        let sent = site.v1().post("/a2a", send("SendMessage", text)).await.json();
+        ids.push(sent["result"]["task"]["id"].as_str().unwrap().to_owned());
+    }
+    for (id, want) in ids.iter().zip([404, 200, 200]) {
+        assert_eq!(site.v1().get(&format!("/a2a/tasks/{id}")).await.status, want, "{ids:?}");
+    }
 }
 
 #[tokio::test]
