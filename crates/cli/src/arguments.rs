@@ -107,6 +107,10 @@ pub(crate) struct DemoServer {
     #[arg(long)]
     pub(crate) no_extended_card: bool,
 
+    /// Stream nothing
+    #[arg(long)]
+    pub(crate) no_streaming: bool,
+
     /// Ask for more after every message that is no command
     #[arg(long)]
     pub(crate) open_ended: bool,

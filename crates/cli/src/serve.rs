@@ -37,6 +37,7 @@ pub(crate) fn demo_server(arguments: &DemoServer) -> Result<(), Failure> {
         "kind": "demo",
         "extended_card": extended,
         "open_ended": arguments.open_ended,
+        "streaming": !arguments.no_streaming,
     });
     let flag = |option, key, value| Flag { option, key, value };
     let mut flags = vec![flag("demo-server", "agents", json!([agent]))];

@@ -38,6 +38,7 @@ fn agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
     let complete = |card: &AgentCard| {
         let mut card = card.clone();
         describe(&mut card, &agent.card);
+        card.capabilities.streaming = Some(agent.streaming);
         if config.api_key.is_some() {
             ApiKey::declare(&mut card);
         }

@@ -65,7 +65,8 @@ impl Agent {
     }
 
     /// What it says about itself. Interfaces and capabilities are the server's to fill in: it knows
-    /// what it serves.
+    /// what it serves. Only a card that says that it does not stream is believed: see
+    /// [`Agent::streams`].
     #[must_use]
     pub fn with_card(mut self, card: AgentCard) -> Self {
         self.card = card;
@@ -108,6 +109,13 @@ impl Agent {
     #[must_use]
     pub fn extended_card(&self) -> Option<&AgentCard> {
         self.extended.as_ref()
+    }
+
+    /// Whether its answers can be streamed and its tasks subscribed to. They can, unless its card
+    /// says `streaming: false`: such calls are refused then.
+    #[must_use]
+    pub fn streams(&self) -> bool {
+        self.card.capabilities.streaming != Some(false)
     }
 
     /// The extensions of the protocol that it speaks.

@@ -44,6 +44,58 @@ fn the_minute_of_the_readme_goes_as_it_says() {
     assert_eq!(without_ids(printed.trim_end()), blocks("json")[0].trim_end());
 }
 
+/// The calls that a founding document prints, for a server at its own address.
+const CALLS: [&str; 3] = [
+    "curl http://localhost:8080/.well-known/agent-card.json",
+    r#"curl -X POST http://localhost:8080/v1/rpc \
+  -H "Content-Type: application/json" \
+  -d '{
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "message/send",
+    "params": {
+      "message": {
+        "messageId": "msg-1",
+        "role": "ROLE_USER",
+        "parts": [{"text": "Hello!"}]
+      }
+    }
+  }'"#,
+    r#"curl -X POST http://localhost:8080/v1/rpc \
+  -H "Content-Type: application/json" \
+  -d '{
+    "jsonrpc": "2.0",
+    "id": 2,
+    "method": "tasks/get",
+    "params": {"id": "abc-123"}
+  }'"#,
+];
+
+#[test]
+fn the_calls_of_the_founding_documents_go_as_printed() {
+    let place = Place::new();
+    let server = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    let run = |command: &str| {
+        let command = command.replace("localhost:8080", &server.address());
+        let output = Command::new("sh").arg("-c").arg(&command).output().unwrap();
+        assert!(output.status.success(), "{command}: {output:?}");
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let [discover, send, get] = CALLS;
+    let card = run(discover);
+    assert_eq!(card["name"], "echo");
+    assert_eq!(card["supportedInterfaces"][0]["protocolBinding"], "JSONRPC");
+    let sent = run(send);
+    assert_eq!((&sent["id"], &sent["result"]["status"]["state"]), (&1.into(), &"completed".into()));
+    assert_eq!(sent["result"]["artifacts"][0]["parts"][0]["text"], "Hello!");
+    // Nobody has the task that is printed, and everybody the one they made.
+    assert_eq!(run(get)["error"]["code"], -32001);
+    let id = sent["result"]["id"].as_str().unwrap();
+    let got = run(&get.replace("abc-123", id));
+    assert_eq!((&got["id"], &got["result"]["id"]), (&2.into(), &id.into()));
+    assert_eq!(got["result"]["status"]["state"], "completed");
+}
+
 #[test]
 fn the_file_of_the_readme_is_served() {
     let place = Place::new().file("latimer.toml", &blocks("toml")[0]);

@@ -148,22 +148,27 @@ impl Serving {
         text.split_once("Try it:").unwrap().1.trim().to_owned()
     }
 
-    /// Calls a method, and returns its result.
-    pub(crate) fn call(&self, method: &str, parameters: Value) -> Value {
-        let body = serde_json::json!({
-            "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters,
-        });
-        let body = body.to_string();
+    /// Posts JSON of 1.0, and returns the whole answer as it came.
+    pub(crate) fn post(&self, path: &str, body: &str) -> String {
         let (address, length) = (self.address(), body.len());
         let mut stream = TcpStream::connect(&address).unwrap();
         write!(
             stream,
-            "POST /a2a HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nA2A-Version: 1.0\r\n\
              Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
         )
         .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Calls a method, and returns its result.
+    pub(crate) fn call(&self, method: &str, parameters: Value) -> Value {
+        let body = serde_json::json!({
+            "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters,
+        });
+        let answer = self.post("/a2a", &body.to_string());
         let body = answer.split_once("\r\n\r\n").unwrap().1;
         let answer: Value = serde_json::from_str(body).unwrap();
         assert!(answer["error"].is_null(), "{answer}");

@@ -128,3 +128,20 @@ fn the_demonstration_needs_no_configuration_and_keeps_nothing() {
     assert!(card["description"].as_str().unwrap().contains("extended"), "{card}");
     assert!(!place.path(".local").exists());
 }
+
+#[test]
+fn a_demonstration_that_streams_nothing_says_so_and_refuses() {
+    for (flags, streams) in [(&[][..], true), (&["--no-streaming"], false)] {
+        let place = Place::new();
+        let serving = place.serve(&[&["demo-server", "--listen", "127.0.0.1:0"], flags].concat());
+        let card = serving.call("GetAgentCard", serde_json::json!({}));
+        assert_eq!(card["capabilities"]["streaming"], streams, "{flags:?}");
+        let answer = serving.post(
+            "/a2a/message:stream",
+            r#"{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hi"}]}}"#,
+        );
+        assert_eq!(answer.contains("TASK_STATE_COMPLETED"), streams, "{flags:?}: {answer}");
+        assert_eq!(answer.contains("UNSUPPORTED_OPERATION"), !streams, "{flags:?}: {answer}");
+        assert_eq!(serving.send("m2", "hi", false)["status"]["state"], "TASK_STATE_COMPLETED");
+    }
+}

@@ -60,6 +60,8 @@ pub struct AgentConfig {
     pub behind: Behind,
     /// What its card says in place of what its kind says.
     pub card: CardConfig,
+    /// Whether its answers can be streamed.
+    pub streaming: bool,
     /// How it is run.
     pub policy: Policy,
     /// Where this was said.

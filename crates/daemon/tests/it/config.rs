@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use latimer_daemon::config::{Behind, McpTransport, Place as Store, Serving};
-use latimer_server::Contexts;
+use latimer_server::{Contexts, StreamTerminator};
 
 use crate::surroundings::Place;
 
@@ -266,6 +266,22 @@ fn an_agent_gets_what_its_table_says() {
     assert_eq!(Path::new(&command.command[0]), place.folder.path().join("./shout"));
     assert!(command.json && command.show_stderr && !command.inherit_home);
     assert_eq!((command.max_output, command.timeout), (1 << 20, Some(Duration::from_secs(30))));
+}
+
+#[test]
+fn the_end_of_a_stream_is_chosen_by_name() {
+    for (name, want) in [
+        ("none", StreamTerminator::None),
+        ("done_event", StreamTerminator::DoneEvent),
+        ("done_line", StreamTerminator::DoneLine),
+    ] {
+        let place = Place::with(&format!("[a2a]\nstream_terminator = \"{name}\""));
+        assert_eq!(place.load().unwrap().config.settings.stream_terminator, want, "{name}");
+    }
+    let config = Place::empty().load().unwrap().config;
+    assert_eq!(config.settings.stream_terminator, StreamTerminator::None);
+    let problem = Place::with("[a2a]\nstream_terminator = \"line\"").problem();
+    assert!(problem.contains("`none`, `done_event`, `done_line`"), "{problem}");
 }
 
 #[test]

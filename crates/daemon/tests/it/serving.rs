@@ -63,6 +63,17 @@ async fn agents_answer_at_their_addresses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_agent_streams_unless_it_is_said_not_to() {
+    let quiet = "[[agents]]\nname = \"quiet\"\nkind = \"echo\"\nstreaming = false\n";
+    let daemon = start(&place(&format!("{ECHO}{quiet}"))).await;
+    for (name, want) in [("quiet", "-32004"), ("echo", "TASK_STATE_COMPLETED")] {
+        let hello = HELLO.replace("SendMessage", "SendStreamingMessage");
+        let (_, body) = ask(daemon.address(), &format!("POST /a2a/agents/{name}"), &hello).await;
+        assert!(body.contains(want), "{name}: {body}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn addresses_of_a2a_answer_by_whether_it_is_served() {
     for (text, calls, health) in [
         ("[log]\nfilter = \"warn\"", 404, 200),

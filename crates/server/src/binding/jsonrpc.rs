@@ -1,8 +1,8 @@
 //! JSON-RPC: one address, and the method says what is asked in which version.
 //!
 //! Errors ride on HTTP 200, because clients lose them otherwise; a stream that fails before it
-//! begins is a stream with one event, because one client reads nothing else. Only what concerns the
-//! address and the sender has a status of its own.
+//! begins is a stream with one event, because one client reads nothing else, unless nobody can expect
+//! a stream of that agent. Only what concerns the address and the sender has a status of its own.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use axum::BoxError;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
-use latimer_protocol::binding::{jsonrpc, rest as address};
+use latimer_protocol::binding::{jsonrpc, rest as address, sse::CONTENT_TYPE as EVENT_STREAM};
 use latimer_protocol::{
     Answer, Caller, Dialect, Error, ErrorKind, Operation, Reply, Request, Task, Version,
 };
@@ -21,6 +21,21 @@ use super::sse::{self, Events, Writer};
 use super::{At, Front, kept, respond};
 use crate::engine::ids;
 use crate::metrics::{Counted, Outcome, Transport};
+
+/// The shape of an answer that is an error.
+#[derive(Clone, Copy)]
+enum Shape {
+    Object,
+    /// A stream with one event.
+    Stream,
+}
+
+/// A body that is no call, why, and what its sender says about its version.
+struct Refusal<'a> {
+    body: &'a [u8],
+    refused: jsonrpc::Refused,
+    said: Option<Version>,
+}
 
 impl Front {
     /// Answers whatever is sent to the address of JSON-RPC.
@@ -61,15 +76,19 @@ impl Front {
     ) -> Response<Body> {
         let said = match said(at, body) {
             Ok(said) => said,
-            Err(error) => return self.refused(body, &unread(body, error), None, started),
+            Err(error) => {
+                let refused = unread(body, error);
+                return self.refused(at, Refusal { body, refused, said: None }, started);
+            }
         };
         let rule = self.settings.version_rule;
         let call = match jsonrpc::Call::read(body, said, rule, &ids::message) {
             Ok(call) => call,
-            Err(refused) => return self.refused(body, &refused, said, started),
+            Err(refused) => return self.refused(at, Refusal { body, refused, said }, started),
         };
         let jsonrpc::Call { id, request, dialect } = call;
         let asked = kept(&request);
+        let shape = self.shape(at, asked.operation(), at.named(&request));
         let answer = match self.ask(at, request, dialect, caller) {
             Ok(call) => self.service.call(call).await,
             Err(error) => Err(error),
@@ -88,7 +107,7 @@ impl Front {
             }
             Err(error) => {
                 self.count(what, error.kind().into(), started);
-                self.error(&id, operation, dialect, &error)
+                self.error(&id, shape, dialect, &error)
             }
         }
     }
@@ -115,13 +134,8 @@ impl Front {
 
     /// The answer to a body that is no call.
     #[cold]
-    fn refused(
-        &self,
-        body: &[u8],
-        refused: &jsonrpc::Refused,
-        said: Option<Version>,
-        started: Instant,
-    ) -> Response<Body> {
+    fn refused(&self, at: &At<'_>, refusal: Refusal<'_>, started: Instant) -> Response<Body> {
+        let Refusal { body, refused, said } = refusal;
         let method = jsonrpc::Request::read(body).ok();
         let meant = method.and_then(|it| Operation::from_method(&it.method));
         let version = said.or(meant.map(|(_, version)| version)).unwrap_or(Version::V1_0);
@@ -130,11 +144,24 @@ impl Front {
         self.count(what, refused.error.kind().into(), started);
         let dialect = Dialect::over_jsonrpc(version);
         match operation {
-            Some(operation) => self.error(&refused.id, operation, dialect, &refused.error),
+            Some(operation) => {
+                let shape = self.shape(at, operation, at.agent.as_deref());
+                self.error(&refused.id, shape, dialect, &refused.error)
+            }
             None => {
                 let response = respond::json(refused.reply(version));
                 respond::explained(response, &refused.error, self.challenge())
             }
+        }
+    }
+
+    /// The shape of an error of the agent of this name. What would be a stream fails as one, as long
+    /// as the caller can expect a stream.
+    fn shape(&self, at: &At<'_>, operation: Operation, name: Option<&str>) -> Shape {
+        let streams = || self.meant(name).is_none_or(|it| it.streams());
+        match operation.is_streaming() && (streams() || at.names(EVENT_STREAM)) {
+            true => Shape::Stream,
+            false => Shape::Object,
         }
     }
 
@@ -143,13 +170,13 @@ impl Front {
     fn error(
         &self,
         id: &jsonrpc::Id<'_>,
-        operation: Operation,
+        shape: Shape,
         dialect: Dialect,
         error: &Error,
     ) -> Response<Body> {
-        let response = match operation.is_streaming() {
-            true => respond::all_events(sse::only_error(dialect, id, error)),
-            false => respond::json(jsonrpc::write_error(dialect.version(), id, error)),
+        let response = match shape {
+            Shape::Stream => respond::all_events(sse::only_error(dialect, id, error)),
+            Shape::Object => respond::json(jsonrpc::write_error(dialect.version(), id, error)),
         };
         respond::explained(response, error, self.challenge())
     }

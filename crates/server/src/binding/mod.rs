@@ -38,7 +38,7 @@ pub(crate) use grpc::Helpers;
 pub(crate) use operations::Readiness;
 pub(crate) use place::Places;
 
-use crate::agent::Registry;
+use crate::agent::{Agent, Registry};
 use crate::auth::{Authenticate, Credentials};
 use crate::metrics::{Counted, Metrics, Outcome};
 use crate::settings::Settings;
@@ -180,9 +180,33 @@ impl Front {
         dialect: Dialect,
         caller: Caller,
     ) -> Result<Call, Error> {
+        self.check_offered(at, &request)?;
         let extensions = at.extensions()?;
         let after = if request.operation().is_streaming() { at.after()? } else { None };
         Ok(Call { request, caller, agent: at.agent.clone(), dialect, extensions, after })
+    }
+
+    /// The agent of this name, or the primary one when none is named.
+    fn meant(&self, name: Option<&str>) -> Option<&Arc<Agent>> {
+        match name {
+            Some(name) => self.registry.get(name),
+            None => self.registry.primary(),
+        }
+    }
+
+    /// §3.3.4: whether the card that leads here offers what is asked comes before anything else.
+    fn check_offered(&self, at: &At<'_>, request: &Asked) -> Result<(), Error> {
+        if !request.operation().is_streaming() {
+            return Ok(());
+        }
+        match self.meant(at.named(request)) {
+            Some(agent) if !agent.streams() => {
+                let message = "the agent does not stream; send without, and get the task";
+                Err(Error::new(ErrorKind::UnsupportedOperation, message))
+            }
+            // Whoever is not there is refused by the service.
+            _ => Ok(()),
+        }
     }
 
     fn style(&self) -> sse::Style {
@@ -204,8 +228,18 @@ impl At<'_> {
         self.head.headers.get(name).and_then(|it| it.to_str().ok())
     }
 
+    /// The name of the agent that is asked: a path wins over a body.
+    fn named<'b>(&'b self, asked: &'b Asked) -> Option<&'b str> {
+        self.agent.as_deref().or_else(|| asked.tenant())
+    }
+
     fn accept(&self) -> Option<&str> {
         self.header(ACCEPT)
+    }
+
+    /// Whether the caller names a media type among those that it reads.
+    fn names(&self, media_type: &str) -> bool {
+        address::prefers(self.accept(), media_type, "")
     }
 
     /// The version that the caller says.

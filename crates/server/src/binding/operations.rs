@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use http::header::{ACCEPT, VARY};
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use latimer_protocol::binding::rest::JSON;
 
 use super::body::Body;
 use super::{Front, respond};
-use crate::metrics;
+use crate::metrics::Form;
 
 /// How long the store may take to show that it is there.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -76,9 +77,13 @@ impl Front {
 
     /// What it has counted.
     pub(super) fn numbers(&self, head: &Parts) -> Response<Body> {
-        look(head, || match self.metrics.write() {
-            Ok(text) => respond::whole(StatusCode::OK, metrics::CONTENT_TYPE, text),
-            Err(_) => status(StatusCode::INTERNAL_SERVER_ERROR, "unreadable"),
+        look(head, || {
+            let accept = head.headers.get(ACCEPT).and_then(|it| it.to_str().ok());
+            let form = Form::accepted(accept);
+            let text = self.metrics.write(form);
+            let mut response = respond::whole(StatusCode::OK, form.content_type(), text);
+            response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+            response
         })
     }
 }

@@ -114,6 +114,38 @@ async fn the_oldest_rest_answers_bare_tasks() {
 }
 
 #[tokio::test]
+async fn the_oldest_rest_cancels_what_goes_on_and_nothing_else() {
+    let site = site(shouter(Settings::default())).await;
+    let send = |text: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{{"message":
+            {{"role":"user","parts":[{{"type":"text","text":"{text}"}}]}}}}}}"#
+        )
+    };
+    for (text, ended, status) in [("hi", "completed", 409), ("ask", "cancelled", 200)] {
+        let task = site.post("/a2a/tasks/send", send(text)).await.json();
+        let path = format!("/a2a/tasks/{}", task["id"].as_str().unwrap());
+        // With a body or without, once and again: the answer is the same.
+        for body in ["", "{}", ""] {
+            let caller = site.with("content-type", "application/json");
+            let answer = caller.ask(Method::POST, &format!("{path}/cancel"), body).await;
+            assert_eq!(answer.status, status, "{text}: {}", answer.text());
+            match status {
+                200 => assert_eq!(answer.json()["status"], ended),
+                _ => assert!(answer.json()["error"].as_str().unwrap().contains("is over")),
+            }
+        }
+        assert_eq!(site.get(&path).await.json()["status"], ended, "{text}");
+    }
+    // 1.0 says the same with its own status.
+    let made = site.post("/a2a/tasks/send", send("hi")).await.json();
+    let path = format!("/a2a/tasks/{}:cancel", made["id"].as_str().unwrap());
+    let newest = site.v1().ask(Method::POST, &path, "").await;
+    let reason = &newest.json()["error"]["details"][0]["reason"];
+    assert_eq!((newest.status, reason), (400, &json!("TASK_NOT_CANCELABLE")));
+}
+
+#[tokio::test]
 async fn v1_is_a_tenant_for_those_who_say_1_0() {
     let server = Server::new(agent("shouter")).with_agent(agent("other"));
     let site = site(server).await;

@@ -1,11 +1,11 @@
 //! Who asks.
 
 use http::HeaderMap;
-use latimer_protocol::Caller;
-use latimer_server::{Server, Settings};
+use latimer_protocol::{Caller, Secret};
+use latimer_server::{Agent, Server, Settings, Turn};
 use serde_json::json;
 
-use crate::support::{agent, send, site};
+use crate::support::{agent, message, send, site};
 
 fn known(headers: &HeaderMap) -> Option<Caller> {
     let token = headers.get("authorization")?.to_str().ok()?.strip_prefix("Bearer ")?;
@@ -35,6 +35,35 @@ async fn a_stranger_is_refused_in_the_form_of_its_binding() {
     {
         assert_eq!(site.get(path).await.status, 200, "{path} is for everybody");
     }
+}
+
+#[tokio::test]
+async fn an_agent_knows_its_caller() {
+    let agent = Agent::from_fn("who", |turn: Turn| async move {
+        let caller = turn.caller();
+        let team = caller.metadata().get("team").and_then(|it| it.as_str()).unwrap_or("none");
+        let token = caller.token().map_or("none", |it| it.reveal());
+        let name = if caller.is_anonymous() { "anybody" } else { caller.id() };
+        turn.say(format!("{name} {} {team} {token}", caller.scopes().join("+"))).await
+    });
+    let more = |headers: &HeaderMap| {
+        let caller = known(headers)?.with_scopes(["read", "write"]);
+        let team = [("team".to_owned(), json!("blue"))].into_iter().collect();
+        Some(caller.with_token(Secret::new("t0ken")).with_metadata(team))
+    };
+    let said = |answer: serde_json::Value| answer["message"]["parts"][0]["text"].clone();
+    let site = site(Server::new(agent.clone()).auth(more)).await;
+    for name in ["alice", "bob"] {
+        let caller = site.v1().with("authorization", format!("Bearer {name}"));
+        let want = format!("{name} read+write blue t0ken");
+        let rpc = caller.post("/a2a", send("SendMessage", "hi")).await;
+        assert_eq!(said(rpc.json()["result"].clone()), want);
+        let body = format!(r#"{{"message":{}}}"#, message("hi"));
+        assert_eq!(said(caller.post("/a2a/message:send", body).await.json()), want);
+    }
+    let open = crate::support::site(Server::new(agent)).await;
+    let rpc = open.v1().post("/a2a", send("SendMessage", "hi")).await;
+    assert_eq!(said(rpc.json()["result"].clone()), "anybody  none none");
 }
 
 #[tokio::test]

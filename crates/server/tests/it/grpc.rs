@@ -160,13 +160,37 @@ async fn what_is_no_call_is_told_so() {
         ("/lf.a2a.v1.A2AService/Nothing", "", "12"),
         ("/lf.a2a.v1.A2AService/GetTask", "", "3"),
         ("/lf.a2a.v1.A2AService/GetTask", "\0\0\0\0\u{3}\u{7f}\u{7f}\u{7f}", "3"),
-        ("/lf.a2a.v1.A2AService/GetTask", "\u{1}\0\0\0\0", "3"),
+        ("/lf.a2a.v1.A2AService/GetTask", "\u{1}\0\0\0\0", "13"),
         ("/grpc.nothing.v1.Nothing/X", "", "12"),
     ] {
         let answer = crate::support::h2(&grpc, Method::POST, path, body).await;
         assert_eq!((answer.status, answer.header("grpc-status")), (200, want), "{path} {body:?}");
         assert_eq!(answer.header("content-type"), "application/grpc", "{path}");
     }
+}
+
+#[tokio::test]
+async fn compressed_messages_are_refused_in_the_words_of_grpc() {
+    let site = site(shouter(Settings::default())).await;
+    let grpc = site.with("content-type", "application/grpc");
+    // Whether it is compressed, its length, and the id `none`.
+    let (plain, compressed) = ("\0\0\0\0\u{6}\u{12}\u{4}none", "\u{1}\0\0\0\u{6}\u{12}\u{4}none");
+    for (service, encoding, body, want, accepted) in [
+        ("lf.a2a.v1.A2AService", "gzip", compressed, "12", "identity"),
+        ("a2a.v1.A2AService", "gzip", compressed, "12", "identity"),
+        ("lf.a2a.v1.A2AService", "identity", compressed, "13", ""),
+        // What could be compressed need not be.
+        ("lf.a2a.v1.A2AService", "gzip", plain, "5", ""),
+    ] {
+        let caller = grpc.with("grpc-encoding", encoding);
+        let path = format!("/{service}/GetTask");
+        let answer = crate::support::h2(&caller, Method::POST, &path, body).await;
+        assert_eq!((answer.status, answer.header("grpc-status")), (200, want), "{path} {encoding}");
+        assert_eq!(answer.header("grpc-accept-encoding"), accepted, "{path} {encoding}");
+    }
+    let numbers = site.get("/metrics").await;
+    let refused = r#"{operation="GetTask",version="1.0",binding="grpc",outcome="refused"} 3"#;
+    assert!(numbers.text().contains(refused), "{}", numbers.text());
 }
 
 #[tokio::test]

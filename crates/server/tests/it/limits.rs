@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
+use latimer_server::store::{Memory, Retention};
 use latimer_server::{HttpLimits, Limits, Settings};
 
 use crate::support::{message, send, shouter, site};
@@ -31,6 +32,26 @@ async fn a_body_that_is_too_large_is_refused_in_the_form_of_its_binding() {
     let answer = site.raw(chunked.as_bytes(), |text| text.contains("-32600")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert_eq!(site.v1().post("/a2a", send("SendMessage", "hi")).await.code(), 0);
+}
+
+#[tokio::test]
+async fn a_store_full_of_tasks_that_go_on_takes_no_more_until_one_is_over() {
+    let store = Memory::new(Retention { max_tasks: 1, ..Retention::MEMORY });
+    let site = site(shouter(Settings::default()).store(store)).await;
+    let made = site.v1().post("/a2a", send("SendMessage", "ask")).await.json();
+    let id = made["result"]["task"]["id"].as_str().unwrap().to_owned();
+    let body = format!(r#"{{"message":{}}}"#, message("hi"));
+    let rpc = site.v1().post("/a2a", send("SendMessage", "hi")).await;
+    assert_eq!((rpc.status, rpc.code()), (200, -31503), "{}", rpc.text());
+    let rest = site.v1().post("/a2a/message:send", body.clone()).await;
+    assert_eq!(rest.status, 503, "{}", rest.text());
+    for refused in [&rpc, &rest] {
+        assert!(!refused.header("retry-after").is_empty(), "it is worth another try");
+    }
+    assert_eq!(site.v1().get(&format!("/a2a/tasks/{id}")).await.status, 200, "it is still there");
+    let canceled = site.v1().ask(Method::POST, &format!("/a2a/tasks/{id}:cancel"), "").await;
+    assert_eq!(canceled.status, 200);
+    assert_eq!(site.v1().post("/a2a/message:send", body).await.status, 200);
 }
 
 #[tokio::test]

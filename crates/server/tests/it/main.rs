@@ -4,6 +4,7 @@
 
 mod addresses;
 mod auth;
+mod capabilities;
 mod cards;
 mod errors;
 mod grpc;

@@ -25,6 +25,8 @@ section! {
         output_modes: Vec<String>, optional("those of its kind") => "[\"text/plain\"]";
         /// What it can do, for its card.
         skills: Vec<Skill>, section;
+        /// Whether its answers can be streamed. Without, callers wait for them or ask again.
+        streaming: bool, default("true") => "false";
         /// What happens when several messages come to one conversation: they are worked on at the
         /// same time (`parallel`) or one after the other (`queue`), or all but the first are refused
         /// (`reject`).

@@ -62,6 +62,7 @@ impl Resolve<'_> {
                 output_modes: raw.output_modes.take(),
                 skills: skills.into_iter().map(skill).collect(),
             },
+            streaming: raw.streaming,
             name: raw.name.clone(),
             behind: self.behind(&place, raw),
         }

@@ -18,13 +18,25 @@ pub const A2A_JSON: &str = "application/a2a+json";
 /// ```
 #[must_use]
 pub fn negotiate(accept: Option<&str>) -> &'static str {
+    if prefers(accept, A2A_JSON, JSON) { A2A_JSON } else { JSON }
+}
+
+/// Whether an `Accept` names a media type, and gives it no less weight than the usual one.
+///
+/// ```
+/// # use latimer_protocol::binding::rest::prefers;
+/// assert!(prefers(Some("text/csv, text/plain;q=0.5"), "text/csv", "text/plain"));
+/// assert!(!prefers(Some("text/*"), "text/csv", "text/plain"));
+/// ```
+#[must_use]
+pub fn prefers(accept: Option<&str>, special: &str, usual: &str) -> bool {
     let weight = |wanted: &str| {
         let ranges = accept.unwrap_or_default().split(',');
         let mut named = ranges.filter(|it| essence(it).eq_ignore_ascii_case(wanted));
         named.next().map_or(0.0, quality)
     };
-    let preferred = weight(A2A_JSON);
-    if preferred > 0.0 && preferred >= weight(JSON) { A2A_JSON } else { JSON }
+    let preferred = weight(special);
+    preferred > 0.0 && preferred >= weight(usual)
 }
 
 /// Whether a `Content-Type` is one of JSON; parameters such as `charset` do not matter.

@@ -12,7 +12,7 @@ mod path;
 #[cfg(test)]
 mod tests;
 
-pub use content::{A2A_JSON, JSON, body, is_json, negotiate, readable};
+pub use content::{A2A_JSON, JSON, body, is_json, negotiate, prefers, readable};
 pub use exchange::Outgoing;
 pub use find::{Ask, Refused};
 

@@ -20,9 +20,8 @@ impl Front {
     /// Puts addresses and capabilities into a card that a call asked for.
     pub(in crate::binding) fn complete(&self, reply: &mut Reply, at: &At<'_>, asked: &Request) {
         let Reply::Card(card) = reply else { return };
-        let named = at.agent.as_deref().or_else(|| asked.tenant());
-        let agent = named.and_then(|name| self.registry.get(name)).or(self.registry.primary());
-        let Some(agent) = agent else { return };
+        let named = at.named(asked);
+        let Some(agent) = self.meant(named).or(self.registry.primary()) else { return };
         let own = named.filter(|name| at.agent.is_some() || !self.is_primary(name));
         self.fill_in(card, agent, &self.address(at), own);
     }
@@ -46,11 +45,7 @@ impl Front {
                 return list_to_json(&cards, form);
             }
         };
-        let agent = match named {
-            Some(name) => self.registry.get(name),
-            None => self.registry.primary(),
-        };
-        let card = match agent {
+        let card = match self.meant(named) {
             Some(agent) => self.card_of(agent, &key.address, named),
             None => AgentCard::placeholder(key.address.url(&self.places.mount(None))),
         };
@@ -70,7 +65,7 @@ impl Front {
         }
         card.supported_interfaces = self.interfaces(address, own);
         let flags = &mut card.capabilities;
-        flags.streaming = Some(true);
+        flags.streaming = Some(agent.streams());
         flags.push_notifications = Some(false);
         flags.extended_agent_card = Some(agent.extended_card().is_some());
         flags.extensions.push(AgentExtension {

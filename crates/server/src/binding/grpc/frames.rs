@@ -7,22 +7,25 @@ use http_body::Frame;
 use latimer_protocol::{Error, ErrorKind, EventStream, Streamed, Version};
 use tracing::debug;
 
-use super::trailers;
+use super::{IDENTITY, Refusal, trailers};
 
 /// What stands before a message: whether it is compressed, and its length.
 pub(super) const HEAD: usize = 5;
 /// How many bytes of messages travel in one piece, unless one message is larger.
 const PIECE: usize = 64 * 1024;
 
-/// The only message of a request.
-pub(super) fn only_message(body: &Bytes) -> Result<Bytes, Error> {
-    let invalid = |message: &'static str| Error::new(ErrorKind::InvalidRequest, message);
+/// The only message of a request whose messages are encoded like this, if they are at all.
+pub(super) fn only_message(body: &Bytes, encoding: Option<&str>) -> Result<Bytes, Refusal> {
+    let invalid = |message: &'static str| Error::new(ErrorKind::InvalidRequest, message).into();
     let Some((head, message)) = body.split_first_chunk::<HEAD>() else {
         return Err(invalid("the call has no message"));
     };
     let [compressed, length @ ..] = *head;
     if compressed != 0 {
-        return Err(invalid("compressed messages are not served"));
+        return Err(match encoding {
+            None | Some(IDENTITY) => Refusal::NotCompressed,
+            Some(_) => Refusal::Compressed,
+        });
     }
     if message.len() as u64 != u64::from(u32::from_be_bytes(length)) {
         return Err(invalid("the call must have exactly one message"));
@@ -144,9 +147,17 @@ mod tests {
 
     #[test]
     fn a_call_has_one_message_that_is_not_compressed() {
-        let message = |bytes: &'static [u8]| only_message(&Bytes::from_static(bytes));
+        let encoded =
+            |bytes: &'static [u8], encoding| only_message(&Bytes::from_static(bytes), encoding);
+        let message = |bytes: &'static [u8]| encoded(bytes, None);
         assert_eq!(message(b"\0\0\0\0\x02ab").unwrap(), b"ab"[..]);
         assert_eq!(message(b"\0\0\0\0\0").unwrap(), b""[..]);
+        // What could be compressed need not be.
+        assert_eq!(encoded(b"\0\0\0\0\x01a", Some("gzip")).unwrap(), b"a"[..]);
+        let compressed = |encoding| encoded(b"\x01\0\0\0\x01a", encoding).unwrap_err();
+        assert!(matches!(compressed(Some("gzip")), Refusal::Compressed));
+        assert!(matches!(compressed(Some("identity")), Refusal::NotCompressed));
+        assert!(matches!(compressed(None), Refusal::NotCompressed));
         for bytes in [
             &b""[..],
             b"\0\0\0\0",

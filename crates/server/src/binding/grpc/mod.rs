@@ -28,6 +28,12 @@ use crate::metrics::{Counted, Outcome, Transport};
 
 /// The media type of gRPC.
 const GRPC: &str = "application/grpc";
+/// How messages are encoded.
+const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+/// How they could have been.
+const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+/// The encoding that is none.
+const IDENTITY: &str = "identity";
 /// When to try again, in seconds.
 const RETRY_AFTER: HeaderName = HeaderName::from_static("retry-after");
 
@@ -35,6 +41,49 @@ const RETRY_AFTER: HeaderName = HeaderName::from_static("retry-after");
 pub(super) fn is_grpc(content_type: &str) -> bool {
     let rest = content_type.strip_prefix(GRPC);
     rest.is_some_and(|it| it.is_empty() || it.starts_with(['+', ';']))
+}
+
+/// Why a call is refused: in the words of the protocol, or of gRPC itself.
+#[derive(Debug)]
+enum Refusal {
+    Error(Error),
+    /// Its message is compressed, and nothing here can read that.
+    Compressed,
+    /// Its message is said to be compressed, but not how.
+    NotCompressed,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Refusal {
+    fn outcome(&self) -> Outcome {
+        match self {
+            Self::Error(error) => error.kind().into(),
+            Self::Compressed | Self::NotCompressed => Outcome::Refused,
+        }
+    }
+
+    fn response(&self, version: Version) -> Response<Body> {
+        match self {
+            Self::Error(error) => refused(error, version),
+            Self::Compressed => {
+                let message = "compressed messages are not served";
+                let mut response = only_headers(status(&Status::unimplemented(message)));
+                let accepted = HeaderValue::from_static(IDENTITY);
+                response.headers_mut().insert(ACCEPT_ENCODING, accepted);
+                response
+            }
+            Self::NotCompressed => {
+                let message =
+                    "the message is said to be compressed, but grpc-encoding says not how";
+                only_headers(status(&Status::internal(message)))
+            }
+        }
+    }
 }
 
 impl Front {
@@ -57,9 +106,9 @@ impl Front {
                 self.count(what, Outcome::Ok, started);
                 response
             }
-            Err(error) => {
-                self.count(what, error.kind().into(), started);
-                refused(&error, version)
+            Err(refusal) => {
+                self.count(what, refusal.outcome(), started);
+                refusal.response(version)
             }
         }
     }
@@ -70,7 +119,7 @@ impl Front {
         operation: Operation,
         version: Version,
         body: B,
-    ) -> Result<Response<Body>, Error>
+    ) -> Result<Response<Body>, Refusal>
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
@@ -78,15 +127,17 @@ impl Front {
             at.head.method == Method::POST && at.header(CONTENT_TYPE).is_some_and(is_grpc);
         if !is_call {
             let message = "gRPC is called with POST and its own content type";
-            return Err(Error::new(ErrorKind::InvalidRequest, message));
+            return Err(Error::new(ErrorKind::InvalidRequest, message).into());
         }
         self.admit(at).map_err(|(_, error)| error)?;
         self.settings.version_rule.check(version, at.said()?, None)?;
         let caller = self.caller(at).await?;
         let limits = &self.settings.http;
-        let body = body::read(body, limits.body + frames::HEAD, limits.body_time).await?;
-        let request = read(operation, version, frames::only_message(&body)?)?;
-        request.validate()?;
+        let body = body::read(body, limits.body + frames::HEAD, limits.body_time).await;
+        let body = body.map_err(Error::from)?;
+        let message = frames::only_message(&body, at.header(ENCODING))?;
+        let request = read(operation, version, message)?;
+        request.validate().map_err(Error::from)?;
         let asked = kept(&request);
         let dialect = Dialect::over_http(version);
         let call = self.ask(at, request, dialect, caller.clone())?;
@@ -144,8 +195,12 @@ where
 
 /// The answer to a call that failed before anything was sent: headers, and nothing else.
 pub(super) fn refused(error: &Error, version: Version) -> Response<Body> {
+    only_headers(trailers(Err((error, version))))
+}
+
+fn only_headers(trailers: HeaderMap) -> Response<Body> {
     let mut response = head(Response::new(Body::empty()));
-    response.headers_mut().extend(trailers(Err((error, version))));
+    response.headers_mut().extend(trailers);
     response
 }
 
@@ -156,18 +211,19 @@ fn head(mut response: Response<Body>) -> Response<Body> {
 
 /// How a call ended, as trailers.
 fn trailers(ended: Result<(), (&Error, Version)>) -> HeaderMap {
+    let Err((error, version)) = ended else { return status(&Status::new(Code::Ok, "")) };
+    let written = error.to_grpc(version);
+    let code = Code::from_i32(written.code);
+    let mut trailers = status(&Status::with_details(code, written.message, written.details.into()));
+    if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited) {
+        trailers.insert(RETRY_AFTER, respond::retry_after(error));
+    }
+    trailers
+}
+
+/// A status, as trailers.
+fn status(status: &Status) -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(4);
-    let status = match ended {
-        Ok(()) => Status::new(Code::Ok, ""),
-        Err((error, version)) => {
-            if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited) {
-                trailers.insert(RETRY_AFTER, respond::retry_after(error));
-            }
-            let written = error.to_grpc(version);
-            let code = Code::from_i32(written.code);
-            Status::with_details(code, written.message, written.details.into())
-        }
-    };
     if status.add_header(&mut trailers).is_err() {
         // What cannot be said in a header is at least not said to be well.
         trailers.insert("grpc-status", HeaderValue::from_static("13"));

@@ -1,9 +1,11 @@
 //! A server on a real socket, and a caller that sees every byte of what it answers.
 
 mod client;
+mod log;
 mod script;
 
 pub(crate) use client::{Caller, h2};
+pub(crate) use log::Log;
 pub(crate) use script::Script;
 
 use latimer_server::{Agent, Running, Server, Settings, Turn};

@@ -2,21 +2,17 @@
 //!
 //! Everything is an atomic in its place, so that counting a call looks nothing up.
 
+mod text;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use latimer_protocol::{ErrorKind, Operation, Version};
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
 
-/// The media type of what [`Metrics::write`] writes.
-pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) use text::Form;
+use text::{Kind, Labels, Text};
 
 const OPERATIONS: usize = Operation::ALL.len() + 1;
 const VERSIONS: usize = Version::ALL.len();
@@ -122,6 +118,25 @@ impl Latencies {
         let nanoseconds = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         self.nanoseconds.fetch_add(nanoseconds, Relaxed);
     }
+
+    /// Writes how many took no longer than each bound. Nothing when there were none.
+    fn write(&self, name: &str, labels: &Labels<'_>, text: &mut Text) {
+        let counts = self.buckets.each_ref().map(|it| it.load(Relaxed));
+        let all: u64 = counts.iter().sum();
+        if all == 0 {
+            return;
+        }
+        let mut so_far = 0;
+        for (place, count) in counts.iter().enumerate() {
+            so_far += count;
+            let bound = BOUNDS.get(place).map_or("+Inf".to_owned(), |it| format!("{it:?}"));
+            let labels = [labels, &[("le", bound.as_str())]].concat();
+            text.sample(&format!("{name}_bucket"), &labels, so_far);
+        }
+        let sum = Duration::from_nanos(self.nanoseconds.load(Relaxed)).as_secs_f64();
+        text.sample(&format!("{name}_sum"), labels, sum);
+        text.sample(&format!("{name}_count"), labels, all);
+    }
 }
 
 fn place(operation: Option<Operation>) -> usize {
@@ -160,47 +175,20 @@ impl Metrics {
     }
 
     /// Everything that is counted, as text.
-    pub(crate) fn write(&self) -> Result<String, fmt::Error> {
-        let mut registry = Registry::with_prefix("latimer");
-        registry.register_collector(Box::new(self.clone()));
-        let mut out = String::new();
-        prometheus_client::encoding::text::encode(&mut out, &registry)?;
-        Ok(out)
-    }
-}
-
-/// An open connection; closed when it is dropped.
-#[derive(Debug)]
-pub(crate) struct OpenConnection(Metrics);
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.0.0.connections.fetch_sub(1, Relaxed);
-    }
-}
-
-impl Collector for Metrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        self.encode_calls(&mut encoder)?;
-        self.encode_latencies(&mut encoder)?;
+    pub(crate) fn write(&self, form: Form) -> String {
+        let mut text = Text::new(form);
+        self.write_calls(&mut text);
+        self.write_latencies(&mut text);
         let connections = self.0.connections.load(Relaxed);
-        gauge(&mut encoder, "connections", "Connections that are open", connections)?;
+        text.gauge("connections", "Connections that are open", connections);
         for it in self.gauges().iter() {
-            gauge(&mut encoder, it.name, it.help, (it.read)())?;
+            text.gauge(it.name, it.help, (it.read)());
         }
-        Ok(())
+        text.finish()
     }
-}
 
-fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: usize) -> fmt::Result {
-    let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
-    gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
-}
-
-impl Metrics {
-    fn encode_calls(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Calls that were answered";
-        let mut family = encoder.encode_descriptor("calls", help, None, MetricType::Counter)?;
+    fn write_calls(&self, text: &mut Text) {
+        text.family("calls", Kind::Counter, "Calls that were answered");
         for (index, count) in self.0.calls.iter().enumerate() {
             let count = count.load(Relaxed);
             if count == 0 {
@@ -212,36 +200,31 @@ impl Metrics {
                 ("binding", binding_name(index / OUTCOMES % BINDINGS)),
                 ("outcome", ["ok", "refused", "failed"][index % OUTCOMES]),
             ];
-            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+            text.sample("calls_total", &labels, count);
         }
-        Ok(())
     }
 
-    fn encode_latencies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    fn write_latencies(&self, text: &mut Text) {
         let help = "Time until a call was answered, or its stream began";
-        let kind = MetricType::Histogram;
-        let mut family = encoder.encode_descriptor("call_seconds", help, None, kind)?;
+        text.family("call_seconds", Kind::Histogram, help);
         for (index, latencies) in self.0.latencies.iter().enumerate() {
             let labels = [
                 ("operation", operation_name(index / BINDINGS)),
                 ("binding", binding_name(index % BINDINGS)),
             ];
-            encode_histogram(latencies, family.encode_family(&labels)?)?;
+            latencies.write("call_seconds", &labels, text);
         }
-        Ok(())
     }
 }
 
-fn encode_histogram(latencies: &Latencies, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-    let counts = latencies.buckets.iter().map(|it| it.load(Relaxed));
-    let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
-    let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
-    let count = buckets.iter().map(|(_, count)| count).sum();
-    if count == 0 {
-        return Ok(());
+/// An open connection; closed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenConnection(Metrics);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.0.connections.fetch_sub(1, Relaxed);
     }
-    let sum = Duration::from_nanos(latencies.nanoseconds.load(Relaxed)).as_secs_f64();
-    encoder.encode_histogram::<[(&str, &str); 0]>(sum, count, &buckets, None)
 }
 
 fn operation_name(place: usize) -> &'static str {
@@ -276,20 +259,35 @@ mod tests {
         metrics.count(unknown, Outcome::Refused, Duration::ZERO);
         metrics.show("tasks", "Tasks in memory", || 7);
         let open = metrics.open_connection();
-        let text = metrics.write().unwrap();
-        for line in [
+        let numbers = [
             r#"latimer_calls_total{operation="GetTask",version="0.3",binding="grpc",outcome="ok"} 2"#,
             r#"latimer_calls_total{operation="unknown",version="0.3",binding="jsonrpc",outcome="refused"} 1"#,
-            r#"latimer_call_seconds_bucket{le="0.00025",operation="GetTask",binding="grpc"} 1"#,
-            r#"latimer_call_seconds_bucket{le="+Inf",operation="GetTask",binding="grpc"} 2"#,
+            r#"latimer_call_seconds_bucket{operation="GetTask",binding="grpc",le="0.0001"} 0"#,
+            r#"latimer_call_seconds_bucket{operation="GetTask",binding="grpc",le="0.00025"} 1"#,
+            r#"latimer_call_seconds_bucket{operation="GetTask",binding="grpc",le="30.0"} 1"#,
+            r#"latimer_call_seconds_bucket{operation="GetTask",binding="grpc",le="+Inf"} 2"#,
+            r#"latimer_call_seconds_sum{operation="GetTask",binding="grpc"} 100.0002"#,
             r#"latimer_call_seconds_count{operation="GetTask",binding="grpc"} 2"#,
+            "# TYPE latimer_call_seconds histogram",
+            "# TYPE latimer_connections gauge",
             "latimer_connections 1",
+            "# HELP latimer_tasks Tasks in memory",
             "latimer_tasks 7",
-            "# EOF",
+        ];
+        let has = |text: &str, line: &str| text.lines().any(|it| it == line);
+        // The names of counters are where the two forms part.
+        for (form, counter, ends) in [
+            (Form::Prometheus, "# TYPE latimer_calls_total counter", false),
+            (Form::OpenMetrics, "# TYPE latimer_calls counter", true),
         ] {
-            assert!(text.lines().any(|it| it == line), "{line} in\n{text}");
+            let text = metrics.write(form);
+            for line in numbers.iter().chain([&counter]) {
+                assert!(has(&text, line), "{form:?}: {line} in\n{text}");
+            }
+            assert_eq!(text.ends_with("\n# EOF\n"), ends, "{form:?}: {text}");
+            assert_eq!(has(&text, "# EOF"), ends, "{form:?}: {text}");
         }
         drop(open);
-        assert!(metrics.write().unwrap().contains("latimer_connections 0"));
+        assert!(metrics.write(Form::Prometheus).contains("latimer_connections 0"));
     }
 }
