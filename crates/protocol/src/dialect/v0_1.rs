@@ -171,7 +171,7 @@ fn send_params(request: &SendMessageRequest) -> Result<SendParams<'_>, Error> {
         return Err(Error::new(ErrorKind::InvalidParams, problem));
     };
     let configuration = request.configuration.as_ref();
-    let push = configuration.and_then(|it| it.task_push_notification_config.as_ref());
+    let push = configuration.and_then(|it| it.task_push_notification_config.as_deref());
     Ok(SendParams {
         id,
         session_id: message.context_id.as_ref(),

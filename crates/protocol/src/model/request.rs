@@ -47,7 +47,7 @@ impl SendMessageRequest {
             return Err(Invalid::new("message.parts", "must not be empty"));
         }
         let push =
-            self.configuration.as_ref().and_then(|it| it.task_push_notification_config.as_ref());
+            self.configuration.as_ref().and_then(|it| it.task_push_notification_config.as_deref());
         match push {
             Some(push) => push
                 .validate()
@@ -81,7 +81,7 @@ pub struct SendMessageConfiguration {
         alias = "task_push_notification_config",
         skip_serializing_if = "Option::is_none"
     )]
-    pub task_push_notification_config: Option<TaskPushNotificationConfig>,
+    pub task_push_notification_config: Option<Box<TaskPushNotificationConfig>>,
     /// How many messages of the history to answer with; all when not given.
     #[serde(
         default,

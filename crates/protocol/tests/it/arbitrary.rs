@@ -229,7 +229,7 @@ fn configuration() -> impl Strategy<Value = SendMessageConfiguration> {
         |(accepted_output_modes, push, history_length, return_immediately)| {
             SendMessageConfiguration {
                 accepted_output_modes,
-                task_push_notification_config: push,
+                task_push_notification_config: push.map(Box::new),
                 history_length,
                 return_immediately,
             }

@@ -280,7 +280,7 @@ impl Wire {
     fn configuration(self, configuration: SendMessageConfiguration) -> SendMessageConfiguration {
         let push = configuration.task_push_notification_config.map(|it| {
             let task_id = None;
-            TaskPushNotificationConfig { task_id, ..self.push_config(it) }
+            Box::new(TaskPushNotificationConfig { task_id, ..self.push_config(*it) })
         });
         let mut carried =
             SendMessageConfiguration { task_push_notification_config: push, ..configuration };

@@ -117,10 +117,11 @@ impl Front {
             agent: agent.map(Into::into),
             path: head.uri.path(),
         };
+        // Each is as large as it is: what hyper moves about is the frame around them.
         match place {
-            Place::JsonRpc(agent) => self.jsonrpc(&at(agent), body).await,
-            Place::Rest(agent, path) => self.rest(&At { path, ..at(agent) }, body).await,
-            Place::Grpc => self.grpc(&at(None), body).await,
+            Place::JsonRpc(agent) => Box::pin(self.jsonrpc(&at(agent), body)).await,
+            Place::Rest(agent, path) => Box::pin(self.rest(&At { path, ..at(agent) }, body)).await,
+            Place::Grpc => Box::pin(self.grpc(&at(None), body)).await,
             Place::Card(agent, shape) => self.card(&at(agent), shape),
             Place::Agents => self.cards(&at(None)),
             Place::Health => self.health(head),

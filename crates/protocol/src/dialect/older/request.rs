@@ -128,7 +128,8 @@ impl SendParams {
                 SendMessageConfiguration {
                     accepted_output_modes: self.accepted_output_modes,
                     task_push_notification_config: push
-                        .map_err(|error| error.within("pushNotification"))?,
+                        .map_err(|error| error.within("pushNotification"))?
+                        .map(Box::new),
                     history_length: self.history_length,
                     return_immediately: false,
                 }
@@ -148,7 +149,8 @@ impl Configuration {
         Ok(SendMessageConfiguration {
             accepted_output_modes: self.accepted_output_modes,
             task_push_notification_config: push
-                .map_err(|error| error.within("pushNotificationConfig"))?,
+                .map_err(|error| error.within("pushNotificationConfig"))?
+                .map(Box::new),
             history_length: self.history_length,
             return_immediately: !waits,
         })

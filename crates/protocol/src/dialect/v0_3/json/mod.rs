@@ -116,7 +116,7 @@ struct Configuration<'a> {
 
 impl<'a> From<&'a SendMessageConfiguration> for Configuration<'a> {
     fn from(configuration: &'a SendMessageConfiguration) -> Self {
-        let push = configuration.task_push_notification_config.as_ref();
+        let push = configuration.task_push_notification_config.as_deref();
         Self {
             accepted_output_modes: &configuration.accepted_output_modes,
             blocking: !configuration.return_immediately,

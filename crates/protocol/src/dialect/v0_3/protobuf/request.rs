@@ -54,7 +54,7 @@ impl TryFrom<pb::SendMessageRequest> for SendMessageRequest {
 
 impl From<&SendMessageConfiguration> for pb::SendMessageConfiguration {
     fn from(configuration: &SendMessageConfiguration) -> Self {
-        let push = configuration.task_push_notification_config.as_ref();
+        let push = configuration.task_push_notification_config.as_deref();
         Self {
             accepted_output_modes: configuration.accepted_output_modes.clone(),
             push_notification: push.map(Into::into),
@@ -70,10 +70,10 @@ impl TryFrom<pb::SendMessageConfiguration> for SendMessageConfiguration {
     fn try_from(configuration: pb::SendMessageConfiguration) -> Result<Self, Invalid> {
         // `blocking` has no presence: its absence means what it says, even where nothing else is
         // said. Clients that want to wait write it, or leave the whole configuration out.
-        let push = configuration.push_notification.map(TryInto::try_into).transpose();
+        let push = configuration.push_notification.map(|it| it.try_into().map(Box::new));
         Ok(Self {
             accepted_output_modes: configuration.accepted_output_modes,
-            task_push_notification_config: named(push, "pushNotification")?,
+            task_push_notification_config: named(push.transpose(), "pushNotification")?,
             history_length: length(configuration.history_length, "historyLength")?,
             return_immediately: !configuration.blocking,
         })

@@ -125,7 +125,7 @@ struct Configuration<'a> {
 /// Always written: a server that reads protobuf takes no word about waiting for a wish not to wait.
 impl<'a> From<Option<&'a SendMessageConfiguration>> for Configuration<'a> {
     fn from(configuration: Option<&'a SendMessageConfiguration>) -> Self {
-        let push = configuration.and_then(|it| it.task_push_notification_config.as_ref());
+        let push = configuration.and_then(|it| it.task_push_notification_config.as_deref());
         Self {
             accepted_output_modes: configuration.map_or(&[], |it| &it.accepted_output_modes),
             push_notification: push.map(Target::from),

@@ -41,7 +41,7 @@ impl TryFrom<pb::SendMessageRequest> for SendMessageRequest {
 
 impl From<&SendMessageConfiguration> for pb::SendMessageConfiguration {
     fn from(configuration: &SendMessageConfiguration) -> Self {
-        let push = configuration.task_push_notification_config.as_ref();
+        let push = configuration.task_push_notification_config.as_deref();
         Self {
             accepted_output_modes: configuration.accepted_output_modes.clone(),
             task_push_notification_config: push.map(Into::into),
@@ -55,10 +55,11 @@ impl TryFrom<pb::SendMessageConfiguration> for SendMessageConfiguration {
     type Error = Invalid;
 
     fn try_from(configuration: pb::SendMessageConfiguration) -> Result<Self, Invalid> {
-        let push = configuration.task_push_notification_config.map(TryInto::try_into).transpose();
+        let push =
+            configuration.task_push_notification_config.map(|it| it.try_into().map(Box::new));
         Ok(Self {
             accepted_output_modes: configuration.accepted_output_modes,
-            task_push_notification_config: named(push, "taskPushNotificationConfig")?,
+            task_push_notification_config: named(push.transpose(), "taskPushNotificationConfig")?,
             history_length: count(configuration.history_length, "historyLength")?,
             return_immediately: configuration.return_immediately,
         })
