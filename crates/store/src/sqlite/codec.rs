@@ -1,7 +1,8 @@
 //! How values are spelled in the database.
 //!
 //! Events, tasks and messages are JSON, with a number beside them that names its format. Whoever
-//! changes what is written raises [`FORMAT`] and goes on reading what was written before.
+//! changes what is written raises [`FORMAT`] and goes on reading what was written before. Lists of
+//! what one transaction did are numbers one behind the other, of eight bytes, the lowest first.
 
 use latimer_protocol::{
     ContextId, Dialect, Event, Message, Revision, Task, TaskState, Timestamp, depth,
@@ -11,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::failure::Damage;
-use crate::{BoxError, Header, Work};
+use crate::{BoxError, Header, SentKey, Work};
 
 /// The format of what is written.
 pub(super) const FORMAT: i64 = 1;
@@ -86,6 +87,65 @@ fn read_deep<T: DeserializeOwned>(body: &[u8]) -> Result<T, Damage> {
     let value = T::deserialize(&mut reader).map_err(Damage::new)?;
     reader.end().map_err(Damage::new)?;
     Ok(value)
+}
+
+/// A message that led to a task at a revision, or to an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) key: SentKey,
+    /// Milliseconds since the start of 1970.
+    pub(super) expires: i64,
+    /// The number of the task; zero for an answer.
+    pub(super) task: i64,
+    pub(super) revision: i64,
+}
+
+/// Writes messages.
+pub(super) fn write_notes(notes: &[Note]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(40 * notes.len());
+    for Note { key, expires, task, revision } in notes {
+        bytes.extend(key.0);
+        bytes.extend([*expires, *task, *revision].map(i64::to_le_bytes).as_flattened());
+    }
+    bytes
+}
+
+/// Reads messages, as far as they are whole.
+pub(super) fn read_notes(bytes: &[u8]) -> impl Iterator<Item = Note> {
+    let (numbers, _) = bytes.as_chunks::<8>();
+    let (notes, _) = numbers.as_chunks::<5>();
+    notes.iter().map(|[first, second, rest @ ..]| {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(first);
+        key[8..].copy_from_slice(second);
+        let [expires, task, revision] = rest.map(i64::from_le_bytes);
+        Note { key: SentKey(key), expires, task, revision }
+    })
+}
+
+/// A task that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Finished {
+    /// Its number.
+    pub(super) task: i64,
+    /// When it finished: milliseconds since the start of 1970.
+    pub(super) updated: i64,
+}
+
+/// Writes which tasks are over.
+pub(super) fn write_finished(finished: &[Finished]) -> Vec<u8> {
+    let numbers = finished.iter().flat_map(|it| [it.task, it.updated]);
+    numbers.flat_map(i64::to_le_bytes).collect()
+}
+
+/// Reads which tasks are over, as far as they are whole.
+pub(super) fn read_finished(bytes: &[u8]) -> impl Iterator<Item = Finished> {
+    let (numbers, _) = bytes.as_chunks::<8>();
+    let (pairs, _) = numbers.as_chunks::<2>();
+    pairs.iter().map(|pair| {
+        let [task, updated] = pair.map(i64::from_le_bytes);
+        Finished { task, updated }
+    })
 }
 
 /// Reads the revision of an event.
