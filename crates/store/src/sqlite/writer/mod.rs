@@ -12,6 +12,7 @@ mod sent;
 mod sweep;
 mod take;
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -21,7 +22,7 @@ use rusqlite::{Connection, DEFAULT_NAME, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
 
 use self::checkpoint::Checkpoints;
-use self::job::{Asked, Job};
+use self::job::{Asked, Done, Job};
 use self::room::Room;
 use self::sent::Ledger;
 use super::failure::unavailable;
@@ -67,7 +68,11 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or_else(closed)?;
         jobs.send(Box::new(Asked::new(work, reply))).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        let (answer, others) = answer.await.map_err(|_| closed())?;
+        if let Some(others) = others {
+            others.tell();
+        }
+        answer
     }
 
     /// How many transactions there were.
@@ -153,9 +158,8 @@ impl Desk {
             }
             return;
         }
-        for job in group.drain(..) {
-            job.answer(failure.clone());
-        }
+        let jobs = mem::replace(group, Vec::with_capacity(MAX_GROUP));
+        Done::announce(jobs, failure);
     }
 
     fn transact(&mut self, group: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
