@@ -51,7 +51,7 @@ async fn main() -> Outcome<()> {
                 let config = SqliteConfig { durability, retention, ..SqliteConfig::default() };
                 Sqlite::open(folder.path().join("tasks.db"), config).map(Arc::new)
             };
-            let (store, file): (Arc<dyn TaskStore>, _) = match backend {
+            let (store, mut file): (Arc<dyn TaskStore>, _) = match backend {
                 "memory" => (Arc::new(Memory::new(retention.clone())), None),
                 "process" => sqlite(Durability::Process).map(|it| (it.clone() as _, Some(it)))?,
                 _ => sqlite(Durability::Full).map(|it| (it.clone() as _, Some(it)))?,
@@ -60,13 +60,20 @@ async fn main() -> Outcome<()> {
             let appends = append(&store, callers, time).await?;
             let rate = appends as f64 / start.elapsed().as_secs_f64();
             let each = (processor_time() - processor).as_secs_f64() * 1e6 / appends as f64;
-            let commits = file.map_or(appends, |it| it.commits());
+            let commits = file.as_ref().map_or(appends, |it| it.commits());
             let group = appends as f64 / commits.max(1) as f64;
             let load = load(&*store, appends).await?;
-            println!(
+            print!(
                 "{backend:8} {callers:3} callers {rate:9.0} appends/s {group:6.1} per commit \
                  {each:6.1} µs each {load:6.1} µs to load"
             );
+            if file.take().is_some() {
+                drop(store);
+                let start = Instant::now();
+                drop(sqlite(Durability::Process)?);
+                print!(" {:6.1} ms to open and close", start.elapsed().as_secs_f64() * 1e3);
+            }
+            println!();
         }
     }
     Ok(())

@@ -89,23 +89,22 @@ fn read_deep<T: DeserializeOwned>(body: &[u8]) -> Result<T, Damage> {
     Ok(value)
 }
 
-/// A message that led to a task at a revision, or to an answer.
+/// A message that led to an event of a task, or to an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     pub(super) key: SentKey,
     /// Milliseconds since the start of 1970.
     pub(super) expires: i64,
-    /// The number of the task; zero for an answer.
-    pub(super) task: i64,
-    pub(super) revision: i64,
+    /// The place of the event that it led to; zero for an answer.
+    pub(super) event: i64,
 }
 
 /// Writes messages.
 pub(super) fn write_notes(notes: &[Note]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(40 * notes.len());
-    for Note { key, expires, task, revision } in notes {
+    let mut bytes = Vec::with_capacity(32 * notes.len());
+    for Note { key, expires, event } in notes {
         bytes.extend(key.0);
-        bytes.extend([*expires, *task, *revision].map(i64::to_le_bytes).as_flattened());
+        bytes.extend([*expires, *event].map(i64::to_le_bytes).as_flattened());
     }
     bytes
 }
@@ -113,13 +112,13 @@ pub(super) fn write_notes(notes: &[Note]) -> Vec<u8> {
 /// Reads messages, as far as they are whole.
 pub(super) fn read_notes(bytes: &[u8]) -> impl Iterator<Item = Note> {
     let (numbers, _) = bytes.as_chunks::<8>();
-    let (notes, _) = numbers.as_chunks::<5>();
+    let (notes, _) = numbers.as_chunks::<4>();
     notes.iter().map(|[first, second, rest @ ..]| {
         let mut key = [0; 16];
         key[..8].copy_from_slice(first);
         key[8..].copy_from_slice(second);
-        let [expires, task, revision] = rest.map(i64::from_le_bytes);
-        Note { key: SentKey(key), expires, task, revision }
+        let [expires, event] = rest.map(i64::from_le_bytes);
+        Note { key: SentKey(key), expires, event }
     })
 }
 
@@ -198,4 +197,26 @@ fn read_work(number: i64) -> Result<Work, Damage> {
     let known = [Work::None, Work::Waiting, Work::Running];
     let known = known.into_iter().find(|it| work_number(*it) == number);
     known.ok_or_else(|| Damage::new(format!("no work {number}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_they_were_written_as_far_as_they_are_whole() {
+        let note = |number: u8| Note {
+            key: SentKey(std::array::from_fn(|at| number + at as u8)),
+            expires: i64::MAX - i64::from(number),
+            event: -i64::from(number) << 40,
+        };
+        let notes = [note(1), note(2), note(3)];
+        let bytes = write_notes(&notes);
+        assert_eq!(read_notes(&bytes).collect::<Vec<_>>(), notes);
+        assert_eq!(read_notes(&bytes[..95]).collect::<Vec<_>>(), notes[..2]);
+        let finished = [Finished { task: 1, updated: -2 }, Finished { task: 1 << 50, updated: 0 }];
+        let bytes = write_finished(&finished);
+        assert_eq!(read_finished(&bytes).collect::<Vec<_>>(), finished);
+        assert_eq!(read_finished(&bytes[..31]).collect::<Vec<_>>(), finished[..1]);
+    }
 }

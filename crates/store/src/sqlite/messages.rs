@@ -3,8 +3,11 @@
 //! Every message is looked up, and hardly any is found. The database has them in the order in which
 //! they came; where each of them is, is known here, and read anew when the store is opened.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::codec::Note;
 use crate::SentKey;
@@ -12,10 +15,11 @@ use crate::SentKey;
 /// So that callers rarely meet, and no single map grows large enough for its growth to be noticed.
 const SHARDS: usize = 64;
 
-/// Messages that were sent before.
+/// Messages that were sent before: some 60 bytes for each.
 #[derive(Debug)]
 pub(super) struct Messages {
-    shards: Vec<Mutex<HashMap<SentKey, Known>>>,
+    shards: Vec<Mutex<HashTable<Known>>>,
+    hasher: DefaultHashBuilder,
 }
 
 /// What is known of a message.
@@ -28,26 +32,33 @@ pub(super) struct Known {
 
 impl Default for Messages {
     fn default() -> Self {
-        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { shards, hasher: DefaultHashBuilder::default() }
     }
 }
 
 impl Messages {
     /// What is known of a message, whether it has expired or not.
     pub(super) fn get(&self, key: &SentKey) -> Option<Known> {
-        self.shard(key).get(key).copied()
+        self.shard(key).find(self.hash(key), |it| it.note.key == *key).copied()
     }
 
     /// Remembers a message, instead of what was known of it before.
     pub(super) fn insert(&self, known: Known) {
-        self.shard(&known.note.key).insert(known.note.key, known);
+        let (key, hash) = (&known.note.key, self.hash(&known.note.key));
+        match self.shard(key).entry(hash, |it| it.note.key == *key, |it| self.hash(&it.note.key)) {
+            Entry::Occupied(mut there) => *there.get_mut() = known,
+            Entry::Vacant(free) => {
+                free.insert(known);
+            }
+        }
     }
 
     /// Forgets a message of a row, unless it came again in a later one.
     pub(super) fn remove(&self, key: &SentKey, place: i64) {
-        let mut shard = self.shard(key);
-        if shard.get(key).is_some_and(|it| it.place == place) {
-            shard.remove(key);
+        let is_it = |it: &Known| it.note.key == *key && it.place == place;
+        if let Ok(entry) = self.shard(key).find_entry(self.hash(key), is_it) {
+            entry.remove();
         }
     }
 
@@ -57,7 +68,11 @@ impl Messages {
         self.shards.iter().map(|it| lock(it).len()).sum()
     }
 
-    fn shard(&self, key: &SentKey) -> MutexGuard<'_, HashMap<SentKey, Known>> {
+    fn hash(&self, key: &SentKey) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    fn shard(&self, key: &SentKey) -> MutexGuard<'_, HashTable<Known>> {
         lock(&self.shards[usize::from(key.0[0]) % SHARDS])
     }
 }

@@ -138,12 +138,12 @@ impl TaskStore for Sqlite {
     async fn sent(&self, key: &SentKey, now: Timestamp) -> Result<Option<Outcome>, Error> {
         let known = self.messages.get(key).filter(|it| it.note.expires > now.as_millis());
         let Some(Known { place, note }) = known else { return Ok(None) };
-        if note.task == 0 {
+        if note.event == 0 {
             let answer = self.readers.read(|db| reader::answer(db, place))?;
             return Ok(answer.map(Outcome::Message));
         }
-        let revision = Revision::new(note.revision.unsigned_abs());
-        let key = self.readers.read(|db| reader::key(db, note.task))?;
+        let key = self.readers.read(|db| reader::key(db, place::task(note.event)))?;
+        let revision = place::revision(note.event);
         Ok(key.map(|key| Outcome::Task { key, revision }))
     }
 

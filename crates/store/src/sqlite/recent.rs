@@ -78,7 +78,7 @@ impl Recent {
     /// Now, for a reader that is about to read; nothing while tasks are being removed.
     pub(super) fn moment(&self) -> Option<Moment> {
         let removals = self.removals.load(Ordering::SeqCst);
-        (removals % 2 == 0).then_some(Moment(removals))
+        removals.is_multiple_of(2).then_some(Moment(removals))
     }
 
     /// A reader puts in a task that it read since that moment, unless some were removed meanwhile.
@@ -138,5 +138,81 @@ impl Shard {
                 self.bytes -= removed.bytes;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use latimer_protocol::{ContextId, Dialect, Revision, Task, TaskId, TaskState, Timestamp};
+
+    use super::*;
+    use crate::{Header, Work};
+
+    fn task(number: usize) -> Stored {
+        let id = TaskId::new(number.to_string()).unwrap();
+        let (context, state) = (ContextId::new("c").unwrap(), TaskState::Completed);
+        let task = Arc::new(Task::new(id.clone(), context.clone(), state));
+        let (updated, dialect, work) = (Timestamp::EPOCH, Dialect::V1_0, Work::None);
+        let header = Header { context, state, updated, dialect, work };
+        let key = Key { caller: "caller".into(), agent: "agent".into(), id };
+        Stored { key, task, revision: Revision::new(1), header }
+    }
+
+    fn count(recent: &Recent, numbers: std::ops::Range<usize>) -> usize {
+        numbers.filter(|it| recent.get(&task(*it).key).is_some()).count()
+    }
+
+    #[test]
+    fn the_last_ones_are_there_and_not_too_many() {
+        let recent = Recent::default();
+        let many = SHARDS * MAX_TASKS;
+        for number in 0..10 * many {
+            recent.add(task(number), 1);
+        }
+        assert!((many / 2..=many).contains(&count(&recent, 0..10 * many)));
+        assert_eq!(count(&recent, 10 * many - MAX_TASKS..10 * many), MAX_TASKS);
+    }
+
+    #[test]
+    fn large_ones_are_few_and_the_largest_are_not_there() {
+        let recent = Recent::default();
+        recent.add(task(0), MAX_BYTES / 8 + 1);
+        assert_eq!(count(&recent, 0..1), 0);
+        for number in 1..1_000 {
+            recent.add(task(number), MAX_BYTES / 8);
+        }
+        assert!((SHARDS..=8 * SHARDS).contains(&count(&recent, 0..1_000)));
+    }
+
+    #[test]
+    fn what_was_removed_makes_room() {
+        let recent = Recent::default();
+        for number in 0..1_000 {
+            recent.add(task(number), MAX_BYTES / 8);
+            recent.remove(&task(number).key);
+            recent.settle();
+        }
+        assert_eq!(count(&recent, 0..1_000), 0);
+        assert!(recent.shards.iter().all(|it| it.lock().unwrap().bytes == 0));
+    }
+
+    #[test]
+    fn what_was_read_before_a_removal_does_not_come_back() {
+        let recent = Recent::default();
+        let before = recent.moment().unwrap();
+        recent.add_read(before, &task(1), 1);
+        assert_eq!(count(&recent, 0..9), 1);
+        recent.remove(&task(1).key);
+        assert!(recent.moment().is_none(), "while it is removed");
+        recent.add_read(before, &task(1), 1);
+        assert_eq!(count(&recent, 0..9), 0, "while it is removed");
+        recent.settle();
+        recent.add_read(before, &task(1), 1);
+        assert_eq!(count(&recent, 0..9), 0, "when it is removed");
+        recent.settle();
+        recent.add_read(recent.moment().unwrap(), &task(2), 1);
+        assert_eq!(count(&recent, 0..9), 1);
     }
 }

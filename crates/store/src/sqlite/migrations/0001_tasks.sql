@@ -69,8 +69,8 @@ CREATE TABLE leftovers (
 ) STRICT;
 
 -- What came of messages, in the order in which they came. A row has those that led to a task in one
--- transaction, or one with its answer: 40 bytes each, the digest, when it may be forgotten, the
--- number of the task (or zero) and the revision. The store has them in memory to find one.
+-- transaction, or one with its answer: 32 bytes each, the digest, when it may be forgotten, and the
+-- place of the event (or zero). To find one, the store has them in memory.
 CREATE TABLE sent (
     place INTEGER PRIMARY KEY,
     messages BLOB NOT NULL,

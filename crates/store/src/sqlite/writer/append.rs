@@ -247,6 +247,6 @@ fn numbers(header: &Header, epoch: i64) -> [i64; 5] {
 }
 
 /// No log is longer than [`place::MAX_EVENTS`].
-pub(super) fn signed(revision: Revision) -> i64 {
+fn signed(revision: Revision) -> i64 {
     i64::try_from(revision.get()).unwrap_or(i64::MAX)
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use latimer_protocol::{Message, Revision};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::append::signed;
 use super::{Desk, Work};
 use crate::sqlite::codec::{self, Note};
 use crate::sqlite::failure::unavailable;
 use crate::sqlite::messages::{Known, Messages};
+use crate::sqlite::place;
 use crate::{Error, Retention, Sent};
 
 /// As many messages are remembered as there may be tasks, and at least so many.
@@ -79,6 +79,12 @@ impl Ledger {
         }
     }
 
+    /// Whether some have to be forgotten for what is written.
+    fn is_too_much(&self) -> bool {
+        let written: usize = self.written.iter().map(|(_, notes)| notes.len()).sum();
+        !self.rows.is_empty() && self.remembered + written as u64 > self.limit
+    }
+
     fn publish(&mut self, place: i64, notes: &[Note]) {
         for note in notes {
             self.messages.insert(Known { place, note: *note });
@@ -92,8 +98,8 @@ impl Ledger {
 impl Desk {
     /// Remembers that a message led to a task at a revision, from the end of the transaction on.
     pub(super) fn remember(&mut self, sent: Sent, task: i64, revision: Revision) {
-        let (key, expires, revision) = (sent.key, sent.expires.as_millis(), signed(revision));
-        self.ledger.new.push(Note { key, expires, task, revision });
+        let (key, expires) = (sent.key, sent.expires.as_millis());
+        self.ledger.new.push(Note { key, expires, event: place::of(task, revision) });
     }
 
     /// Writes the messages of a transaction that led to tasks, and forgets some if there are too
@@ -103,7 +109,7 @@ impl Desk {
             let notes = mem::take(&mut self.ledger.new);
             self.write_row(notes, None)?;
         }
-        while self.ledger.remembered > self.ledger.limit {
+        while self.ledger.is_too_much() {
             self.forget_row()?;
         }
         Ok(())
@@ -165,7 +171,7 @@ impl Work for NewAnswer {
 
     fn run(&mut self, desk: &mut Desk) -> rusqlite::Result<Result<(), Error>> {
         let (key, expires) = (self.sent.key, self.sent.expires.as_millis());
-        let note = Note { key, expires, task: 0, revision: 0 };
+        let note = Note { key, expires, event: 0 };
         desk.write_row(vec![note], Some(&self.answer)).map(Ok)
     }
 }
