@@ -1,8 +1,13 @@
 //! How many short tasks a second each store takes: `cargo run --release --example append_rate`.
 //!
 //! A task is one append of four events, as an agent makes that answers at once: it is created,
-//! works, has an artifact and is completed. Arguments choose the backends (`memory`, `process`,
-//! `full`) and the numbers of callers (`32`), and `--seconds 5` says for how long.
+//! works, has an artifact and is completed. As the engine does, each caller first asks what came of
+//! the message. Arguments choose the backends (`memory`, `process`, `full`) and the numbers of
+//! callers (`32`), `--seconds 5` says for how long, and `--tasks 1000` how many a store keeps.
+//!
+//! The time of the processor is that of all threads, and that of making the tasks is in it: what a
+//! backend costs is its difference from `memory`. It is worth more than the rate where others use
+//! the machine, most of all when all threads share a processor: `taskset -c 0 append_rate 32`.
 //!
 //! What `full` takes is mostly what the disk takes for `fsync`, which varies a hundredfold with who
 //! else uses it: compare two versions in turns, and never by one run of each.
@@ -20,6 +25,7 @@ use latimer_store::{
     Append, Durability, Header, Key, Memory, Retention, Sent, SentKey, Sqlite, SqliteConfig,
     TaskStore, Work,
 };
+use rustix::time::{ClockId, clock_gettime};
 use tokio::task::JoinSet;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -30,14 +36,8 @@ const BACKENDS: [&str; 3] = ["memory", "process", "full"];
 #[tokio::main]
 async fn main() -> Outcome<()> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let seconds = match arguments.iter().position(|it| it == "--seconds") {
-        Some(at) => arguments
-            .drain(at..(at + 2).min(arguments.len()))
-            .nth(1)
-            .ok_or("how many seconds?")?
-            .parse()?,
-        None => 3,
-    };
+    let time = Duration::from_secs(option(&mut arguments, "--seconds")?.unwrap_or(3));
+    let max_tasks = option(&mut arguments, "--tasks")?.unwrap_or(Retention::DISK.max_tasks);
     let callers: Vec<u64> = arguments.iter().filter_map(|it| it.parse().ok()).collect();
     let callers = if callers.is_empty() { vec![1, 32] } else { callers };
     arguments.retain(|it| it.parse::<u64>().is_err());
@@ -45,30 +45,56 @@ async fn main() -> Outcome<()> {
     for backend in BACKENDS.into_iter().filter(wanted) {
         for &callers in &callers {
             let folder = tempfile::tempdir()?;
+            let retention = Retention { max_tasks, ..Retention::DISK };
             let sqlite = |durability| {
-                let config = SqliteConfig { durability, ..SqliteConfig::default() };
+                let retention = retention.clone();
+                let config = SqliteConfig { durability, retention, ..SqliteConfig::default() };
                 Sqlite::open(folder.path().join("tasks.db"), config).map(Arc::new)
             };
-            let (store, file): (Arc<dyn TaskStore>, _) = match backend {
-                "memory" => (Arc::new(Memory::new(Retention::DISK)), None),
+            let (store, mut file): (Arc<dyn TaskStore>, _) = match backend {
+                "memory" => (Arc::new(Memory::new(retention.clone())), None),
                 "process" => sqlite(Durability::Process).map(|it| (it.clone() as _, Some(it)))?,
                 _ => sqlite(Durability::Full).map(|it| (it.clone() as _, Some(it)))?,
             };
-            let (appends, took) = measure(&store, callers, Duration::from_secs(seconds)).await?;
-            let rate = appends as f64 / took.as_secs_f64();
-            let commits = file.map_or(appends, |it| it.commits());
+            let (start, processor) = (Instant::now(), processor_time());
+            let appends = append(&store, callers, time).await?;
+            let rate = appends as f64 / start.elapsed().as_secs_f64();
+            let each = (processor_time() - processor).as_secs_f64() * 1e6 / appends as f64;
+            let commits = file.as_ref().map_or(appends, |it| it.commits());
             let group = appends as f64 / commits.max(1) as f64;
-            println!("{backend:8} {callers:3} callers {rate:9.0} appends/s {group:6.1} per commit");
+            let load = load(&*store, appends).await?;
+            print!(
+                "{backend:8} {callers:3} callers {rate:9.0} appends/s {group:6.1} per commit \
+                 {each:6.1} µs each {load:6.1} µs to load"
+            );
+            if file.take().is_some() {
+                drop(store);
+                let start = Instant::now();
+                drop(sqlite(Durability::Process)?);
+                print!(" {:6.1} ms to open and close", start.elapsed().as_secs_f64() * 1e3);
+            }
+            println!();
         }
     }
     Ok(())
 }
 
-async fn measure(
-    store: &Arc<dyn TaskStore>,
-    callers: u64,
-    time: Duration,
-) -> Outcome<(u64, Duration)> {
+/// The number behind the option of this name, if it is there.
+fn option(arguments: &mut Vec<String>, name: &str) -> Outcome<Option<u64>> {
+    let Some(at) = arguments.iter().position(|it| it == name) else { return Ok(None) };
+    let end = (at + 2).min(arguments.len());
+    let value = arguments.drain(at..end).nth(1).ok_or_else(|| format!("{name} wants a number"))?;
+    Ok(Some(value.parse()?))
+}
+
+/// How long all threads have been at work.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+/// Appends tasks for a while, and returns how many.
+async fn append(store: &Arc<dyn TaskStore>, callers: u64, time: Duration) -> Outcome<u64> {
     let number = Arc::new(AtomicU64::new(0));
     let start = Instant::now();
     let mut running = JoinSet::new();
@@ -76,7 +102,11 @@ async fn measure(
         let (store, number) = (store.clone(), number.clone());
         running.spawn(async move {
             while start.elapsed() < time {
-                store.append(short_task(number.fetch_add(1, Ordering::Relaxed))?).await?;
+                let task = short_task(number.fetch_add(1, Ordering::Relaxed))?;
+                if let Some(sent) = task.sent {
+                    store.sent(&sent.key, task.header.updated).await?;
+                }
+                store.append(task).await?;
             }
             Outcome::Ok(())
         });
@@ -84,7 +114,22 @@ async fn measure(
     while let Some(ended) = running.join_next().await {
         ended??;
     }
-    Ok((number.load(Ordering::Relaxed), start.elapsed()))
+    Ok(number.load(Ordering::Relaxed))
+}
+
+/// Loads the last of so many tasks again and again, and returns how many microseconds each took.
+async fn load(store: &dyn TaskStore, appends: u64) -> Outcome<f64> {
+    let last = (appends.saturating_sub(100)..appends).map(short_task);
+    let keys: Vec<Key> = last.map(|it| Ok(it?.key)).collect::<Outcome<_>>()?;
+    let before = processor_time();
+    let rounds = 100;
+    for _ in 0..rounds {
+        for key in &keys {
+            store.load(key).await?.ok_or("a task that was appended is not there")?;
+        }
+    }
+    let took = processor_time() - before;
+    Ok(took.as_secs_f64() * 1e6 / (rounds * keys.len()) as f64)
 }
 
 /// A task that is created and completed in one append.

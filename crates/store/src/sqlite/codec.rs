@@ -1,7 +1,8 @@
 //! How values are spelled in the database.
 //!
 //! Events, tasks and messages are JSON, with a number beside them that names its format. Whoever
-//! changes what is written raises [`FORMAT`] and goes on reading what was written before.
+//! changes what is written raises [`FORMAT`] and goes on reading what was written before. Lists of
+//! what one transaction did are numbers one behind the other, of eight bytes, the lowest first.
 
 use latimer_protocol::{
     ContextId, Dialect, Event, Message, Revision, Task, TaskState, Timestamp, depth,
@@ -11,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::failure::Damage;
-use crate::{BoxError, Header, Work};
+use crate::{BoxError, Header, SentKey, Work};
 
 /// The format of what is written.
 pub(super) const FORMAT: i64 = 1;
@@ -88,6 +89,64 @@ fn read_deep<T: DeserializeOwned>(body: &[u8]) -> Result<T, Damage> {
     Ok(value)
 }
 
+/// A message that led to an event of a task, or to an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) key: SentKey,
+    /// Milliseconds since the start of 1970.
+    pub(super) expires: i64,
+    /// The place of the event that it led to; zero for an answer.
+    pub(super) event: i64,
+}
+
+/// Writes messages.
+pub(super) fn write_notes(notes: &[Note]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(32 * notes.len());
+    for Note { key, expires, event } in notes {
+        bytes.extend(key.0);
+        bytes.extend([*expires, *event].map(i64::to_le_bytes).as_flattened());
+    }
+    bytes
+}
+
+/// Reads messages, as far as they are whole.
+pub(super) fn read_notes(bytes: &[u8]) -> impl Iterator<Item = Note> {
+    let (numbers, _) = bytes.as_chunks::<8>();
+    let (notes, _) = numbers.as_chunks::<4>();
+    notes.iter().map(|[first, second, rest @ ..]| {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(first);
+        key[8..].copy_from_slice(second);
+        let [expires, event] = rest.map(i64::from_le_bytes);
+        Note { key: SentKey(key), expires, event }
+    })
+}
+
+/// A task that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Finished {
+    /// Its number.
+    pub(super) task: i64,
+    /// When it finished: milliseconds since the start of 1970.
+    pub(super) updated: i64,
+}
+
+/// Writes which tasks are over.
+pub(super) fn write_finished(finished: &[Finished]) -> Vec<u8> {
+    let numbers = finished.iter().flat_map(|it| [it.task, it.updated]);
+    numbers.flat_map(i64::to_le_bytes).collect()
+}
+
+/// Reads which tasks are over, as far as they are whole.
+pub(super) fn read_finished(bytes: &[u8]) -> impl Iterator<Item = Finished> {
+    let (numbers, _) = bytes.as_chunks::<8>();
+    let (pairs, _) = numbers.as_chunks::<2>();
+    pairs.iter().map(|pair| {
+        let [task, updated] = pair.map(i64::from_le_bytes);
+        Finished { task, updated }
+    })
+}
+
 /// Reads the revision of an event.
 pub(super) fn read_revision(number: i64) -> Result<Revision, Damage> {
     u64::try_from(number).map(Revision::new).map_err(Damage::new)
@@ -138,4 +197,26 @@ fn read_work(number: i64) -> Result<Work, Damage> {
     let known = [Work::None, Work::Waiting, Work::Running];
     let known = known.into_iter().find(|it| work_number(*it) == number);
     known.ok_or_else(|| Damage::new(format!("no work {number}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_they_were_written_as_far_as_they_are_whole() {
+        let note = |number: u8| Note {
+            key: SentKey(std::array::from_fn(|at| number + at as u8)),
+            expires: i64::MAX - i64::from(number),
+            event: -i64::from(number) << 40,
+        };
+        let notes = [note(1), note(2), note(3)];
+        let bytes = write_notes(&notes);
+        assert_eq!(read_notes(&bytes).collect::<Vec<_>>(), notes);
+        assert_eq!(read_notes(&bytes[..95]).collect::<Vec<_>>(), notes[..2]);
+        let finished = [Finished { task: 1, updated: -2 }, Finished { task: 1 << 50, updated: 0 }];
+        let bytes = write_finished(&finished);
+        assert_eq!(read_finished(&bytes).collect::<Vec<_>>(), finished);
+        assert_eq!(read_finished(&bytes[..31]).collect::<Vec<_>>(), finished[..1]);
+    }
 }

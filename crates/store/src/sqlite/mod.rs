@@ -1,15 +1,19 @@
 //! Tasks in one file: no set-up, and they outlive the process.
 //!
 //! One thread writes, and commits what many callers append at once in one transaction ([`writer`]).
-//! Others read beside it ([`reader`]). What a call returns is there for every later one.
+//! Others read beside it ([`reader`]). What a call returns is there for every later one. Two things
+//! are asked for so often that they are in memory as well: which messages came before
+//! ([`messages`]), and tasks that finished of late ([`recent`]).
 
 mod codec;
 mod config;
 mod failure;
 mod lock;
+mod messages;
 mod open;
 mod place;
 mod reader;
+mod recent;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -25,9 +29,11 @@ pub use self::config::{Durability, SqliteConfig};
 use self::failure::{Damage, unavailable};
 pub use self::lock::Holder;
 use self::lock::Lock;
+use self::messages::{Known, Messages};
 pub use self::open::OpenError;
-use self::reader::Readers;
-use self::writer::{Desk, Forget, NewAnswer, NewEvents, Sweep, Take, Writer};
+use self::reader::{Loaded, Readers};
+use self::recent::Recent;
+use self::writer::{Desk, NewAnswer, NewEvents, Sweep, Take, Writer};
 use crate::{
     Append, Error, Key, Logged, Outcome, Page, Query, Retention, Sent, SentKey, Stored, TaskStore,
 };
@@ -50,6 +56,8 @@ pub struct Sqlite {
     // In the order in which they go: the lock outlives all connections.
     writer: Writer,
     readers: Arc<Readers>,
+    messages: Arc<Messages>,
+    recent: Arc<Recent>,
     path: PathBuf,
     retention: Retention,
     _lock: Lock,
@@ -74,10 +82,12 @@ impl Sqlite {
         let lock = Lock::acquire(&path, &holder)?;
         let failed = |source| OpenError::Database { path: path.clone(), source };
         let opened = open::open(&path, durability)?;
-        let desk = Desk::new(opened, &retention).map_err(failed)?;
+        let (messages, recent) = (Arc::<Messages>::default(), Arc::<Recent>::default());
+        let desk = Desk::new(opened, &retention, messages.clone(), recent.clone());
+        let desk = desk.map_err(failed)?;
         let writer = Writer::start(desk).map_err(|error| failed(error.into()))?;
         let readers = Arc::new(Readers::new(path.clone()));
-        Ok(Self { writer, readers, path, retention, _lock: lock })
+        Ok(Self { writer, readers, messages, recent, path, retention, _lock: lock })
     }
 
     /// How many transactions were committed since it was opened. Appends that come at the same time
@@ -85,22 +95,6 @@ impl Sqlite {
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.writer.commits()
-    }
-
-    /// Removes messages that have expired.
-    async fn forget(&self, now: Timestamp) -> Result<(), Error> {
-        let mut behind = None;
-        loop {
-            let expired =
-                self.readers.read_long(move |db| reader::expired(db, behind, now)).await?;
-            if !expired.keys.is_empty() {
-                self.writer.run(Forget { keys: expired.keys, now }).await?;
-            }
-            if expired.last.is_none() {
-                return Ok(());
-            }
-            behind = expired.last;
-        }
     }
 }
 
@@ -111,7 +105,18 @@ impl TaskStore for Sqlite {
     }
 
     async fn load(&self, key: &Key) -> Result<Option<Stored>, Error> {
-        self.readers.read(|db| reader::load(db, key))
+        if let Some(stored) = self.recent.get(key) {
+            return Ok(Some(stored));
+        }
+        let moment = self.recent.moment();
+        let loaded = self.readers.read(|db| reader::load(db, key))?;
+        let Some(Loaded { stored, bytes }) = loaded else { return Ok(None) };
+        if let Some(moment) = moment
+            && stored.header.state.is_terminal()
+        {
+            self.recent.add_read(moment, &stored, bytes);
+        }
+        Ok(Some(stored))
     }
 
     async fn events(&self, key: &Key, after: Revision, limit: usize) -> Result<Vec<Logged>, Error> {
@@ -131,7 +136,15 @@ impl TaskStore for Sqlite {
     }
 
     async fn sent(&self, key: &SentKey, now: Timestamp) -> Result<Option<Outcome>, Error> {
-        self.readers.read(|db| reader::sent(db, key, now))
+        let known = self.messages.get(key).filter(|it| it.note.expires > now.as_millis());
+        let Some(Known { place, note }) = known else { return Ok(None) };
+        if note.event == 0 {
+            let answer = self.readers.read(|db| reader::answer(db, place))?;
+            return Ok(answer.map(Outcome::Message));
+        }
+        let key = self.readers.read(|db| reader::key(db, place::task(note.event)))?;
+        let revision = place::revision(note.event);
+        Ok(key.map(|key| Outcome::Task { key, revision }))
     }
 
     async fn remember(&self, sent: Sent, answer: &Message) -> Result<(), Error> {
@@ -161,14 +174,12 @@ impl TaskStore for Sqlite {
         let oldest = now.as_millis().saturating_sub(age);
         let mut removed = 0;
         loop {
-            let swept = self.writer.run(Sweep { oldest }).await?;
+            let swept = self.writer.run(Sweep { oldest, now }).await?;
             removed += swept.removed;
             if !swept.more {
-                break;
+                return Ok(removed);
             }
         }
-        self.forget(now).await?;
-        Ok(removed)
     }
 
     fn retention(&self) -> &Retention {

@@ -23,3 +23,8 @@ pub(super) fn end(task: i64) -> i64 {
 pub(super) fn revision(place: i64) -> Revision {
     Revision::new(u64::try_from(place & ((1 << BITS) - 1)).unwrap_or_default())
 }
+
+/// The number of the task whose event is at a place.
+pub(super) fn task(place: i64) -> i64 {
+    place >> BITS
+}

@@ -1,11 +1,13 @@
 //! A damaged row is the trouble of its task alone.
 
 use latimer_protocol::{Revision, TaskState};
-use latimer_store::{Durability, Error, Query, Sqlite, TaskStore};
+use latimer_store::{
+    Durability, Error, Query, Retention, Sent, SentKey, Sqlite, SqliteConfig, TaskStore,
+};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::sample::{create, grow, key, open};
+use crate::sample::{create, grow, key, open, time};
 
 /// A store of three tasks, of which the second was damaged by `sql`.
 async fn damaged(folder: &TempDir, sql: &str) -> Sqlite {
@@ -59,6 +61,72 @@ async fn a_damaged_task_is_told_and_the_others_are_well() {
         assert_eq!(taken[0].key, key("c"), "what cannot be read is passed over: {sql}");
         store.append(create("new")).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_damaged_task_of_one_row_is_told_as_well() {
+    for (damage, why) in [
+        ("body = x'00'", "expected value"),
+        ("body = x'5b5d'", "0 events where 1 should be"),
+        ("format = 2", "its format is 2"),
+        ("format = NULL", "end at revision 0"),
+        ("body = NULL", "Invalid type"),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let store = open(folder.path(), Durability::Process);
+        for id in ["a", "b", "c"] {
+            let mut append = create(id);
+            append.header.state = TaskState::Completed;
+            store.append(append).await.unwrap();
+        }
+        drop(store);
+        let database = Connection::open(folder.path().join("tasks.db")).unwrap();
+        let sql = format!("UPDATE tasks SET {damage} WHERE id = 'b'");
+        assert_eq!(database.execute(&sql, []), Ok(1), "{sql}");
+        drop(database);
+        let store = open(folder.path(), Durability::Process);
+        let error = store.load(&key("b")).await.unwrap_err();
+        assert!(matches!(error, Error::Unreadable { .. }), "{sql}: {error}");
+        assert!(error.to_string().contains(why), "{sql}: {error}");
+        for id in ["a", "c"] {
+            assert!(store.load(&key(id)).await.unwrap().is_some(), "{sql}");
+            let events = store.events(&key(id), Revision::START, 10).await.unwrap();
+            assert_eq!(events.len(), 1, "{sql}");
+        }
+        assert_eq!(store.list(&everything()).await.unwrap().tasks.len(), 3, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn damaged_lists_of_what_finished_and_what_was_sent_are_got_over() {
+    let folder = TempDir::new().unwrap();
+    let retention = Retention { max_tasks: 2, ..Retention::DISK };
+    let reopen = || {
+        let config = SqliteConfig { retention: retention.clone(), ..SqliteConfig::default() };
+        Sqlite::open(folder.path().join("tasks.db"), config).unwrap()
+    };
+    let store = reopen();
+    for (number, id) in (1..).zip(["a", "b"]) {
+        let mut append = create(id);
+        append.header.state = TaskState::Completed;
+        append.sent = Some(Sent { key: SentKey([number; 16]), expires: time(100) });
+        store.append(append).await.unwrap();
+    }
+    drop(store);
+    let database = Connection::open(folder.path().join("tasks.db")).unwrap();
+    for sql in [
+        "UPDATE finished SET tasks = x'00' WHERE place = 1",
+        "UPDATE sent SET messages = x'0011' WHERE place = 1",
+    ] {
+        assert_eq!(database.execute(sql, []), Ok(1), "{sql}");
+    }
+    drop(database);
+    let store = reopen();
+    assert!(store.sent(&SentKey([1; 16]), time(1)).await.unwrap().is_none());
+    assert!(store.sent(&SentKey([2; 16]), time(1)).await.unwrap().is_some());
+    store.append(create("c")).await.unwrap();
+    assert!(store.load(&key("b")).await.unwrap().is_none(), "the next that can be told made room");
+    assert_eq!(store.sweep(time(100)).await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -21,11 +21,16 @@ CREATE TABLE tasks (
     caller TEXT NOT NULL,
     agent TEXT NOT NULL,
     id TEXT NOT NULL,
-    context TEXT NOT NULL
+    context TEXT NOT NULL,
+    -- The events of a task that came and went in one short append, as in the table of events: such
+    -- a task is this row alone, and never changes. Last, so that the rest is read without it.
+    format INTEGER,
+    body BLOB
 ) STRICT;
 
--- Finds one task, and all that a caller named alike.
-CREATE UNIQUE INDEX tasks_by_key ON tasks (caller, id, agent);
+-- Finds one task, and all that a caller named alike. Ids are mostly made in the order of time, so
+-- that new ones come to lie together, whoever their callers are.
+CREATE UNIQUE INDEX tasks_by_key ON tasks (id, caller, agent);
 
 -- The order of lists. What can be asked for is in it too, so that counting needs no task.
 CREATE INDEX tasks_by_time ON tasks (caller, updated, id, agent, state, context);
@@ -51,11 +56,11 @@ CREATE TABLE snapshots (
     body BLOB NOT NULL
 ) STRICT;
 
--- Finished tasks in the order in which they finished, which is that in which they go.
+-- Finished tasks in the order in which they finished, which is that in which they go. A row has
+-- those that finished in one transaction: 16 bytes each, the number and the time.
 CREATE TABLE finished (
     place INTEGER PRIMARY KEY,
-    task INTEGER NOT NULL,
-    updated INTEGER NOT NULL
+    tasks BLOB NOT NULL
 ) STRICT;
 
 -- Long logs whose tasks are gone. They go piece by piece.
@@ -63,12 +68,12 @@ CREATE TABLE leftovers (
     task INTEGER PRIMARY KEY
 ) STRICT;
 
--- What came of messages: a task at a revision, or an answer.
+-- What came of messages, in the order in which they came. A row has those that led to a task in one
+-- transaction, or one with its answer: 32 bytes each, the digest, when it may be forgotten, and the
+-- place of the event (or zero). To find one, the store has them in memory.
 CREATE TABLE sent (
-    key BLOB PRIMARY KEY,
-    expires INTEGER NOT NULL,
-    task INTEGER,
-    revision INTEGER,
+    place INTEGER PRIMARY KEY,
+    messages BLOB NOT NULL,
     format INTEGER,
     answer BLOB
-) STRICT, WITHOUT ROWID;
+) STRICT;

@@ -1,7 +1,7 @@
 //! The events of a task.
 
 use latimer_protocol::Revision;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use crate::sqlite::codec;
 use crate::sqlite::failure::Damage;
@@ -16,19 +16,21 @@ pub(in crate::sqlite) fn events(
     limit: usize,
 ) -> Result<Vec<Logged>, Error> {
     let read = || {
-        // A task that goes in between has no events any more, which is as good an answer.
-        match find(db, key)? {
-            Some(task) => collect(db, task, after, limit),
-            None => Ok(Vec::new()),
-        }
+        let find = "SELECT number, revision, format, body FROM tasks
+             WHERE caller = ?1 AND id = ?2 AND agent = ?3";
+        let mut find = db.prepare_cached(find)?;
+        let mut rows = find.query(params![key.caller, key.id.as_str(), key.agent])?;
+        let Some(row) = rows.next()? else { return Ok(Vec::new()) };
+        let Some(format) = row.get(2)? else {
+            // A task that goes in between has no events any more, which is as good an answer.
+            return collect(db, row.get(0)?, after, limit);
+        };
+        let events = codec::read_events(format, row.get(1)?, row.get_ref(3)?.as_blob()?)?;
+        let numbers = (1..).map(Revision::new);
+        let logged = numbers.zip(events).map(|(revision, event)| Logged { revision, event });
+        Ok(logged.filter(|it| it.revision > after).take(limit).collect())
     };
     read().map_err(|damage: Damage| damage.of(&key.id))
-}
-
-fn find(db: &Connection, key: &Key) -> rusqlite::Result<Option<i64>> {
-    let find = "SELECT number FROM tasks WHERE caller = ?1 AND id = ?2 AND agent = ?3";
-    let key = params![key.caller, key.id.as_str(), key.agent];
-    db.prepare_cached(find)?.query_row(key, |row| row.get(0)).optional()
 }
 
 fn collect(

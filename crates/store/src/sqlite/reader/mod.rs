@@ -17,8 +17,8 @@ use crate::Error;
 
 pub(super) use self::list::list;
 pub(super) use self::log::events;
-pub(super) use self::sent::{expired, sent};
-pub(super) use self::task::{load, load_numbered, locate};
+pub(super) use self::sent::{answer, key};
+pub(super) use self::task::{Loaded, load, load_numbered, locate};
 
 /// How many connections to keep for later. More are opened while more are needed.
 const IDLE: usize = 8;

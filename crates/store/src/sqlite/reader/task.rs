@@ -16,7 +16,7 @@ macro_rules! select {
         concat!(
             "SELECT s.revision, s.format, s.body, e.place, e.format, e.count, e.body,
                  t.revision, t.context, t.state, t.updated, t.dialect, t.work,
-                 t.caller, t.agent, t.id
+                 t.caller, t.agent, t.id, t.format, t.body
              FROM tasks t
              LEFT JOIN snapshots s ON s.task = t.number
              LEFT JOIN events e ON e.place > (t.number << 24) + coalesce(s.revision, 0)
@@ -37,8 +37,18 @@ const HEADER: usize = 8;
 /// Where the key begins.
 const KEY: usize = 13;
 
+/// Where the events are of a task that is one row.
+const BODY: usize = 16;
+
+/// A task, and of how many bytes it was made.
+#[derive(Debug)]
+pub(in crate::sqlite) struct Loaded {
+    pub(in crate::sqlite) stored: Stored,
+    pub(in crate::sqlite) bytes: usize,
+}
+
 /// The task that `key` names.
-pub(in crate::sqlite) fn load(db: &Connection, key: &Key) -> Result<Option<Stored>, Error> {
+pub(in crate::sqlite) fn load(db: &Connection, key: &Key) -> Result<Option<Loaded>, Error> {
     let which = select!("t.caller = ?1 AND t.id = ?2 AND t.agent = ?3");
     let found = query(db, which, (&key.caller, key.id.as_str(), &key.agent), |_| Ok(key.clone()));
     found.map_err(|damage| damage.of(&key.id))
@@ -49,7 +59,8 @@ pub(in crate::sqlite) fn load_numbered(
     db: &Connection,
     number: i64,
 ) -> Result<Option<Stored>, Damage> {
-    query(db, select!("t.number = ?1"), [number], read_key)
+    let loaded = query(db, select!("t.number = ?1"), [number], read_key)?;
+    Ok(loaded.map(|it| it.stored))
 }
 
 /// The agents of which `caller` has a task named `id`.
@@ -69,7 +80,7 @@ fn query(
     select: &str,
     which: impl Params,
     key: impl FnOnce(&Row<'_>) -> Result<Key, Damage>,
-) -> Result<Option<Stored>, Damage> {
+) -> Result<Option<Loaded>, Damage> {
     // One statement, so that all of it is of one moment.
     let mut select = db.prepare_cached(select)?;
     let mut rows = select.query(which)?;
@@ -82,8 +93,9 @@ fn query(
     while let Some(row) = rows.next()? {
         fold.add(row)?;
     }
+    let bytes = fold.bytes;
     let task = Arc::new(fold.end(&key, revision)?);
-    Ok(Some(Stored { key, task, revision, header }))
+    Ok(Some(Loaded { stored: Stored { key, task, revision, header }, bytes }))
 }
 
 fn read_key(row: &Row<'_>) -> Result<Key, Damage> {
@@ -92,18 +104,25 @@ fn read_key(row: &Row<'_>) -> Result<Key, Damage> {
 }
 
 /// A task that is being put together.
+#[derive(Default)]
 struct Fold {
     task: Option<Task>,
     revision: Revision,
+    bytes: usize,
 }
 
 impl Fold {
     fn begin(row: &Row<'_>) -> Result<Self, Damage> {
-        let Some(revision) = row.get::<_, Option<i64>>(0)? else {
-            return Ok(Self { task: None, revision: Revision::START });
-        };
-        let task = codec::read_task(row.get(1)?, row.get_ref(2)?.as_blob()?)?;
-        Ok(Self { task: Some(task), revision: codec::read_revision(revision)? })
+        let mut fold = Self::default();
+        if let Some(format) = row.get(BODY)? {
+            fold.add_events(format, row.get(REVISION)?, row.get_ref(BODY + 1)?.as_blob()?)?;
+        } else if let Some(revision) = row.get(0)? {
+            let body = row.get_ref(2)?.as_blob()?;
+            fold.task = Some(codec::read_task(row.get(1)?, body)?);
+            fold.revision = codec::read_revision(revision)?;
+            fold.bytes = body.len();
+        }
+        Ok(fold)
     }
 
     /// Adds the events of a row, if it has any.
@@ -112,8 +131,13 @@ impl Fold {
         if place::revision(at) != self.revision.next() {
             return Err(Damage::new(format!("no event behind revision {}", self.revision)));
         }
-        let events = codec::read_events(row.get(4)?, row.get(5)?, row.get_ref(6)?.as_blob()?)?;
+        self.add_events(row.get(4)?, row.get(5)?, row.get_ref(6)?.as_blob()?)
+    }
+
+    fn add_events(&mut self, format: i64, count: i64, body: &[u8]) -> Result<(), Damage> {
+        let events = codec::read_events(format, count, body)?;
         self.revision = Revision::new(self.revision.get() + events.len() as u64);
+        self.bytes += body.len();
         let mut events = events.into_iter();
         let task = match &mut self.task {
             Some(task) => task,
@@ -126,7 +150,7 @@ impl Fold {
     }
 
     fn end(self, key: &Key, revision: Revision) -> Result<Task, Damage> {
-        let Self { task, revision: found } = self;
+        let Self { task, revision: found, bytes: _ } = self;
         let task = task.filter(|_| found == revision).ok_or_else(|| {
             Damage::new(format!("its events end at revision {found}, not {revision}"))
         })?;

@@ -1,13 +1,15 @@
 //! Appending to a log.
 
-use latimer_protocol::{Event, Revision, TaskState};
+use std::sync::Arc;
+
+use latimer_protocol::{Event, Revision, Task, TaskState};
 use rusqlite::{OptionalExtension, params};
 
 use super::{Desk, Work};
-use crate::sqlite::codec::{self, Piece};
+use crate::sqlite::codec::{self, Finished, Piece};
 use crate::sqlite::failure::unavailable;
 use crate::sqlite::place;
-use crate::{Append, BoxError, Error, Header, Key, Sent};
+use crate::{Append, BoxError, Error, Header, Key, Sent, Stored};
 
 /// How many events of a new task are worth no snapshot: to read them is to know the task.
 const SHORT: usize = 8;
@@ -23,6 +25,8 @@ pub(in crate::sqlite) struct NewEvents {
     header: Header,
     pieces: Vec<Piece>,
     snapshot: Option<Vec<u8>>,
+    /// The whole task, if it is over.
+    finished: Option<Arc<Task>>,
     sent: Option<Sent>,
 }
 
@@ -50,6 +54,7 @@ impl NewEvents {
         if revision > place::MAX_EVENTS {
             return Err(unavailable(format!("more than {} events", place::MAX_EVENTS)));
         }
+        let finished = snapshot.clone().filter(|_| header.state.is_terminal());
         let snapshot = snapshot.filter(|_| !is_new || events.len() > SHORT);
         let snapshot = snapshot.map(|task| codec::write_task(&task)).transpose();
         let snapshot = snapshot.map_err(unavailable)?;
@@ -59,7 +64,7 @@ impl NewEvents {
             return Err(unavailable(BoxError::from("an append too large to store")));
         }
         let revision = Revision::new(revision);
-        Ok(Self { key, expected, revision, header, pieces, snapshot, sent })
+        Ok(Self { key, expected, revision, header, pieces, snapshot, finished, sent })
     }
 
     fn create(&self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
@@ -122,8 +127,9 @@ impl NewEvents {
     fn insert(&self, desk: &Desk, number: i64) -> rusqlite::Result<bool> {
         let mut insert = desk.connection.prepare_cached(
             "INSERT INTO tasks (number, revision, state, work, epoch, updated, dialect,
-                 caller, agent, id, context)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING",
+                 caller, agent, id, context, format, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+             ON CONFLICT DO NOTHING",
         )?;
         let Self { key: Key { caller, agent, id }, header, .. } = self;
         let [state, work, epoch, updated, dialect] = numbers(header, desk.epoch);
@@ -139,6 +145,8 @@ impl NewEvents {
             agent,
             id.as_str(),
             header.context.as_str(),
+            self.only_piece().map(|_| codec::FORMAT),
+            self.only_piece(),
         ])?;
         Ok(inserted > 0)
     }
@@ -165,8 +173,36 @@ impl NewEvents {
         Ok(())
     }
 
+    /// The events of a task that is one row: it comes and goes in one short append.
+    fn only_piece(&self) -> Option<&[u8]> {
+        let is_whole = self.expected == Revision::START && self.header.state.is_terminal();
+        match self.pieces.as_slice() {
+            [piece] if is_whole && self.snapshot.is_none() => Some(&piece.body),
+            _ => None,
+        }
+    }
+
     /// Writes what belongs to the row of the task.
     fn write(&self, desk: &mut Desk, number: i64) -> rusqlite::Result<()> {
+        if self.only_piece().is_none() {
+            self.write_events(desk, number)?;
+        }
+        if let Some(sent) = self.sent {
+            desk.remember(sent, number, self.revision);
+        }
+        if self.header.state.is_terminal() {
+            desk.finish(Finished { task: number, updated: self.header.updated.as_millis() });
+        }
+        if let Some(task) = &self.finished {
+            let Self { key, revision, header, .. } = self;
+            let (key, task, header) = (key.clone(), task.clone(), header.clone());
+            let bytes = self.pieces.iter().map(|it| &it.body).chain(&self.snapshot).map(Vec::len);
+            desk.keep(Stored { key, task, revision: *revision, header }, bytes.sum());
+        }
+        Ok(())
+    }
+
+    fn write_events(&self, desk: &Desk, number: i64) -> rusqlite::Result<()> {
         let mut first = self.expected.next();
         for Piece { count, body } in &self.pieces {
             let mut insert = desk.connection.prepare_cached(
@@ -181,16 +217,6 @@ impl NewEvents {
                 "REPLACE INTO snapshots (task, format, revision, body) VALUES (?1, ?2, ?3, ?4)",
             )?;
             replace.execute(params![number, codec::FORMAT, signed(self.revision), body])?;
-        }
-        if let Some(sent) = self.sent {
-            let mut replace = desk.connection.prepare_cached(
-                "REPLACE INTO sent (key, expires, task, revision) VALUES (?1, ?2, ?3, ?4)",
-            )?;
-            let expires = sent.expires.as_millis();
-            replace.execute(params![sent.key.0, expires, number, signed(self.revision)])?;
-        }
-        if self.header.state.is_terminal() {
-            desk.finish(number, self.header.updated)?;
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! Something to write, and whoever waits for it.
 
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use tokio::sync::oneshot;
 
@@ -23,19 +25,55 @@ pub(super) trait Job: Send {
     /// Does the work within a transaction.
     fn run(&mut self, desk: &mut Desk) -> rusqlite::Result<()>;
 
-    /// Tells what came of it, once the transaction is committed or has failed.
-    fn answer(self: Box<Self>, failure: Option<Arc<rusqlite::Error>>);
+    /// Tells what came of it, once the transaction is committed or has failed, and of whom to tell
+    /// as well.
+    fn answer(self: Box<Self>, failure: Option<Arc<rusqlite::Error>>, others: Option<Arc<Done>>);
 }
+
+/// Jobs that are done, and whose callers have yet to hear of it.
+///
+/// To wake somebody from another thread may cost a switch to theirs and back. So the writer wakes
+/// one of a group and steps aside: who was woken tells the others, on a thread where they are at
+/// home. Nobody depends on it: the writer tells those that are left.
+pub(super) struct Done {
+    jobs: Mutex<Vec<Box<dyn Job>>>,
+    failure: Option<Arc<rusqlite::Error>>,
+}
+
+impl Done {
+    /// Tells everybody that a group is done.
+    pub(super) fn announce(mut jobs: Vec<Box<dyn Job>>, failure: Option<Arc<rusqlite::Error>>) {
+        let Some(one) = jobs.pop() else { return };
+        if jobs.is_empty() {
+            return one.answer(failure, None);
+        }
+        let others = Arc::new(Self { jobs: Mutex::new(jobs), failure: failure.clone() });
+        one.answer(failure, Some(others.clone()));
+        thread::yield_now();
+        others.tell();
+    }
+
+    /// Tells those who do not know yet.
+    pub(super) fn tell(&self) {
+        let jobs = mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner));
+        for job in jobs {
+            job.answer(self.failure.clone(), None);
+        }
+    }
+}
+
+/// What came of some work, and the others to tell.
+pub(super) type Reply<T> = (Result<T, Error>, Option<Arc<Done>>);
 
 /// Work, and whoever waits for it.
 pub(super) struct Asked<W: Work> {
     work: W,
     answer: Option<Result<W::Answer, Error>>,
-    reply: oneshot::Sender<Result<W::Answer, Error>>,
+    reply: oneshot::Sender<Reply<W::Answer>>,
 }
 
 impl<W: Work> Asked<W> {
-    pub(super) fn new(work: W, reply: oneshot::Sender<Result<W::Answer, Error>>) -> Self {
+    pub(super) fn new(work: W, reply: oneshot::Sender<Reply<W::Answer>>) -> Self {
         Self { work, answer: None, reply }
     }
 }
@@ -46,14 +84,14 @@ impl<W: Work> Job for Asked<W> {
         Ok(())
     }
 
-    fn answer(self: Box<Self>, failure: Option<Arc<rusqlite::Error>>) {
+    fn answer(self: Box<Self>, failure: Option<Arc<rusqlite::Error>>, others: Option<Arc<Done>>) {
         let answer = match failure {
             Some(failure) => Some(Err(unavailable(failure))),
             None => self.answer,
         };
         if let Some(answer) = answer {
             // Whoever asked may have gone away.
-            let _ = self.reply.send(answer);
+            let _ = self.reply.send((answer, others));
         }
     }
 }

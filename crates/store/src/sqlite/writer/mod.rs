@@ -12,6 +12,7 @@ mod sent;
 mod sweep;
 mod take;
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -21,15 +22,18 @@ use rusqlite::{Connection, DEFAULT_NAME, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
 
 use self::checkpoint::Checkpoints;
-use self::job::{Asked, Job};
+use self::job::{Asked, Done, Job};
 use self::room::Room;
+use self::sent::Ledger;
 use super::failure::unavailable;
+use super::messages::Messages;
 use super::open::Opened;
-use crate::{BoxError, Error, Retention};
+use super::recent::Recent;
+use crate::{BoxError, Error, Retention, Stored};
 
 pub(super) use self::append::NewEvents;
 pub(super) use self::job::Work;
-pub(super) use self::sent::{Forget, NewAnswer};
+pub(super) use self::sent::NewAnswer;
 pub(super) use self::sweep::Sweep;
 pub(super) use self::take::Take;
 
@@ -64,7 +68,11 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or_else(closed)?;
         jobs.send(Box::new(Asked::new(work, reply))).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        let (answer, others) = answer.await.map_err(|_| closed())?;
+        if let Some(others) = others {
+            others.tell();
+        }
+        answer
     }
 
     /// How many transactions there were.
@@ -91,16 +99,27 @@ pub(super) struct Desk {
     /// Names this process in the tasks it is at.
     epoch: i64,
     room: Room,
+    ledger: Ledger,
+    recent: Arc<Recent>,
+    /// Tasks that finished in this transaction, with the number of their bytes.
+    kept: Vec<(Stored, usize)>,
     commits: Arc<AtomicU64>,
 }
 
 impl Desk {
     /// Sits down before a database that is open.
-    pub(super) fn new(opened: Opened, retention: &Retention) -> Result<Self, BoxError> {
+    pub(super) fn new(
+        opened: Opened,
+        retention: &Retention,
+        messages: Arc<Messages>,
+        recent: Arc<Recent>,
+    ) -> Result<Self, BoxError> {
         let Opened { writer: mut connection, helper, epoch } = opened;
         let room = Room::survey(&connection, retention)?;
+        let ledger = Ledger::read(&connection, retention, messages)?;
         let checkpoints = Checkpoints::start(&mut connection, helper)?;
-        Ok(Self { checkpoints, connection, epoch, room, commits: Arc::default() })
+        let (kept, commits) = (Vec::new(), Arc::default());
+        Ok(Self { checkpoints, connection, epoch, room, ledger, recent, kept, commits })
     }
 
     /// The connection that writes.
@@ -139,21 +158,28 @@ impl Desk {
             }
             return;
         }
-        for job in group.drain(..) {
-            job.answer(failure.clone());
-        }
+        let jobs = mem::replace(group, Vec::with_capacity(MAX_GROUP));
+        Done::announce(jobs, failure);
     }
 
     fn transact(&mut self, group: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
         let before = self.room.counts();
         let done = self.attempt(group);
-        if done.is_err() {
+        if done.is_ok() {
+            self.ledger.commit();
+            for (stored, bytes) in self.kept.drain(..) {
+                self.recent.add(stored, bytes);
+            }
+        } else {
             self.room.restore(before);
+            self.ledger.roll_back();
+            self.kept.clear();
             if !self.connection.is_autocommit() {
                 // Nothing was committed. If not even this works, the next attempt says so.
                 let _ = self.connection.execute_batch("ROLLBACK");
             }
         }
+        self.recent.settle();
         done
     }
 
@@ -162,9 +188,16 @@ impl Desk {
         for job in group {
             job.run(self)?;
         }
+        self.write_messages()?;
+        self.write_finished()?;
         self.execute("COMMIT")?;
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Has a task that is finished in memory, from the end of the transaction on.
+    fn keep(&mut self, stored: Stored, bytes: usize) {
+        self.kept.push((stored, bytes));
     }
 
     fn execute(&self, statement: &str) -> rusqlite::Result<()> {

@@ -6,18 +6,19 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use latimer_protocol::{ContextId, Timestamp};
+use latimer_protocol::{ContextId, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Desk;
+use crate::sqlite::codec::{self, Finished};
 use crate::sqlite::place;
 use crate::{Key, Retention};
 
 /// Numbers of tasks are taken in blocks, so that few transactions write down how far they went.
 const BLOCK: i64 = 1 << 16;
 
-/// How many finished tasks to look up at once.
-const AHEAD: i64 = 256;
+/// How many rows of finished tasks to look up at once.
+const AHEAD: i64 = 8;
 
 /// The most finished tasks that go for one new one: if the limit was lowered, the sweep does the
 /// rest.
@@ -32,7 +33,9 @@ pub(super) struct Room {
     max_tasks: u64,
     counts: Counts,
     /// The next of the finished tasks, in order. May be empty while there are some.
-    oldest: VecDeque<Finished>,
+    oldest: VecDeque<Oldest>,
+    /// Those that finished in this transaction, and are not written yet.
+    finished: Vec<Finished>,
     /// Only where conversations are limited.
     conversations: Option<Conversations>,
 }
@@ -48,10 +51,10 @@ pub(super) struct Counts {
 
 /// A task that may go.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Finished {
-    place: i64,
-    task: i64,
-    pub(super) updated: i64,
+pub(super) struct Oldest {
+    pub(super) finished: Finished,
+    /// The row of which it is the last.
+    ends: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -90,6 +93,7 @@ impl Room {
                 next_place: last_place + 1,
             },
             oldest: VecDeque::new(),
+            finished: Vec::new(),
             conversations: (limit > 0).then_some(conversations),
         })
     }
@@ -102,6 +106,7 @@ impl Room {
     pub(super) fn restore(&mut self, counts: Counts) {
         self.counts = counts;
         self.oldest.clear();
+        self.finished.clear();
         if let Some(conversations) = &mut self.conversations {
             conversations.unsure = true;
         }
@@ -139,8 +144,7 @@ impl Desk {
         let mut evicted = 0;
         while self.room.is_full() && evicted < MAX_EVICTED {
             let Some(oldest) = self.oldest()? else { break };
-            self.remove(oldest)?;
-            evicted += 1;
+            evicted += u64::from(self.remove(oldest)?);
         }
         Ok(evicted > 0)
     }
@@ -167,56 +171,80 @@ impl Desk {
     }
 
     /// Notes that a task is over.
-    pub(super) fn finish(&mut self, task: i64, updated: Timestamp) -> rusqlite::Result<()> {
-        let place = self.room.counts.next_place;
-        self.room.counts.next_place += 1;
-        let insert = "INSERT INTO finished (place, task, updated) VALUES (?1, ?2, ?3)";
+    pub(super) fn finish(&mut self, finished: Finished) {
+        self.room.finished.push(finished);
+    }
+
+    /// Writes which tasks are over.
+    pub(super) fn write_finished(&mut self) -> rusqlite::Result<()> {
+        let Room { finished, counts, .. } = &mut self.room;
+        if finished.is_empty() {
+            return Ok(());
+        }
+        let insert = "INSERT INTO finished (place, tasks) VALUES (?1, ?2)";
         let mut insert = self.connection.prepare_cached(insert)?;
-        insert.execute([place, task, updated.as_millis()])?;
+        insert.execute(params![counts.next_place, codec::write_finished(finished)])?;
+        counts.next_place += 1;
+        finished.clear();
         Ok(())
     }
 
-    /// The task that finished first of those that are there.
-    pub(super) fn oldest(&mut self) -> rusqlite::Result<Option<Finished>> {
-        let oldest = &mut self.room.oldest;
-        if oldest.is_empty() {
-            let select = "SELECT place, task, updated FROM finished ORDER BY place LIMIT ?1";
-            let mut select = self.connection.prepare_cached(select)?;
-            for finished in select.query_map([AHEAD], |row| {
-                Ok(Finished { place: row.get(0)?, task: row.get(1)?, updated: row.get(2)? })
-            })? {
-                oldest.push_back(finished?);
-            }
+    /// The task that finished first, which may be gone already.
+    pub(super) fn oldest(&mut self) -> rusqlite::Result<Option<Oldest>> {
+        if self.room.oldest.is_empty() {
+            self.write_finished()?;
+            self.look_ahead()?;
         }
-        Ok(oldest.front().copied())
+        Ok(self.room.oldest.front().copied())
     }
 
-    /// Removes the task that finished first, and all that is its own.
-    pub(super) fn remove(&mut self, finished: Finished) -> rusqlite::Result<()> {
-        let Finished { place, task, .. } = finished;
-        let Self { connection, room, .. } = self;
+    fn look_ahead(&mut self) -> rusqlite::Result<()> {
+        let oldest = &mut self.room.oldest;
+        let select = "SELECT place, tasks FROM finished ORDER BY place LIMIT ?1";
+        let mut select = self.connection.prepare_cached(select)?;
+        let mut rows = select.query([AHEAD])?;
+        while let Some(row) = rows.next()? {
+            let tasks = codec::read_finished(row.get_ref(1)?.as_blob()?);
+            oldest.extend(tasks.map(|finished| Oldest { finished, ends: None }));
+            // No task has this number: behind the last, the row goes.
+            let finished = Finished { task: 0, updated: i64::MIN };
+            oldest.push_back(Oldest { finished, ends: Some(row.get(0)?) });
+        }
+        Ok(())
+    }
+
+    /// Removes the task that finished first, and all that is its own; false when it is gone.
+    pub(super) fn remove(&mut self, oldest: Oldest) -> rusqlite::Result<bool> {
+        let Self { connection, room, recent, kept, .. } = self;
         room.oldest.pop_front();
-        connection.prepare_cached("DELETE FROM finished WHERE place = ?1")?.execute([place])?;
-        let delete = "DELETE FROM tasks WHERE number = ?1
-             RETURNING revision, caller, agent, context";
-        let mut delete = connection.prepare_cached(delete)?;
-        let removed = delete.query_row([task], |row| {
+        if let Some(place) = oldest.ends {
+            connection.prepare_cached("DELETE FROM finished WHERE place = ?1")?.execute([place])?;
+            return Ok(false);
+        }
+        let task = oldest.finished.task;
+        let find = "SELECT revision, format IS NULL, caller, agent, id, context FROM tasks
+             WHERE number = ?1";
+        let mut find = connection.prepare_cached(find)?;
+        let found = find.query_row([task], |row| {
+            let (caller, agent, id) = (row.get(2)?, row.get(3)?, row.get_ref(4)?.as_str()?);
+            if let Ok(id) = TaskId::new(id) {
+                let key = Key { caller, agent, id };
+                recent.remove(&key);
+                kept.retain(|(stored, _)| stored.key != key);
+            }
             if let Some(conversations) = &mut room.conversations {
-                let (caller, agent, context) = (row.get(1)?, row.get(2)?, row.get(3)?);
+                let (caller, agent, context) = (row.get(2)?, row.get(3)?, row.get(5)?);
                 conversations.leave(&Conversation { caller, agent, context });
             }
-            row.get::<_, i64>(0)
+            Ok((row.get(0)?, row.get(1)?))
         });
-        let Some(revision) = removed.optional()? else { return Ok(()) };
+        let Some((revision, has_log)) = found.optional()? else { return Ok(false) };
         room.counts.tasks -= 1;
-        connection.prepare_cached("DELETE FROM snapshots WHERE task = ?1")?.execute([task])?;
-        if revision > SHORT_LOG {
-            let leave = "INSERT INTO leftovers (task) VALUES (?1)";
-            return connection.prepare_cached(leave)?.execute([task]).map(|_| ());
+        connection.prepare_cached("DELETE FROM tasks WHERE number = ?1")?.execute([task])?;
+        if has_log {
+            remove_log(connection, task, revision)?;
         }
-        let delete = "DELETE FROM events WHERE place >= ?1 AND place < ?2";
-        let log = params![place::of(task, Default::default()), place::end(task)];
-        connection.prepare_cached(delete)?.execute(log).map(|_| ())
+        Ok(true)
     }
 }
 
@@ -249,4 +277,15 @@ impl Conversation {
         let Key { caller, agent, .. } = key;
         Self { caller: caller.clone(), agent: agent.clone(), context: context.as_str().into() }
     }
+}
+
+fn remove_log(connection: &Connection, task: i64, revision: i64) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM snapshots WHERE task = ?1")?.execute([task])?;
+    if revision > SHORT_LOG {
+        let leave = "INSERT INTO leftovers (task) VALUES (?1)";
+        return connection.prepare_cached(leave)?.execute([task]).map(|_| ());
+    }
+    let delete = "DELETE FROM events WHERE place >= ?1 AND place < ?2";
+    let log = params![place::of(task, Default::default()), place::end(task)];
+    connection.prepare_cached(delete)?.execute(log).map(|_| ())
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use latimer_protocol::Timestamp;
 use rusqlite::{OptionalExtension, params};
 
 use super::{Desk, Work};
@@ -18,6 +19,8 @@ const PIECE: i64 = 64;
 pub(in crate::sqlite) struct Sweep {
     /// Tasks that finished by then go: milliseconds since the start of 1970.
     pub(in crate::sqlite) oldest: i64,
+    /// Messages that expired by then are forgotten.
+    pub(in crate::sqlite) now: Timestamp,
 }
 
 /// What came of a sweep.
@@ -36,13 +39,13 @@ impl Work for Sweep {
         let mut removed = 0;
         while start.elapsed() < SHARE {
             let Some(oldest) = desk.oldest()? else { break };
-            if oldest.updated > self.oldest && !desk.room.is_too_full() {
+            if oldest.finished.updated > self.oldest && !desk.room.is_too_full() {
                 break;
             }
-            desk.remove(oldest)?;
-            removed += 1;
+            removed += u64::from(desk.remove(oldest)?);
         }
         while start.elapsed() < SHARE && desk.clear_leftovers()? {}
+        while start.elapsed() < SHARE && desk.forget_expired(self.now.as_millis())? {}
         Ok(Ok(Swept { removed, more: start.elapsed() >= SHARE }))
     }
 }

@@ -1,5 +1,7 @@
 //! What can only be seen from inside.
 
+mod memory;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -7,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use latimer_protocol::{
     ContextId, Dialect, Event, Message, MessageId, Task, TaskState, TaskStatus,
+    TaskStatusUpdateEvent,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -25,7 +28,7 @@ fn key(id: &str) -> Key {
 
 /// A new task that says this.
 fn creation(id: &str, says: &str) -> Append {
-    let (updated, context) = (Timestamp::from_millis(1).unwrap(), ContextId::new("c").unwrap());
+    let (updated, context) = (time(1), ContextId::new("c").unwrap());
     let status = TaskStatus::from(TaskState::Working).at(updated);
     let mut task = Task::new(TaskId::new(id).unwrap(), context.clone(), status);
     task.history.push(Message::user(MessageId::new("m").unwrap(), says).into());
@@ -38,6 +41,22 @@ fn creation(id: &str, says: &str) -> Append {
         snapshot: None,
         sent: None,
     }
+}
+
+/// A task that is created and completed in one append, by a message that is remembered until then.
+fn finished(id: &str, at: i64, message: u8, expires: i64) -> Append {
+    let mut append = creation(id, "x");
+    let (state, updated) = (TaskState::Completed, time(at));
+    append.header = Header { state, updated, work: Work::None, ..append.header };
+    let status = TaskStatus::from(state).at(updated);
+    append.events.push(Event::Status(TaskStatusUpdateEvent::new(key(id).id, status)));
+    append.snapshot = Task::replay(append.events.iter().cloned()).unwrap().map(Arc::new);
+    append.sent = Some(Sent { key: SentKey([message; 16]), expires: time(expires) });
+    append
+}
+
+fn time(at: i64) -> Timestamp {
+    Timestamp::from_millis(at).unwrap()
 }
 
 /// Lets something be done by the writer, between appends.
@@ -82,6 +101,21 @@ fn begin(store: &Sqlite, append: Append) -> Begun<'_> {
     }
 }
 
+/// Begins to append while the writer is busy, so that all of it is one group.
+async fn together(store: &Sqlite, appends: impl Iterator<Item = Append>) -> Vec<Begun<'_>> {
+    let (go, wait): (_, Receiver<()>) = channel();
+    let pause = Meanwhile(move |_: &Connection| {
+        wait.recv().unwrap();
+        Ok(())
+    });
+    let mut pause = Box::pin(store.writer.run(pause));
+    assert!(pause.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let begun = appends.map(|it| begin(store, it)).collect();
+    go.send(()).unwrap();
+    pause.await.unwrap();
+    begun
+}
+
 #[test]
 fn the_disk_is_waited_for_as_promised() {
     for (durability, want) in [(Durability::Full, 2), (Durability::Process, 1)] {
@@ -102,20 +136,10 @@ fn the_disk_is_waited_for_as_promised() {
 async fn what_waits_for_the_writer_is_committed_together() {
     let folder = TempDir::new().unwrap();
     let store = open(&folder, Durability::Process);
-    let (go, wait): (_, Receiver<()>) = channel();
-    let pause = Meanwhile(move |_: &Connection| {
-        wait.recv().unwrap();
-        Ok(())
-    });
-    let mut pause = Box::pin(store.writer.run(pause));
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(pause.as_mut().poll(&mut context).is_pending());
     let before = store.commits();
-    let waiting: Vec<_> =
-        (0..50).map(|it| begin(&store, creation(&format!("t{it}"), "x"))).collect();
-    go.send(()).unwrap();
-    pause.await.unwrap();
-    for appending in waiting {
+    let appends = (0..50).map(|it| creation(&format!("t{it}"), "x"));
+    for appending in together(&store, appends).await {
+        // None but the first of them is looked at before it is done.
         appending.end().await.unwrap();
     }
     // The pause, and what came before the writer noticed it, are at most one more.
@@ -125,6 +149,21 @@ async fn what_waits_for_the_writer_is_committed_together() {
     let before = store.commits();
     store.append(creation("alone", "x")).await.unwrap();
     assert_eq!(store.commits() - before, 1, "one alone does not wait for company");
+}
+
+#[tokio::test]
+async fn a_group_hears_of_its_end_without_some_of_it() {
+    let folder = TempDir::new().unwrap();
+    let store = open(&folder, Durability::Process);
+    for gone in [0, 5, 9] {
+        let appends = (0..10).map(|it| creation(&format!("t{gone}.{it}"), "x"));
+        let mut begun = together(&store, appends).await;
+        drop(begun.remove(gone));
+        for appending in begun {
+            appending.end().await.unwrap();
+        }
+    }
+    assert_eq!(total(&store).await, 30);
 }
 
 #[tokio::test]
