@@ -208,7 +208,7 @@ async fn what_was_not_committed_is_not_in_memory() {
     store.writer.run(end_of_disk(1)).await.unwrap();
     let mut long = finished("c", 3, 3, 100);
     let Event::Created(task) = &mut long.events[0] else { panic!("no creation") };
-    task.history.push(Message::user(MessageId::new("m").unwrap(), "x".repeat(1_000_000)));
+    task.history.push(Message::user(MessageId::new("m").unwrap(), "x".repeat(1_000_000)).into());
     store.append(long).await.unwrap_err();
     assert!(!in_memory(&store, "c"));
     assert_eq!(known(&store, 5).await, [1, 2], "what made room for it is there again");
