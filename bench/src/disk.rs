@@ -28,7 +28,7 @@ pub struct Disk {
 /// # Errors
 /// When the disk does not let us.
 pub fn probe(folder: &Path, time: Duration) -> Result<Disk, Failure> {
-    let path = folder.join("sync-probe");
+    let path = folder.join(format!("sync-probe-{}", std::process::id()));
     let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
     let block = [0x5a; 4096];
     let mut histogram = Histogram::default();
