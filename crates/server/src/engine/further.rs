@@ -8,10 +8,11 @@ use tokio::sync::oneshot;
 
 use super::accept::{Letter, Want};
 use super::drive::Start;
+use super::floor::Floor;
 use super::live::Guard;
 use super::repeat::Flight;
 use super::send::{Begun, How, Told, place, stopping};
-use super::work::{Floor, Work};
+use super::work::Work;
 use super::{Engine, unavailable};
 use crate::turn::Emitted;
 

@@ -7,6 +7,7 @@
 mod accept;
 mod cancel;
 mod drive;
+mod floor;
 mod further;
 mod halt;
 pub(crate) mod ids;

@@ -13,8 +13,9 @@ use tracing::{info, warn};
 
 use super::accept::{Letter, Want};
 use super::drive::{Start, failed};
+use super::floor::Floor;
 use super::live::{Guard, is_settled};
-use super::work::{Floor, Work};
+use super::work::Work;
 use super::{Engine, ids, unavailable};
 use crate::agent::{Agent, Contexts};
 

@@ -15,12 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::accept::{Letter, Want};
 use super::drive::Start;
+use super::floor::Floor;
 use super::live::{Guard, Watch};
 use super::outcome::Known;
 use super::reader::{From, Reader, Until};
 use super::repeat::{Flight, Ticket};
 use super::tasks::resume_after;
-use super::work::{Floor, Work};
+use super::work::Work;
 use super::{CURSOR, Engine, ids, trimmed, unavailable};
 use crate::agent::Contexts;
 use crate::turn::{Inner, Outbox, Turn};
