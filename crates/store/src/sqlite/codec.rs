@@ -23,6 +23,9 @@ const MAX_PIECE: usize = 256;
 /// Values nest no deeper in what is read; anything deeper is not ours.
 const MAX_DEPTH: usize = 1_024;
 
+/// Room for what an agent says that answers at once, so that it need not be found piece by piece.
+const USUAL_BYTES: usize = 1_024;
+
 /// A row of events.
 pub(super) struct Piece {
     pub(super) count: usize,
@@ -65,7 +68,9 @@ pub(super) fn read_message(format: i64, body: &[u8]) -> Result<Message, Damage> 
 }
 
 fn write<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, BoxError> {
-    Ok(serde_json::to_vec(value)?)
+    let mut body = Vec::with_capacity(USUAL_BYTES);
+    serde_json::to_writer(&mut body, value)?;
+    Ok(body)
 }
 
 fn read<T: DeserializeOwned>(format: i64, body: &[u8]) -> Result<T, Damage> {

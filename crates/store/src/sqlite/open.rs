@@ -74,6 +74,10 @@ const SCHEMA: u32 = MIGRATIONS.len() as u32;
 /// How long to wait for somebody who looks into the file with other tools.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The bytes of a page: several short tasks fit into one with little to spare, and what many callers
+/// append at once is few pages to write.
+const PAGE: i64 = 8 * 1024;
+
 /// What the writer keeps of the file in memory, in KiB: enough that appends rarely read.
 const WRITER_CACHE: i64 = 32 * 1024;
 
@@ -181,6 +185,8 @@ fn tune(connection: &Connection, durability: Durability) -> rusqlite::Result<()>
 }
 
 fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    // Of a new file; one that is there keeps its own.
+    connection.pragma_update(None, "page_size", PAGE)?;
     let transaction = connection.transaction()?;
     let done: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let done = usize::try_from(done).unwrap_or_default();

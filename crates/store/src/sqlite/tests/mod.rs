@@ -189,7 +189,7 @@ async fn a_full_disk_loses_nothing_and_is_got_over() {
     let folder = TempDir::new().unwrap();
     let store = open(&folder, Durability::Process);
     store.append(creation("first", "x")).await.unwrap();
-    store.writer.run(end_of_disk(40)).await.unwrap();
+    store.writer.run(end_of_disk(20)).await.unwrap();
     let long = "x".repeat(10_000);
     let mut taken = Vec::new();
     for round in 0..10 {

@@ -14,7 +14,7 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, DEFAULT_NAME};
 
 /// How many pages to commit before the thread is asked to move them.
-const STEP: i32 = 2_048;
+const STEP: i32 = 1_024;
 
 /// How many pages may be in the log before the writer helps.
 const LIMIT: i32 = 4 * STEP;
