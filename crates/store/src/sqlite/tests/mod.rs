@@ -104,12 +104,15 @@ fn begin(store: &Sqlite, append: Append) -> Begun<'_> {
 /// Begins to append while the writer is busy, so that all of it is one group.
 async fn together(store: &Sqlite, appends: impl Iterator<Item = Append>) -> Vec<Begun<'_>> {
     let (go, wait): (_, Receiver<()>) = channel();
+    let (started, start) = channel();
     let pause = Meanwhile(move |_: &Connection| {
+        started.send(()).unwrap();
         wait.recv().unwrap();
         Ok(())
     });
     let mut pause = Box::pin(store.writer.run(pause));
     assert!(pause.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    start.recv().unwrap();
     let begun = appends.map(|it| begin(store, it)).collect();
     go.send(()).unwrap();
     pause.await.unwrap();
@@ -142,9 +145,8 @@ async fn what_waits_for_the_writer_is_committed_together() {
         // None but the first of them is looked at before it is done.
         appending.end().await.unwrap();
     }
-    // The pause, and what came before the writer noticed it, are at most one more.
     let commits = store.commits() - before;
-    assert!(commits <= 2, "50 appends took {commits} commits");
+    assert_eq!(commits, 2, "the pause, and 50 appends");
 
     let before = store.commits();
     store.append(creation("alone", "x")).await.unwrap();
