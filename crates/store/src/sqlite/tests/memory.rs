@@ -6,6 +6,9 @@ use tokio::task::JoinSet;
 
 use super::*;
 
+/// Many pages of the file, and yet little enough to be in memory.
+const LONG: usize = 100_000;
+
 fn open_with(folder: &TempDir, retention: Retention) -> Sqlite {
     let durability = Durability::Process;
     let config = SqliteConfig { durability, retention, ..SqliteConfig::default() };
@@ -199,6 +202,59 @@ async fn the_order_of_leaving_goes_on_in_the_middle_of_a_row() {
     assert_eq!(rows(&store, "finished"), 0);
 }
 
+/// A task as by [`finished`], of some pages.
+fn long(id: &str, at: i64, message: u8, expires: i64) -> Append {
+    let mut append = finished(id, at, message, expires);
+    let Event::Created(task) = &mut append.events[0] else { panic!("no creation") };
+    task.history.push(Message::user(MessageId::new("m").unwrap(), "x".repeat(LONG)).into());
+    append
+}
+
+#[tokio::test]
+async fn what_a_transaction_did_that_failed_is_taken_back() {
+    let folder = TempDir::new().unwrap();
+    let store = open_with(&folder, Retention { max_tasks: 2, ..Retention::DISK });
+    store.append(finished("a", 1, 1, 50)).await.unwrap();
+    store.append(finished("b", 2, 2, 100)).await.unwrap();
+    // Goes well in the group, which fails for its last; on its own each finds a full disk.
+    let mut runs = 0;
+    let disk = Meanwhile(move |db: &Connection| {
+        runs += 1;
+        let pages = if runs == 1 { 1_000_000 } else { 1 };
+        db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+    });
+    let fault = Meanwhile(|_: &Connection| Err(rusqlite::Error::InvalidQuery));
+    let pause = Pause::begin(&store);
+    let mut disk = Box::pin(store.writer.run(disk));
+    assert!(disk.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let appending = begin(&store, long("c", 3, 3, 100));
+    let answer = Message::agent(MessageId::new("m").unwrap(), "x".repeat(LONG));
+    let mut remembering = Box::pin(store.remember(sent(5, 100), &answer));
+    assert!(remembering.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let mut sweep = Box::pin(store.sweep(time(50)));
+    assert!(sweep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let mut fault = Box::pin(store.writer.run(fault));
+    assert!(fault.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    pause.end().await;
+    disk.await.unwrap();
+    appending.end().await.unwrap_err();
+    remembering.await.unwrap_err();
+    sweep.await.unwrap();
+    fault.await.unwrap_err();
+
+    assert!(!in_memory(&store, "c"));
+    assert_eq!((known(&store, 9).await, store.messages.len()), (vec![2], 1));
+    assert_eq!(rows(&store, "sent"), 1, "the sweep did its work the second time");
+    store.writer.run(end_of_disk(1_000_000)).await.unwrap();
+    store.append(finished("d", 4, 4, 100)).await.unwrap();
+    assert_eq!(rows(&store, "finished WHERE length(tasks) = 16"), 3, "one task in each row");
+    assert_eq!(rows(&store, "sent WHERE length(messages) = 32"), 2, "one message in each row");
+    assert_eq!(total(&store).await, 2);
+    store.sweep(time(100)).await.unwrap();
+    assert_eq!((rows(&store, "sent"), store.messages.len()), (0, 0));
+    assert!(!in_memory(&store, "a") && in_memory(&store, "d"));
+}
+
 #[tokio::test]
 async fn what_was_not_committed_is_not_in_memory() {
     let folder = TempDir::new().unwrap();
@@ -206,9 +262,7 @@ async fn what_was_not_committed_is_not_in_memory() {
     store.append(finished("a", 1, 1, 100)).await.unwrap();
     store.append(finished("b", 2, 2, 100)).await.unwrap();
     store.writer.run(end_of_disk(1)).await.unwrap();
-    let mut long = finished("c", 3, 3, 100);
-    let Event::Created(task) = &mut long.events[0] else { panic!("no creation") };
-    task.history.push(Message::user(MessageId::new("m").unwrap(), "x".repeat(1_000_000)).into());
+    let long = long("c", 3, 3, 100);
     store.append(long).await.unwrap_err();
     assert!(!in_memory(&store, "c"));
     assert_eq!(known(&store, 5).await, [1, 2], "what made room for it is there again");

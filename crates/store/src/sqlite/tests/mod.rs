@@ -4,7 +4,7 @@ mod memory;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Poll, Waker};
 
 use latimer_protocol::{
@@ -101,21 +101,36 @@ fn begin(store: &Sqlite, append: Append) -> Begun<'_> {
     }
 }
 
-/// Begins to append while the writer is busy, so that all of it is one group.
+/// The writer is busy, so that all that is begun meanwhile is one group.
+struct Pause<'a> {
+    go: Sender<()>,
+    pausing: Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>,
+}
+
+impl<'a> Pause<'a> {
+    fn begin(store: &'a Sqlite) -> Self {
+        let ((go, wait), (started, start)) = (channel(), channel());
+        let mut pausing = Box::pin(store.writer.run(Meanwhile(move |_: &Connection| {
+            started.send(()).unwrap();
+            wait.recv().unwrap();
+            Ok(())
+        })));
+        assert!(pausing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        start.recv().unwrap();
+        Self { go, pausing }
+    }
+
+    async fn end(self) {
+        self.go.send(()).unwrap();
+        self.pausing.await.unwrap();
+    }
+}
+
+/// Begins to append while the writer is busy.
 async fn together(store: &Sqlite, appends: impl Iterator<Item = Append>) -> Vec<Begun<'_>> {
-    let (go, wait): (_, Receiver<()>) = channel();
-    let (started, start) = channel();
-    let pause = Meanwhile(move |_: &Connection| {
-        started.send(()).unwrap();
-        wait.recv().unwrap();
-        Ok(())
-    });
-    let mut pause = Box::pin(store.writer.run(pause));
-    assert!(pause.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    start.recv().unwrap();
+    let pause = Pause::begin(store);
     let begun = appends.map(|it| begin(store, it)).collect();
-    go.send(()).unwrap();
-    pause.await.unwrap();
+    pause.end().await;
     begun
 }
 
