@@ -276,3 +276,25 @@ async fn what_was_not_committed_is_not_in_memory() {
     store.sweep(time(100)).await.unwrap();
     assert_eq!((rows(&store, "sent"), store.messages.len()), (0, 0));
 }
+
+#[tokio::test]
+async fn a_message_is_known_until_it_is_forgotten_for_good() {
+    let folder = TempDir::new().unwrap();
+    let store = open_with(&folder, Retention::DISK);
+    store.append(finished("a", 1, 1, 50)).await.unwrap();
+    // A group that finds the file locked is not tried again one by one.
+    let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+    let fault = Meanwhile(move |_: &Connection| Err(rusqlite::Error::SqliteFailure(busy, None)));
+    let pause = Pause::begin(&store);
+    let mut sweep = Box::pin(store.sweep(time(50)));
+    assert!(sweep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let mut fault = Box::pin(store.writer.run(fault));
+    assert!(fault.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    pause.end().await;
+    sweep.await.unwrap_err();
+    fault.await.unwrap_err();
+
+    assert_eq!((known(&store, 9).await, rows(&store, "sent")), (vec![1], 1));
+    store.sweep(time(50)).await.unwrap();
+    assert_eq!((known(&store, 9).await, rows(&store, "sent")), (vec![], 0));
+}

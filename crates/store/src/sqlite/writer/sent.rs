@@ -29,8 +29,8 @@ pub(super) struct Ledger {
     /// What the transaction so far has to remember, and in which rows it did.
     new: Vec<Note>,
     written: Vec<(i64, Vec<Note>)>,
-    /// The rows that it removed.
-    removed: Vec<((i64, i64), u64)>,
+    /// The rows that it removed, with what was in them.
+    removed: Vec<((i64, i64), Vec<Note>)>,
 }
 
 impl Ledger {
@@ -66,16 +66,20 @@ impl Ledger {
         for (place, notes) in mem::take(&mut self.written) {
             self.publish(place, &notes);
         }
-        self.removed.clear();
+        for ((_, place), notes) in self.removed.drain(..) {
+            for note in notes {
+                self.messages.remove(&note.key, place);
+            }
+        }
     }
 
     /// Nothing was written, and nothing removed.
     pub(super) fn roll_back(&mut self) {
         self.new.clear();
         self.written.clear();
-        for (row, count) in self.removed.drain(..) {
-            self.remembered += count;
-            self.rows.insert(row, count);
+        for (row, notes) in self.removed.drain(..) {
+            self.remembered += notes.len() as u64;
+            self.rows.insert(row, notes.len() as u64);
         }
     }
 
@@ -140,13 +144,10 @@ impl Desk {
         let Self { connection, ledger, .. } = self;
         let Some((row, count)) = ledger.rows.pop_first() else { return Ok(()) };
         ledger.remembered -= count;
-        ledger.removed.push((row, count));
         let (_, place) = row;
         let mut select = connection.prepare_cached("SELECT messages FROM sent WHERE place = ?1")?;
         let messages = select.query_row([place], |row| row.get::<_, Vec<u8>>(0)).optional()?;
-        for note in codec::read_notes(&messages.unwrap_or_default()) {
-            ledger.messages.remove(&note.key, place);
-        }
+        ledger.removed.push((row, codec::read_notes(&messages.unwrap_or_default()).collect()));
         connection.prepare_cached("DELETE FROM sent WHERE place = ?1")?.execute([place])?;
         Ok(())
     }
