@@ -174,5 +174,6 @@ fn short_task(number: u64) -> Outcome<Append> {
         },
         snapshot,
         sent: Some(Sent { key: SentKey(key), expires }),
+        webhook: None,
     })
 }

@@ -20,6 +20,7 @@ mod record;
 mod retention;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod webhook;
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,13 +35,14 @@ pub use record::{Append, Header, Key, Logged, Outcome, Sent, SentKey, Stored, Wo
 pub use retention::Retention;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Durability, Holder, OpenError, Sqlite, SqliteConfig};
+pub use webhook::{Added, DeadLetter, Progress, Step, Webhook, WebhookStore};
 
 /// Durable home of tasks. Every implementation passes the suite in `conformance`.
 ///
 /// All methods may be called at once by any number of callers. A future that is dropped may or may
 /// not have done its work; what it did, it did whole.
 #[async_trait]
-pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
+pub trait TaskStore: WebhookStore + fmt::Debug + Send + Sync + 'static {
     /// Appends events and the task's new header in one step: all of it is there afterwards, or
     /// nothing. When it returns, the events survive whatever the backend promises to survive.
     ///

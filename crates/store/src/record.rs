@@ -6,6 +6,8 @@ use latimer_protocol::{
     ContextId, Dialect, Event, Message, Revision, Task, TaskId, TaskState, Timestamp,
 };
 
+use crate::Webhook;
+
 /// Names one task: two callers, or two agents, may each have a task of the same id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
@@ -33,6 +35,8 @@ pub struct Append {
     pub snapshot: Option<Arc<Task>>,
     /// The message that brought this about, for [`TaskStore::sent`](crate::TaskStore::sent).
     pub sent: Option<Sent>,
+    /// A webhook that came with the message: registered with the events, or not at all.
+    pub webhook: Option<Box<Webhook>>,
 }
 
 /// What is known about a task without reading its log.

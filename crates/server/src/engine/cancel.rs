@@ -103,6 +103,7 @@ impl Engine {
             header: Header { state, updated: now, work: Needed::None, ..header },
             snapshot: Some(Arc::clone(&task)),
             sent: None,
+            webhook: None,
         };
         let revision: Revision = self.store().append(append).await?;
         let settled = Some(Arc::clone(&task));

@@ -312,6 +312,7 @@ impl Work {
             },
             snapshot,
             sent: self.sent.as_ref().map(|(sent, _)| *sent),
+            webhook: None,
         };
         Batch { events, said, append, published }
     }

@@ -38,6 +38,7 @@ mod retention;
 mod script;
 mod sent;
 mod texts;
+mod webhook;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -174,6 +175,17 @@ rules! {
         any_text_names_a_task
         any_json_is_kept
         large_parts_are_kept
+    }
+    webhook {
+        a_webhook_is_kept_whole
+        a_webhook_comes_with_its_task
+        a_webhook_of_the_same_name_takes_over
+        a_task_has_so_many_webhooks
+        a_webhook_advances_from_where_it_is
+        webhooks_are_active_while_there_is_something_to_do
+        what_was_given_up_is_kept_until_it_is_forgotten
+        webhooks_go_with_their_task
+        webhooks_outlive_the_process
     }
     durable {
         a_new_store_has_nothing_abandoned

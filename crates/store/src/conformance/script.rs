@@ -105,6 +105,7 @@ impl Script {
             header: self.header.clone(),
             snapshot: is_settled.then(|| Arc::new(self.task.clone())),
             sent: None,
+            webhook: None,
         }
     }
 

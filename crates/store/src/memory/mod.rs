@@ -3,6 +3,7 @@
 mod room;
 #[cfg(test)]
 mod tests;
+mod webhooks;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,6 +17,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use latimer_protocol::{Event, Message, Refused, Revision, Task, TaskId, Timestamp};
 
 use self::room::Conversation;
+use self::webhooks::Webhooks;
 use crate::{
     Append, Error, Header, Key, Logged, Outcome, Page, Place, Query, Retention, Sent, SentKey,
     Stored, TaskStore,
@@ -62,6 +64,8 @@ struct Entry {
     header: Header,
     log: Vec<Event>,
     sent: Vec<SentKey>,
+    /// Few tasks have any.
+    webhooks: Option<Box<Webhooks>>,
 }
 
 struct Remembered {
@@ -122,7 +126,7 @@ impl Memory {
     }
 
     fn create(&self, append: Append) -> Result<Revision, Error> {
-        let Append { key, events, header, snapshot, sent, .. } = append;
+        let Append { key, events, header, snapshot, sent, webhook, .. } = append;
         let task = match snapshot {
             Some(task) => task,
             None => match Task::replay(events.iter().cloned()) {
@@ -155,8 +159,17 @@ impl Memory {
             Slot::Vacant(slot) => {
                 let conversation = self.join(&key, &header.context);
                 let sent = sent.map(|it| it.key).into_iter().collect();
-                let (number, log) = (spot.number, events);
-                slot.insert(Entry { number, key, conversation, task, revision, header, log, sent });
+                slot.insert(Entry {
+                    number: spot.number,
+                    key,
+                    conversation,
+                    task,
+                    revision,
+                    header,
+                    log: events,
+                    sent,
+                    webhooks: webhook.map(|it| Box::new(Webhooks::of(*it))),
+                });
             }
         }
         drop(shard);
@@ -166,7 +179,7 @@ impl Memory {
     }
 
     fn extend(&self, append: Append) -> Result<Revision, Error> {
-        let Append { key, expected, events, header, snapshot, sent } = append;
+        let Append { key, expected, events, header, snapshot, sent, webhook } = append;
         let hash = self.hash(&key.caller, &key.id);
         let mut shard = self.shard(hash);
         let Some(entry) = shard.find_mut(hash, |it| it.key == key) else {
@@ -188,6 +201,9 @@ impl Memory {
         entry.header = header;
         entry.log.extend(events);
         entry.sent.extend(sent.map(|it| it.key));
+        if let Some(webhook) = webhook {
+            entry.webhooks.get_or_insert_default().add(*webhook);
+        }
         let spot = Spot { hash, number: entry.number };
         drop(shard);
         self.settle(spot, revision, sent, finished);

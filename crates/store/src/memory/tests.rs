@@ -20,7 +20,7 @@ fn append(expected: u64, events: Vec<Event>) -> Append {
         work: Work::Running,
     };
     let expected = Revision::new(expected);
-    Append { key, expected, events, header, snapshot: None, sent: None }
+    Append { key, expected, events, header, snapshot: None, sent: None, webhook: None }
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@
 //! what one transaction did are numbers one behind the other, of eight bytes, the lowest first.
 
 use latimer_protocol::{
-    ContextId, Dialect, Event, Message, Revision, Task, TaskState, Timestamp, depth,
+    ContextId, Dialect, Event, Message, Revision, Task, TaskPushNotificationConfig, TaskState,
+    Timestamp, depth,
 };
 use rusqlite::Row;
 use serde::Serialize;
@@ -64,6 +65,16 @@ pub(super) fn write_message(message: &Message) -> Result<Vec<u8>, BoxError> {
 
 /// Reads a direct answer.
 pub(super) fn read_message(format: i64, body: &[u8]) -> Result<Message, Damage> {
+    read(format, body)
+}
+
+/// Writes the configuration of a webhook.
+pub(super) fn write_config(config: &TaskPushNotificationConfig) -> Result<Vec<u8>, BoxError> {
+    write(config)
+}
+
+/// Reads the configuration of a webhook.
+pub(super) fn read_config(format: i64, body: &[u8]) -> Result<TaskPushNotificationConfig, Damage> {
     read(format, body)
 }
 
@@ -183,7 +194,7 @@ pub(super) fn dialect_number(dialect: Dialect) -> i64 {
     }
 }
 
-fn read_dialect(number: i64) -> Result<Dialect, Damage> {
+pub(super) fn read_dialect(number: i64) -> Result<Dialect, Damage> {
     let known = Dialect::ALL.into_iter().find(|it| dialect_number(*it) == number);
     known.ok_or_else(|| Damage::new(format!("no dialect {number}")))
 }

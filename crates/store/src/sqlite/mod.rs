@@ -14,8 +14,10 @@ mod open;
 mod place;
 mod reader;
 mod recent;
+mod seal;
 #[cfg(test)]
 mod tests;
+mod webhooks;
 mod writer;
 
 use std::fmt;
@@ -33,6 +35,7 @@ use self::messages::{Known, Messages};
 pub use self::open::OpenError;
 use self::reader::{Loaded, Readers};
 use self::recent::Recent;
+use self::seal::Seal;
 use self::writer::{Desk, NewAnswer, NewEvents, Sweep, Take, Writer};
 use crate::{
     Append, Error, Key, Logged, Outcome, Page, Query, Retention, Sent, SentKey, Stored, TaskStore,
@@ -40,7 +43,9 @@ use crate::{
 
 const BACKEND: &str = "sqlite";
 
-/// Keeps tasks in a SQLite database: one file, and two beside it while it is open.
+/// Keeps tasks in a SQLite database: one file, and two beside it while it is open. Once a webhook was
+/// registered, a further one has the key that their secrets are sealed with: without it the database
+/// is whole but for them.
 ///
 /// Dropping it writes what it was given, and leaves a single tidy file; that takes as long as a
 /// commit. Long reads use the blocking threads of Tokio, so its methods are called within a runtime.
@@ -58,6 +63,7 @@ pub struct Sqlite {
     readers: Arc<Readers>,
     messages: Arc<Messages>,
     recent: Arc<Recent>,
+    seal: Seal,
     path: PathBuf,
     retention: Retention,
     _lock: Lock,
@@ -87,7 +93,8 @@ impl Sqlite {
         let desk = desk.map_err(failed)?;
         let writer = Writer::start(desk).map_err(|error| failed(error.into()))?;
         let readers = Arc::new(Readers::new(path.clone()));
-        Ok(Self { writer, readers, messages, recent, path, retention, _lock: lock })
+        let seal = Seal::beside(&path);
+        Ok(Self { writer, readers, messages, recent, seal, path, retention, _lock: lock })
     }
 
     /// How many transactions were committed since it was opened. Appends that come at the same time
@@ -100,8 +107,9 @@ impl Sqlite {
 
 #[async_trait]
 impl TaskStore for Sqlite {
-    async fn append(&self, append: Append) -> Result<Revision, Error> {
-        self.writer.run(NewEvents::new(append)?).await
+    async fn append(&self, mut append: Append) -> Result<Revision, Error> {
+        let webhook = append.webhook.take().map(|it| self.spelled_out(*it)).transpose()?;
+        self.writer.run(NewEvents::new(append, webhook)?).await
     }
 
     async fn load(&self, key: &Key) -> Result<Option<Stored>, Error> {

@@ -236,6 +236,7 @@ impl Pair {
             header: Header { context, state, updated, dialect, work },
             snapshot,
             sent,
+            webhook: None,
         }
     }
 
@@ -280,6 +281,7 @@ impl Pair {
             header,
             snapshot: snapshot.then(|| Arc::new(folded)),
             sent: None,
+            webhook: None,
         }
     }
 }

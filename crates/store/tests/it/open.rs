@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use latimer_store::{Durability, OpenError, Sqlite, SqliteConfig, TaskStore};
+use latimer_store::{Durability, OpenError, Sqlite, SqliteConfig, TaskStore, WebhookStore};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -59,6 +59,20 @@ fn a_store_of_a_newer_version_is_refused() {
     let error = Sqlite::open(&path, SqliteConfig::default()).unwrap_err();
     assert!(matches!(error, OpenError::Newer { found: 99, .. }), "{error}");
     assert!(error.to_string().contains("newer version (schema 99;"), "{error}");
+}
+
+#[tokio::test]
+async fn a_store_of_an_older_version_is_brought_up_to_date() {
+    let folder = TempDir::new().unwrap();
+    let store = open(folder.path(), Durability::Process);
+    store.append(create("t")).await.unwrap();
+    drop(store);
+    let path = folder.path().join("tasks.db");
+    let old = "DROP TABLE webhooks; DROP TABLE dead_letters; PRAGMA user_version = 1;";
+    Connection::open(&path).unwrap().execute_batch(old).unwrap();
+    let store = open(folder.path(), Durability::Process);
+    assert!(store.load(&key("t")).await.unwrap().is_some());
+    assert_eq!(store.active_webhooks().await.unwrap(), []);
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub(crate) fn create(id: &str) -> Append {
         },
         snapshot: None,
         sent: None,
+        webhook: None,
     }
 }
 

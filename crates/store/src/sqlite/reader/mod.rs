@@ -4,6 +4,7 @@ mod list;
 mod log;
 mod sent;
 mod task;
+mod webhook;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,7 @@ pub(super) use self::list::list;
 pub(super) use self::log::events;
 pub(super) use self::sent::{answer, key};
 pub(super) use self::task::{Loaded, load, load_numbered, locate};
+pub(super) use self::webhook::{about, active, dead_letter, dead_letters, webhook, webhooks};
 
 /// How many connections to keep for later. More are opened while more are needed.
 const IDLE: usize = 8;

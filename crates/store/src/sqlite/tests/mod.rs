@@ -40,6 +40,7 @@ fn creation(id: &str, says: &str) -> Append {
         header: Header { context, state, updated, dialect, work: Work::Running },
         snapshot: None,
         sent: None,
+        webhook: None,
     }
 }
 

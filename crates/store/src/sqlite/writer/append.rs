@@ -5,7 +5,7 @@ use std::sync::Arc;
 use latimer_protocol::{Event, Revision, Task, TaskState};
 use rusqlite::{OptionalExtension, params};
 
-use super::{Desk, Work};
+use super::{Desk, NewWebhook, Work};
 use crate::sqlite::codec::{self, Finished, Piece};
 use crate::sqlite::failure::unavailable;
 use crate::sqlite::place;
@@ -28,6 +28,7 @@ pub(in crate::sqlite) struct NewEvents {
     /// The whole task, if it is over.
     finished: Option<Arc<Task>>,
     sent: Option<Sent>,
+    webhook: Option<NewWebhook>,
 }
 
 /// What the writer has to know of a task that is there.
@@ -41,8 +42,11 @@ struct Known {
 
 impl NewEvents {
     /// Spells out an append.
-    pub(in crate::sqlite) fn new(append: Append) -> Result<Self, Error> {
-        let Append { key, expected, events, header, snapshot, sent } = append;
+    pub(in crate::sqlite) fn new(
+        append: Append,
+        webhook: Option<NewWebhook>,
+    ) -> Result<Self, Error> {
+        let Append { key, expected, events, header, snapshot, sent, webhook: _ } = append;
         let is_new = expected == Revision::START;
         match events.first() {
             None => return Err(unavailable("an append without events")),
@@ -64,7 +68,7 @@ impl NewEvents {
             return Err(unavailable(BoxError::from("an append too large to store")));
         }
         let revision = Revision::new(revision);
-        Ok(Self { key, expected, revision, header, pieces, snapshot, finished, sent })
+        Ok(Self { key, expected, revision, header, pieces, snapshot, finished, sent, webhook })
     }
 
     fn create(&self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
@@ -189,6 +193,9 @@ impl NewEvents {
         }
         if let Some(sent) = self.sent {
             desk.remember(sent, number, self.revision);
+        }
+        if let Some(webhook) = &self.webhook {
+            desk.add_webhook(number, webhook)?;
         }
         if self.header.state.is_terminal() {
             desk.finish(Finished { task: number, updated: self.header.updated.as_millis() });

@@ -11,6 +11,7 @@ mod room;
 mod sent;
 mod sweep;
 mod take;
+mod webhook;
 
 use std::mem;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub(super) use self::job::Work;
 pub(super) use self::sent::NewAnswer;
 pub(super) use self::sweep::Sweep;
 pub(super) use self::take::Take;
+pub(super) use self::webhook::{AddWebhook, Advance, NewWebhook, RemoveDead, RemoveWebhook};
 
 /// How many may wait for the writer before the next ones wait for a place to wait.
 const QUEUE: usize = 1_024;
@@ -103,6 +105,8 @@ pub(super) struct Desk {
     recent: Arc<Recent>,
     /// Tasks that finished in this transaction, with the number of their bytes.
     kept: Vec<(Stored, usize)>,
+    /// Whether there ever was a webhook.
+    has_webhooks: bool,
     commits: Arc<AtomicU64>,
 }
 
@@ -118,8 +122,19 @@ impl Desk {
         let room = Room::survey(&connection, retention)?;
         let ledger = Ledger::read(&connection, retention, messages)?;
         let checkpoints = Checkpoints::start(&mut connection, helper)?;
-        let (kept, commits) = (Vec::new(), Arc::default());
-        Ok(Self { checkpoints, connection, epoch, room, ledger, recent, kept, commits })
+        let any = "SELECT EXISTS (SELECT 1 FROM webhooks)";
+        let has_webhooks = connection.query_row(any, [], |row| row.get(0))?;
+        Ok(Self {
+            checkpoints,
+            connection,
+            epoch,
+            room,
+            ledger,
+            recent,
+            kept: Vec::new(),
+            has_webhooks,
+            commits: Arc::default(),
+        })
     }
 
     /// The connection that writes.

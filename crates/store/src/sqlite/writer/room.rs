@@ -244,6 +244,8 @@ impl Desk {
         if has_log {
             remove_log(connection, task, revision)?;
         }
+        drop(find);
+        self.remove_webhooks(task)?;
         Ok(true)
     }
 }

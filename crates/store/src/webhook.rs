@@ -1,0 +1,116 @@
+//! Webhooks: readers of a task's log whose place is kept, so that they go on after a restart.
+
+use async_trait::async_trait;
+use latimer_protocol::{Dialect, PushConfigId, Revision, TaskPushNotificationConfig, Timestamp};
+
+use crate::{Error, Key};
+
+/// A webhook of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Webhook {
+    /// The task.
+    pub task: Key,
+    /// Its name within the task.
+    pub id: PushConfigId,
+    /// Where events go, and what the receiver knows their sender by.
+    pub config: TaskPushNotificationConfig,
+    /// The dialect in which it was registered, which is that of what is delivered.
+    pub dialect: Dialect,
+    /// How far it got.
+    pub progress: Progress,
+}
+
+/// How far a webhook got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The last event that was delivered, or given up.
+    pub seen: Revision,
+    /// How often the next one was tried in vain.
+    pub attempts: u32,
+    /// Since when nothing was delivered, if the last attempt failed.
+    pub failing_since: Option<Timestamp>,
+    /// The next attempt is not before this.
+    pub due: Option<Timestamp>,
+}
+
+/// An event that could not be delivered, and was given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Names the delivery, to its receiver as well.
+    pub id: String,
+    /// The task.
+    pub task: Key,
+    /// The webhook.
+    pub webhook: PushConfigId,
+    /// The event.
+    pub revision: Revision,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it was given up.
+    pub at: Timestamp,
+    /// What became of the last attempt.
+    pub reason: String,
+}
+
+/// One step of a webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The task.
+    pub task: Key,
+    /// The webhook.
+    pub webhook: PushConfigId,
+    /// What it had seen before.
+    pub from: Revision,
+    /// How far it is now.
+    pub to: Progress,
+    /// What was given up with this step.
+    pub dead: Option<DeadLetter>,
+}
+
+/// What came of registering a webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is there.
+    Yes,
+    /// The task has as many as it may.
+    TooMany,
+    /// There is no such task.
+    NoTask,
+}
+
+/// Where webhooks are kept: with their tasks, and gone with them.
+///
+/// Whatever a backend writes where others may read it (a file, a dump) shows neither the address nor
+/// the secrets of a webhook.
+#[async_trait]
+pub trait WebhookStore {
+    /// Registers a webhook, of which its task may have `limit`. One of the same name takes the place
+    /// of the other, and goes on where that was.
+    async fn add_webhook(&self, webhook: Webhook, limit: usize) -> Result<Added, Error>;
+
+    /// One webhook of a task.
+    async fn webhook(&self, task: &Key, id: &PushConfigId) -> Result<Option<Webhook>, Error>;
+
+    /// The webhooks of a task, in the order in which they were registered.
+    async fn webhooks(&self, task: &Key) -> Result<Vec<Webhook>, Error>;
+
+    /// Removes a webhook with its dead letters; false when it is not there.
+    async fn remove_webhook(&self, task: &Key, id: &PushConfigId) -> Result<bool, Error>;
+
+    /// All webhooks with something to do, now or later: their tasks go on, or have events that they
+    /// have not seen.
+    async fn active_webhooks(&self) -> Result<Vec<(Key, PushConfigId)>, Error>;
+
+    /// Writes down how far a webhook got, and what was given up, in one step; false when it is gone
+    /// or is not where the step begins.
+    async fn advance_webhook(&self, step: Step) -> Result<bool, Error>;
+
+    /// What was given up, the earliest first, at most `limit`.
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;
+
+    /// One of them.
+    async fn dead_letter(&self, id: &str) -> Result<Option<DeadLetter>, Error>;
+
+    /// Forgets one of them; false when it is not there.
+    async fn remove_dead_letter(&self, id: &str) -> Result<bool, Error>;
+}
