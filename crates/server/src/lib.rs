@@ -17,12 +17,12 @@ mod server;
 mod settings;
 mod turn;
 
-pub use address::{InvalidNetwork, Network};
 pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};
 pub use auth::{Authenticate, Credentials};
 pub use engine::{Activity, CURSOR, Engine, Limits};
 pub use error::{Error, Result};
 pub use executor::Executor;
+pub use latimer_outbound::{InvalidNetwork, Network};
 pub use latimer_store as store;
 pub use server::{Running, Server};
 pub use settings::{HttpLimits, Settings, StreamTerminator};

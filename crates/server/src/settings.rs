@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use latimer_outbound::Network;
 use latimer_protocol::binding::VersionRule;
 
-use crate::address::Network;
 use crate::engine::Limits;
 
 /// How a server is set up. Plain data; [`Server`](crate::Server) checks it when it starts.

@@ -1,0 +1,73 @@
+//! Bodies: what is sent, what comes back, and how much of it.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::Response;
+use http_body::{Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+
+use super::failure::{BoxError, Failure};
+
+/// The body of a request, of whatever kind.
+pub(super) type Sent = UnsyncBoxBody<Bytes, BoxError>;
+
+pub(super) fn sent<B>(body: B) -> Sent
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
+
+/// The body of an answer, as it arrives.
+#[derive(Debug)]
+pub struct Body(Incoming);
+
+impl Body {
+    pub(super) fn new(incoming: Incoming) -> Self {
+        Self(incoming)
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Failure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        Pin::new(&mut self.0).poll_frame(context).map_err(Failure::broken)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}
+
+/// Reads an answer to its end, if it is not too large.
+pub(super) async fn whole(
+    response: Response<Body>,
+    limit: usize,
+) -> Result<Response<Bytes>, Failure> {
+    let (parts, body) = response.into_parts();
+    let announced = http_body::Body::size_hint(&body).lower();
+    if usize::try_from(announced).is_ok_and(|it| it <= limit) {
+        let read = Limited::new(body, limit).collect().await.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                return Failure::TooLarge { limit };
+            }
+            error.downcast().map_or_else(Failure::broken, |failure| *failure)
+        })?;
+        return Ok(Response::from_parts(parts, read.to_bytes()));
+    }
+    Err(Failure::TooLarge { limit })
+}

@@ -1,0 +1,238 @@
+//! The guarded HTTP client.
+
+mod body;
+mod connector;
+mod failure;
+mod redirect;
+mod stream;
+mod tls;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::HOST;
+use http::{Request, Response, Version};
+use http_body_util::Full;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use crate::dial::{Dial, Sockets};
+use crate::guard::Guard;
+use crate::target::Target;
+use body::Sent;
+use connector::Connector;
+use tls::Identity;
+
+pub use body::Body;
+pub use failure::Failure;
+pub use redirect::Redirect;
+pub use tls::InvalidTls;
+
+/// Calls what its [`Guard`] lets it call, over HTTP/1.1 and HTTP/2. Cheap to clone; clones share
+/// their connections.
+///
+/// ```no_run
+/// # use latimer_outbound::{Client, Guard, Limits, Rules};
+/// # async fn deliver() -> Result<(), Box<dyn std::error::Error>> {
+/// let guard = Guard::new(Rules::default());
+/// let client = Client::builder(guard.clone()).build()?;
+/// let target = guard.check("https://hooks.example/tasks").await?;
+/// let request = http::Request::post(target.uri()).body("{}".into())?;
+/// let response = client.send(request, &Limits::default()).await?;
+/// assert!(response.status().is_success());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    guard: Guard,
+    inner: legacy::Client<Connector, Sent>,
+}
+
+impl Client {
+    /// Sets up a client.
+    #[must_use]
+    pub fn builder(guard: Guard) -> Builder {
+        Builder {
+            guard,
+            dial: Arc::new(Sockets),
+            connect_timeout: Duration::from_secs(10),
+            protocol: Protocol::Negotiated,
+            roots: Vec::new(),
+            identity: None,
+        }
+    }
+
+    /// Sends a request and reads the whole answer, following redirects.
+    ///
+    /// A redirect is checked as any address is. It is followed when it leads to the same origin, or
+    /// when the request only reads and shows no credentials; and never turns a request into another.
+    /// Credentials are `Authorization`, `Cookie` and the like, and every header that is
+    /// [marked](http::HeaderValue::set_sensitive) as sensitive.
+    ///
+    /// # Errors
+    /// [`Failure`]; an answer of any status that is not a redirect is none.
+    pub async fn send(
+        &self,
+        request: Request<Bytes>,
+        limits: &Limits,
+    ) -> Result<Response<Bytes>, Failure> {
+        let answer = Box::pin(self.follow(request, limits));
+        tokio::time::timeout(limits.time, answer).await.map_err(|_| Failure::Timeout)?
+    }
+
+    /// Sends a request and returns as soon as the answer begins. No redirect is followed, and no time
+    /// is kept but that for connecting: both are the caller's.
+    ///
+    /// # Errors
+    /// [`Failure`]; an answer of any status is none.
+    pub async fn open<B>(&self, request: Request<B>) -> Result<Response<Body>, Failure>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let target = self.guard.target(&request.uri().to_string())?;
+        self.exchange(&target, request.map(body::sent)).await
+    }
+
+    async fn follow(
+        &self,
+        request: Request<Bytes>,
+        limits: &Limits,
+    ) -> Result<Response<Bytes>, Failure> {
+        let (parts, content) = request.into_parts();
+        let mut target = self.guard.target(&parts.uri.to_string())?;
+        for _ in 0..=limits.redirects {
+            let body = body::sent(Full::new(content.clone()));
+            let request = Request::from_parts(parts.clone(), body);
+            let response = self.exchange(&target, request).await?;
+            match redirect::next(&target, &parts, &response)? {
+                None => return body::whole(response, limits.body).await,
+                Some(next) => target = self.guard.admit(next)?,
+            }
+        }
+        Err(Redirect::TooMany.into())
+    }
+
+    async fn exchange(
+        &self,
+        target: &Target,
+        mut request: Request<Sent>,
+    ) -> Result<Response<Body>, Failure> {
+        *request.uri_mut() = target.uri().clone();
+        *request.version_mut() = Version::HTTP_11;
+        // The one that stands in the URL, which is the one that was checked.
+        request.headers_mut().remove(HOST);
+        let response = self.inner.request(request).await.map_err(Failure::of_request)?;
+        Ok(response.map(Body::new))
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Client").field("guard", &self.guard).finish_non_exhaustive()
+    }
+}
+
+/// What an answer may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Time for all of it, from looking up the name to the last byte, redirects included.
+    pub time: Duration,
+    /// The largest body of an answer, in bytes.
+    pub body: usize,
+    /// How many redirects may follow each other.
+    pub redirects: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: Duration::from_secs(30), body: 1024 * 1024, redirects: 3 }
+    }
+}
+
+/// Which versions of HTTP are spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// Over TLS what the server prefers of HTTP/2 and HTTP/1.1, otherwise HTTP/1.1.
+    #[default]
+    Negotiated,
+    /// HTTP/2, also without TLS. Needed for gRPC.
+    Http2,
+}
+
+/// Sets up a [`Client`].
+pub struct Builder {
+    guard: Guard,
+    dial: Arc<dyn Dial>,
+    connect_timeout: Duration,
+    protocol: Protocol,
+    roots: Vec<Vec<u8>>,
+    identity: Option<Identity>,
+}
+
+impl Builder {
+    /// Time for a connection: name, socket and TLS together. Ten seconds unless it is said.
+    #[must_use]
+    pub fn connect_timeout(mut self, time: Duration) -> Self {
+        self.connect_timeout = time;
+        self
+    }
+
+    /// Which versions of HTTP are spoken.
+    #[must_use]
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = protocol;
+        self
+    }
+
+    /// Certificates, in PEM, that servers may be vouched for by, beside those that the operating
+    /// system trusts.
+    #[must_use]
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roots.push(pem.into());
+        self
+    }
+
+    /// What the client shows to servers that ask who it is: a chain of certificates and the key of
+    /// the first, both in PEM.
+    #[must_use]
+    pub fn identity(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.identity = Some(Identity { certificates: certificates.into(), key: key.into() });
+        self
+    }
+
+    /// Opens sockets in another way.
+    #[must_use]
+    pub fn dial(mut self, dial: Arc<dyn Dial>) -> Self {
+        self.dial = dial;
+        self
+    }
+
+    /// The client.
+    ///
+    /// # Errors
+    /// [`InvalidTls`] when a certificate or key cannot be used.
+    pub fn build(self) -> Result<Client, InvalidTls> {
+        let tls = tls::config(&self.roots, self.identity.as_ref(), self.protocol)?;
+        let connector = Connector::new(self.guard.clone(), self.dial, tls, self.connect_timeout);
+        let inner = legacy::Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(60))
+            .pool_max_idle_per_host(16)
+            .http2_only(self.protocol == Protocol::Http2)
+            .http2_keep_alive_interval(Duration::from_secs(20))
+            .http2_keep_alive_timeout(Duration::from_secs(10))
+            .build(connector);
+        Ok(Client { guard: self.guard, inner })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Builder").field("guard", &self.guard).finish_non_exhaustive()
+    }
+}

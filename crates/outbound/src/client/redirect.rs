@@ -1,0 +1,62 @@
+//! Which redirects are followed.
+
+use http::header::{AUTHORIZATION, COOKIE, LOCATION, PROXY_AUTHORIZATION};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+
+use super::failure::Failure;
+use crate::target::Target;
+
+/// Why a redirect is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Redirect {
+    /// It leads to another origin, which the request is not meant for.
+    #[error("leads to another host")]
+    Elsewhere,
+    /// It asks for another request than the one that was sent.
+    #[error("asks for another method")]
+    OtherMethod,
+    /// It follows too many others.
+    #[error("follows too many others")]
+    TooMany,
+    /// It does not say where to.
+    #[error("cannot be read")]
+    Unreadable,
+}
+
+/// Headers that are credentials whether or not anybody marked them as sensitive.
+const CREDENTIALS: [HeaderName; 6] = [
+    AUTHORIZATION,
+    COOKIE,
+    PROXY_AUTHORIZATION,
+    HeaderName::from_static("a2a-notification-token"),
+    HeaderName::from_static("x-a2a-notification-token"),
+    HeaderName::from_static("x-api-key"),
+];
+
+/// Where an answer sends its request; nowhere if it is no redirect.
+pub(super) fn next<B>(
+    from: &Target,
+    request: &Parts,
+    response: &Response<B>,
+) -> Result<Option<Target>, Failure> {
+    let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
+    let reads = [Method::GET, Method::HEAD].contains(&request.method);
+    match response.status() {
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {}
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER if reads => {}
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER => {
+            return Err(Redirect::OtherMethod.into());
+        }
+        _ => return Ok(None),
+    }
+    let location = location.to_str().map_err(|_| Redirect::Unreadable)?;
+    let to = from.join(location)?;
+    let free = reads && !request.headers.iter().any(is_credential);
+    if free || to.same_origin(from) { Ok(Some(to)) } else { Err(Redirect::Elsewhere.into()) }
+}
+
+fn is_credential((name, value): (&HeaderName, &HeaderValue)) -> bool {
+    value.is_sensitive() || CREDENTIALS.contains(name)
+}

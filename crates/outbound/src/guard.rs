@@ -1,0 +1,125 @@
+//! The guard: which addresses may be called.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use crate::allowed::Allowed;
+use crate::forbidden::Forbidden;
+use crate::host::Host;
+use crate::reach::Reach;
+use crate::resolve::{Resolve, System};
+use crate::target::{Scheme, Target};
+
+/// Which addresses may be called beside HTTPS on the public internet. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Exceptions, which plain HTTP may go to as well.
+    pub allow: Vec<Allowed>,
+    /// Whether this machine may be called, also over plain HTTP.
+    pub loopback: bool,
+}
+
+/// Says which addresses may be called. Cheap to clone.
+///
+/// An address is looked at twice: when somebody names it, with [`check`](Self::check), so that a
+/// mistake is told at once, and again where the socket is opened, because a name may have come to
+/// mean something else.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    rules: Arc<Rules>,
+    resolver: Arc<dyn Resolve>,
+}
+
+impl Guard {
+    /// A guard that resolves names as the operating system does.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self::with_resolver(rules, Arc::new(System::new()))
+    }
+
+    /// A guard that resolves names in another way.
+    #[must_use]
+    pub fn with_resolver(rules: Rules, resolver: Arc<dyn Resolve>) -> Self {
+        Self { rules: Arc::new(rules), resolver }
+    }
+
+    /// Looks at all of an address that somebody names: what [`target`](Self::target) looks at, and
+    /// what its name resolves to. A name that does not resolve passes, for now.
+    ///
+    /// # Errors
+    /// [`Forbidden`] when it may not be called.
+    pub async fn check(&self, url: &str) -> Result<Target, Forbidden> {
+        let target = self.target(url)?;
+        match self.addresses(&target).await {
+            Err(Unreachable::Forbidden(forbidden)) => Err(forbidden),
+            // Plain HTTP goes to known places only, and this is none.
+            Err(Unreachable::Unresolved(_)) if target.scheme() == Scheme::Http => {
+                Err(Forbidden::Scheme)
+            }
+            Err(Unreachable::Unresolved(_)) | Ok(_) => Ok(target),
+        }
+    }
+
+    /// Looks at what an address says by itself: its scheme, and its host if that is an address.
+    ///
+    /// # Errors
+    /// [`Forbidden`] when it may not be called.
+    pub fn target(&self, url: &str) -> Result<Target, Forbidden> {
+        self.admit(Target::parse(url)?)
+    }
+
+    pub(crate) fn admit(&self, target: Target) -> Result<Target, Forbidden> {
+        if target.host().is_metadata() {
+            return Err(Forbidden::Address);
+        }
+        match target.host() {
+            Host::Address(address) => self.judge(&target, *address)?,
+            Host::Name(_) => {}
+        }
+        Ok(target)
+    }
+
+    /// Where to connect to. All addresses of a name are allowed, or none.
+    pub(crate) async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, Unreachable> {
+        let found = match target.host() {
+            Host::Address(address) => vec![*address],
+            Host::Name(name) => self.resolver.resolve(name).await?,
+        };
+        if found.is_empty() {
+            return Err(std::io::Error::from(std::io::ErrorKind::NotFound).into());
+        }
+        let checked = |address: IpAddr| {
+            let address = address.to_canonical();
+            self.judge(target, address)?;
+            Ok(SocketAddr::new(address, target.port()))
+        };
+        let addresses: Result<_, Forbidden> = found.into_iter().map(checked).collect();
+        Ok(addresses.map_err(|forbidden| match (target.scheme(), target.host()) {
+            // Whatever a name resolves to, the answer is one and the same.
+            (Scheme::Http, Host::Name(_)) => Forbidden::Scheme,
+            (Scheme::Http, Host::Address(_)) | (Scheme::Https, _) => forbidden,
+        })?)
+    }
+
+    fn judge(&self, target: &Target, address: IpAddr) -> Result<(), Forbidden> {
+        let reach = Reach::of(address);
+        let listed = |it: &Allowed| it.allows(target.host(), target.port(), address);
+        match reach {
+            Reach::Metadata => Err(Forbidden::Address),
+            Reach::Loopback if self.rules.loopback => Ok(()),
+            _ if self.rules.allow.iter().any(listed) => Ok(()),
+            Reach::Loopback | Reach::Special => Err(Forbidden::Address),
+            Reach::Global if target.scheme() == Scheme::Http => Err(Forbidden::Scheme),
+            Reach::Global => Ok(()),
+        }
+    }
+}
+
+/// Why there is no address to connect to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unreachable {
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
+    #[error("the name does not resolve")]
+    Unresolved(#[from] std::io::Error),
+}

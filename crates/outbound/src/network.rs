@@ -1,0 +1,95 @@
+//! Networks, as they are written in configuration.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// Addresses of one network, as `10.0.0.0/8`, or of one machine.
+///
+/// ```
+/// # use latimer_outbound::Network;
+/// let network: Network = "10.0.0.0/8".parse()?;
+/// assert!(network.contains("10.1.2.3".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl Network {
+    pub(crate) const fn v4([a, b, c, d]: [u8; 4], bits: u32) -> Self {
+        Self { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits }
+    }
+
+    pub(crate) const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], bits: u32) -> Self {
+        Self { address: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), bits }
+    }
+
+    /// The address that it was written with.
+    pub(crate) fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Whether it has this address.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let (address, width) = number(address.to_canonical());
+        let (own, own_width) = number(self.address);
+        let shift = own_width - self.bits;
+        width == own_width && (shift == 128 || (address ^ own) >> shift == 0)
+    }
+}
+
+/// An address as a number, and how many bits it has.
+fn number(address: IpAddr) -> (u128, u32) {
+    match address {
+        IpAddr::V4(it) => (u32::from(it).into(), 32),
+        IpAddr::V6(it) => (it.into(), 128),
+    }
+}
+
+/// A text that is not a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is not a network: write an address, or one with a number of bits, as 10.0.0.0/8")]
+pub struct InvalidNetwork;
+
+impl FromStr for Network {
+    type Err = InvalidNetwork;
+
+    fn from_str(text: &str) -> Result<Self, InvalidNetwork> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address = address.parse::<IpAddr>().map_err(|_| InvalidNetwork)?.to_canonical();
+        let (_, width) = number(address);
+        let bits = bits.map_or(Ok(width), str::parse).map_err(|_| InvalidNetwork)?;
+        if bits > width { Err(InvalidNetwork) } else { Ok(Self { address, bits }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_have_their_addresses_and_no_others() {
+        for (network, address, want) in [
+            ("10.0.0.0/8", "10.255.0.1", true),
+            ("10.0.0.0/8", "11.0.0.1", false),
+            ("0.0.0.0/0", "1.2.3.4", true),
+            ("0.0.0.0/0", "::2", false),
+            ("::/0", "::2", true),
+            ("192.0.2.1", "192.0.2.1", true),
+            ("192.0.2.1", "192.0.2.2", false),
+            ("fd00::/8", "fd12::1", true),
+        ] {
+            let found: Network = network.parse().unwrap();
+            assert_eq!(found.contains(address.parse().unwrap()), want, "{network} {address}");
+        }
+        for text in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "h", "10.0.0.0/-1"] {
+            assert!(text.parse::<Network>().is_err(), "{text}");
+        }
+    }
+}

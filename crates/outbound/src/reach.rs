@@ -1,0 +1,260 @@
+//! Where an address leads: to this machine, to its neighbours, or to the world.
+//!
+//! The tables follow IANA's registries of special addresses. What is not plainly part of the public
+//! internet is not: an address that nobody uses yet is refused until somebody puts it in here.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::network::Network;
+
+/// Where an address leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Where clouds keep the secrets of their machines. Nothing makes these allowed.
+    Metadata,
+    /// This machine.
+    Loopback,
+    /// Neighbours, tunnels, groups, examples, reserved.
+    Special,
+    /// The public internet.
+    Global,
+}
+
+impl Reach {
+    pub(crate) fn of(address: IpAddr) -> Self {
+        let address = address.to_canonical();
+        let inside = |networks: &[Network]| networks.iter().any(|it| it.contains(address));
+        let embedded = match address {
+            IpAddr::V4(_) => Vec::new(),
+            IpAddr::V6(it) => embedded(it),
+        };
+        let leads_to = |want: Self| embedded.iter().any(|it| Self::of((*it).into()) == want);
+        if inside(&METADATA) || leads_to(Self::Metadata) {
+            return Self::Metadata;
+        }
+        if address.is_loopback() {
+            return Self::Loopback;
+        }
+        let global = match address {
+            IpAddr::V4(_) => !inside(&SPECIAL_V4),
+            // Behind DNS64 the whole IPv4 internet has addresses of this network.
+            IpAddr::V6(_) if NAT64.contains(address) => leads_to(Self::Global),
+            IpAddr::V6(_) => {
+                UNICAST.contains(address) && !inside(&SPECIAL_V6) && embedded.is_empty()
+            }
+        };
+        if global { Self::Global } else { Self::Special }
+    }
+}
+
+/// Names of metadata services, which lead where [`METADATA`] is. They are refused as names too, since
+/// they may resolve only where it matters.
+const METADATA_NAMES: [&str; 6] = [
+    "instance-data",
+    "instance-data.ec2.internal",
+    "metadata",
+    "metadata.goog",
+    "metadata.google.internal",
+    "metadata.tencentyun.com",
+];
+
+/// Whether this is the name of a metadata service.
+pub(crate) fn names_metadata(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    METADATA_NAMES.iter().any(|it| it.eq_ignore_ascii_case(name))
+}
+
+/// Link-local addresses are here as a whole: they are where clouds put such services.
+const METADATA: [Network; 7] = [
+    Network::v4([100, 100, 100, 200], 32),
+    Network::v4([168, 63, 129, 16], 32),
+    Network::v4([169, 254, 0, 0], 16),
+    Network::v4([192, 0, 0, 192], 32),
+    Network::v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0], 32),
+    Network::v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),
+    Network::v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
+];
+
+const SPECIAL_V4: [Network; 14] = [
+    Network::v4([0, 0, 0, 0], 8),  // this network, the unspecified address
+    Network::v4([10, 0, 0, 0], 8), // private
+    Network::v4([100, 64, 0, 0], 10), // between a provider and its customers
+    Network::v4([127, 0, 0, 0], 8), // loopback
+    Network::v4([172, 16, 0, 0], 12), // private
+    Network::v4([192, 0, 0, 0], 24), // protocol assignments
+    Network::v4([192, 0, 2, 0], 24), // examples
+    Network::v4([192, 88, 99, 0], 24), // 6to4 relays
+    Network::v4([192, 168, 0, 0], 16), // private
+    Network::v4([198, 18, 0, 0], 15), // benchmarks
+    Network::v4([198, 51, 100, 0], 24), // examples
+    Network::v4([203, 0, 113, 0], 24), // examples
+    Network::v4([224, 0, 0, 0], 4), // multicast
+    Network::v4([240, 0, 0, 0], 4), // reserved, broadcast
+];
+
+/// All that is handed out of IPv6 as public unicast.
+const UNICAST: Network = Network::v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+
+const SPECIAL_V6: [Network; 4] = [
+    Network::v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), // protocol assignments
+    Network::v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), // examples
+    SIX_TO_FOUR,
+    Network::v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), // examples
+];
+
+const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
+const TEREDO: Network = Network::v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32);
+const NAT64: Network = Network::v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
+const NAT64_LOCAL: Network = Network::v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48);
+const COMPATIBLE: Network = Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 96);
+const TRANSLATED: Network = Network::v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96);
+
+/// The IPv4 addresses inside an address of IPv6, which a tunnel or translator on the way may take for
+/// the real one. Mapped addresses are not among them: those are IPv4 addresses, spelled otherwise.
+fn embedded(address: Ipv6Addr) -> Vec<Ipv4Addr> {
+    let bits = u128::from(address);
+    #[expect(clippy::cast_possible_truncation, reason = "32 bits are what is looked for")]
+    let at = |bit: u32| Ipv4Addr::from((bits >> (96 - bit)) as u32);
+    let inside = |network: Network| network.contains(address.into());
+    if inside(SIX_TO_FOUR) {
+        vec![at(16)]
+    } else if inside(TEREDO) {
+        vec![at(32), Ipv4Addr::from(!u32::from(at(96)))]
+    } else if inside(NAT64_LOCAL) {
+        // A network of its own may put it behind its 48th bit, round the 64th to 71st, or at the end.
+        vec![at(96), Ipv4Addr::from(u32::from(at(48)) & 0xffff_0000 | u32::from(at(72)) >> 16)]
+    } else if inside(NAT64) || inside(COMPATIBLE) || inside(TRANSLATED) || is_isatap(address) {
+        vec![at(96)]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Whether the second half of an address begins as those of ISATAP do.
+fn is_isatap(address: Ipv6Addr) -> bool {
+    let [.., global, kind, _, _] = address.segments();
+    global & !0x0200 == 0 && kind == 0x5efe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_lead_where_the_registries_say() {
+        for (want, addresses) in [
+            (
+                Reach::Global,
+                &[
+                    "1.1.1.1",
+                    "8.8.8.8",
+                    "100.63.255.255",
+                    "100.128.0.0",
+                    "172.15.255.255",
+                    "172.32.0.0",
+                    "192.0.1.0",
+                    "198.20.0.0",
+                    "223.255.255.255",
+                    "::ffff:8.8.8.8",
+                    "64:ff9b::8.8.8.8",
+                    "2001:200::1",
+                    "2606:4700::1111",
+                    "2a00:1450:4001::5efe",
+                ][..],
+            ),
+            (Reach::Loopback, &["127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"]),
+            (
+                Reach::Metadata,
+                &[
+                    "169.254.169.254",
+                    "169.254.170.2",
+                    "169.254.0.1",
+                    "100.100.100.200",
+                    "168.63.129.16",
+                    "192.0.0.192",
+                    "fd00:ec2::254",
+                    "fd00:ec2::23",
+                    "fd20:ce::254",
+                    "fe80::a9fe:a9fe",
+                    "febf::1",
+                    "::ffff:169.254.169.254",
+                    "::169.254.169.254",
+                    "::ffff:0:169.254.169.254",
+                    "64:ff9b::169.254.169.254",
+                    "64:ff9b:1::169.254.169.254",
+                    "64:ff9b:1:a9fe:a9:fe00::",
+                    "2002:a9fe:a9fe::1",
+                    "2001:0:a9fe:a9fe::1",
+                    "2001:0:808:808::5601:5601",
+                    "2a00::5efe:169.254.169.254",
+                    "2a00::200:5efe:169.254.169.254",
+                ],
+            ),
+            (
+                Reach::Special,
+                &[
+                    "0.0.0.0",
+                    "0.1.2.3",
+                    "10.0.0.1",
+                    "100.64.0.1",
+                    "100.127.255.255",
+                    "172.16.0.1",
+                    "172.31.255.255",
+                    "192.0.0.1",
+                    "192.0.2.1",
+                    "192.88.99.1",
+                    "192.168.0.1",
+                    "198.18.0.1",
+                    "198.19.255.255",
+                    "198.51.100.1",
+                    "203.0.113.1",
+                    "224.0.0.1",
+                    "239.255.255.250",
+                    "240.0.0.1",
+                    "255.255.255.255",
+                    "::",
+                    "::2",
+                    "::127.0.0.1",
+                    "::8.8.8.8",
+                    "::ffff:10.0.0.1",
+                    "::ffff:0:127.0.0.1",
+                    "64:ff9b::10.0.0.1",
+                    "64:ff9b::127.0.0.1",
+                    "64:ff9b:1::8.8.8.8",
+                    "100::1",
+                    "2001::1",
+                    "2001:2::1",
+                    "2001:10::1",
+                    "2001:db8::1",
+                    "2002:7f00:1::",
+                    "2002:808:808::",
+                    "2a00::5efe:10.0.0.1",
+                    "2a00::5efe:8.8.8.8",
+                    "3fff::1",
+                    "4000::1",
+                    "5f00::1",
+                    "fc00::1",
+                    "fd12:3456::1",
+                    "fec0::1",
+                    "ff02::1",
+                ],
+            ),
+        ] {
+            for address in addresses {
+                assert_eq!(Reach::of(address.parse().unwrap()), want, "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn metadata_has_names() {
+        for (name, want) in [
+            ("metadata.google.internal", true),
+            ("metadata.google.internal.", true),
+            ("metadata", true),
+            ("metadata.example.com", false),
+        ] {
+            assert_eq!(names_metadata(name), want, "{name}");
+        }
+    }
+}
