@@ -51,7 +51,7 @@ mod revision;
 mod service;
 mod version;
 
-pub use dialect::{Dialect, EventWriter, Then, protobuf};
+pub use dialect::{Dialect, EventWriter, Notification, Then, protobuf};
 pub use error::{Codes, Error, ErrorKind, GrpcStatus, HttpError, code};
 pub use json::{Invalid, MAX_DEPTH, Unreadable, depth};
 pub use lifecycle::{Event, Refused};

@@ -65,8 +65,8 @@ impl Agent {
     }
 
     /// What it says about itself. Interfaces and capabilities are the server's to fill in: it knows
-    /// what it serves. Only a card that says that it does not stream is believed: see
-    /// [`Agent::streams`].
+    /// what it serves. Only a card that says that it does not stream, or tells no
+    /// webhooks, is believed: see [`Agent::streams`] and [`Agent::notifies`].
     #[must_use]
     pub fn with_card(mut self, card: AgentCard) -> Self {
         self.card = card;
@@ -116,6 +116,13 @@ impl Agent {
     #[must_use]
     pub fn streams(&self) -> bool {
         self.card.capabilities.streaming != Some(false)
+    }
+
+    /// Whether webhooks are told about its tasks, where the server does that at all. They are, unless
+    /// its card says `pushNotifications: false`.
+    #[must_use]
+    pub fn notifies(&self) -> bool {
+        self.card.capabilities.push_notifications != Some(false)
     }
 
     /// The extensions of the protocol that it speaks.

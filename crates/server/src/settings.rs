@@ -6,6 +6,7 @@ use latimer_outbound::Network;
 use latimer_protocol::binding::VersionRule;
 
 use crate::engine::Limits;
+use crate::push::PushSettings;
 
 /// How a server is set up. Plain data; [`Server`](crate::Server) checks it when it starts.
 ///
@@ -45,6 +46,8 @@ pub struct Settings {
     pub drain: Duration,
     /// What callers can ask for.
     pub limits: Limits,
+    /// How webhooks are told about tasks.
+    pub push: PushSettings,
     /// What requests and connections may cost.
     pub http: HttpLimits,
 }
@@ -66,6 +69,7 @@ impl Default for Settings {
             superset_card: true,
             drain: Duration::from_secs(30),
             limits: Limits::default(),
+            push: PushSettings::default(),
             http: HttpLimits::default(),
         }
     }

@@ -42,7 +42,7 @@ pub use webhook::{Added, DeadLetter, Progress, Step, Webhook, WebhookStore};
 /// All methods may be called at once by any number of callers. A future that is dropped may or may
 /// not have done its work; what it did, it did whole.
 #[async_trait]
-pub trait TaskStore: WebhookStore + fmt::Debug + Send + Sync + 'static {
+pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// Appends events and the task's new header in one step: all of it is there afterwards, or
     /// nothing. When it returns, the events survive whatever the backend promises to survive.
     ///
@@ -80,6 +80,9 @@ pub trait TaskStore: WebhookStore + fmt::Debug + Send + Sync + 'static {
     /// Removes what is too old or too much, and returns how many tasks went. Only finished tasks
     /// go.
     async fn sweep(&self, now: Timestamp) -> Result<u64, Error>;
+
+    /// Where the webhooks of tasks are kept.
+    fn webhooks(&self) -> &dyn WebhookStore;
 
     /// What is kept, and for how long.
     fn retention(&self) -> &Retention;

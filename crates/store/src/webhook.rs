@@ -1,5 +1,7 @@
 //! Webhooks: readers of a task's log whose place is kept, so that they go on after a restart.
 
+use std::fmt;
+
 use async_trait::async_trait;
 use latimer_protocol::{Dialect, PushConfigId, Revision, TaskPushNotificationConfig, Timestamp};
 
@@ -83,27 +85,27 @@ pub enum Added {
 /// Whatever a backend writes where others may read it (a file, a dump) shows neither the address nor
 /// the secrets of a webhook.
 #[async_trait]
-pub trait WebhookStore {
+pub trait WebhookStore: fmt::Debug + Send + Sync {
     /// Registers a webhook, of which its task may have `limit`. One of the same name takes the place
     /// of the other, and goes on where that was.
-    async fn add_webhook(&self, webhook: Webhook, limit: usize) -> Result<Added, Error>;
+    async fn add(&self, webhook: Webhook, limit: usize) -> Result<Added, Error>;
 
     /// One webhook of a task.
-    async fn webhook(&self, task: &Key, id: &PushConfigId) -> Result<Option<Webhook>, Error>;
+    async fn get(&self, task: &Key, id: &PushConfigId) -> Result<Option<Webhook>, Error>;
 
     /// The webhooks of a task, in the order in which they were registered.
-    async fn webhooks(&self, task: &Key) -> Result<Vec<Webhook>, Error>;
+    async fn of_task(&self, task: &Key) -> Result<Vec<Webhook>, Error>;
 
     /// Removes a webhook with its dead letters; false when it is not there.
-    async fn remove_webhook(&self, task: &Key, id: &PushConfigId) -> Result<bool, Error>;
+    async fn remove(&self, task: &Key, id: &PushConfigId) -> Result<bool, Error>;
 
     /// All webhooks with something to do, now or later: their tasks go on, or have events that they
     /// have not seen.
-    async fn active_webhooks(&self) -> Result<Vec<(Key, PushConfigId)>, Error>;
+    async fn active(&self) -> Result<Vec<(Key, PushConfigId)>, Error>;
 
     /// Writes down how far a webhook got, and what was given up, in one step; false when it is gone
     /// or is not where the step begins.
-    async fn advance_webhook(&self, step: Step) -> Result<bool, Error>;
+    async fn advance(&self, step: Step) -> Result<bool, Error>;
 
     /// What was given up, the earliest first, at most `limit`.
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;

@@ -6,6 +6,7 @@
 mod each;
 mod event;
 mod field;
+mod notification;
 mod older;
 mod oldest;
 pub mod protobuf;
@@ -17,6 +18,7 @@ mod wellknown;
 use std::sync::Arc;
 
 pub use event::{EventWriter, Then};
+pub use notification::Notification;
 use older::Family;
 use serde::de::{self, DeserializeSeed};
 use serde::{Deserialize, Deserializer};

@@ -41,6 +41,7 @@ pub(crate) use place::Places;
 use crate::agent::{Agent, Registry};
 use crate::auth::{Authenticate, Credentials};
 use crate::metrics::{Counted, Metrics, Outcome};
+use crate::push::Courier;
 use crate::settings::Settings;
 use place::Place;
 
@@ -55,6 +56,8 @@ const EXTENSIONS_BEFORE_1_0: HeaderName =
 pub(crate) struct Front {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) registry: Arc<Registry>,
+    /// None when no webhook is told about tasks.
+    pub(crate) courier: Option<Courier>,
     pub(crate) settings: Settings,
     pub(crate) places: Places,
     pub(crate) cards: Cards,

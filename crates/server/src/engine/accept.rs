@@ -66,7 +66,7 @@ impl Engine {
         let SendMessageRequest { message, configuration, metadata, .. } = request;
         let configuration = configuration.unwrap_or_default();
         if configuration.task_push_notification_config.is_some() {
-            return Err(ErrorKind::PushNotificationNotSupported.into());
+            self.courier(&agent)?;
         }
         check_parts(&message.parts, &agent, self.0.limits.parts)?;
         let want = match (streams, configuration.return_immediately) {

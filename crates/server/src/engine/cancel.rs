@@ -109,6 +109,7 @@ impl Engine {
         let settled = Some(Arc::clone(&task));
         let published = Published { revision, status: state, settled, turn_ends: true };
         live.publish(vec![event], published);
+        self.happened(live.key());
         Ok(task)
     }
 }

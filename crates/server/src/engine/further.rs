@@ -36,6 +36,11 @@ impl Engine {
             return Err(finished(&stored));
         }
         letter.address(&stored.key.id, context);
+        if let Some(webhook) =
+            self.inline_webhook(&mut letter, &stored.key, stored.revision).await?
+        {
+            self.register(webhook).await?;
+        }
         let live = self.0.lives.get(&stored.key);
         let (want, message) = (letter.want, letter.message.clone());
         let max_wait = letter.agent.policy().max_wait;

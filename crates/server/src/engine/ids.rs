@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use latimer_protocol::{ArtifactId, ContextId, MessageId, TaskId, Timestamp};
+use latimer_protocol::{ArtifactId, ContextId, MessageId, PushConfigId, TaskId, Timestamp};
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
@@ -24,6 +24,8 @@ new! {
     context -> ContextId
     /// A message that did not exist before.
     message -> MessageId
+    /// A webhook that did not exist before.
+    webhook -> PushConfigId
     /// An artifact that did not exist before.
     artifact -> ArtifactId
 }

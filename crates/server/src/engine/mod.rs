@@ -22,6 +22,7 @@ mod send;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod webhooks;
 mod work;
 
 use std::fmt;
@@ -34,7 +35,7 @@ use std::time::Duration;
 use latimer_protocol::{
     Answer, Call, Dialect, Error, ErrorKind, Message, Reply, Request, Service, Task,
 };
-use latimer_store::{Error as StoreError, TaskStore};
+use latimer_store::{Error as StoreError, Key, TaskStore};
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
@@ -43,6 +44,7 @@ use self::lanes::Lanes;
 use self::live::Lives;
 use self::repeat::Repeats;
 use crate::agent::{Agent, Registry};
+use crate::push::Courier;
 
 /// The extension by which events carry their revision in their metadata, for bindings without event
 /// ids.
@@ -59,6 +61,8 @@ struct Inner {
     registry: Arc<Registry>,
     store: Arc<dyn TaskStore>,
     limits: Limits,
+    /// None when nobody is told about tasks.
+    courier: Option<Courier>,
     lives: Arc<Lives>,
     lanes: Arc<Lanes>,
     repeats: Arc<Repeats>,
@@ -107,6 +111,7 @@ impl Engine {
             registry,
             store,
             limits,
+            courier: None,
             lives: Arc::default(),
             lanes: Arc::default(),
             repeats: Arc::default(),
@@ -115,6 +120,15 @@ impl Engine {
             streams: Arc::default(),
             turns: AtomicUsize::new(0),
         }))
+    }
+
+    /// The same engine, which also tells webhooks about tasks. For an engine that nobody else has yet.
+    #[must_use]
+    pub fn with_courier(mut self, courier: Courier) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.courier = Some(courier);
+        }
+        self
     }
 
     /// How much is going on.
@@ -145,12 +159,30 @@ impl Engine {
             // They only have to write down what was said.
             let _ = tokio::time::timeout(LAST_WORDS, self.0.tracker.wait()).await;
         }
+        self.stop_courier();
+        if let Some(courier) = &self.0.courier {
+            courier.stopped().await;
+        }
     }
 
     /// Takes no more work, and leaves what goes on as it is.
     pub(crate) fn stop_now(&self) {
         self.0.halt.drain();
         self.0.halt.stop();
+        self.stop_courier();
+    }
+
+    fn stop_courier(&self) {
+        if let Some(courier) = &self.0.courier {
+            courier.stop();
+        }
+    }
+
+    /// Tells webhooks that a task has new events.
+    fn happened(&self, task: &Key) {
+        if let Some(courier) = &self.0.courier {
+            courier.happened(task);
+        }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn TaskStore> {
@@ -231,12 +263,10 @@ impl Service for Engine {
             Request::ListTasks(_) => Box::pin(self.list(call)),
             Request::CancelTask(_) => Box::pin(self.cancel(call)),
             Request::SubscribeToTask(_) => Box::pin(self.subscribe(call)),
-            Request::CreateTaskPushNotificationConfig(_)
-            | Request::GetTaskPushNotificationConfig(_)
-            | Request::ListTaskPushNotificationConfigs(_)
-            | Request::DeleteTaskPushNotificationConfig(_) => {
-                Box::pin(ready(Err(ErrorKind::PushNotificationNotSupported.into())))
-            }
+            Request::CreateTaskPushNotificationConfig(_) => Box::pin(self.create_webhook(call)),
+            Request::GetTaskPushNotificationConfig(_) => Box::pin(self.get_webhook(call)),
+            Request::ListTaskPushNotificationConfigs(_) => Box::pin(self.list_webhooks(call)),
+            Request::DeleteTaskPushNotificationConfig(_) => Box::pin(self.delete_webhook(call)),
             Request::GetExtendedAgentCard(_) => {
                 Box::pin(ready(self.extended_card(&call).map(Into::into)))
             }

@@ -43,6 +43,9 @@ impl Engine {
             info!(tasks = abandoned.len(), "taking over the tasks of a former process");
         }
         let count = abandoned.len() as u64;
+        if let Some(courier) = &self.0.courier {
+            courier.resume().await.map_err(unavailable)?;
+        }
         // What was going on is before what was waiting for it.
         abandoned.sort_by_key(|it| it.header.work == Needed::Waiting);
         for stored in abandoned {

@@ -184,11 +184,15 @@ impl Engine {
         };
         letter.address(&key.id, &context);
         let references = self.references(&letter).await?;
+        let webhook = self.inline_webhook(&mut letter, key, Revision::START).await?;
         let (dialect, want, agent) = (letter.dialect, letter.want, letter.agent.clone());
         let live = Guard::clone(&floor);
         let place = place(&live, want);
         let turn = self.turn(letter, live.key().id.clone(), context, None, references);
         let mut work = Work::begin(self.clone(), agent, floor, turn, dialect);
+        if let Some(webhook) = webhook {
+            work.register(webhook);
+        }
         if let Some((sent, ticket)) = sent {
             ticket.flies(Flight { live, after: Revision::START });
             work.remember(sent, ticket);

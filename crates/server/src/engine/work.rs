@@ -6,7 +6,9 @@ use latimer_protocol::{
     Dialect, Error, Event, Message, MessageId, Part, Refused, Revision, Task,
     TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
 };
-use latimer_store::{Append, Error as StoreError, Header, Key, Sent, Stored, Work as Needed};
+use latimer_store::{
+    Append, Error as StoreError, Header, Key, Sent, Stored, Webhook, Work as Needed,
+};
 use tracing::warn;
 
 use super::floor::Floor;
@@ -33,6 +35,8 @@ pub(super) struct Work {
     updated: Timestamp,
     dialect: Dialect,
     sent: Option<(Sent, Arc<Ticket>)>,
+    /// A webhook that came with the message, until it is registered with the first events.
+    webhook: Option<Box<Webhook>>,
     /// The revision of the last whole task in the store.
     snapshot: Revision,
     /// What the store believes has to be done.
@@ -90,6 +94,7 @@ impl Work {
             updated: now,
             dialect,
             sent: None,
+            webhook: None,
             snapshot: Revision::START,
             needed: Needed::None,
             answered: false,
@@ -128,6 +133,7 @@ impl Work {
             updated: stored.header.updated,
             dialect: stored.header.dialect,
             sent: None,
+            webhook: None,
             snapshot: stored.revision,
             needed: stored.header.work,
             answered: false,
@@ -139,6 +145,11 @@ impl Work {
     /// Remembers the message that began the turn, with its first events.
     pub(super) fn remember(&mut self, sent: Sent, ticket: Arc<Ticket>) {
         self.sent = Some((sent, ticket));
+    }
+
+    /// Registers a webhook with the first events.
+    pub(super) fn register(&mut self, webhook: Webhook) {
+        self.webhook = Some(Box::new(webhook));
     }
 
     /// Goes on where a former process was in the middle of a turn.
@@ -312,7 +323,7 @@ impl Work {
             },
             snapshot,
             sent: self.sent.as_ref().map(|(sent, _)| *sent),
-            webhook: None,
+            webhook: self.webhook.clone(),
         };
         Batch { events, said, append, published }
     }
@@ -360,6 +371,10 @@ impl Work {
         self.sent = None;
         self.live.lock().heard.append(&mut self.heard);
         self.live.publish(events, published);
+        match (self.webhook.take(), &self.engine.0.courier) {
+            (Some(webhook), Some(courier)) => courier.take_on(self.key(), &webhook.id),
+            _ => self.engine.happened(self.key()),
+        }
         self.turn.outbox().stored(said);
         Ok(())
     }

@@ -53,6 +53,28 @@ impl From<ErrorKind> for Outcome {
     }
 }
 
+/// What became of an attempt to tell a webhook of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// It arrived.
+    Delivered,
+    /// It did not.
+    Failed,
+    /// It did not, and is not tried again.
+    GivenUp,
+}
+
+/// What became of deliveries.
+#[derive(Debug, Default)]
+pub(crate) struct Deliveries([AtomicU64; 3]);
+
+impl Deliveries {
+    /// Counts one.
+    pub(crate) fn count(&self, delivery: Delivery) {
+        self.0[delivery as usize].fetch_add(1, Relaxed);
+    }
+}
+
 /// What a call is counted under.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
@@ -70,6 +92,7 @@ struct Inner {
     calls: [AtomicU64; OPERATIONS * VERSIONS * BINDINGS * OUTCOMES],
     latencies: [Latencies; OPERATIONS * BINDINGS],
     connections: AtomicUsize,
+    deliveries: Arc<Deliveries>,
     gauges: std::sync::Mutex<Vec<Gauge>>,
 }
 
@@ -79,6 +102,7 @@ impl Default for Inner {
             calls: [const { AtomicU64::new(0) }; _],
             latencies: [const { Latencies::new() }; _],
             connections: AtomicUsize::new(0),
+            deliveries: Arc::default(),
             gauges: std::sync::Mutex::default(),
         }
     }
@@ -159,6 +183,11 @@ impl Metrics {
         OpenConnection(self.clone())
     }
 
+    /// What is counted of deliveries.
+    pub(crate) fn deliveries(&self) -> Arc<Deliveries> {
+        Arc::clone(&self.0.deliveries)
+    }
+
     /// Shows a number that somebody else keeps.
     pub(crate) fn show(
         &self,
@@ -179,6 +208,7 @@ impl Metrics {
         let mut text = Text::new(form);
         self.write_calls(&mut text);
         self.write_latencies(&mut text);
+        self.write_deliveries(&mut text);
         let connections = self.0.connections.load(Relaxed);
         text.gauge("connections", "Connections that are open", connections);
         for it in self.gauges().iter() {
@@ -201,6 +231,15 @@ impl Metrics {
                 ("outcome", ["ok", "refused", "failed"][index % OUTCOMES]),
             ];
             text.sample("calls_total", &labels, count);
+        }
+    }
+
+    fn write_deliveries(&self, text: &mut Text) {
+        let help = "Attempts to tell webhooks of events, and events that were given up";
+        text.family("deliveries", Kind::Counter, help);
+        for (outcome, count) in ["delivered", "failed", "given_up"].iter().zip(&self.0.deliveries.0)
+        {
+            text.sample("deliveries_total", &[("outcome", outcome)], count.load(Relaxed));
         }
     }
 
@@ -257,6 +296,7 @@ mod tests {
         metrics.count(call, Outcome::Ok, Duration::from_secs(100));
         let unknown = Counted { operation: None, transport: Transport::JsonRpc, ..call };
         metrics.count(unknown, Outcome::Refused, Duration::ZERO);
+        metrics.deliveries().count(Delivery::GivenUp);
         metrics.show("tasks", "Tasks in memory", || 7);
         let open = metrics.open_connection();
         let numbers = [
@@ -269,6 +309,8 @@ mod tests {
             r#"latimer_call_seconds_sum{operation="GetTask",binding="grpc"} 100.0002"#,
             r#"latimer_call_seconds_count{operation="GetTask",binding="grpc"} 2"#,
             "# TYPE latimer_call_seconds histogram",
+            r#"latimer_deliveries_total{outcome="failed"} 0"#,
+            r#"latimer_deliveries_total{outcome="given_up"} 1"#,
             "# TYPE latimer_connections gauge",
             "latimer_connections 1",
             "# HELP latimer_tasks Tasks in memory",

@@ -27,6 +27,7 @@ use crate::engine::{Activity, Engine, ids};
 use crate::error::{Error, Result, is_local};
 use crate::listener::{Entry, Listener, behind};
 use crate::metrics::Metrics;
+use crate::push::Courier;
 use crate::settings::Settings;
 use crate::turn::{Failure, Turn};
 
@@ -56,8 +57,12 @@ pub struct Server {
     store: Option<Arc<dyn TaskStore>>,
     service: Option<Arc<dyn Service>>,
     auth: Option<Arc<dyn Authenticate>>,
+    courier: Option<MakeCourier>,
     routes: Option<Router>,
 }
+
+/// Makes a courier for a store.
+type MakeCourier = Arc<dyn Fn(Arc<dyn TaskStore>) -> Courier + Send + Sync>;
 
 impl fmt::Debug for Server {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,6 +105,7 @@ impl Server {
             store: None,
             service: None,
             auth: None,
+            courier: None,
             routes: None,
         }
     }
@@ -164,6 +170,15 @@ impl Server {
     /// Knows callers in any other way.
     pub fn authenticate(mut self, authenticate: impl Authenticate) -> Self {
         self.auth = Some(Arc::new(authenticate));
+        self
+    }
+
+    /// Tells webhooks about tasks by a courier of one's own, made for the store of the server.
+    pub fn courier(
+        mut self,
+        make: impl Fn(Arc<dyn TaskStore>) -> Courier + Send + Sync + 'static,
+    ) -> Self {
+        self.courier = Some(Arc::new(make));
         self
     }
 
@@ -248,16 +263,34 @@ impl Server {
         let registry = Arc::new(registry);
         let metrics = Metrics::default();
         let behind = match self.service {
-            Some(service) => Behind { service, engine: None, readiness: Readiness::default() },
+            Some(service) => {
+                Behind { service, engine: None, courier: None, readiness: Readiness::default() }
+            }
             None => {
                 let store = self.store.unwrap_or_else(|| Arc::new(Memory::default()));
-                Behind::engine(Engine::new(registry.clone(), store, self.settings.limits.clone()))
+                let courier = match (self.courier, self.settings.push.enabled) {
+                    (_, false) => None,
+                    (Some(make), true) => Some(make(store.clone())),
+                    (None, true) => {
+                        let push = self.settings.push.clone();
+                        let courier =
+                            Courier::new(store.clone(), push, local.is_some_and(is_local));
+                        Some(courier.map_err(|it| Error::setting("push", it.to_string()))?)
+                    }
+                };
+                let courier = courier.map(|it| it.counting(metrics.deliveries()));
+                let limits = self.settings.limits.clone();
+                Behind::engine(Engine::new(registry.clone(), store, limits), courier)
             }
         };
         let mut recovered = 0;
         if let Some(engine) = &behind.engine {
             recovered = engine.recover().await.map_err(Error::Store)?;
             show(engine, &metrics);
+        }
+        if let Some(courier) = behind.courier.clone() {
+            let help = "Webhooks that have something to do, now or later";
+            metrics.show("webhooks", help, move || courier.active());
         }
         let addresses = Addresses {
             public: self.settings.public_url.as_deref().map(str::parse).transpose()?,
@@ -269,6 +302,7 @@ impl Server {
         let front = Front {
             service: behind.service,
             registry,
+            courier: behind.courier,
             places: Places::new(&self.settings),
             cards: Cards::new(addresses, self.settings.card_max_age),
             metrics,
@@ -293,18 +327,22 @@ struct Ready {
 struct Behind {
     service: Arc<dyn Service>,
     engine: Option<Engine>,
+    courier: Option<Courier>,
     readiness: Readiness,
 }
 
 impl Behind {
-    fn engine(engine: Engine) -> Self {
+    fn engine(mut engine: Engine, courier: Option<Courier>) -> Self {
+        if let Some(courier) = &courier {
+            engine = engine.with_courier(courier.clone());
+        }
         let store = engine.store().clone();
         let readiness = Readiness::with_store(move || {
             let store = store.clone();
             // Nobody has such a task; only whether the store answers is of interest.
             async move { store.locate("", &ids::task()).await.is_ok() }
         });
-        Self { service: Arc::new(engine.clone()), engine: Some(engine), readiness }
+        Self { service: Arc::new(engine.clone()), engine: Some(engine), courier, readiness }
     }
 }
 

@@ -48,7 +48,7 @@ async fn a_card_names_what_is_served_and_is_valid() {
     let extensions = capabilities.as_object_mut().unwrap().remove("extensions").unwrap();
     assert_eq!(extensions[0]["uri"], "urn:latimer:cursor:v1");
     let want = json!({
-        "streaming": true, "pushNotifications": false, "extendedAgentCard": false,
+        "streaming": true, "pushNotifications": true, "extendedAgentCard": false,
         "stateTransitionHistory": true,
     });
     assert_eq!(capabilities, want);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use futures_util::StreamExt as _;
 use http::Method;
 use latimer_pb::{rpc, v0_3, v1};
-use latimer_server::{HttpLimits, Server, Settings};
+use latimer_server::{HttpLimits, PushSettings, Server, Settings};
 use prost::Message as _;
 use tonic::metadata::MetadataValue;
 use tonic::transport::{Channel, Endpoint};
@@ -117,7 +117,8 @@ async fn the_service_of_0_3_does_everything() {
 
 #[tokio::test]
 async fn errors_say_their_reason_in_their_details() {
-    let site = site(shouter(Settings::default())).await;
+    let push = PushSettings { enabled: false, ..PushSettings::default() };
+    let site = site(shouter(Settings { push, ..Settings::default() })).await;
     let mut client = newest(site.address).await;
     let get = || v1::GetTaskRequest { id: "none".into(), ..Default::default() };
     let status = client.get_task(get()).await.unwrap_err();

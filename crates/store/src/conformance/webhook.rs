@@ -57,20 +57,24 @@ fn letter(webhook: &Webhook, name: &str, revision: u64) -> DeadLetter {
 }
 
 async fn add(store: &dyn TaskStore, webhook: &Webhook) {
-    let added = store.add_webhook(webhook.clone(), 10).await.expect("adds");
+    let added = store.webhooks().add(webhook.clone(), 10).await.expect("adds");
     assert_eq!(added, Added::Yes, "the webhook is registered");
 }
 
 async fn check(store: &dyn TaskStore, task: &Key, want: &[Webhook]) {
-    assert_eq!(store.webhooks(task).await.expect("reads"), want, "the webhooks of {task:?}");
+    assert_eq!(
+        store.webhooks().of_task(task).await.expect("reads"),
+        want,
+        "the webhooks of {task:?}"
+    );
     for webhook in want {
-        let found = store.webhook(task, &webhook.id).await.expect("reads");
+        let found = store.webhooks().get(task, &webhook.id).await.expect("reads");
         assert_eq!(found.as_ref(), Some(webhook), "one webhook");
     }
 }
 
 async fn active(store: &dyn TaskStore) -> Vec<(Key, PushConfigId)> {
-    let mut active = store.active_webhooks().await.expect("reads");
+    let mut active = store.webhooks().active().await.expect("reads");
     active.sort();
     active
 }
@@ -83,10 +87,10 @@ pub(super) async fn a_webhook_is_kept_whole(home: &dyn Home) {
     add(&*store, &first).await;
     add(&*store, &second).await;
     check(&*store, &script.key, &[first, second]).await;
-    assert_eq!(store.webhook(&script.key, &id("none")).await.expect("reads"), None);
+    assert_eq!(store.webhooks().get(&script.key, &id("none")).await.expect("reads"), None);
     let elsewhere = Script::of("somebody else", "agent", "t").key;
     check(&*store, &elsewhere, &[]).await;
-    assert_eq!(store.webhook(&elsewhere, &id("a")).await.expect("reads"), None);
+    assert_eq!(store.webhooks().get(&elsewhere, &id("a")).await.expect("reads"), None);
 }
 
 pub(super) async fn a_webhook_comes_with_its_task(home: &dyn Home) {
@@ -102,7 +106,11 @@ pub(super) async fn a_webhook_comes_with_its_task(home: &dyn Home) {
     let third = Box::new(webhook(&script.key, "third", 0));
     let refused = store.append(Append { webhook: Some(third), ..created }).await;
     assert!(refused.is_err(), "the task is there");
-    assert_eq!(store.webhooks(&script.key).await.expect("reads").len(), 2, "nothing came of it");
+    assert_eq!(
+        store.webhooks().of_task(&script.key).await.expect("reads").len(),
+        2,
+        "nothing came of it"
+    );
     let mut whole = Script::new("whole");
     let only = webhook(&whole.key, "only", 0);
     let created = Append { webhook: Some(Box::new(only.clone())), ..whole.create_finished(2) };
@@ -119,12 +127,12 @@ pub(super) async fn a_webhook_of_the_same_name_takes_over(home: &dyn Home) {
     add(&*store, &other).await;
     let failing = Progress { attempts: 2, due: Some(time(9)), ..Progress::default() };
     let failing = Progress { seen: Revision::new(1), failing_since: Some(time(1)), ..failing };
-    let advanced = store.advance_webhook(Step { to: failing, ..step(&old, 1) }).await;
+    let advanced = store.webhooks().advance(Step { to: failing, ..step(&old, 1) }).await;
     assert!(advanced.expect("advances"), "it is where it was");
     let mut new = webhook(&script.key, "a", 0);
     new.config.url = "https://elsewhere.example.com".to_owned();
     new.dialect = Dialect::V1_0;
-    let added = store.add_webhook(new.clone(), 2).await.expect("adds");
+    let added = store.webhooks().add(new.clone(), 2).await.expect("adds");
     assert_eq!(added, Added::Yes, "it is not one more");
     new.progress.seen = Revision::new(1);
     check(&*store, &script.key, &[new, other]).await;
@@ -135,11 +143,11 @@ pub(super) async fn a_task_has_so_many_webhooks(home: &dyn Home) {
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
     for (name, want) in [("a", Added::Yes), ("b", Added::Yes), ("c", Added::TooMany)] {
-        let added = store.add_webhook(webhook(&script.key, name, 0), 2).await.expect("adds");
+        let added = store.webhooks().add(webhook(&script.key, name, 0), 2).await.expect("adds");
         assert_eq!(added, want, "{name}");
     }
     let nobody = Script::new("nobody's").key;
-    let added = store.add_webhook(webhook(&nobody, "a", 0), 2).await.expect("adds");
+    let added = store.webhooks().add(webhook(&nobody, "a", 0), 2).await.expect("adds");
     assert_eq!(added, Added::NoTask);
     check(&*store, &nobody, &[]).await;
 }
@@ -157,18 +165,22 @@ pub(super) async fn a_webhook_advances_from_where_it_is(home: &dyn Home) {
         due: Some(time(4)),
     };
     let failure = Step { to: failed, ..step(&webhook, 0) };
-    assert!(store.advance_webhook(failure).await.expect("advances"));
+    assert!(store.webhooks().advance(failure).await.expect("advances"));
     webhook.progress = failed;
     check(&*store, &script.key, std::slice::from_ref(&webhook)).await;
-    assert!(store.advance_webhook(step(&webhook, 1)).await.expect("advances"));
+    assert!(store.webhooks().advance(step(&webhook, 1)).await.expect("advances"));
     let again = Step { dead: Some(letter(&webhook, "l", 1)), ..step(&webhook, 2) };
-    assert!(!store.advance_webhook(again).await.expect("advances"), "it was elsewhere by then");
-    assert_eq!(store.dead_letters(9).await.expect("reads"), [], "nothing of it was done");
+    assert!(!store.webhooks().advance(again).await.expect("advances"), "it was elsewhere by then");
+    assert_eq!(
+        store.webhooks().dead_letters(9).await.expect("reads"),
+        [],
+        "nothing of it was done"
+    );
     webhook.progress = Progress { seen: Revision::new(1), ..Progress::default() };
     check(&*store, &script.key, std::slice::from_ref(&webhook)).await;
-    assert!(store.remove_webhook(&script.key, &webhook.id).await.expect("removes"));
-    assert!(!store.remove_webhook(&script.key, &webhook.id).await.expect("removes"));
-    assert!(!store.advance_webhook(step(&webhook, 2)).await.expect("advances"), "it is gone");
+    assert!(store.webhooks().remove(&script.key, &webhook.id).await.expect("removes"));
+    assert!(!store.webhooks().remove(&script.key, &webhook.id).await.expect("removes"));
+    assert!(!store.webhooks().advance(step(&webhook, 2)).await.expect("advances"), "it is gone");
     check(&*store, &script.key, &[]).await;
 }
 
@@ -182,9 +194,9 @@ pub(super) async fn webhooks_are_active_while_there_is_something_to_do(home: &dy
     append(&*store, scripts[1].change(TaskState::Completed, 2)).await;
     append(&*store, scripts[2].change(TaskState::Completed, 2)).await;
     let done = webhook(&scripts[2].key, "a", 0);
-    assert!(store.advance_webhook(step(&done, 2)).await.expect("advances"));
+    assert!(store.webhooks().advance(step(&done, 2)).await.expect("advances"));
     let seen = webhook(&scripts[0].key, "a", 0);
-    assert!(store.advance_webhook(step(&seen, 1)).await.expect("advances"));
+    assert!(store.webhooks().advance(step(&seen, 1)).await.expect("advances"));
     let mut want = [0, 1].map(|at| (scripts[at].key.clone(), id("a")));
     want.sort();
     assert_eq!(active(&*store).await, want);
@@ -200,17 +212,25 @@ pub(super) async fn what_was_given_up_is_kept_until_it_is_forgotten(home: &dyn H
         add(&*store, webhook).await;
         letters.push(letter(webhook, name, 1));
         let step = Step { dead: letters.last().cloned(), ..step(webhook, 1) };
-        assert!(store.advance_webhook(step).await.expect("advances"));
+        assert!(store.webhooks().advance(step).await.expect("advances"));
     }
-    assert_eq!(store.dead_letters(9).await.expect("reads"), letters);
-    assert_eq!(store.dead_letters(1).await.expect("reads"), letters[..1], "the earliest first");
-    assert_eq!(store.dead_letter("y").await.expect("reads").as_ref(), letters.last());
-    assert!(store.remove_webhook(&script.key, &second.id).await.expect("removes"));
-    assert_eq!(store.dead_letters(9).await.expect("reads"), letters[..1], "it went with its own");
-    assert!(store.remove_dead_letter("x").await.expect("removes"));
-    assert!(!store.remove_dead_letter("x").await.expect("removes"));
-    assert_eq!(store.dead_letter("x").await.expect("reads"), None);
-    assert_eq!(store.dead_letters(9).await.expect("reads"), []);
+    assert_eq!(store.webhooks().dead_letters(9).await.expect("reads"), letters);
+    assert_eq!(
+        store.webhooks().dead_letters(1).await.expect("reads"),
+        letters[..1],
+        "the earliest first"
+    );
+    assert_eq!(store.webhooks().dead_letter("y").await.expect("reads").as_ref(), letters.last());
+    assert!(store.webhooks().remove(&script.key, &second.id).await.expect("removes"));
+    assert_eq!(
+        store.webhooks().dead_letters(9).await.expect("reads"),
+        letters[..1],
+        "it went with its own"
+    );
+    assert!(store.webhooks().remove_dead_letter("x").await.expect("removes"));
+    assert!(!store.webhooks().remove_dead_letter("x").await.expect("removes"));
+    assert_eq!(store.webhooks().dead_letter("x").await.expect("reads"), None);
+    assert_eq!(store.webhooks().dead_letters(9).await.expect("reads"), []);
 }
 
 pub(super) async fn webhooks_go_with_their_task(home: &dyn Home) {
@@ -220,12 +240,12 @@ pub(super) async fn webhooks_go_with_their_task(home: &dyn Home) {
     let webhook = webhook(&script.key, "a", 0);
     add(&*store, &webhook).await;
     let gave_up = Step { dead: Some(letter(&webhook, "l", 1)), ..step(&webhook, 1) };
-    assert!(store.advance_webhook(gave_up).await.expect("advances"));
+    assert!(store.webhooks().advance(gave_up).await.expect("advances"));
     append(&*store, Script::new("other").create_finished(2)).await;
     script.check_gone(&*store).await;
     check(&*store, &script.key, &[]).await;
     assert_eq!(active(&*store).await, []);
-    assert_eq!(store.dead_letters(9).await.expect("reads"), []);
+    assert_eq!(store.webhooks().dead_letters(9).await.expect("reads"), []);
     append(&*store, Script::new("t").create_finished(3)).await;
     check(&*store, &script.key, &[]).await;
 }
@@ -253,10 +273,10 @@ pub(super) async fn webhooks_outlive_the_process(home: &dyn Home) {
         dead: Some(lost.clone()),
         ..step(&failing, 1)
     };
-    assert!(store.advance_webhook(gave_up).await.expect("advances"));
+    assert!(store.webhooks().advance(gave_up).await.expect("advances"));
     drop(store);
     let store = home.open(ROOMY).await;
     check(&*store, &script.key, &[inline, failing]).await;
-    assert_eq!(store.dead_letters(9).await.expect("reads"), [lost]);
+    assert_eq!(store.webhooks().dead_letters(9).await.expect("reads"), [lost]);
     assert_eq!(active(&*store).await.len(), 2);
 }

@@ -20,7 +20,7 @@ use self::room::Conversation;
 use self::webhooks::Webhooks;
 use crate::{
     Append, Error, Header, Key, Logged, Outcome, Page, Place, Query, Retention, Sent, SentKey,
-    Stored, TaskStore,
+    Stored, TaskStore, WebhookStore,
 };
 
 /// Keeps tasks in memory. What is kept is bounded by its [`Retention`].
@@ -328,6 +328,10 @@ impl TaskStore for Memory {
             lock(shard).retain(|_, it| it.expires > now);
         }
         Ok(removed)
+    }
+
+    fn webhooks(&self) -> &dyn WebhookStore {
+        self
     }
 
     fn retention(&self) -> &Retention {

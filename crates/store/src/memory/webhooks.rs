@@ -66,7 +66,7 @@ impl Memory {
 
 #[async_trait]
 impl WebhookStore for Memory {
-    async fn add_webhook(&self, webhook: Webhook, limit: usize) -> Result<Added, Error> {
+    async fn add(&self, webhook: Webhook, limit: usize) -> Result<Added, Error> {
         let task = webhook.task.clone();
         let added = self.with_webhooks(&task, |webhooks| {
             if webhooks.all.len() >= limit && !webhooks.has(&webhook.id) {
@@ -78,16 +78,16 @@ impl WebhookStore for Memory {
         Ok(added.unwrap_or(Added::NoTask))
     }
 
-    async fn webhook(&self, task: &Key, id: &PushConfigId) -> Result<Option<Webhook>, Error> {
+    async fn get(&self, task: &Key, id: &PushConfigId) -> Result<Option<Webhook>, Error> {
         let found = self.with_webhooks(task, |it| it.all.iter().find(|it| it.id == *id).cloned());
         Ok(found.flatten())
     }
 
-    async fn webhooks(&self, task: &Key) -> Result<Vec<Webhook>, Error> {
+    async fn of_task(&self, task: &Key) -> Result<Vec<Webhook>, Error> {
         Ok(self.with_webhooks(task, |it| it.all.clone()).unwrap_or_default())
     }
 
-    async fn remove_webhook(&self, task: &Key, id: &PushConfigId) -> Result<bool, Error> {
+    async fn remove(&self, task: &Key, id: &PushConfigId) -> Result<bool, Error> {
         let removed = self.with_webhooks(task, |webhooks| {
             let there = webhooks.has(id);
             webhooks.all.retain(|it| it.id != *id);
@@ -97,7 +97,7 @@ impl WebhookStore for Memory {
         Ok(removed.unwrap_or_default())
     }
 
-    async fn active_webhooks(&self) -> Result<Vec<(Key, PushConfigId)>, Error> {
+    async fn active(&self) -> Result<Vec<(Key, PushConfigId)>, Error> {
         let mut active = Vec::new();
         self.each_with_webhooks(|task, entry, webhooks| {
             let is_over = entry.header.state.is_terminal();
@@ -108,7 +108,7 @@ impl WebhookStore for Memory {
         Ok(active)
     }
 
-    async fn advance_webhook(&self, step: Step) -> Result<bool, Error> {
+    async fn advance(&self, step: Step) -> Result<bool, Error> {
         let Step { task, webhook: id, from, to, dead } = step;
         let advanced = self.with_webhooks(&task, |webhooks| {
             let mut all = webhooks.all.iter_mut();

@@ -39,6 +39,7 @@ use self::seal::Seal;
 use self::writer::{Desk, NewAnswer, NewEvents, Sweep, Take, Writer};
 use crate::{
     Append, Error, Key, Logged, Outcome, Page, Query, Retention, Sent, SentKey, Stored, TaskStore,
+    WebhookStore,
 };
 
 const BACKEND: &str = "sqlite";
@@ -188,6 +189,10 @@ impl TaskStore for Sqlite {
                 return Ok(removed);
             }
         }
+    }
+
+    fn webhooks(&self) -> &dyn WebhookStore {
+        self
     }
 
     fn retention(&self) -> &Retention {

@@ -20,27 +20,27 @@ impl Sqlite {
 
 #[async_trait]
 impl WebhookStore for Sqlite {
-    async fn add_webhook(&self, webhook: Webhook, limit: usize) -> Result<Added, Error> {
+    async fn add(&self, webhook: Webhook, limit: usize) -> Result<Added, Error> {
         self.writer.run(AddWebhook { new: self.spelled_out(webhook)?, limit }).await
     }
 
-    async fn webhook(&self, task: &Key, id: &PushConfigId) -> Result<Option<Webhook>, Error> {
+    async fn get(&self, task: &Key, id: &PushConfigId) -> Result<Option<Webhook>, Error> {
         self.readers.read(|db| reader::webhook(db, task, id, &self.seal))
     }
 
-    async fn webhooks(&self, task: &Key) -> Result<Vec<Webhook>, Error> {
+    async fn of_task(&self, task: &Key) -> Result<Vec<Webhook>, Error> {
         self.readers.read(|db| reader::webhooks(db, task, &self.seal))
     }
 
-    async fn remove_webhook(&self, task: &Key, id: &PushConfigId) -> Result<bool, Error> {
+    async fn remove(&self, task: &Key, id: &PushConfigId) -> Result<bool, Error> {
         self.writer.run(RemoveWebhook { task: task.clone(), id: id.clone() }).await
     }
 
-    async fn active_webhooks(&self) -> Result<Vec<(Key, PushConfigId)>, Error> {
+    async fn active(&self) -> Result<Vec<(Key, PushConfigId)>, Error> {
         self.readers.read_long(reader::active).await
     }
 
-    async fn advance_webhook(&self, step: Step) -> Result<bool, Error> {
+    async fn advance(&self, step: Step) -> Result<bool, Error> {
         self.writer.run(Advance(step)).await
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use latimer_store::{Durability, OpenError, Sqlite, SqliteConfig, TaskStore, WebhookStore};
+use latimer_store::{Durability, OpenError, Sqlite, SqliteConfig, TaskStore};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -72,7 +72,7 @@ async fn a_store_of_an_older_version_is_brought_up_to_date() {
     Connection::open(&path).unwrap().execute_batch(old).unwrap();
     let store = open(folder.path(), Durability::Process);
     assert!(store.load(&key("t")).await.unwrap().is_some());
-    assert_eq!(store.active_webhooks().await.unwrap(), []);
+    assert_eq!(store.webhooks().active().await.unwrap(), []);
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl Front {
         card.supported_interfaces = self.interfaces(address, own);
         let flags = &mut card.capabilities;
         flags.streaming = Some(agent.streams());
-        flags.push_notifications = Some(false);
+        flags.push_notifications = Some(self.courier.is_some() && agent.notifies());
         flags.extended_agent_card = Some(agent.extended_card().is_some());
         flags.extensions.push(AgentExtension {
             uri: CURSOR.to_owned(),

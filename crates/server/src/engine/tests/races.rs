@@ -11,7 +11,7 @@ use latimer_protocol::{Event, TaskStatusUpdateEvent};
 use latimer_protocol::{TaskId, Timestamp};
 use latimer_store::{
     Append, Error as StoreError, Key, Logged, Outcome, Page, Query, Retention, Sent, SentKey,
-    Stored,
+    Stored, WebhookStore,
 };
 
 use super::*;
@@ -91,6 +91,10 @@ impl TaskStore for Hesitant {
 
     async fn sweep(&self, now: Timestamp) -> Result<u64, StoreError> {
         self.store.sweep(now).await
+    }
+
+    fn webhooks(&self) -> &dyn WebhookStore {
+        self.store.webhooks()
     }
 
     fn retention(&self) -> &Retention {

@@ -1,0 +1,139 @@
+//! Webhooks of a task: registered, shown and removed by its caller.
+
+use latimer_protocol::{
+    Answer, Call, Error, ErrorKind, ListTaskPushNotificationConfigsResponse, PushConfigId, Reply,
+    Request, Revision, TaskId,
+};
+use latimer_store::{Added, Key, Webhook};
+
+use super::accept::Letter;
+use super::tasks::Found;
+use super::{Engine, unavailable};
+use crate::agent::Agent;
+use crate::push::Courier;
+
+impl Engine {
+    /// Who tells webhooks about the tasks of an agent.
+    ///
+    /// # Errors
+    /// When nobody does.
+    pub(super) fn courier(&self, agent: &Agent) -> Result<&Courier, Error> {
+        let courier = self.0.courier.as_ref().filter(|_| agent.notifies());
+        courier.ok_or_else(|| ErrorKind::PushNotificationNotSupported.into())
+    }
+
+    pub(super) async fn create_webhook(&self, call: Call) -> Result<Answer, Error> {
+        let Request::CreateTaskPushNotificationConfig(config) = &call.request else {
+            return Err(Error::internal());
+        };
+        let task = config.task_id.clone().ok_or_else(Error::internal)?;
+        let Asked { courier, found } = self.asked(&call, &task).await?;
+        let Found { stored, extensions } = found;
+        let seen = stored.revision;
+        let webhook = courier.admit(config.clone(), stored.key, seen, call.dialect).await?;
+        let config = webhook.config.clone();
+        self.register(webhook).await?;
+        Ok(Answer { reply: Reply::PushConfig(config), made_in: None, extensions })
+    }
+
+    /// Without a name, the first one is meant.
+    pub(super) async fn get_webhook(&self, call: Call) -> Result<Answer, Error> {
+        let Request::GetTaskPushNotificationConfig(request) = &call.request else {
+            return Err(Error::internal());
+        };
+        let Asked { found, .. } = self.asked(&call, &request.task_id).await?;
+        let webhooks = self.webhooks(&found.stored.key, request.id.as_ref()).await?;
+        let webhook = webhooks.into_iter().next();
+        let webhook = webhook.ok_or_else(|| Error::task_not_found(&request.task_id))?;
+        let reply = Reply::PushConfig(webhook.config);
+        Ok(Answer { reply, made_in: None, extensions: found.extensions })
+    }
+
+    pub(super) async fn list_webhooks(&self, call: Call) -> Result<Answer, Error> {
+        let Request::ListTaskPushNotificationConfigs(request) = &call.request else {
+            return Err(Error::internal());
+        };
+        let Asked { found, .. } = self.asked(&call, &request.task_id).await?;
+        let webhooks = self.webhooks(&found.stored.key, None).await?;
+        let reply = Reply::PushConfigs(ListTaskPushNotificationConfigsResponse {
+            configs: webhooks.into_iter().map(|it| it.config).collect(),
+            ..ListTaskPushNotificationConfigsResponse::default()
+        });
+        Ok(Answer { reply, made_in: None, extensions: found.extensions })
+    }
+
+    /// Without a name, all are meant.
+    pub(super) async fn delete_webhook(&self, call: Call) -> Result<Answer, Error> {
+        let Request::DeleteTaskPushNotificationConfig(request) = &call.request else {
+            return Err(Error::internal());
+        };
+        let Asked { courier, found } = self.asked(&call, &request.task_id).await?;
+        let key = found.stored.key;
+        let mut removed = 0;
+        for webhook in self.webhooks(&key, request.id.as_ref()).await? {
+            let there = self.store().webhooks().remove(&key, &webhook.id).await;
+            removed += u32::from(there.map_err(unavailable)?);
+        }
+        courier.changed(&key);
+        let reply = Reply::Removed(removed);
+        Ok(Answer { reply, made_in: None, extensions: found.extensions })
+    }
+
+    /// The webhook that came with a message, if it may be registered.
+    pub(super) async fn inline_webhook(
+        &self,
+        letter: &mut Letter,
+        task: &Key,
+        seen: Revision,
+    ) -> Result<Option<Webhook>, Error> {
+        let Some(config) = letter.configuration.task_push_notification_config.take() else {
+            return Ok(None);
+        };
+        let courier = self.courier(&letter.agent)?;
+        let webhook = courier.admit(*config, task.clone(), seen, letter.dialect).await;
+        webhook.map(Some)
+    }
+
+    /// Registers a webhook with a task that is there.
+    pub(super) async fn register(&self, webhook: Webhook) -> Result<(), Error> {
+        let Some(courier) = &self.0.courier else { return Err(Error::internal()) };
+        let (task, id) = (webhook.task.clone(), webhook.id.clone());
+        let limit = courier.settings().per_task;
+        let added = self.store().webhooks().add(webhook, limit).await.map_err(unavailable)?;
+        match added {
+            Added::Yes => courier.take_on(&task, &id),
+            Added::NoTask => return Err(Error::task_not_found(&task.id)),
+            Added::TooMany => {
+                let message = format!("the task has {limit} webhooks, and may not have more");
+                return Err(Error::new(ErrorKind::InvalidParams, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// §3.3.4: whether there are webhooks at all comes before anything else.
+    async fn asked(&self, call: &Call, task: &TaskId) -> Result<Asked<'_>, Error> {
+        self.courier(self.addressed(call)?)?;
+        let found = self.find(call, task).await?;
+        let agent = self.0.registry.get(&found.stored.key.agent);
+        let courier = self.courier(agent.ok_or_else(Error::internal)?)?;
+        Ok(Asked { courier, found })
+    }
+
+    /// One webhook of a task, or all of them.
+    async fn webhooks(&self, task: &Key, id: Option<&PushConfigId>) -> Result<Vec<Webhook>, Error> {
+        let found = match id {
+            Some(id) => {
+                self.store().webhooks().get(task, id).await.map(|it| it.into_iter().collect())
+            }
+            None => self.store().webhooks().of_task(task).await,
+        };
+        found.map_err(unavailable)
+    }
+}
+
+/// What a call about webhooks is about.
+struct Asked<'a> {
+    courier: &'a Courier,
+    found: Found,
+}

@@ -1,0 +1,112 @@
+//! One delivery: a request, and what became of it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use latimer_outbound::Failure;
+use latimer_protocol::{Notification, Revision, Secret};
+use latimer_store::Webhook;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// Names the delivery: the same however often it is tried.
+const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
+
+/// Where receivers look for the token that they gave.
+const TOKEN: [HeaderName; 2] = [
+    HeaderName::from_static("x-a2a-notification-token"),
+    HeaderName::from_static("a2a-notification-token"),
+];
+
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("latimer/", env!("CARGO_PKG_VERSION")));
+
+/// Names a delivery.
+pub(super) fn id(webhook: &Webhook, revision: Revision) -> String {
+    let mut digest = Sha256::new();
+    let task = &webhook.task;
+    for text in [&*task.caller, &*task.agent, task.id.as_str(), webhook.id.as_str()] {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
+    }
+    digest.update(revision.get().to_le_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest.finalize()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
+}
+
+/// The request of a delivery.
+pub(super) fn request(
+    webhook: &Webhook,
+    notification: Notification,
+    id: &str,
+) -> Result<Request<Bytes>, &'static str> {
+    let config = &webhook.config;
+    let mut request = Request::post(&*config.url);
+    let headers = request.headers_mut().ok_or("the address is not a URL")?;
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(notification.media_type));
+    headers.insert(USER_AGENT, AGENT);
+    headers.insert(WEBHOOK_ID, text(id)?);
+    if let Some(token) = &config.token {
+        for name in TOKEN {
+            headers.insert(name, secret(token.reveal())?);
+        }
+    }
+    authorize(headers, webhook)?;
+    request.body(Bytes::from(notification.body)).map_err(|_| "the address is not a URL")
+}
+
+/// What was asked for; else the token, by which older receivers know us.
+fn authorize(headers: &mut HeaderMap, webhook: &Webhook) -> Result<(), &'static str> {
+    let config = &webhook.config;
+    let asked = config.authentication.as_ref().map(|it| {
+        let credentials = it.credentials.as_ref().map_or("", Secret::reveal);
+        format!("{} {credentials}", it.scheme)
+    });
+    let token = config.token.as_ref().map(|it| format!("Bearer {}", it.reveal()));
+    if let Some(authorization) = asked.or(token) {
+        headers.insert(AUTHORIZATION, secret(authorization.trim_end())?);
+    }
+    Ok(())
+}
+
+fn text(text: &str) -> Result<HeaderValue, &'static str> {
+    HeaderValue::from_str(text).map_err(|_| "what should go into a header cannot")
+}
+
+fn secret(secret: &str) -> Result<HeaderValue, &'static str> {
+    let mut value = text(secret)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Why a delivery failed, in words for whoever registered the webhook and for the log.
+#[derive(Debug)]
+pub(super) struct Undelivered {
+    pub(super) reason: String,
+    /// How long the receiver wants to be left alone.
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// Whether a delivery arrived.
+pub(super) fn judge(answer: Result<Response<Bytes>, Failure>) -> Result<(), Undelivered> {
+    let response =
+        answer.map_err(|failure| Undelivered { reason: failure.to_string(), retry_after: None })?;
+    if response.status().is_success() {
+        return Ok(());
+    }
+    let reason = format!("the receiver answered {}", response.status().as_u16());
+    let busy = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
+    let retry_after =
+        response.headers().get(RETRY_AFTER).filter(|_| busy.contains(&response.status()));
+    let seconds = retry_after.and_then(|it| it.to_str().ok()).and_then(|it| it.trim().parse().ok());
+    Err(Undelivered { reason, retry_after: seconds.map(Duration::from_secs) })
+}
+
+/// Anything from 0 to 1.
+pub(super) fn chance() -> f64 {
+    // The last bits of a new identifier are chance.
+    let bits = Uuid::now_v7().as_u64_pair().1 & ((1 << 32) - 1);
+    bits as f64 / (1_u64 << 32) as f64
+}

@@ -1,0 +1,243 @@
+//! A run of one webhook: what has happened since, event by event.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use latimer_outbound::Limits;
+use latimer_protocol::{Dialect, Event, Notification, PushConfigId, Revision, Task, Then};
+use latimer_store::{DeadLetter, Error as StoreError, Key, Logged, Progress, Step, Webhook};
+use tokio::sync::Notify;
+use tracing::{debug, info};
+
+use super::budget::{self, Verdict};
+use super::delivery::{self, Undelivered};
+use super::{Inner, OlderBody};
+use crate::engine::ids;
+use crate::metrics::Delivery;
+
+/// How many events are read at a time.
+const BATCH: usize = 32;
+
+/// The most of an answer that is read: nobody is interested in it.
+const ANSWER: usize = 64 * 1024;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// There is nothing to do until something happens.
+    Quiet,
+    /// There is nothing to do any more.
+    Over,
+    /// The store has to be asked again.
+    Later,
+}
+
+/// Delivers what a webhook has not seen, until there is nothing left.
+pub(super) async fn run(
+    courier: &Inner,
+    task: &Key,
+    id: &PushConfigId,
+    changed: &Notify,
+) -> Result<End, StoreError> {
+    let mut replay = Replay::default();
+    loop {
+        let Some(webhook) = courier.store.webhooks().get(task, id).await? else {
+            return Ok(End::Over);
+        };
+        tokio::select! {
+            () = wait(webhook.progress) => {}
+            () = changed.notified() => continue,
+        }
+        let seen = webhook.progress.seen;
+        let events = courier.store.events(task, seen, BATCH).await?;
+        if events.is_empty() {
+            let stored = courier.store.load(task).await?;
+            let over = stored.is_none_or(|it| it.header.state.is_terminal() && it.revision <= seen);
+            return Ok(if over { End::Over } else { End::Quiet });
+        }
+        deliver(courier, webhook, events, &mut replay).await?;
+    }
+}
+
+/// Waits until the next attempt is due.
+async fn wait(progress: Progress) {
+    let Some(due) = progress.due else { return };
+    let left = due.as_millis().saturating_sub(ids::now().as_millis());
+    if let Ok(left) = u64::try_from(left) {
+        tokio::time::sleep(Duration::from_millis(left)).await;
+    }
+}
+
+/// Delivers events one after the other, up to the first that fails.
+async fn deliver(
+    courier: &Inner,
+    mut webhook: Webhook,
+    events: Vec<Logged>,
+    replay: &mut Replay,
+) -> Result<(), StoreError> {
+    for Logged { revision, event } in events {
+        let outcome = match notification(courier, &webhook, revision, event, replay).await? {
+            // It shows in the history alone.
+            None => Ok(()),
+            Some(notification) => attempt(courier, &webhook, revision, notification).await,
+        };
+        let from = webhook.progress.seen;
+        let (to, dead) = match outcome {
+            Ok(()) => (budget::done(webhook.progress, true), None),
+            Err(undelivered) => failed(courier, &webhook, revision, undelivered),
+        };
+        let goes_on = to.seen == revision;
+        let step = Step { task: webhook.task.clone(), webhook: webhook.id.clone(), from, to, dead };
+        if !courier.store.webhooks().advance(step).await? || !goes_on {
+            return Ok(());
+        }
+        webhook.progress = to;
+    }
+    Ok(())
+}
+
+/// Tries once to deliver an event.
+pub(super) async fn attempt(
+    courier: &Inner,
+    webhook: &Webhook,
+    revision: Revision,
+    notification: Notification,
+) -> Result<(), Undelivered> {
+    let refused = |reason: String| Undelivered { reason, retry_after: None };
+    let target = courier.guard.target(&webhook.config.url);
+    let target = target.map_err(|it| refused(format!("the address {it}")))?;
+    let id = delivery::id(webhook, revision);
+    let request = delivery::request(webhook, notification, &id);
+    let request = request.map_err(|it| refused(it.to_owned()))?;
+    let receiver = target.origin();
+    let _caller = courier.callers.enter(&webhook.task.caller).await;
+    let _receiver = courier.receivers.enter(&receiver).await;
+    let limits = Limits { time: courier.settings.timeout, body: ANSWER, ..Limits::default() };
+    let outcome = delivery::judge(courier.client.send(request, &limits).await);
+    match &outcome {
+        Ok(()) => {
+            courier.deliveries.count(Delivery::Delivered);
+            debug!(task = %webhook.task.id, %revision, %receiver, "delivered");
+        }
+        Err(Undelivered { reason, .. }) => {
+            courier.deliveries.count(Delivery::Failed);
+            debug!(task = %webhook.task.id, %revision, %receiver, %reason, "not delivered");
+        }
+    }
+    outcome
+}
+
+/// How far a webhook is after a failure, and what it gives up.
+fn failed(
+    courier: &Inner,
+    webhook: &Webhook,
+    revision: Revision,
+    undelivered: Undelivered,
+) -> (Progress, Option<DeadLetter>) {
+    let now = ids::now();
+    let progress = webhook.progress;
+    let failing_since = progress.failing_since.unwrap_or(now);
+    let attempts = progress.attempts.saturating_add(1);
+    let Undelivered { reason, retry_after } = undelivered;
+    let chance = delivery::chance();
+    match courier.settings.judge(attempts, failing_since, now, retry_after, chance) {
+        Verdict::Again(due) => {
+            let failing_since = Some(failing_since);
+            (Progress { attempts, failing_since, due: Some(due), ..progress }, None)
+        }
+        Verdict::Enough => {
+            courier.deliveries.count(Delivery::GivenUp);
+            info!(task = %webhook.task.id, %revision, %reason, attempts, "delivery given up");
+            let dead = DeadLetter {
+                id: delivery::id(webhook, revision),
+                task: webhook.task.clone(),
+                webhook: webhook.id.clone(),
+                revision,
+                attempts,
+                at: now,
+                reason,
+            };
+            let progress = Progress { failing_since: Some(failing_since), ..progress };
+            (budget::done(progress, false), Some(dead))
+        }
+    }
+}
+
+/// What a webhook is sent about an event, if that has a form of its own.
+pub(super) async fn notification(
+    courier: &Inner,
+    webhook: &Webhook,
+    revision: Revision,
+    event: Event,
+    replay: &mut Replay,
+) -> Result<Option<Notification>, StoreError> {
+    let dialect = webhook.dialect;
+    let is_0_3 = matches!(dialect, Dialect::V0_3 | Dialect::V0_3Proto);
+    let in_envelope = is_0_3 && courier.settings.older_body == OlderBody::Envelope;
+    let written = if dialect.notifies_of_tasks() && !in_envelope {
+        if matches!(event, Event::Message(_)) {
+            return Ok(None);
+        }
+        let Some(task) = replay.task(courier, &webhook.task, revision).await? else {
+            return Ok(None);
+        };
+        dialect.notify_of_task(&task)
+    } else {
+        let Some(event) = event.into_stream() else { return Ok(None) };
+        match in_envelope {
+            true => Dialect::V0_3.notify_in_envelope(&event, then(&event)),
+            false => dialect.notify_of_event(&event),
+        }
+    };
+    // What cannot be written now never can.
+    Ok(written.ok())
+}
+
+/// Whether a stream would end behind an event.
+fn then(event: &latimer_protocol::StreamResponse) -> Then {
+    use latimer_protocol::StreamResponse as S;
+    let state = match event {
+        S::Task(task) => task.status.state,
+        S::StatusUpdate(update) => update.status.state,
+        S::Message(_) => return Then::Closes,
+        S::ArtifactUpdate(_) => return Then::Continues,
+    };
+    let settled = state.is_terminal() || state.is_interrupted();
+    if settled { Then::Closes } else { Then::Continues }
+}
+
+/// A task as it was at one event after the other.
+#[derive(Default)]
+pub(super) struct Replay {
+    task: Option<Arc<Task>>,
+    at: Revision,
+}
+
+impl Replay {
+    /// The task as it was behind this event; none when that cannot be told any more.
+    async fn task(
+        &mut self,
+        courier: &Inner,
+        key: &Key,
+        revision: Revision,
+    ) -> Result<Option<Arc<Task>>, StoreError> {
+        while self.at < revision {
+            let left = revision.get() - self.at.get();
+            let limit = usize::try_from(left).unwrap_or(BATCH).min(BATCH);
+            let events = courier.store.events(key, self.at, limit).await?;
+            if events.is_empty() {
+                return Ok(None);
+            }
+            for Logged { revision, event } in events {
+                self.at = revision;
+                match (&mut self.task, event) {
+                    (none @ None, Event::Created(task)) => *none = Some(Arc::new(task)),
+                    (None, _) => return Ok(None),
+                    // The log was written by the same fold.
+                    (Some(task), event) => drop(Arc::make_mut(task).apply(event)),
+                }
+            }
+        }
+        Ok(self.task.clone().filter(|_| self.at == revision))
+    }
+}

@@ -1,0 +1,61 @@
+//! How webhooks are delivered.
+
+use std::time::Duration;
+
+use latimer_outbound::Allowed;
+
+/// How webhooks are delivered. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushSettings {
+    /// Whether there are webhooks at all.
+    pub enabled: bool,
+    /// Whether they may lead to this machine. When nothing is said, they may as long as the server
+    /// can only be reached from it too.
+    pub allow_loopback: Option<bool>,
+    /// Where else they may lead, beside HTTPS on the public internet.
+    pub allow: Vec<Allowed>,
+    /// How many webhooks a task may have.
+    pub per_task: usize,
+    /// How many webhooks with something to do a caller may have.
+    pub per_caller: usize,
+    /// How long a receiver may take to answer.
+    pub timeout: Duration,
+    /// How often a delivery is tried before it is given up.
+    pub attempts: u32,
+    /// For how long a receiver may fail before deliveries are given up at their first failure.
+    pub max_age: Duration,
+    /// How long to wait after the first failure; each further one doubles it.
+    pub first_pause: Duration,
+    /// The longest wait between two attempts.
+    pub longest_pause: Duration,
+    /// What webhooks are sent that were registered in 0.3.
+    pub older_body: OlderBody,
+}
+
+impl Default for PushSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            allow_loopback: None,
+            allow: Vec::new(),
+            per_task: 10,
+            per_caller: 10_000,
+            timeout: Duration::from_secs(15),
+            attempts: 12,
+            max_age: Duration::from_secs(24 * 60 * 60),
+            first_pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(10 * 60),
+            older_body: OlderBody::Task,
+        }
+    }
+}
+
+/// What webhooks are sent that were registered in 0.3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OlderBody {
+    /// The task, as the official SDKs have it.
+    #[default]
+    Task,
+    /// The event in the envelope of JSON-RPC, as a stream has it.
+    Envelope,
+}
