@@ -7,7 +7,7 @@
 #[non_exhaustive]
 pub enum Forbidden {
     /// It cannot be read, or names no host.
-    #[error("is not a URL with a host")]
+    #[error("names no host, or cannot be read")]
     Url,
     /// It is neither HTTPS nor one of the places that plain HTTP is allowed to.
     #[error("must begin with https://")]

@@ -65,10 +65,7 @@ impl Guard {
     /// # Errors
     /// [`Forbidden`] when it may not be called.
     pub fn target(&self, url: &str) -> Result<Target, Forbidden> {
-        self.admit(Target::parse(url)?)
-    }
-
-    pub(crate) fn admit(&self, target: Target) -> Result<Target, Forbidden> {
+        let target = Target::parse(url)?;
         if target.host().is_metadata() {
             return Err(Forbidden::Address);
         }

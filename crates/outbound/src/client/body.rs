@@ -59,15 +59,11 @@ pub(super) async fn whole(
     limit: usize,
 ) -> Result<Response<Bytes>, Failure> {
     let (parts, body) = response.into_parts();
-    let announced = http_body::Body::size_hint(&body).lower();
-    if usize::try_from(announced).is_ok_and(|it| it <= limit) {
-        let read = Limited::new(body, limit).collect().await.map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                return Failure::TooLarge { limit };
-            }
-            error.downcast().map_or_else(Failure::broken, |failure| *failure)
-        })?;
-        return Ok(Response::from_parts(parts, read.to_bytes()));
-    }
-    Err(Failure::TooLarge { limit })
+    let read = Limited::new(body, limit).collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            return Failure::TooLarge { limit };
+        }
+        error.downcast().map_or_else(Failure::broken, |failure| *failure)
+    })?;
+    Ok(Response::from_parts(parts, read.to_bytes()))
 }

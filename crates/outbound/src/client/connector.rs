@@ -63,15 +63,15 @@ impl Inner {
     /// One of some addresses, each with its share of the time.
     async fn dial(&self, addresses: &[SocketAddr]) -> Result<TcpStream, Problem> {
         let share = self.patience / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        let mut last = Problem::Timeout;
         for address in addresses {
             match timeout(share, self.dial.dial(*address)).await {
                 Ok(Ok(stream)) => return Ok(stream),
-                Ok(Err(error)) => last = error,
-                Err(_) => last = io::ErrorKind::TimedOut.into(),
+                Ok(Err(error)) => last = Problem::Unreachable(error),
+                Err(_) => last = Problem::Timeout,
             }
         }
-        Err(Problem::Unreachable(last))
+        Err(last)
     }
 }
 

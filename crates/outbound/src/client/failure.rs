@@ -17,7 +17,7 @@ pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 #[non_exhaustive]
 pub enum Failure {
     /// The guard refused the address. Nothing was sent.
-    #[error("the address {0}")]
+    #[error("the URL {0}")]
     Forbidden(#[from] Forbidden),
     /// The answer was a redirect, and not one to follow.
     #[error("the answer was a redirect that {0}")]

@@ -110,7 +110,8 @@ impl Client {
             let response = self.exchange(&target, request).await?;
             match redirect::next(&target, &parts, &response)? {
                 None => return body::whole(response, limits.body).await,
-                Some(next) => target = self.guard.admit(next)?,
+                // The connector looks at it as it does at every target.
+                Some(next) => target = next,
             }
         }
         Err(Redirect::TooMany.into())

@@ -1,0 +1,283 @@
+//! Addresses that nobody may call, in every spelling: refused when they are named, refused again when
+//! they are called, and never connected to.
+
+use http::{Request, Uri};
+use latimer_outbound::{Failure, Forbidden, Limits, Rules};
+
+use crate::support::{Answer, Bench, Listener, Tls, allowing, post};
+
+/// Hosts that lead to this machine, or may.
+const OWN: [&str; 24] = [
+    "127.0.0.1",
+    "127.0.0.1.",
+    "127.1",
+    "127.0.1",
+    "127.255.255.254",
+    "2130706433",
+    "0x7f000001",
+    "0x7f.1",
+    "0177.1",
+    "017700000001",
+    "0x7F.0.0x0.01",
+    "%31%32%37.0.0.1",
+    "127.0.0.%31",
+    "127\u{3002}0\u{3002}0\u{3002}1",
+    "\u{2460}\u{2461}\u{2466}.\u{24ea}.\u{24ea}.\u{2460}",
+    "\u{ff11}\u{ff12}\u{ff17}.0.0.1",
+    "0.0.0.0",
+    "0",
+    "[::1]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::127.0.0.1]",
+];
+
+/// Hosts elsewhere that are not on the public internet.
+const OTHERS: [&str; 56] = [
+    "10.0.0.1",
+    "10.255.255.255",
+    "012.0.0.1",
+    "167772161",
+    "100.64.0.1",
+    "100.127.255.254",
+    "172.16.0.1",
+    "172.31.255.254",
+    "192.0.0.8",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.0.1",
+    "192.168.1",
+    "0xc0a80001",
+    "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "239.255.255.250",
+    "240.0.0.1",
+    "255.255.255.255",
+    "0.1.2.3",
+    "169.254.0.1",
+    "169.254.169.254",
+    "169.254.169.254.",
+    "169.254.43518",
+    "2852039166",
+    "0xa9fea9fe",
+    "0251.0376.0251.0376",
+    "169.254.170.2",
+    "100.100.100.200",
+    "168.63.129.16",
+    "192.0.0.192",
+    "metadata",
+    "metadata.goog",
+    "metadata.google.internal",
+    "METADATA.Google.Internal.",
+    "instance-data.ec2.internal",
+    "[::ffff:10.0.0.1]",
+    "[::ffff:169.254.169.254]",
+    "[::ffff:0:10.0.0.1]",
+    "[::10.0.0.1]",
+    "[64:ff9b::10.0.0.1]",
+    "[64:ff9b::169.254.169.254]",
+    "[64:ff9b:1::8.8.8.8]",
+    "[2002:a00:1::1]",
+    "[2001:0:808:808::f5ff:fffe]",
+    "[2a00::5efe:10.0.0.1]",
+    "[100::1]",
+    "[2001:db8::1]",
+    "[3fff::1]",
+    "[5f00::1]",
+    "[fc00::1]",
+    "[fd00:ec2::254]",
+    "[fe80::1]",
+    "[ff02::1]",
+];
+
+/// Names, and what they resolve to.
+const NAMES: [(&str, &[&str]); 11] = [
+    ("localhost", &["127.0.0.1", "::1"]),
+    ("own.test", &["127.0.0.1"]),
+    ("own6.test", &["::1"]),
+    ("mapped.test", &["::ffff:127.0.0.1"]),
+    ("unspecified.test", &["0.0.0.0"]),
+    ("private.test", &["10.0.0.1"]),
+    ("unique.test", &["fd12::1"]),
+    ("cloud.test", &["169.254.169.254"]),
+    ("translated.test", &["64:ff9b::a00:1"]),
+    ("mixed.test", &["93.184.216.34", "10.0.0.1"]),
+    ("mixed-own.test", &["127.0.0.1", "93.184.216.34"]),
+];
+
+#[tokio::test]
+async fn nothing_forbidden_is_ever_connected_to() {
+    let listener = Listener::start(|_| Answer::text("secret")).await;
+    // The same port of IPv6, where there is IPv6.
+    let beside = format!("[::1]:{}", listener.port());
+    let beside = Listener::start_at(&beside, Tls::None, |_| Answer::text("secret")).await.ok();
+    let bench = Bench::new(Rules::default());
+    for (name, answer) in NAMES {
+        bench.names.set(name, &[answer]);
+    }
+    let names = NAMES.iter().map(|(name, _)| name);
+    for host in OWN.iter().chain(&OTHERS).chain(names) {
+        for scheme in ["http", "https"] {
+            let url = format!("{scheme}://{host}:{}/hook", listener.port());
+            assert!(bench.guard.check(&url).await.is_err(), "registration of {url}");
+            refused(&bench, &url).await;
+        }
+    }
+    assert_eq!(listener.accepted() + beside.map_or(0, |it| it.accepted()), 0);
+}
+
+/// What needs no name to be resolved is seen without asking anybody.
+#[test]
+fn an_address_is_refused_at_sight() {
+    let bench = Bench::new(Rules::default());
+    for host in OWN.iter().chain(&OTHERS) {
+        assert_eq!(
+            bench.guard.target(&format!("https://{host}/")),
+            Err(Forbidden::Address),
+            "{host}"
+        );
+    }
+    for (name, _) in NAMES {
+        bench.guard.target(&format!("https://{name}/")).expect(name);
+        assert_eq!(bench.names.asked(name), 0);
+    }
+}
+
+/// The same hosts through a client that follows a redirect there.
+#[tokio::test]
+async fn nothing_forbidden_is_reached_through_a_redirect() {
+    let secret = Listener::start(|_| Answer::text("secret")).await;
+    let port = secret.port();
+    let open = Listener::start(move |seen| {
+        let host = seen.uri.query().expect("a host");
+        Answer::redirect(307, &format!("https://{host}:{port}/hook"))
+    })
+    .await;
+    let bench = Bench::new(allowing([&open.address.to_string()]));
+    for (name, answer) in NAMES {
+        bench.names.set(name, &[answer]);
+    }
+    let names = NAMES.iter().map(|(name, _)| name);
+    let hosts = OWN.iter().chain(&OTHERS).chain(names);
+    // What cannot stand in a header cannot come with a redirect.
+    for host in hosts.filter(|it| it.is_ascii()) {
+        let found = bench.get(&open.url(&format!("/?{host}"))).await;
+        assert!(matches!(found, Err(Failure::Forbidden(_))), "{host}: {found:?}");
+        let elsewhere = |it: &std::net::SocketAddr| *it != open.address;
+        assert!(!bench.dialer.take().iter().any(elsewhere), "{host}");
+    }
+    assert_eq!(secret.accepted(), 0);
+}
+
+/// Allowing this machine allows nothing else.
+#[tokio::test]
+async fn loopback_is_no_way_to_the_neighbours() {
+    let bench = Bench::new(Rules { loopback: true, ..Rules::default() });
+    for host in OTHERS {
+        for scheme in ["http", "https"] {
+            let url = format!("{scheme}://{host}/hook");
+            assert!(bench.guard.check(&url).await.is_err(), "{url}");
+            refused(&bench, &url).await;
+        }
+    }
+    for (name, answer) in [("private.test", "10.0.0.1"), ("mixed.test", "10.0.0.1")] {
+        bench.names.set(name, &[&["127.0.0.1", answer]]);
+        refused(&bench, &format!("http://{name}/hook")).await;
+    }
+}
+
+/// A guard that allows all of the networks still keeps out of metadata.
+#[tokio::test]
+async fn metadata_is_never_allowed() {
+    let bench = Bench::new(allowing(["0.0.0.0/0", "::/0", "rebound.test:80"]));
+    bench.names.set("rebound.test", &[&["169.254.169.254"]]);
+    for host in [
+        "169.254.169.254",
+        "0xa9fea9fe",
+        "169.254.170.2",
+        "100.100.100.200",
+        "168.63.129.16",
+        "metadata.google.internal",
+        "[fd00:ec2::254]",
+        "[::ffff:169.254.169.254]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[2002:a9fe:a9fe::]",
+        "[fe80::a9fe:a9fe]",
+        "rebound.test",
+    ] {
+        let url = format!("http://{host}/latest/meta-data/");
+        assert!(bench.guard.check(&url).await.is_err(), "{url}");
+        refused(&bench, &url).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_plain_url_is_refused() {
+    let bench = Bench::new(Rules { loopback: true, ..Rules::default() });
+    bench.names.set("public.test", &[&["93.184.216.34"]]);
+    for (url, want) in [
+        ("", Forbidden::Url),
+        ("hooks", Forbidden::Url),
+        ("/hooks", Forbidden::Url),
+        ("https://", Forbidden::Url),
+        ("https://.", Forbidden::Url),
+        ("https://[fe80::1%25eth0]/", Forbidden::Url),
+        ("https://256.256.256.256/", Forbidden::Url),
+        ("https://1.2.3.4.5/", Forbidden::Url),
+        ("https://public.test:99999/", Forbidden::Url),
+        ("ftp://public.test/", Forbidden::Scheme),
+        ("file:///etc/passwd", Forbidden::Scheme),
+        ("gopher://127.0.0.1/", Forbidden::Scheme),
+        ("unix:/run/socket", Forbidden::Scheme),
+        ("data:text/plain,x", Forbidden::Scheme),
+        ("http://public.test/", Forbidden::Scheme),
+        ("http://93.184.216.34/", Forbidden::Scheme),
+        ("http://unresolved.test/", Forbidden::Scheme),
+        ("https://user@public.test/", Forbidden::UserInfo),
+        ("https://user:password@public.test/", Forbidden::UserInfo),
+        ("https://public.test@127.0.0.1/", Forbidden::UserInfo),
+    ] {
+        assert_eq!(bench.guard.check(url).await, Err(want), "{url}");
+    }
+    refused(&bench, "http://public.test/").await;
+    refused(&bench, "https://user@public.test/").await;
+}
+
+/// Whoever asks learns nothing about names inside the network.
+#[tokio::test]
+async fn a_refusal_does_not_say_what_a_name_resolves_to() {
+    let bench = Bench::new(Rules { loopback: true, ..Rules::default() });
+    bench.names.set("private.test", &[&["10.20.30.40"]]);
+    bench.names.set("public.test", &[&["93.184.216.34"]]);
+    let mut said = Vec::new();
+    for name in ["private.test", "public.test", "unresolved.test"] {
+        said.push(bench.guard.check(&format!("http://{name}/")).await.unwrap_err().to_string());
+    }
+    said.dedup();
+    assert_eq!(said, ["must begin with https://"]);
+    let failure = bench.post("https://private.test/").await.unwrap_err();
+    assert!(!format!("{failure} {failure:?}").contains("10.20.30.40"), "{failure:?}");
+    assert!(!failure.is_retryable());
+}
+
+/// Calls `url` in every way there is: each is refused, and nothing is dialed.
+async fn refused(bench: &Bench, url: &str) {
+    // What `http` cannot read cannot be requested.
+    if url.parse::<Uri>().is_ok() {
+        let found = bench.post(url).await;
+        assert!(matches!(found, Err(Failure::Forbidden(_))), "{url}: {found:?}");
+        let found = bench.client.open(post(url).map(http_body_util::Full::new)).await;
+        assert!(matches!(found, Err(Failure::Forbidden(_))), "{url}: {found:?}");
+    }
+    // What it reads once the URL is in its normal form is the same place.
+    if let Ok(target) = bench.guard.target(url) {
+        let request = Request::post(target.uri()).body("{}".into()).expect("a request");
+        let found = bench.client.send(request, &Limits::default()).await;
+        assert!(matches!(found, Err(Failure::Forbidden(_))), "{url}: {found:?}");
+    }
+    assert_eq!(bench.dialer.take(), [], "{url}");
+}

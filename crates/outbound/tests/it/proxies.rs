@@ -1,0 +1,38 @@
+//! Proxies that the environment names are not used.
+
+use std::process::Command;
+
+use latimer_outbound::{Client, Guard, Limits};
+
+use crate::support::{Answer, Listener, allowing, post};
+
+const CHILD: &str = "LATIMER_TEST_CHILD";
+
+/// Runs itself once more in an environment full of proxies: the call must not go there.
+#[tokio::test(flavor = "multi_thread")]
+async fn proxies_of_the_environment_are_not_used() {
+    if std::env::var_os(CHILD).is_some() {
+        return call().await;
+    }
+    let proxy = Listener::start(|_| Answer::text("proxy")).await;
+    let url = format!("http://{}", proxy.address);
+    let mut child = Command::new(std::env::current_exe().expect("this program"));
+    child.args(["--exact", "proxies::proxies_of_the_environment_are_not_used"]).env(CHILD, "1");
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        child.env(name, &url).env(name.to_lowercase(), &url);
+    }
+    child.env_remove("NO_PROXY").env_remove("no_proxy");
+    let output = tokio::task::spawn_blocking(move || child.output()).await.expect("it ran");
+    let output = output.expect("it ran");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    assert_eq!(proxy.accepted(), 0);
+}
+
+async fn call() {
+    let listener = Listener::start(|_| Answer::text("direct")).await;
+    let rules = allowing([&listener.address.to_string()]);
+    let client = Client::builder(Guard::new(rules)).build().expect("a client");
+    let response = client.send(post(&listener.url("/")), &Limits::default()).await;
+    assert_eq!(&response.expect("an answer").body()[..], b"direct");
+}
