@@ -56,6 +56,10 @@ explains each.")]
     #[command(subcommand)]
     Config(ConfigCommand),
 
+    /// Look after webhooks
+    #[command(subcommand)]
+    Push(PushCommand),
+
     /// Print a script that completes commands in a shell
     #[command(after_help = "\
 Example:
@@ -111,6 +115,10 @@ pub(crate) struct DemoServer {
     #[arg(long)]
     pub(crate) no_streaming: bool,
 
+    /// Tell no webhooks
+    #[arg(long)]
+    pub(crate) no_push: bool,
+
     /// Ask for more after every message that is no command
     #[arg(long)]
     pub(crate) open_ended: bool,
@@ -140,6 +148,76 @@ Examples:
 
 Secrets are hidden.")]
     Show(ConfigShow),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PushCommand {
+    /// What could not be delivered
+    #[command(subcommand)]
+    Dead(DeadCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadCommand {
+    /// Show what could not be delivered
+    #[command(after_help = "\
+Examples:
+  latimer push dead list
+  latimer push dead list --output json
+
+The server is asked while it runs, and its store otherwise.")]
+    List(ListDead),
+
+    /// Try once more to deliver
+    #[command(after_help = "\
+Examples:
+  latimer push dead replay 5f1c9a52-8d5e-8c0b-9a51-3d1f6a0c7b21
+  latimer push dead replay --all
+
+What arrives is gone from the list. Exits with 1 when something does not.")]
+    Replay(WhichDead),
+
+    /// Forget what could not be delivered
+    #[command(after_help = "\
+Examples:
+  latimer push dead drop 5f1c9a52-8d5e-8c0b-9a51-3d1f6a0c7b21
+  latimer push dead drop --all")]
+    Drop(WhichDead),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeadLetters {
+    /// Read this file, TOML or JSON: it says where the server or its store is
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Ask the server at this address
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListDead {
+    #[command(flatten)]
+    pub(crate) server: DeadLetters,
+
+    /// How to print it
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhichDead {
+    #[command(flatten)]
+    pub(crate) server: DeadLetters,
+
+    /// Which ones, by their ids
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) ids: Vec<String>,
+
+    /// All of them
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]

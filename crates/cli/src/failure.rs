@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use latimer_daemon::StartError;
 use latimer_daemon::config::ConfigError;
+use latimer_daemon::{OperatorError, StartError};
 
 /// Why a command did not do its job, and the exit code that says so.
 #[derive(Debug)]
@@ -51,6 +51,13 @@ impl From<ConfigError> for Failure {
             other => other.to_string(),
         };
         Self { code: WRONG, ..Self::new(message) }
+    }
+}
+
+impl From<OperatorError> for Failure {
+    fn from(error: OperatorError) -> Self {
+        let hint = error.hint().map(str::to_owned);
+        Self { hint, ..Self::new(error.to_string()) }
     }
 }
 

@@ -13,6 +13,7 @@ mod config;
 mod failure;
 mod log;
 mod output;
+mod push;
 mod serve;
 mod signal;
 
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, ConfigCommand};
+use arguments::{Arguments, Command, ConfigCommand, DeadCommand, PushCommand};
 use failure::Failure;
 
 #[cfg(feature = "mimalloc")]
@@ -45,6 +46,11 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::DemoServer(demo) => serve::demo_server(&demo),
         Command::Config(ConfigCommand::Check(check)) => config::check(&check),
         Command::Config(ConfigCommand::Show(show)) => config::show(&show),
+        Command::Push(PushCommand::Dead(dead)) => match dead {
+            DeadCommand::List(list) => push::list(&list),
+            DeadCommand::Replay(which) => push::replay(&which),
+            DeadCommand::Drop(which) => push::forget(&which),
+        },
         Command::Completion { shell } => completion::print(shell),
     }
 }

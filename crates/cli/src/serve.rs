@@ -44,6 +44,9 @@ pub(crate) fn demo_server(arguments: &DemoServer) -> Result<(), Failure> {
     if arguments.pure_card {
         flags.push(flag("--pure-card", "a2a.superset_card", json!(false)));
     }
+    if arguments.no_push {
+        flags.push(flag("--no-push", "push.enabled", json!(false)));
+    }
     match &arguments.store {
         None => flags.push(flag("demo-server", "store.kind", json!("memory"))),
         Some(path) => flags.push(flag("--store", "store.path", json!(path))),

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use http::header::AUTHORIZATION;
 use latimer_protocol::card::{AgentCard, SecurityRequirement, SecurityScheme};
 use latimer_protocol::{Caller, Error, ErrorKind, Secret};
-use latimer_server::{Authenticate, Credentials};
+use latimer_server::{Authenticate, Credentials, OPERATOR};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -20,7 +20,10 @@ const SCHEME: &str = "apiKey";
 
 impl ApiKey {
     pub(crate) fn new(key: &Secret) -> Self {
-        Self { digest: digest(key.reveal()), caller: Caller::new("api-key") }
+        Self {
+            digest: digest(key.reveal()),
+            caller: Caller::new("api-key").with_scopes([OPERATOR]),
+        }
     }
 
     /// Has a card say that the key is needed.

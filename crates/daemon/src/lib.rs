@@ -9,9 +9,13 @@ pub mod config;
 mod daemon;
 mod error;
 mod files;
+mod operator;
 mod store;
 
 pub use banner::{Banner, Published};
 pub use daemon::{Daemon, check};
 pub use error::StartError;
+pub use latimer_protocol::Secret;
 pub use latimer_runtime::shell;
+pub use latimer_server::Replayed;
+pub use operator::{Operator, OperatorError};

@@ -1,7 +1,9 @@
 //! Opens the store.
 
+use std::net::ToSocketAddrs;
+
 use latimer_server::Server;
-use latimer_store::{Durability, Memory, Sqlite, SqliteConfig};
+use latimer_store::{Durability, Memory, Sqlite, SqliteConfig, TaskStore};
 
 use crate::config::{Config, Place};
 use crate::error::StartError;
@@ -9,9 +11,15 @@ use crate::files::private_folder;
 
 /// The server, with the store that a configuration names.
 pub(crate) fn attach(server: Server, config: &Config) -> Result<Server, StartError> {
+    let holder = format!("latimer serve, {}", config.listen);
+    Ok(server.shared_store(open(config, &holder)?.into()))
+}
+
+/// The store that a configuration names, for whoever `holder` says.
+pub(crate) fn open(config: &Config, holder: &str) -> Result<Box<dyn TaskStore>, StartError> {
     let retention = config.store.retention.clone();
     let (path, full) = match &config.store.place {
-        Place::Memory => return Ok(server.store(Memory::new(retention))),
+        Place::Memory => return Ok(Box::new(Memory::new(retention))),
         Place::Sqlite { path, full } => (path, *full),
     };
     if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
@@ -19,7 +27,13 @@ pub(crate) fn attach(server: Server, config: &Config) -> Result<Server, StartErr
         private_folder(folder).map_err(failed)?;
     }
     let durability = if full { Durability::Full } else { Durability::Process };
-    let holder = format!("latimer serve, {}", config.listen);
+    let holder = holder.to_owned();
     let store = Sqlite::open(path, SqliteConfig { durability, retention, holder });
-    Ok(server.store(store.map_err(StartError::Store)?))
+    Ok(Box::new(store.map_err(StartError::Store)?))
+}
+
+/// Whether only this machine reaches an address.
+pub(crate) fn is_loopback(listen: &str) -> bool {
+    let addresses = listen.to_socket_addrs();
+    addresses.is_ok_and(|mut all| all.all(|it| it.ip().to_canonical().is_loopback()))
 }

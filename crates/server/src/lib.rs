@@ -20,6 +20,7 @@ mod turn;
 
 pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};
 pub use auth::{Authenticate, Credentials};
+pub use binding::OPERATOR;
 pub use engine::{Activity, CURSOR, Engine, Limits};
 pub use error::{Error, Result};
 pub use executor::Executor;

@@ -10,6 +10,7 @@ mod cors;
 mod grpc;
 mod jsonrpc;
 mod operations;
+mod operator;
 mod place;
 mod respond;
 mod rest;
@@ -36,6 +37,7 @@ pub(crate) use body::Body;
 pub(crate) use card::Cards;
 pub(crate) use grpc::Helpers;
 pub(crate) use operations::Readiness;
+pub use operator::OPERATOR;
 pub(crate) use place::Places;
 
 use crate::agent::{Agent, Registry};
@@ -63,6 +65,8 @@ pub(crate) struct Front {
     pub(crate) cards: Cards,
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
+    /// Whether only this machine can reach the server.
+    pub(crate) local: bool,
     pub(crate) auth: Option<Arc<dyn Authenticate>>,
     /// Made once, so that a call by nobody in particular costs nothing.
     pub(crate) anonymous: Caller,
@@ -130,6 +134,7 @@ impl Front {
             Place::Health => self.health(head),
             Place::Ready => self.ready(head).await,
             Place::Metrics => self.numbers(head),
+            Place::DeadLetters(rest) => Box::pin(self.dead_letters(&at(None), rest)).await,
             Place::Nothing => self.nothing(&at(None)),
         }
     }

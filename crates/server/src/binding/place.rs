@@ -21,6 +21,8 @@ pub(super) enum Place<'p> {
     Ready,
     /// What it has counted.
     Metrics,
+    /// What could not be delivered; the rest of the path says what to do about it.
+    DeadLetters(&'p str),
     /// Nothing of ours.
     Nothing,
 }
@@ -45,6 +47,8 @@ pub(crate) struct Places {
 
 /// Of the card, beside the well-known ones.
 const CARD_ALIAS: &str = "/api/a2a/agent-card.json";
+/// Where an operator finds what could not be delivered.
+const DEAD_LETTERS: &str = "/api/push/dead";
 /// Where 0.2 looks for the extended card.
 const EXTENDED_CARD_0_2: &str = "/agent/authenticatedExtendedCard";
 
@@ -85,6 +89,9 @@ impl Places {
     fn fixed<'p>(&self, path: &'p str) -> Option<Place<'p>> {
         if let Some(place) = well_known(path, None) {
             return Some(place);
+        }
+        if let Some(rest) = path.strip_prefix(DEAD_LETTERS).filter(|it| starts_segment(it)) {
+            return Some(Place::DeadLetters(rest));
         }
         Some(match path {
             "/" | "/v1/rpc" if self.aliases => Place::JsonRpc(None),
@@ -184,6 +191,9 @@ mod tests {
             (&usual, "/health", P::Health),
             (&usual, "/ready", P::Ready),
             (&usual, "/metrics", P::Metrics),
+            (&usual, "/api/push/dead", P::DeadLetters("")),
+            (&usual, "/api/push/dead/x/replay", P::DeadLetters("/x/replay")),
+            (&usual, "/api/push/deadly", P::Nothing),
             (&usual, "/else", P::Nothing),
             (&usual, "*", P::Nothing),
             (&usual, "", P::Nothing),

@@ -2,6 +2,7 @@
 
 use latimer_protocol::Revision;
 use latimer_store::{DeadLetter, Error as StoreError, Logged, Webhook};
+use serde_json::{Value, json};
 
 use super::Courier;
 use super::run::{Replay, attempt, notification};
@@ -14,6 +15,26 @@ pub struct Letter {
     pub dead: DeadLetter,
     /// Where it should have gone: scheme, host and port.
     pub receiver: String,
+}
+
+impl Letter {
+    /// As an operator sees it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let Self { dead, receiver } = self;
+        json!({
+            "id": dead.id,
+            "taskId": dead.task.id.as_str(),
+            "agent": &*dead.task.agent,
+            "caller": &*dead.task.caller,
+            "webhook": dead.webhook.as_str(),
+            "event": dead.revision.get(),
+            "receiver": receiver,
+            "attempts": dead.attempts,
+            "at": dead.at.to_string(),
+            "reason": dead.reason,
+        })
+    }
 }
 
 /// What came of trying again.

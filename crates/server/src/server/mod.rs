@@ -123,8 +123,13 @@ impl Server {
     }
 
     /// Keeps tasks here and not in memory.
-    pub fn store(mut self, store: impl TaskStore) -> Self {
-        self.store = Some(Arc::new(store));
+    pub fn store(self, store: impl TaskStore) -> Self {
+        self.shared_store(Arc::new(store))
+    }
+
+    /// Keeps tasks in a store that others may have as well.
+    pub fn shared_store(mut self, store: Arc<dyn TaskStore>) -> Self {
+        self.store = Some(store);
         self
     }
 
@@ -307,6 +312,7 @@ impl Server {
             cards: Cards::new(addresses, self.settings.card_max_age),
             metrics,
             readiness: behind.readiness,
+            local: local.is_some_and(is_local),
             auth: self.auth,
             anonymous: Caller::anonymous(),
             helpers,

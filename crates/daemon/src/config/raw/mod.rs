@@ -3,6 +3,7 @@
 mod a2a;
 mod agent;
 mod mcp;
+mod push;
 mod service;
 
 use latimer_protocol::Secret;
@@ -10,6 +11,7 @@ use latimer_protocol::Secret;
 pub(crate) use a2a::{A2a, RemoteAgent, Terminator};
 pub(crate) use agent::{Agent, Contexts, Kind, Reads, Skill};
 pub(crate) use mcp::{McpServer, Transport, TransportKind};
+pub(crate) use push::{OlderBody, Push};
 pub(crate) use service::{Durable, Limits, Log, LogFormat, Server, Store, StoreKind};
 
 use super::key::section;
@@ -39,6 +41,8 @@ section! {
         store: Store, section;
         /// What callers may ask for at most.
         limits: Limits, section;
+        /// How webhooks are told about tasks.
+        push: Push, section;
         /// What the server writes to its log.
         log: Log, section;
         /// How the server as such behaves.

@@ -3,6 +3,7 @@
 mod agent;
 mod elsewhere;
 mod listen;
+mod push;
 mod settings;
 
 use std::path::{Path, PathBuf};

@@ -33,6 +33,7 @@ impl Resolve<'_> {
             superset_card: a2a.superset_card,
             drain: server.drain.0,
             limits: limits(&raw.limits),
+            push: self.push(&raw.push),
             http: http_limits(&raw.limits),
         }
     }
@@ -83,6 +84,6 @@ fn http_limits(raw: &raw::Limits) -> HttpLimits {
 }
 
 /// A number of things. More than can be counted is as good as any number.
-fn count(number: u64) -> usize {
+pub(super) fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

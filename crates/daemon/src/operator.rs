@@ -1,0 +1,204 @@
+//! What an operator does to a daemon: through its API while it runs, and otherwise to its store.
+
+use std::sync::Arc;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Method, Request};
+use latimer_protocol::Secret;
+use latimer_server::outbound::{Client, Failure, Guard, Limits, Rules};
+use latimer_server::{Courier, Replayed};
+use latimer_store::OpenError;
+use serde_json::Value;
+
+use crate::config::{Config, Place};
+use crate::error::StartError;
+use crate::store;
+
+/// Somebody who runs a daemon.
+#[derive(Debug)]
+pub struct Operator(Way);
+
+#[derive(Debug)]
+enum Way {
+    /// The daemon runs: it is asked.
+    Api { client: Client, base: String, key: Option<Secret> },
+    /// It does not: nobody else has its store.
+    Store(Courier),
+}
+
+/// Why an operator could not do something.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperatorError {
+    /// The store, or the configuration, cannot be used.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The daemon cannot be reached.
+    #[error("cannot reach the server at {base}: {source}")]
+    Unreachable {
+        /// Where it should be.
+        base: String,
+        /// Why.
+        source: Failure,
+    },
+    /// The daemon refused.
+    #[error("the server at {base} refused: {message}")]
+    Refused {
+        /// Where it is.
+        base: String,
+        /// What it said.
+        message: String,
+    },
+    /// The store failed.
+    #[error("{0}")]
+    Store(latimer_store::Error),
+}
+
+impl OperatorError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Start(error) => error.hint(),
+            Self::Unreachable { .. } => Some("say where it is with --url"),
+            Self::Refused { .. } => Some(
+                "it wants the `api_key` of its configuration: name that file with --config, \
+                 or set LATIMER_API_KEY",
+            ),
+            Self::Store(_) => None,
+        }
+    }
+}
+
+impl Operator {
+    /// Finds the daemon of a configuration: at `url` if that is given, else by its store, which it
+    /// holds while it runs.
+    ///
+    /// # Errors
+    /// When the store can neither be opened nor is held by a daemon.
+    pub fn of(
+        config: &Config,
+        url: Option<&str>,
+        key: Option<Secret>,
+    ) -> Result<Self, OperatorError> {
+        let key = config.api_key.clone().or(key);
+        let api = |base: String| Self::api(base, key.clone());
+        if let Some(url) = url {
+            return api(url.trim_end_matches('/').to_owned());
+        }
+        match &config.store.place {
+            Place::Memory => api(format!("http://{}", config.listen)),
+            Place::Sqlite { path, .. } if !path.exists() => {
+                api(format!("http://{}", config.listen))
+            }
+            Place::Sqlite { .. } => match store::open(config, "latimer push dead") {
+                Err(StartError::Store(OpenError::InUse { .. })) => {
+                    api(format!("http://{}", config.listen))
+                }
+                opened => {
+                    let push = config.settings.push.clone();
+                    let loopback = store::is_loopback(&config.listen);
+                    let courier = Courier::new(Arc::from(opened?), push, loopback);
+                    let failed = |it: latimer_server::outbound::InvalidTls| {
+                        StartError::Server(latimer_server::Error::Setting {
+                            setting: "push",
+                            problem: it.to_string(),
+                        })
+                    };
+                    Ok(Self(Way::Store(courier.map_err(failed)?)))
+                }
+            },
+        }
+    }
+
+    /// The operator's own server is wherever the operator says.
+    fn api(base: String, key: Option<Secret>) -> Result<Self, OperatorError> {
+        let authority = base.split("://").last().unwrap_or_default();
+        let authority = authority.split('/').next().unwrap_or_default();
+        let rules = Rules { allow: authority.parse().into_iter().collect(), loopback: true };
+        let unreachable = |message: String| OperatorError::Refused { base: base.clone(), message };
+        let client = Client::builder(Guard::new(rules)).build();
+        let client = client.map_err(|it| unreachable(it.to_string()))?;
+        Ok(Self(Way::Api { client, base, key }))
+    }
+
+    /// What was not delivered, the earliest first.
+    ///
+    /// # Errors
+    /// When the daemon or its store cannot be asked.
+    pub async fn dead_letters(&self) -> Result<Vec<Value>, OperatorError> {
+        match &self.0 {
+            Way::Store(courier) => {
+                let letters = courier.dead_letters(usize::MAX).await;
+                let letters = letters.map_err(OperatorError::Store)?;
+                Ok(letters.iter().map(latimer_server::Letter::to_json).collect())
+            }
+            Way::Api { .. } => {
+                let mut answer = self.ask(Method::GET, "").await?.unwrap_or_default();
+                let letters = answer.get_mut("letters").map(Value::take);
+                let letters = letters.and_then(|it| serde_json::from_value(it).ok());
+                Ok(letters.unwrap_or_default())
+            }
+        }
+    }
+
+    /// Tries once more to deliver something.
+    ///
+    /// # Errors
+    /// When the daemon or its store cannot be asked.
+    pub async fn replay(&self, id: &str) -> Result<Replayed, OperatorError> {
+        match &self.0 {
+            Way::Store(courier) => courier.replay(id).await.map_err(OperatorError::Store),
+            Way::Api { .. } => {
+                let answer = self.ask(Method::POST, &format!("/{id}/replay")).await?;
+                let Some(answer) = answer else { return Ok(Replayed::Unknown) };
+                let reason = answer["reason"].as_str().unwrap_or("no reason was given");
+                Ok(match answer["delivered"] == Value::Bool(true) {
+                    true => Replayed::Delivered,
+                    false => Replayed::Failed(reason.to_owned()),
+                })
+            }
+        }
+    }
+
+    /// Forgets something; false when there is no such letter.
+    ///
+    /// # Errors
+    /// When the daemon or its store cannot be asked.
+    pub async fn forget(&self, id: &str) -> Result<bool, OperatorError> {
+        match &self.0 {
+            Way::Store(courier) => courier.drop_letter(id).await.map_err(OperatorError::Store),
+            Way::Api { .. } => Ok(self.ask(Method::DELETE, &format!("/{id}")).await?.is_some()),
+        }
+    }
+
+    /// Asks the daemon; none when it does not know what is meant.
+    async fn ask(&self, method: Method, path: &str) -> Result<Option<Value>, OperatorError> {
+        let Way::Api { client, base, key } = &self.0 else { return Ok(None) };
+        let refused = |message: String| OperatorError::Refused { base: base.clone(), message };
+        let mut request =
+            Request::builder().method(method).uri(format!("{base}/api/push/dead{path}"));
+        if let Some(key) = key {
+            let header = HeaderValue::try_from(format!("Bearer {}", key.reveal()));
+            let mut header =
+                header.map_err(|_| refused("the key is no text for a header".into()))?;
+            header.set_sensitive(true);
+            request = request.header(AUTHORIZATION, header);
+        }
+        let request = request.body(Vec::new().into());
+        let request = request.map_err(|_| refused("this is no address".into()))?;
+        let limits = Limits { body: 16 * 1024 * 1024, ..Limits::default() };
+        let answer = client.send(request, &limits).await;
+        let answer =
+            answer.map_err(|source| OperatorError::Unreachable { base: base.clone(), source })?;
+        let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+        match answer.status().as_u16() {
+            200 => Ok(Some(body)),
+            404 if !path.is_empty() => Ok(None),
+            status => {
+                let said = body["error"]["message"].as_str();
+                Err(refused(said.map_or_else(|| format!("it answered {status}"), str::to_owned)))
+            }
+        }
+    }
+}
