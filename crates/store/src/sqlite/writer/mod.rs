@@ -103,6 +103,8 @@ pub(super) struct Desk {
     recent: Arc<Recent>,
     /// Tasks that finished in this transaction, with the number of their bytes.
     kept: Vec<(Stored, usize)>,
+    /// Tasks for which there was no more room in memory.
+    gone: Vec<Stored>,
     commits: Arc<AtomicU64>,
 }
 
@@ -118,8 +120,8 @@ impl Desk {
         let room = Room::survey(&connection, retention)?;
         let ledger = Ledger::read(&connection, retention, messages)?;
         let checkpoints = Checkpoints::start(&mut connection, helper)?;
-        let (kept, commits) = (Vec::new(), Arc::default());
-        Ok(Self { checkpoints, connection, epoch, room, ledger, recent, kept, commits })
+        let (kept, gone, commits) = (Vec::new(), Vec::new(), Arc::default());
+        Ok(Self { checkpoints, connection, epoch, room, ledger, recent, kept, gone, commits })
     }
 
     /// The connection that writes.
@@ -159,7 +161,7 @@ impl Desk {
             return;
         }
         let jobs = mem::replace(group, Vec::with_capacity(MAX_GROUP));
-        Done::announce(jobs, failure);
+        Done::announce(jobs, failure, mem::take(&mut self.gone));
     }
 
     fn transact(&mut self, group: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
@@ -168,7 +170,7 @@ impl Desk {
         if done.is_ok() {
             self.ledger.commit();
             for (stored, bytes) in self.kept.drain(..) {
-                self.recent.add(stored, bytes);
+                self.recent.add(stored, bytes, &mut self.gone);
             }
         } else {
             self.room.restore(before);
