@@ -14,6 +14,7 @@ mod open;
 mod place;
 mod reader;
 mod recent;
+mod short;
 #[cfg(test)]
 mod tests;
 mod writer;
