@@ -50,6 +50,7 @@ impl Engine {
             opening: None,
             made_in: stored.header.dialect,
             how: How::Later,
+            rest: None,
         };
         let floor = Floor::take(&live);
         let waits = floor.is_none();

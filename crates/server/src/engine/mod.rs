@@ -18,6 +18,7 @@ mod page;
 mod reader;
 mod recover;
 mod repeat;
+mod rest;
 mod send;
 mod tasks;
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! What a message comes to: recognising one that was sent before, and waiting for the answer.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use latimer_protocol::{Error, Revision, SendMessageResponse, Timestamp};
 use latimer_store::{Key, Outcome, Sent};
@@ -8,6 +11,7 @@ use latimer_store::{Key, Outcome, Sent};
 use super::accept::Letter;
 use super::live::State;
 use super::repeat::{self, Flight, Seen, Ticket};
+use super::rest::Rest;
 use super::send::{Begun, How, place};
 use super::{Engine, ids, unavailable};
 use crate::agent::Agent;
@@ -26,6 +30,21 @@ impl Begun {
     /// The end, or a question, if it came to that.
     pub(super) fn settled(&self) -> Option<Result<SendMessageResponse, Error>> {
         self.settled_in(&self.live.guard().lock())
+    }
+
+    /// Waits for the end, or a question, and goes on with the rest of the work meanwhile.
+    async fn settles(&self, rest: Option<Rest>) -> Result<SendMessageResponse, Error> {
+        if let Some(mut rest) = rest {
+            // Nobody else settles a task while a turn of it goes on.
+            let settled = poll_fn(|context| {
+                let over = Pin::new(&mut rest).poll(context);
+                self.settled().map_or(over.map(|()| None), |it| Poll::Ready(Some(it)))
+            });
+            if let Some(settled) = settled.await {
+                return settled;
+            }
+        }
+        self.live.guard().until(|state| self.settled_in(state)).await
     }
 
     fn settled_in(&self, state: &State) -> Option<Result<SendMessageResponse, Error>> {
@@ -62,7 +81,8 @@ impl Engine {
                 let live = place(&live, letter.want);
                 let made_in = letter.dialect;
                 let how = How::Again;
-                return Ok(Known::Before(Begun { live, after, opening: None, made_in, how }));
+                let (opening, rest) = (None, None);
+                return Ok(Known::Before(Begun { live, after, opening, made_in, how, rest }));
             }
         };
         let now = ids::now();
@@ -90,7 +110,7 @@ impl Engine {
                 // The message is in the append that ends here, if not before.
                 let after = Revision::new(revision.get() - 1);
                 let live = place(&live, letter.want);
-                Ok(Begun { live, after, opening: None, made_in, how: How::Again })
+                Ok(Begun { live, after, opening: None, made_in, how: How::Again, rest: None })
             }
             Outcome::Message(message) => {
                 let id = ids::task();
@@ -100,7 +120,7 @@ impl Engine {
                 live.lock().answer = Some(message);
                 let live = place(&live, letter.want);
                 let after = Revision::START;
-                Ok(Begun { live, after, opening: None, made_in, how: How::Again })
+                Ok(Begun { live, after, opening: None, made_in, how: How::Again, rest: None })
             }
         }
     }
@@ -108,12 +128,13 @@ impl Engine {
     /// Waits for the end, or a question; for so long, and then for the task as it stands.
     pub(super) async fn outcome(
         &self,
-        begun: &Begun,
+        begun: &mut Begun,
         agent: &Agent,
     ) -> Result<SendMessageResponse, Error> {
-        let live = begun.live.guard();
+        let rest = begun.rest.take();
         tokio::select! {
-            outcome = live.until(|state| begun.settled_in(state)) => return outcome,
+            biased;
+            outcome = begun.settles(rest) => return outcome,
             () = tokio::time::sleep(agent.policy().max_wait) => {}
             () = self.halt().stopped() => {}
         }

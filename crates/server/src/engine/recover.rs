@@ -107,7 +107,8 @@ impl Engine {
         let mut work = Work::resume(self.clone(), agent, floor, turn, stored, None);
         let contexts = work.agent.policy().contexts;
         if waiting && contexts == Contexts::Queue {
-            return self.queue(work, true);
+            // Nobody waits for it any more.
+            return drop(self.queue(work, true));
         }
         let right = match contexts {
             Contexts::Parallel => None,

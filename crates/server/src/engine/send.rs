@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Instant;
 
@@ -20,6 +19,7 @@ use super::live::{Guard, Watch};
 use super::outcome::Known;
 use super::reader::{From, Reader, Until};
 use super::repeat::{Flight, Ticket};
+use super::rest::Rest;
 use super::tasks::resume_after;
 use super::work::Work;
 use super::{CURSOR, Engine, ids, trimmed, unavailable};
@@ -35,6 +35,8 @@ pub(super) struct Begun {
     pub(super) opening: Option<Box<Task>>,
     pub(super) made_in: Dialect,
     pub(super) how: How,
+    /// What is left of the work, if its caller waits for its end.
+    pub(super) rest: Option<Rest>,
 }
 
 /// How a message came to be worked on.
@@ -69,12 +71,12 @@ impl Engine {
         let (agent, want) = (letter.agent.clone(), letter.want);
         let (history, extensions) =
             (letter.configuration.history_length, letter.extensions.clone());
-        let begun = self.begin(letter).await?;
+        let mut begun = self.begin(letter).await?;
         let sent = match (want, begun.how) {
             (Want::Task, _) | (_, How::Later) => Box::pin(self.first_sight(&begun)).await?,
             (Want::Answer | Want::Events, _) => match begun.settled() {
                 Some(outcome) => outcome?,
-                None => Box::pin(self.outcome(&begun, &agent)).await?,
+                None => Box::pin(self.outcome(&mut begun, &agent)).await?,
             },
         };
         let reply = Reply::Sent(match sent {
@@ -198,25 +200,26 @@ impl Engine {
             work.remember(sent, ticket);
         }
         let at_once = want == Want::Task || dialect.callers_name_tasks();
-        if work.agent.policy().contexts == Contexts::Queue {
-            self.queue(work, at_once);
+        let rest = if work.agent.policy().contexts == Contexts::Queue {
+            self.queue(work, at_once)
         } else {
-            self.run(work.drive(Start::Execute, at_once, right));
-        }
+            self.start(work.drive(Start::Execute, at_once, right))
+        };
         Ok(Begun {
             live: place,
             after: Revision::START,
             opening: None,
             made_in: dialect,
             how: How::New,
+            rest: rest.filter(|_| want == Want::Answer),
         })
     }
 
     /// Has a turn worked on behind whatever else its conversation waits for.
-    pub(super) fn queue(&self, mut work: Work, at_once: bool) {
+    pub(super) fn queue(&self, mut work: Work, at_once: bool) -> Option<Rest> {
         let context = work.turn.context_id();
         let waiting = self.0.lanes.lane(work.live.key(), context).wait();
-        self.run(async move {
+        self.start(async move {
             tokio::pin!(waiting);
             // The place in the queue is taken before anything else happens.
             let right = match now(waiting.as_mut()).await {
@@ -227,21 +230,7 @@ impl Engine {
             let Some(right) = right else { return };
             let at_once = at_once || work.exists();
             work.drive(Start::Execute, at_once, Some(right)).await;
-        });
-    }
-
-    /// Runs what a caller may or may not wait for: at once as far as it goes, and then by itself.
-    pub(super) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let counted = Counted::new(self);
-        let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        // Whoever polls it next is told when to.
-        if work.as_mut().poll(&mut context).is_pending() {
-            self.0.tracker.spawn(async move {
-                work.await;
-                drop(counted);
-            });
-        }
+        })
     }
 
     /// A turn about a message.
@@ -292,22 +281,6 @@ pub(super) type Told = Option<(Sent, Arc<Ticket>)>;
 
 /// How many tasks a message can usefully refer to.
 const MAX_REFERENCES: usize = 16;
-
-/// Counts a turn until it is over.
-struct Counted(Engine);
-
-impl Counted {
-    fn new(engine: &Engine) -> Self {
-        engine.0.turns.fetch_add(1, Ordering::Relaxed);
-        Self(engine.clone())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.0.turns.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 pub(super) fn place(live: &Guard, want: Want) -> Place {
     match want {

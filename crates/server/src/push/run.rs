@@ -105,7 +105,7 @@ pub(super) async fn attempt(
 ) -> Result<(), Undelivered> {
     let refused = |reason: String| Undelivered { reason, retry_after: None };
     let target = courier.guard.target(&webhook.config.url);
-    let target = target.map_err(|it| refused(format!("the address {it}")))?;
+    let target = target.map_err(|it| refused(format!("the URL {it}")))?;
     let id = delivery::id(webhook, revision);
     let request = delivery::request(webhook, notification, &id);
     let request = request.map_err(|it| refused(it.to_owned()))?;

@@ -1,8 +1,9 @@
 //! How values are spelled in the database.
 //!
-//! Events, tasks and messages are JSON, with a number beside them that names its format. Whoever
-//! changes what is written raises [`FORMAT`] and goes on reading what was written before. Lists of
-//! what one transaction did are numbers one behind the other, of eight bytes, the lowest first.
+//! Events, tasks and messages are JSON, with a number beside them that names its format: [`PLAIN`],
+//! or [`SHORT`] for a task that is one row. Whoever changes what is written takes a new number, and
+//! goes on reading what was written before. Lists of what one transaction did are numbers one behind
+//! the other, of eight bytes, the lowest first.
 
 use latimer_protocol::{
     ContextId, Dialect, Event, Message, Revision, Task, TaskPushNotificationConfig, TaskState,
@@ -13,10 +14,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::failure::Damage;
+use super::short::{Names, Short};
 use crate::{BoxError, Header, SentKey, Work};
 
-/// The format of what is written.
-pub(super) const FORMAT: i64 = 1;
+/// JSON as it is.
+pub(super) const PLAIN: i64 = 1;
+
+/// JSON of events without what their row says: see [`short`](super::short).
+pub(super) const SHORT: i64 = 2;
 
 /// The most events in one row, so that a reader of a few need not read very many.
 const MAX_PIECE: usize = 256;
@@ -41,11 +46,35 @@ pub(super) fn write_events(events: &[Event]) -> Result<Vec<Piece>, BoxError> {
 
 /// The events of one row.
 pub(super) fn read_events(format: i64, count: i64, body: &[u8]) -> Result<Vec<Event>, Damage> {
-    let events: Vec<Event> = read(format, body)?;
+    counted(read(format, body)?, count)
+}
+
+fn counted(events: Vec<Event>, count: i64) -> Result<Vec<Event>, Damage> {
     match i64::try_from(events.len()) {
         Ok(found) if found == count => Ok(events),
         _ => Err(Damage::new(format!("{} events where {count} should be", events.len()))),
     }
+}
+
+/// Writes the events of a task that is one row.
+pub(super) fn write_row(events: &[Event], names: Names<'_>) -> Result<Vec<u8>, BoxError> {
+    let events: Vec<_> = events.iter().map(|it| Short::new(it, names)).collect();
+    write(&events)
+}
+
+/// The events of a task that is one row.
+pub(super) fn read_row(
+    format: i64,
+    count: i64,
+    body: &[u8],
+    names: Names<'_>,
+) -> Result<Vec<Event>, Damage> {
+    if format != SHORT {
+        return read_events(format, count, body);
+    }
+    let events: Vec<Short<'_>> = read(PLAIN, body)?;
+    let events: Vec<_> = events.into_iter().map(|it| it.expand(names)).collect::<Result<_, _>>()?;
+    counted(events, count)
 }
 
 /// Writes a whole task.
@@ -85,9 +114,10 @@ fn write<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, BoxError> {
 }
 
 fn read<T: DeserializeOwned>(format: i64, body: &[u8]) -> Result<T, Damage> {
-    if format != FORMAT {
-        let newer = format!("its format is {format}, and this version knows {FORMAT}");
-        return Err(Damage::new(newer));
+    if format != PLAIN {
+        return Err(Damage::new(format!(
+            "its format is {format}, which this version does not know"
+        )));
     }
     match serde_json::from_slice(body) {
         // A value that just fitted into a request nests deeper within an event.

@@ -15,6 +15,7 @@ mod place;
 mod reader;
 mod recent;
 mod seal;
+mod short;
 #[cfg(test)]
 mod tests;
 mod webhooks;

@@ -69,10 +69,11 @@ impl Recent {
         shard.tasks.find(hash, |it| it.stored.key == *key).map(|it| it.stored.clone())
     }
 
-    /// The writer puts in a task that it wrote, of so many bytes in the file.
-    pub(super) fn add(&self, stored: Stored, bytes: usize) {
+    /// The writer puts in a task that it wrote, of so many bytes in the file. Those that make room
+    /// for it go to `gone`.
+    pub(super) fn add(&self, stored: Stored, bytes: usize, gone: &mut Vec<Stored>) {
         let hash = self.hash(&stored.key);
-        self.shard(hash).insert(hash, stored, bytes);
+        self.shard(hash).insert(hash, stored, bytes, gone);
     }
 
     /// Now, for a reader that is about to read; nothing while tasks are being removed.
@@ -84,9 +85,10 @@ impl Recent {
     /// A reader puts in a task that it read since that moment, unless some were removed meanwhile.
     pub(super) fn add_read(&self, moment: Moment, stored: &Stored, bytes: usize) {
         let hash = self.hash(&stored.key);
+        let mut gone = Vec::new();
         let mut shard = self.shard(hash);
         if self.removals.load(Ordering::SeqCst) == moment.0 {
-            shard.insert(hash, stored.clone(), bytes);
+            shard.insert(hash, stored.clone(), bytes, &mut gone);
         }
     }
 
@@ -121,7 +123,7 @@ impl Recent {
 }
 
 impl Shard {
-    fn insert(&mut self, hash: u64, stored: Stored, bytes: usize) {
+    fn insert(&mut self, hash: u64, stored: Stored, bytes: usize, gone: &mut Vec<Stored>) {
         let is_there = self.tasks.find(hash, |it| it.stored.key == stored.key).is_some();
         if is_there || bytes > MAX_BYTES / 8 {
             return;
@@ -136,6 +138,7 @@ impl Shard {
             if let Ok(entry) = self.tasks.find_entry(hash, |it| it.turn == turn) {
                 let (removed, _) = entry.remove();
                 self.bytes -= removed.bytes;
+                gone.push(removed.stored);
             }
         }
     }
@@ -169,7 +172,7 @@ mod tests {
         let recent = Recent::default();
         let many = SHARDS * MAX_TASKS;
         for number in 0..10 * many {
-            recent.add(task(number), 1);
+            recent.add(task(number), 1, &mut Vec::new());
         }
         assert!((many / 2..=many).contains(&count(&recent, 0..10 * many)));
         assert_eq!(count(&recent, 10 * many - MAX_TASKS..10 * many), MAX_TASKS);
@@ -178,10 +181,10 @@ mod tests {
     #[test]
     fn large_ones_are_few_and_the_largest_are_not_there() {
         let recent = Recent::default();
-        recent.add(task(0), MAX_BYTES / 8 + 1);
+        recent.add(task(0), MAX_BYTES / 8 + 1, &mut Vec::new());
         assert_eq!(count(&recent, 0..1), 0);
         for number in 1..1_000 {
-            recent.add(task(number), MAX_BYTES / 8);
+            recent.add(task(number), MAX_BYTES / 8, &mut Vec::new());
         }
         assert!((SHARDS..=8 * SHARDS).contains(&count(&recent, 0..1_000)));
     }
@@ -190,7 +193,7 @@ mod tests {
     fn what_was_removed_makes_room() {
         let recent = Recent::default();
         for number in 0..1_000 {
-            recent.add(task(number), MAX_BYTES / 8);
+            recent.add(task(number), MAX_BYTES / 8, &mut Vec::new());
             recent.remove(&task(number).key);
             recent.settle();
         }

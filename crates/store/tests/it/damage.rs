@@ -68,7 +68,7 @@ async fn a_damaged_task_of_one_row_is_told_as_well() {
     for (damage, why) in [
         ("body = x'00'", "expected value"),
         ("body = x'5b5d'", "0 events where 1 should be"),
-        ("format = 2", "its format is 2"),
+        ("format = 3", "its format is 3"),
         ("format = NULL", "end at revision 0"),
         ("body = NULL", "Invalid type"),
     ] {

@@ -449,6 +449,20 @@ async fn a_stop_leaves_the_rest_for_later_and_says_so() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_drains_the_engine_waits_for_what_callers_wait_for() {
+    let engine = engine();
+    let begun = tokio::time::Instant::now();
+    let waiting = tokio::spawn({
+        let engine = engine.clone();
+        async move { task(&engine, says("silent 1000")).await }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    engine.drain(Duration::from_secs(60)).await;
+    assert_eq!(waiting.await.unwrap().status.state, TaskState::Completed);
+    assert_eq!(begun.elapsed().as_secs(), 1);
+}
+
 #[tokio::test]
 async fn an_agent_that_never_stops_talking_is_stopped() {
     let engine = engine();

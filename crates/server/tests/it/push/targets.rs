@@ -138,7 +138,7 @@ async fn a_name_that_came_to_mean_something_else_is_not_called() {
         assert_eq!(*recorder.0.lock().unwrap(), [], "{address}");
         for letter in courier.dead_letters(9).await.unwrap() {
             let reason = letter.dead.reason;
-            assert_eq!(reason, "the address leads to an address that is not allowed");
+            assert_eq!(reason, "the URL leads to an address that is not allowed");
         }
     }
 }

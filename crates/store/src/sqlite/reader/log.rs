@@ -1,11 +1,12 @@
 //! The events of a task.
 
-use latimer_protocol::Revision;
+use latimer_protocol::{ContextId, Revision};
 use rusqlite::{Connection, params};
 
 use crate::sqlite::codec;
 use crate::sqlite::failure::Damage;
 use crate::sqlite::place;
+use crate::sqlite::short::Names;
 use crate::{Error, Key, Logged};
 
 /// The events of a task behind a revision, at most `limit` of them.
@@ -16,7 +17,7 @@ pub(in crate::sqlite) fn events(
     limit: usize,
 ) -> Result<Vec<Logged>, Error> {
     let read = || {
-        let find = "SELECT number, revision, format, body FROM tasks
+        let find = "SELECT number, revision, format, body, context FROM tasks
              WHERE caller = ?1 AND id = ?2 AND agent = ?3";
         let mut find = db.prepare_cached(find)?;
         let mut rows = find.query(params![key.caller, key.id.as_str(), key.agent])?;
@@ -25,7 +26,9 @@ pub(in crate::sqlite) fn events(
             // A task that goes in between has no events any more, which is as good an answer.
             return collect(db, row.get(0)?, after, limit);
         };
-        let events = codec::read_events(format, row.get(1)?, row.get_ref(3)?.as_blob()?)?;
+        let context = ContextId::new(row.get_ref(4)?.as_str()?).map_err(Damage::new)?;
+        let names = Names { task: &key.id, context: &context };
+        let events = codec::read_row(format, row.get(1)?, row.get_ref(3)?.as_blob()?, names)?;
         let numbers = (1..).map(Revision::new);
         let logged = numbers.zip(events).map(|(revision, event)| Logged { revision, event });
         Ok(logged.filter(|it| it.revision > after).take(limit).collect())

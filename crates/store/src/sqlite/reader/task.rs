@@ -8,6 +8,7 @@ use rusqlite::{Connection, Params, Row};
 use crate::sqlite::codec;
 use crate::sqlite::failure::{Damage, unavailable};
 use crate::sqlite::place;
+use crate::sqlite::short::Names;
 use crate::{Error, Key, Stored};
 
 /// All there is to know of one task, with a row for each row of events behind its snapshot.
@@ -88,7 +89,7 @@ fn query(
     let key = key(row)?;
     let revision = codec::read_revision(row.get(REVISION)?)?;
     let header = codec::read_header(row, HEADER)?;
-    let mut fold = Fold::begin(row)?;
+    let mut fold = Fold::begin(row, Names { task: &key.id, context: &header.context })?;
     fold.add(row)?;
     while let Some(row) = rows.next()? {
         fold.add(row)?;
@@ -112,10 +113,12 @@ struct Fold {
 }
 
 impl Fold {
-    fn begin(row: &Row<'_>) -> Result<Self, Damage> {
+    fn begin(row: &Row<'_>, names: Names<'_>) -> Result<Self, Damage> {
         let mut fold = Self::default();
         if let Some(format) = row.get(BODY)? {
-            fold.add_events(format, row.get(REVISION)?, row.get_ref(BODY + 1)?.as_blob()?)?;
+            let body = row.get_ref(BODY + 1)?.as_blob()?;
+            fold.bytes = body.len();
+            fold.add_events(codec::read_row(format, row.get(REVISION)?, body, names)?)?;
         } else if let Some(revision) = row.get(0)? {
             let body = row.get_ref(2)?.as_blob()?;
             fold.task = Some(codec::read_task(row.get(1)?, body)?);
@@ -131,13 +134,13 @@ impl Fold {
         if place::revision(at) != self.revision.next() {
             return Err(Damage::new(format!("no event behind revision {}", self.revision)));
         }
-        self.add_events(row.get(4)?, row.get(5)?, row.get_ref(6)?.as_blob()?)
+        let body = row.get_ref(6)?.as_blob()?;
+        self.bytes += body.len();
+        self.add_events(codec::read_events(row.get(4)?, row.get(5)?, body)?)
     }
 
-    fn add_events(&mut self, format: i64, count: i64, body: &[u8]) -> Result<(), Damage> {
-        let events = codec::read_events(format, count, body)?;
+    fn add_events(&mut self, events: Vec<Event>) -> Result<(), Damage> {
         self.revision = Revision::new(self.revision.get() + events.len() as u64);
-        self.bytes += body.len();
         let mut events = events.into_iter();
         let task = match &mut self.task {
             Some(task) => task,

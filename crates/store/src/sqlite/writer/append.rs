@@ -9,6 +9,7 @@ use super::{Desk, NewWebhook, Work};
 use crate::sqlite::codec::{self, Finished, Piece};
 use crate::sqlite::failure::unavailable;
 use crate::sqlite::place;
+use crate::sqlite::short::Names;
 use crate::{Append, BoxError, Error, Header, Key, Sent, Stored};
 
 /// How many events of a new task are worth no snapshot: to read them is to know the task.
@@ -23,6 +24,8 @@ pub(in crate::sqlite) struct NewEvents {
     expected: Revision,
     revision: Revision,
     header: Header,
+    /// All events of a task that is one row: it comes and goes in one short append.
+    row: Option<Vec<u8>>,
     pieces: Vec<Piece>,
     snapshot: Option<Vec<u8>>,
     /// The whole task, if it is over.
@@ -58,17 +61,40 @@ impl NewEvents {
         if revision > place::MAX_EVENTS {
             return Err(unavailable(format!("more than {} events", place::MAX_EVENTS)));
         }
+        let is_short = is_new && events.len() <= SHORT;
         let finished = snapshot.clone().filter(|_| header.state.is_terminal());
-        let snapshot = snapshot.filter(|_| !is_new || events.len() > SHORT);
+        let snapshot = snapshot.filter(|_| !is_short);
         let snapshot = snapshot.map(|task| codec::write_task(&task)).transpose();
         let snapshot = snapshot.map_err(unavailable)?;
-        let pieces = codec::write_events(&events).map_err(unavailable)?;
-        let bodies = pieces.iter().map(|it| &it.body).chain(&snapshot);
-        if bodies.map(Vec::len).any(|bytes| bytes > MAX_BYTES) {
+        let (row, pieces) = if is_short && header.state.is_terminal() {
+            let names = Names { task: &key.id, context: &header.context };
+            (Some(codec::write_row(&events, names).map_err(unavailable)?), Vec::new())
+        } else {
+            (None, codec::write_events(&events).map_err(unavailable)?)
+        };
+        let revision = Revision::new(revision);
+        let new = Self {
+            key,
+            expected,
+            revision,
+            header,
+            row,
+            pieces,
+            snapshot,
+            finished,
+            sent,
+            webhook,
+        };
+        if new.bodies().any(|bytes| bytes > MAX_BYTES) {
             return Err(unavailable(BoxError::from("an append too large to store")));
         }
-        let revision = Revision::new(revision);
-        Ok(Self { key, expected, revision, header, pieces, snapshot, finished, sent, webhook })
+        Ok(new)
+    }
+
+    /// How many bytes there are to write, body by body.
+    fn bodies(&self) -> impl Iterator<Item = usize> {
+        let pieces = self.pieces.iter().map(|it| &it.body);
+        pieces.chain(&self.row).chain(&self.snapshot).map(Vec::len)
     }
 
     fn create(&self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
@@ -149,8 +175,8 @@ impl NewEvents {
             agent,
             id.as_str(),
             header.context.as_str(),
-            self.only_piece().map(|_| codec::FORMAT),
-            self.only_piece(),
+            self.row.as_ref().map(|_| codec::SHORT),
+            self.row,
         ])?;
         Ok(inserted > 0)
     }
@@ -177,20 +203,9 @@ impl NewEvents {
         Ok(())
     }
 
-    /// The events of a task that is one row: it comes and goes in one short append.
-    fn only_piece(&self) -> Option<&[u8]> {
-        let is_whole = self.expected == Revision::START && self.header.state.is_terminal();
-        match self.pieces.as_slice() {
-            [piece] if is_whole && self.snapshot.is_none() => Some(&piece.body),
-            _ => None,
-        }
-    }
-
     /// Writes what belongs to the row of the task.
     fn write(&self, desk: &mut Desk, number: i64) -> rusqlite::Result<()> {
-        if self.only_piece().is_none() {
-            self.write_events(desk, number)?;
-        }
+        self.write_events(desk, number)?;
         if let Some(sent) = self.sent {
             desk.remember(sent, number, self.revision);
         }
@@ -203,8 +218,8 @@ impl NewEvents {
         if let Some(task) = &self.finished {
             let Self { key, revision, header, .. } = self;
             let (key, task, header) = (key.clone(), task.clone(), header.clone());
-            let bytes = self.pieces.iter().map(|it| &it.body).chain(&self.snapshot).map(Vec::len);
-            desk.keep(Stored { key, task, revision: *revision, header }, bytes.sum());
+            let stored = Stored { key, task, revision: *revision, header };
+            desk.keep(stored, self.bodies().sum());
         }
         Ok(())
     }
@@ -216,14 +231,14 @@ impl NewEvents {
                 "INSERT INTO events (place, format, count, body) VALUES (?1, ?2, ?3, ?4)",
             )?;
             let place = place::of(number, first);
-            insert.execute(params![place, codec::FORMAT, *count as i64, body])?;
+            insert.execute(params![place, codec::PLAIN, *count as i64, body])?;
             first = Revision::new(first.get() + *count as u64);
         }
         if let Some(body) = &self.snapshot {
             let mut replace = desk.connection.prepare_cached(
                 "REPLACE INTO snapshots (task, format, revision, body) VALUES (?1, ?2, ?3, ?4)",
             )?;
-            replace.execute(params![number, codec::FORMAT, signed(self.revision), body])?;
+            replace.execute(params![number, codec::PLAIN, signed(self.revision), body])?;
         }
         Ok(())
     }

@@ -105,6 +105,8 @@ pub(super) struct Desk {
     recent: Arc<Recent>,
     /// Tasks that finished in this transaction, with the number of their bytes.
     kept: Vec<(Stored, usize)>,
+    /// Tasks for which there was no more room in memory.
+    gone: Vec<Stored>,
     /// Whether there ever was a webhook.
     has_webhooks: bool,
     commits: Arc<AtomicU64>,
@@ -132,6 +134,7 @@ impl Desk {
             ledger,
             recent,
             kept: Vec::new(),
+            gone: Vec::new(),
             has_webhooks,
             commits: Arc::default(),
         })
@@ -174,7 +177,7 @@ impl Desk {
             return;
         }
         let jobs = mem::replace(group, Vec::with_capacity(MAX_GROUP));
-        Done::announce(jobs, failure);
+        Done::announce(jobs, failure, mem::take(&mut self.gone));
     }
 
     fn transact(&mut self, group: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
@@ -183,7 +186,7 @@ impl Desk {
         if done.is_ok() {
             self.ledger.commit();
             for (stored, bytes) in self.kept.drain(..) {
-                self.recent.add(stored, bytes);
+                self.recent.add(stored, bytes, &mut self.gone);
             }
         } else {
             self.room.restore(before);

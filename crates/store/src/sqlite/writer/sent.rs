@@ -124,7 +124,7 @@ impl Desk {
         self.ledger.next_place += 1;
         let insert = "INSERT INTO sent (place, messages, format, answer) VALUES (?1, ?2, ?3, ?4)";
         let mut insert = self.connection.prepare_cached(insert)?;
-        let format = answer.map(|_| codec::FORMAT);
+        let format = answer.map(|_| codec::PLAIN);
         insert.execute(params![place, codec::write_notes(&notes), format, answer])?;
         self.ledger.written.push((place, notes));
         Ok(())

@@ -139,7 +139,7 @@ impl Desk {
             attempts,
             millis(*failing_since),
             millis(*due),
-            codec::FORMAT,
+            codec::PLAIN,
             config,
         ])?;
         Ok(())
