@@ -8,6 +8,7 @@ mod config;
 mod documents;
 mod interop;
 mod program;
+mod push;
 mod restart;
 mod serve;
 mod survival;

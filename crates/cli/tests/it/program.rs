@@ -150,12 +150,17 @@ impl Serving {
 
     /// Posts JSON of 1.0, and returns the whole answer as it came.
     pub(crate) fn post(&self, path: &str, body: &str) -> String {
+        self.post_with(path, body, "")
+    }
+
+    /// The same with more headers, each with its line end.
+    pub(crate) fn post_with(&self, path: &str, body: &str, headers: &str) -> String {
         let (address, length) = (self.address(), body.len());
         let mut stream = TcpStream::connect(&address).unwrap();
         write!(
             stream,
             "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nA2A-Version: 1.0\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+             Content-Type: application/json\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         )
         .unwrap();
         let mut answer = String::new();
