@@ -15,6 +15,7 @@ mod listener;
 mod metrics;
 mod server;
 mod settings;
+mod signing;
 mod turn;
 
 pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};
@@ -26,4 +27,5 @@ pub use latimer_outbound::{InvalidNetwork, Network};
 pub use latimer_store as store;
 pub use server::{Running, Server};
 pub use settings::{HttpLimits, Settings, StreamTerminator};
+pub use signing::{Delivery, Keyring, NoRandomness, generate};
 pub use turn::{ArtifactWriter, Failure, Turn, TurnError};

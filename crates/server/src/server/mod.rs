@@ -28,6 +28,7 @@ use crate::error::{Error, Result, is_local};
 use crate::listener::{Entry, Listener, behind};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
+use crate::signing::Keyring;
 use crate::turn::{Failure, Turn};
 
 /// A server that publishes agents.
@@ -56,6 +57,7 @@ pub struct Server {
     store: Option<Arc<dyn TaskStore>>,
     service: Option<Arc<dyn Service>>,
     auth: Option<Arc<dyn Authenticate>>,
+    keyring: Option<Keyring>,
     routes: Option<Router>,
 }
 
@@ -100,6 +102,7 @@ impl Server {
             store: None,
             service: None,
             auth: None,
+            keyring: None,
             routes: None,
         }
     }
@@ -164,6 +167,16 @@ impl Server {
     /// Knows callers in any other way.
     pub fn authenticate(mut self, authenticate: impl Authenticate) -> Self {
         self.auth = Some(Arc::new(authenticate));
+        self
+    }
+
+    /// Signs cards, and publishes the keys that prove it at `/.well-known/jwks.json`.
+    ///
+    /// A card is signed where its addresses are the server's own for certain: with
+    /// [`Server::public_url`], behind a trusted proxy, and on this machine. What a caller says in its
+    /// `Host` header is repeated in its card, and not signed.
+    pub fn signing(mut self, keyring: Keyring) -> Self {
+        self.keyring = Some(keyring);
         self
     }
 
@@ -245,6 +258,9 @@ impl Server {
         if let Some(primary) = &self.primary {
             registry = registry.with_primary(primary)?;
         }
+        if let Some(keyring) = &self.keyring {
+            check_signing(keyring, &registry)?;
+        }
         let registry = Arc::new(registry);
         let metrics = Metrics::default();
         let behind = match self.service {
@@ -264,6 +280,11 @@ impl Server {
             proxies: self.settings.trusted_proxies.clone(),
             local,
         };
+        if self.keyring.is_some() && !addresses.are_known() {
+            warn!(
+                "CARDS ARE SIGNED ON THIS MACHINE ONLY: set public_url to sign them for everybody"
+            );
+        }
         let helpers = Helpers::new().map_err(|error| Error::setting("grpc", error.to_string()))?;
         helpers.serve(true).await;
         let front = Front {
@@ -274,6 +295,7 @@ impl Server {
             metrics,
             readiness: behind.readiness,
             auth: self.auth,
+            keyring: self.keyring,
             anonymous: Caller::anonymous(),
             helpers,
             settings: self.settings,
@@ -320,6 +342,18 @@ fn show(engine: &Engine, metrics: &Metrics) {
         let engine = engine.clone();
         metrics.show(name, help, move || number(engine.activity()));
     }
+}
+
+/// Better told now than with every card.
+fn check_signing(keyring: &Keyring, registry: &Registry) -> Result<()> {
+    for agent in registry.iter() {
+        for card in [Some(agent.card()), agent.extended_card()].into_iter().flatten() {
+            let signed = keyring.sign(&mut card.clone(), String::new());
+            let problem = |error| format!("the card of {:?}: {error}", agent.name());
+            signed.map_err(|error| Error::setting("signing", problem(error)))?;
+        }
+    }
+    Ok(())
 }
 
 fn check(settings: &Settings) -> Result<()> {

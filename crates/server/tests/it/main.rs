@@ -10,6 +10,7 @@ mod errors;
 mod grpc;
 mod limits;
 mod operations;
+mod signing;
 mod streams;
 mod support;
 mod versions;
