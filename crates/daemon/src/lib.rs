@@ -9,6 +9,7 @@ pub mod config;
 mod daemon;
 mod error;
 mod files;
+mod signing;
 mod store;
 
 pub use banner::{Banner, Published};
