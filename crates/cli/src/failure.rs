@@ -25,6 +25,14 @@ impl Failure {
         Self { code: FAILED, message: message.into(), hint: None }
     }
 
+    pub(crate) fn wrong(message: impl Into<String>) -> Self {
+        Self { code: WRONG, ..Self::new(message) }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
     pub(crate) fn interrupted() -> Self {
         let message = "interrupted; what was going on goes on with the next start";
         Self { code: INTERRUPTED, ..Self::new(message) }
@@ -50,7 +58,7 @@ impl From<ConfigError> for Failure {
             }
             other => other.to_string(),
         };
-        Self { code: WRONG, ..Self::new(message) }
+        Self::wrong(message)
     }
 }
 

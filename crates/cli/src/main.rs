@@ -4,10 +4,11 @@
 //! | --- | --- |
 //! | 0 | it did its job |
 //! | 1 | it failed |
-//! | 2 | the command line or the configuration is wrong: trying again is in vain |
+//! | 2 | the command line, or a file it names, is wrong: trying again is in vain |
 //! | 130 | it was interrupted twice |
 
 mod arguments;
+mod card;
 mod completion;
 mod config;
 mod failure;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, ConfigCommand, DeadCommand, PushCommand};
+use arguments::{Arguments, CardCommand, Command, ConfigCommand, DeadCommand, PushCommand};
 use failure::Failure;
 
 #[cfg(feature = "mimalloc")]
@@ -44,6 +45,9 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Serve(serve) => serve::serve(&serve),
         Command::DemoServer(demo) => serve::demo_server(&demo),
+        Command::Card(CardCommand::Keygen(keygen)) => card::keygen(&keygen),
+        Command::Card(CardCommand::Sign(sign)) => card::sign(&sign),
+        Command::Card(CardCommand::Verify(verify)) => card::verify(&verify),
         Command::Config(ConfigCommand::Check(check)) => config::check(&check),
         Command::Config(ConfigCommand::Show(show)) => config::show(&show),
         Command::Push(PushCommand::Dead(dead)) => match dead {

@@ -13,6 +13,7 @@ use crate::api_key::ApiKey;
 use crate::banner::Banner;
 use crate::config::{Config, Serving};
 use crate::error::StartError;
+use crate::signing::keyring;
 use crate::store;
 
 /// A daemon that runs until it is shut down, or dropped: then it stops at once.
@@ -65,6 +66,7 @@ pub async fn check(config: &Config) -> Result<(), StartError> {
     if let Some(primary) = &config.primary_agent {
         registry.with_primary(primary).map_err(|it| StartError::Server(it.into()))?;
     }
+    keyring(config)?;
     Ok(())
 }
 
@@ -78,6 +80,9 @@ fn server(config: &Config) -> Result<Server, StartError> {
     }
     if let Some(key) = &config.api_key {
         server = server.authenticate(ApiKey::new(key));
+    }
+    if let Some(keyring) = keyring(config)? {
+        server = server.signing(keyring);
     }
     Ok(match config.serving {
         Serving::On | Serving::Disabled => server,

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use latimer_protocol::card::InvalidKey;
 use latimer_runtime::InvalidCommand;
 use latimer_store::OpenError;
 
@@ -53,6 +54,22 @@ pub enum StartError {
     /// The store cannot be opened.
     #[error("{0}")]
     Store(OpenError),
+    /// The file of a key cannot be read.
+    #[error("cannot read the key {}: {source}", path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A key is none that can be used.
+    #[error("cannot use {}: {source}", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: InvalidKey,
+    },
     /// The server cannot run.
     #[error("{}", with_causes(.0))]
     Server(latimer_server::Error),
@@ -67,6 +84,7 @@ impl StartError {
                 "set `api_key`, listen on 127.0.0.1, or set \
                  `dangerously_allow_unauthenticated_remote = true`",
             ),
+            Self::KeyFile { .. } => Some("make one with: latimer card keygen --out FILE"),
             Self::Unavailable { .. } => Some("available are: echo, command, demo"),
             Self::Store(OpenError::InUse { .. }) => {
                 Some("use that server, or set `store.path` to another file")
@@ -86,6 +104,7 @@ impl StartError {
             | Self::Address { .. }
             | Self::Folder { .. }
             | Self::Store(_)
+            | Self::Key { .. }
             | Self::Server(_) => None,
         }
     }
@@ -94,7 +113,11 @@ impl StartError {
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {
-            Self::Unavailable { .. } | Self::Command { .. } | Self::Unprotected { .. } => true,
+            Self::Unavailable { .. }
+            | Self::Command { .. }
+            | Self::Unprotected { .. }
+            | Self::KeyFile { .. }
+            | Self::Key { .. } => true,
             Self::Server(error) => {
                 use latimer_server::Error;
                 matches!(error, Error::Agents(_) | Error::Setting { .. })

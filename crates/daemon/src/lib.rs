@@ -10,6 +10,7 @@ mod daemon;
 mod error;
 mod files;
 mod operator;
+mod signing;
 mod store;
 
 pub use banner::{Banner, Published};

@@ -57,6 +57,13 @@ impl Address {
         });
         Some(format!("{}:{port}", authority.host()))
     }
+
+    /// Whether it leads everybody to their own machine.
+    fn is_loopback(&self) -> bool {
+        let Ok(authority) = self.authority.parse::<Authority>() else { return false };
+        let host = authority.host().trim_matches(['[', ']']);
+        host == "localhost" || host.parse().is_ok_and(|it: IpAddr| it.is_loopback())
+    }
 }
 
 impl FromStr for Address {
@@ -123,6 +130,20 @@ impl Addresses {
     pub(crate) fn trusts(&self, peer: Option<IpAddr>) -> bool {
         let trusted = |peer: IpAddr| self.proxies.iter().any(|it| it.contains(peer));
         self.public.is_none() && peer.is_some_and(trusted)
+    }
+
+    /// Whether an address is the server's own for certain, and not just what its caller made up. A
+    /// signature is for those alone: otherwise anybody could have a card signed that leads to them.
+    pub(crate) fn vouch_for(&self, address: &Address, peer: Option<IpAddr>) -> bool {
+        self.public.is_some() || self.trusts(peer) || address.is_loopback() || {
+            self.local.is_some_and(|it| address.authority == it.to_string())
+        }
+    }
+
+    /// Whether addresses can be vouched for that callers elsewhere use.
+    pub(crate) fn are_known(&self) -> bool {
+        let local = self.local.is_some_and(|it| it.ip().to_canonical().is_loopback());
+        local || self.public.is_some() || !self.proxies.is_empty()
     }
 
     fn fallback(&self) -> String {
@@ -287,6 +308,29 @@ mod tests {
             let address = addresses(None).of(&"/".parse().unwrap(), &headers(&pairs), None);
             assert_eq!(address.url(""), want, "{said:?}");
         }
+    }
+
+    #[test]
+    fn only_addresses_that_nobody_made_up_are_vouched_for() {
+        let mut direct = addresses(None);
+        direct.local = Some("192.0.2.7:8080".parse().unwrap());
+        let at = |url: &str| url.parse::<Address>().unwrap();
+        for (url, peer, want) in [
+            ("http://192.0.2.7:8080", None, true),
+            ("http://192.0.2.7", None, false),
+            ("http://localhost:1", None, true),
+            ("http://127.0.0.1:1", None, true),
+            ("http://[::1]:1", None, true),
+            ("http://localhost.evil.example", None, false),
+            ("http://evil.example", None, false),
+            ("http://evil.example", Some("192.0.2.1"), false),
+            ("https://agents.example", Some("10.9.9.9"), true),
+        ] {
+            let peer = peer.map(|it| it.parse().unwrap());
+            assert_eq!(direct.vouch_for(&at(url), peer), want, "{url} {peer:?}");
+        }
+        let public = addresses(Some("https://a.example"));
+        assert!(public.vouch_for(&at("https://a.example"), None));
     }
 
     #[test]

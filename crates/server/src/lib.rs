@@ -16,6 +16,7 @@ mod metrics;
 mod push;
 mod server;
 mod settings;
+mod signing;
 mod turn;
 
 pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};
@@ -30,4 +31,5 @@ pub use latimer_store as store;
 pub use push::{Courier, Letter, OlderBody, PushSettings, Replayed};
 pub use server::{Running, Server};
 pub use settings::{HttpLimits, Settings, StreamTerminator};
+pub use signing::{Delivery, Keyring, NoRandomness, generate};
 pub use turn::{ArtifactWriter, Failure, Turn, TurnError};

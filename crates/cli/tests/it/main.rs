@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod card;
 mod command_line;
 mod config;
 mod documents;

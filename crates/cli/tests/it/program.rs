@@ -47,6 +47,15 @@ impl Place {
         self.command(arguments).output().unwrap().into()
     }
 
+    /// Runs a command to its end, with something to read.
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap().into()
+    }
+
     /// Starts a server, and waits until it is ready.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Serving {
         let mut command = self.command(arguments);
@@ -146,6 +155,17 @@ impl Serving {
             assert_ne!(self.output.read_line(&mut text).unwrap(), 0, "{text}");
         }
         text.split_once("Try it:").unwrap().1.trim().to_owned()
+    }
+
+    /// The body of what is at a path.
+    pub(crate) fn fetch(&self, path: &str) -> String {
+        let address = self.address();
+        let mut stream = TcpStream::connect(&address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
     /// Posts JSON of 1.0, and returns the whole answer as it came.

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 pub use model::{
     AgentConfig, Behind, CardConfig, CommandConfig, Config, DemoConfig, Log, McpServer,
-    McpTransport, Place, RemoteAgent, Serving, StoreConfig,
+    McpTransport, Place, RemoteAgent, Serving, SigningConfig, StoreConfig,
 };
 pub use problem::{ConfigError, Problem};
 pub use reference::reference;

@@ -35,6 +35,8 @@ pub struct Config {
     pub mcp_servers: Vec<McpServer>,
     /// Where tasks are kept.
     pub store: StoreConfig,
+    /// The keys that vouch for what is said; none when nothing is signed.
+    pub signing: Option<SigningConfig>,
     /// What is logged.
     pub log: Log,
 }
@@ -171,6 +173,16 @@ pub enum Place {
         /// Whether what was seen survives the loss of power.
         full: bool,
     },
+}
+
+/// The keys that vouch for what is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SigningConfig {
+    /// The file of the key that signs.
+    pub key: PathBuf,
+    /// The files of further keys that are published.
+    pub publish: Vec<PathBuf>,
 }
 
 /// What is logged.

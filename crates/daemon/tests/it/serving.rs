@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use latimer_daemon::{Daemon, StartError};
+use latimer_protocol::card::{JwsAlgorithm, KeySet, Policy, verify};
+use serde_json::Value;
 
 use crate::surroundings::Place;
 
@@ -161,4 +163,48 @@ async fn a_store_that_somebody_has_open_names_who() {
     assert!(error.to_string().contains(&format!("process {pid}")), "{error}");
     first.shutdown().await;
     Daemon::start(&config).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cards_are_signed_and_all_keys_published() {
+    let text = format!("{ECHO}[signing]\nkey = \"new.pem\"\npublish = [\"keys/former.pem\"]\n");
+    let place = place(&text);
+    let folder = place.folder.path();
+    std::fs::create_dir(folder.join("keys")).unwrap();
+    for name in ["new.pem", "keys/former.pem"] {
+        let key = latimer_server::generate(JwsAlgorithm::EdDsa).unwrap();
+        std::fs::write(folder.join(name), key.reveal()).unwrap();
+    }
+    let daemon = start(&place).await;
+    let (_, keys) = ask(daemon.address(), "GET /.well-known/jwks.json", "").await;
+    let keys: Value = serde_json::from_str(&keys).unwrap();
+    assert_eq!(keys["keys"].as_array().unwrap().len(), 2);
+    let address = daemon.address();
+    let request = format!(
+        "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    );
+    let card: Value = serde_json::from_str(&send(address, request).await.1).unwrap();
+    let keys = KeySet::from_jwks(&keys).unwrap();
+    assert!(verify(&card, &keys, &Policy::default()).is_ok(), "{card}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_cannot_be_used_are_told_before_anything_starts() {
+    for (text, want) in [
+        ("[signing]\nkey = \"nothing.pem\"\n", "cannot read the key"),
+        ("[signing]\nkey = \"latimer.toml\"\n", "the key is malformed"),
+    ] {
+        let place = place(&format!("{ECHO}{text}"));
+        let config = place.load().unwrap().config;
+        for error in [
+            latimer_daemon::check(&config).await.unwrap_err(),
+            Daemon::start(&config).await.unwrap_err(),
+        ] {
+            assert!(error.to_string().contains(want), "{error}");
+            assert!(error.is_configuration());
+        }
+    }
+    let alone = place(&format!("{ECHO}[signing]\npublish = [\"former.pem\"]\n"));
+    let error = alone.load().unwrap_err().to_string();
+    assert!(error.contains("`signing.publish` means nothing"), "{error}");
 }

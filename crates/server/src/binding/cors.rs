@@ -37,7 +37,7 @@ impl Front {
         let asks = head.method == Method::OPTIONS
             && head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         let methods = match place {
-            Place::Card(..) | Place::Agents => "GET, HEAD, OPTIONS",
+            Place::Card(..) | Place::Agents | Place::Keys => "GET, HEAD, OPTIONS",
             Place::JsonRpc(_) | Place::Rest(..) => "GET, POST, DELETE, OPTIONS",
             _ => return None,
         };
@@ -70,7 +70,7 @@ impl Front {
     fn allowed(&self, origin: &HeaderValue, place: Place<'_>) -> Option<HeaderValue> {
         let named = &self.settings.allowed_origins;
         match place {
-            Place::Card(..) | Place::Agents => Some(ANY),
+            Place::Card(..) | Place::Agents | Place::Keys => Some(ANY),
             Place::JsonRpc(_) | Place::Rest(..) if named.iter().any(|it| it == "*") => Some(ANY),
             Place::JsonRpc(_) | Place::Rest(..) => {
                 named.iter().any(|it| it.as_bytes() == origin.as_bytes()).then(|| origin.clone())

@@ -45,6 +45,7 @@ use crate::auth::{Authenticate, Credentials};
 use crate::metrics::{Counted, Metrics, Outcome};
 use crate::push::Courier;
 use crate::settings::Settings;
+use crate::signing::Keyring;
 use place::Place;
 
 /// Headers that are looked for in every call, as they are hashed.
@@ -63,6 +64,7 @@ pub(crate) struct Front {
     pub(crate) settings: Settings,
     pub(crate) places: Places,
     pub(crate) cards: Cards,
+    pub(crate) keyring: Option<Keyring>,
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
     /// Whether only this machine can reach the server.
@@ -131,6 +133,7 @@ impl Front {
             Place::Grpc => Box::pin(self.grpc(&at(None), body)).await,
             Place::Card(agent, shape) => self.card(&at(agent), shape),
             Place::Agents => self.cards(&at(None)),
+            Place::Keys => self.keys(&at(None)),
             Place::Health => self.health(head),
             Place::Ready => self.ready(head).await,
             Place::Metrics => self.numbers(head),

@@ -1,6 +1,7 @@
 //! Whose a path is. There is one table of addresses, and it is this one.
 
 use crate::settings::Settings;
+use crate::signing::JWKS_PATH;
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(super) enum Place<'p> {
     Card(Option<&'p str>, Shape),
     /// The list of all cards.
     Agents,
+    /// The keys that signatures are proven with.
+    Keys,
     /// gRPC.
     Grpc,
     /// Whether the process is alive.
@@ -97,6 +100,7 @@ impl Places {
             "/" | "/v1/rpc" if self.aliases => Place::JsonRpc(None),
             CARD_ALIAS => Place::Card(None, Shape::Newest),
             EXTENDED_CARD_0_2 => Place::Rest(None, path),
+            JWKS_PATH => Place::Keys,
             "/health" => Place::Health,
             "/ready" => Place::Ready,
             "/metrics" => Place::Metrics,
@@ -182,6 +186,8 @@ mod tests {
             (&usual, "/.well-known/agent-card.json", P::Card(None, Shape::Newest)),
             (&usual, "/a2a/.well-known/agent-card.json", P::Card(None, Shape::Newest)),
             (&usual, "/.well-known/agent.json", P::Card(None, Shape::Oldest)),
+            (&usual, "/.well-known/jwks.json", P::Keys),
+            (&usual, "/a2a/.well-known/jwks.json", P::Rest(None, "/.well-known/jwks.json")),
             (&usual, "/.well-known/openid-configuration", P::Nothing),
             (&usual, "/api/a2a/agent-card.json", P::Card(None, Shape::Newest)),
             (&usual, "/cards/mine.json", P::Card(None, Shape::Newest)),

@@ -29,6 +29,7 @@ use crate::listener::{Entry, Listener, behind};
 use crate::metrics::Metrics;
 use crate::push::Courier;
 use crate::settings::Settings;
+use crate::signing::Keyring;
 use crate::turn::{Failure, Turn};
 
 /// A server that publishes agents.
@@ -58,6 +59,7 @@ pub struct Server {
     service: Option<Arc<dyn Service>>,
     auth: Option<Arc<dyn Authenticate>>,
     courier: Option<MakeCourier>,
+    keyring: Option<Keyring>,
     routes: Option<Router>,
 }
 
@@ -106,6 +108,7 @@ impl Server {
             service: None,
             auth: None,
             courier: None,
+            keyring: None,
             routes: None,
         }
     }
@@ -187,6 +190,16 @@ impl Server {
         self
     }
 
+    /// Signs cards, and publishes the keys that prove it at `/.well-known/jwks.json`.
+    ///
+    /// A card is signed where its addresses are the server's own for certain: with
+    /// [`Server::public_url`], behind a trusted proxy, and on this machine. What a caller says in its
+    /// `Host` header is repeated in its card, and not signed.
+    pub fn signing(mut self, keyring: Keyring) -> Self {
+        self.keyring = Some(keyring);
+        self
+    }
+
     /// Serves more routes, which go before its own; what they do not take is the server's. Their
     /// fallbacks are not used.
     pub fn routes(mut self, routes: Router) -> Self {
@@ -265,6 +278,9 @@ impl Server {
         if let Some(primary) = &self.primary {
             registry = registry.with_primary(primary)?;
         }
+        if let Some(keyring) = &self.keyring {
+            check_signing(keyring, &registry)?;
+        }
         let registry = Arc::new(registry);
         let metrics = Metrics::default();
         let behind = match self.service {
@@ -302,6 +318,11 @@ impl Server {
             proxies: self.settings.trusted_proxies.clone(),
             local,
         };
+        if self.keyring.is_some() && !addresses.are_known() {
+            warn!(
+                "CARDS ARE SIGNED ON THIS MACHINE ONLY: set public_url to sign them for everybody"
+            );
+        }
         let helpers = Helpers::new().map_err(|error| Error::setting("grpc", error.to_string()))?;
         helpers.serve(true).await;
         let front = Front {
@@ -314,6 +335,7 @@ impl Server {
             readiness: behind.readiness,
             local: local.is_some_and(is_local),
             auth: self.auth,
+            keyring: self.keyring,
             anonymous: Caller::anonymous(),
             helpers,
             settings: self.settings,
@@ -364,6 +386,18 @@ fn show(engine: &Engine, metrics: &Metrics) {
         let engine = engine.clone();
         metrics.show(name, help, move || number(engine.activity()));
     }
+}
+
+/// Better told now than with every card.
+fn check_signing(keyring: &Keyring, registry: &Registry) -> Result<()> {
+    for agent in registry.iter() {
+        for card in [Some(agent.card()), agent.extended_card()].into_iter().flatten() {
+            let signed = keyring.sign(&mut card.clone(), String::new());
+            let problem = |error| format!("the card of {:?}: {error}", agent.name());
+            signed.map_err(|error| Error::setting("signing", problem(error)))?;
+        }
+    }
+    Ok(())
 }
 
 fn check(settings: &Settings) -> Result<()> {

@@ -11,6 +11,7 @@ mod grpc;
 mod limits;
 mod operations;
 mod push;
+mod signing;
 mod streams;
 mod support;
 mod versions;

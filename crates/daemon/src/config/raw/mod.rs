@@ -12,7 +12,7 @@ pub(crate) use a2a::{A2a, RemoteAgent, Terminator};
 pub(crate) use agent::{Agent, Contexts, Kind, Reads, Skill};
 pub(crate) use mcp::{McpServer, Transport, TransportKind};
 pub(crate) use push::{OlderBody, Push};
-pub(crate) use service::{Durable, Limits, Log, LogFormat, Server, Store, StoreKind};
+pub(crate) use service::{Durable, Limits, Log, LogFormat, Server, Signing, Store, StoreKind};
 
 use super::key::section;
 
@@ -47,6 +47,8 @@ section! {
         log: Log, section;
         /// How the server as such behaves.
         server: Server, section;
+        /// The keys that vouch for cards and webhooks.
+        signing: Signing, section;
         /// Servers of the Model Context Protocol. They are kept; this version does not connect to
         /// them.
         mcp_servers: Vec<McpServer>, section;

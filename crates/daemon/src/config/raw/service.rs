@@ -1,4 +1,4 @@
-//! The store, limits, the log, and the server as such.
+//! The store, limits, the log, signing, and the server as such.
 
 use std::path::PathBuf;
 
@@ -78,6 +78,19 @@ section! {
         card_max_age: Time, default("\"5m\"") => "\"1h\"";
         /// Addresses and networks of proxies whose word about the caller's address counts.
         trusted_proxies: Vec<String>, default("[]") => "[\"10.0.0.0/8\"]";
+    }
+}
+
+section! {
+    /// The keys that vouch for cards and webhooks. They are made with `latimer card keygen`.
+    Signing {
+        /// The private key that signs: PEM or a JWK. Cards are signed where their addresses are the
+        /// server's own for certain: with `public_url`, behind `trusted_proxies`, and on this
+        /// machine.
+        key: PathBuf, optional("nothing is signed") => "\"signing.pem\"";
+        /// More keys that are published at `/.well-known/jwks.json`, in any form: those that signed
+        /// before, and those that will.
+        publish: Vec<String>, default("[]") => "[\"former.pem\"]";
     }
 }
 

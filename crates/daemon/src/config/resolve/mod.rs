@@ -13,7 +13,9 @@ use serde_json::Value;
 
 use super::raw::{self, StoreKind};
 use super::tree::{Node, Origin, Source};
-use super::{Config, ConfigError, Log, Place, Problem, Serving, StoreConfig, Surroundings};
+use super::{
+    Config, ConfigError, Log, Place, Problem, Serving, SigningConfig, StoreConfig, Surroundings,
+};
 
 /// What is used, and what should be known about it. What is worked out only here is added to the
 /// tree, so that it can be shown.
@@ -63,6 +65,7 @@ impl Resolve<'_> {
             agents,
             mcp_servers: self.mcp_servers(raw.mcp_servers),
             store: self.store(raw.store),
+            signing: self.signing(raw.signing),
             log: Log { filter: raw.log.filter, json: raw.log.format == raw::LogFormat::Json },
         }
     }
@@ -91,6 +94,18 @@ impl Resolve<'_> {
             sweep_every: raw.sweep_every.0,
         };
         StoreConfig { place, retention }
+    }
+
+    fn signing(&mut self, raw: raw::Signing) -> Option<SigningConfig> {
+        if raw.key.is_none() && !raw.publish.is_empty() {
+            let message = "`signing.publish` means nothing without `signing.key`";
+            self.problem(&["signing", "publish"], message, "set `signing.key`");
+        }
+        let publish = raw.publish.iter().enumerate().map(|(place, path)| {
+            self.path(&["signing", "publish", &place.to_string()], Path::new(path))
+        });
+        let publish = publish.collect();
+        Some(SigningConfig { key: self.path(&["signing", "key"], &raw.key?), publish })
     }
 
     fn store_path(&mut self, said: Option<&Path>) -> PathBuf {

@@ -57,6 +57,13 @@ impl SigningKey {
         if derived == said { Ok(signing) } else { Err(InvalidKey::Malformed) }
     }
 
+    /// The same key under another name.
+    #[must_use]
+    pub fn with_kid(mut self, kid: impl Into<String>) -> Self {
+        self.kid = kid.into();
+        self
+    }
+
     /// The same key, with the address at which its public half is published as a set of JWKs.
     #[must_use]
     pub fn with_jku(mut self, jku: impl Into<String>) -> Self {
@@ -225,6 +232,11 @@ impl KeySet {
     /// Trusts one more key.
     pub fn insert(&mut self, key: VerifyingKey) {
         self.keys.push(key);
+    }
+
+    /// The keys, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &VerifyingKey> {
+        self.keys.iter()
     }
 
     /// Whether nothing is trusted.

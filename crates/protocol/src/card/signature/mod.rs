@@ -10,8 +10,10 @@ mod header;
 mod jwk;
 mod key;
 mod python;
+mod read;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

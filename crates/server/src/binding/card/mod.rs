@@ -1,9 +1,10 @@
 //! Cards: what agents say about themselves, with the addresses they are served at.
 //!
 //! A card is written once for each address and form that is asked for, and kept. It is for everybody,
-//! needs no version, and can be kept by its readers.
+//! needs no version, and can be kept by its readers. So can the keys that prove its signature.
 
 mod fresh;
+mod keys;
 mod render;
 
 use std::collections::HashMap;
@@ -42,6 +43,8 @@ struct Key {
     which: Which,
     address: Address,
     form: FormName,
+    /// Whether it is signed.
+    signed: bool,
 }
 
 /// Which card, or all of them.
@@ -67,6 +70,12 @@ enum FormName {
 struct Written {
     body: Bytes,
     tag: HeaderValue,
+}
+
+impl Written {
+    fn new(body: Bytes) -> Self {
+        Self { tag: fresh::tag(&body), body }
+    }
 }
 
 impl Cards {
@@ -117,6 +126,21 @@ impl Front {
     }
 
     fn show(&self, at: &At<'_>, which: Which, form: FormName) -> Response<Body> {
+        self.published(at, "a card is asked for with GET", || {
+            let (address, signed) = self.address(at);
+            let written = self.written_card(Key { which, address, form, signed });
+            (written, Some(self.vary(at)))
+        })
+    }
+
+    /// Answers with something that is for everybody, and can be kept: what is written, and what it
+    /// depends on.
+    fn published(
+        &self,
+        at: &At<'_>,
+        only_get: &'static str,
+        write: impl FnOnce() -> (Written, Option<HeaderValue>),
+    ) -> Response<Body> {
         match at.head.method {
             Method::GET | Method::HEAD => {}
             Method::OPTIONS => {
@@ -125,7 +149,7 @@ impl Front {
                 return respond::allowing(response, METHODS);
             }
             _ => {
-                let error = Error::new(ErrorKind::InvalidRequest, "a card is asked for with GET");
+                let error = Error::new(ErrorKind::InvalidRequest, only_get);
                 let response = self.no_card(StatusCode::METHOD_NOT_ALLOWED, &error);
                 return respond::allowing(response, METHODS);
             }
@@ -133,8 +157,7 @@ impl Front {
         if let Err((status, error)) = self.admit(at) {
             return self.no_card(status, &error);
         }
-        let address = self.address(at);
-        let written = self.written_card(Key { which, address, form });
+        let (written, vary) = write();
         let since = httpdate::fmt_http_date(self.cards.since);
         let unchanged = fresh::is_fresh(&at.head.headers, &written.tag, self.cards.since);
         let mut response = match unchanged {
@@ -151,7 +174,7 @@ impl Front {
             headers.insert(LAST_MODIFIED, since);
         }
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-        headers.insert(VARY, self.vary(at));
+        headers.extend(vary.map(|it| (VARY, it)));
         response
     }
 
@@ -165,9 +188,12 @@ impl Front {
         HeaderValue::try_from(all).unwrap_or(HeaderValue::from_static("*"))
     }
 
-    fn address(&self, at: &At<'_>) -> Address {
+    /// Where the caller reaches the server, and whether a card that says so is signed.
+    fn address(&self, at: &At<'_>) -> (Address, bool) {
         let peer = at.peer.map(|it| it.ip());
-        self.cards.addresses.of(&at.head.uri, &at.head.headers, peer)
+        let address = self.cards.addresses.of(&at.head.uri, &at.head.headers, peer);
+        let signed = self.keyring.is_some() && self.cards.addresses.vouch_for(&address, peer);
+        (address, signed)
     }
 
     fn written_card(&self, key: Key) -> Written {
@@ -175,7 +201,7 @@ impl Front {
             return written.clone();
         }
         let body = Bytes::from(self.render(&key).to_string());
-        let written = Written { tag: fresh::tag(&body), body };
+        let written = Written::new(body);
         let mut all = self.cards.written();
         if all.len() >= KEPT {
             all.clear();

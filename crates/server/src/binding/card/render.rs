@@ -6,12 +6,14 @@ use latimer_protocol::card::{
 };
 use latimer_protocol::{Reply, Request, Version};
 use serde_json::Value;
+use tracing::error;
 
 use super::{FormName, Key, Which};
 use crate::address::Address;
 use crate::agent::Agent;
 use crate::binding::{At, Front};
 use crate::engine::CURSOR;
+use crate::signing::JWKS_PATH;
 
 /// A task is a log, and keeps how its state changed.
 const HISTORY: TransitionHistory = TransitionHistory::Kept;
@@ -23,7 +25,11 @@ impl Front {
         let named = at.named(asked);
         let Some(agent) = self.meant(named).or(self.registry.primary()) else { return };
         let own = named.filter(|name| at.agent.is_some() || !self.is_primary(name));
-        self.fill_in(card, agent, &self.address(at), own);
+        let (address, signed) = self.address(at);
+        self.fill_in(card, agent, &address, own);
+        if signed {
+            self.sign(card, &address);
+        }
     }
 
     pub(super) fn render(&self, key: &Key) -> Value {
@@ -39,23 +45,36 @@ impl Front {
                 let own =
                     |agent: &Agent| (!self.is_primary(agent.name())).then(|| agent.name().clone());
                 let agents = self.registry.iter();
-                let cards: Vec<_> = agents
-                    .map(|agent| self.card_of(agent, &key.address, own(agent).as_deref()))
-                    .collect();
+                let cards: Vec<_> =
+                    agents.map(|agent| self.card_of(agent, key, own(agent).as_deref())).collect();
                 return list_to_json(&cards, form);
             }
         };
         let card = match self.meant(named) {
-            Some(agent) => self.card_of(agent, &key.address, named),
+            Some(agent) => self.card_of(agent, key, named),
             None => AgentCard::placeholder(key.address.url(&self.places.mount(None))),
         };
         card.to_json(form)
     }
 
-    fn card_of(&self, agent: &Agent, address: &Address, own: Option<&str>) -> AgentCard {
+    fn card_of(&self, agent: &Agent, key: &Key, own: Option<&str>) -> AgentCard {
         let mut card = agent.card().clone();
-        self.fill_in(&mut card, agent, address, own);
+        self.fill_in(&mut card, agent, &key.address, own);
+        // The oldest form has no room for signatures.
+        if key.signed && key.form != FormName::Oldest {
+            self.sign(&mut card, &key.address);
+        }
         card
+    }
+
+    /// Signs a card as it stands, unless its author did.
+    fn sign(&self, card: &mut AgentCard, address: &Address) {
+        let Some(keyring) = self.keyring.as_ref().filter(|_| card.signatures.is_empty()) else {
+            return;
+        };
+        if let Err(error) = keyring.sign(card, address.url(JWKS_PATH)) {
+            error!(agent = card.name, %error, "card cannot be signed");
+        }
     }
 
     /// A signed card is left as it was signed: whoever signs it says where the agent is.

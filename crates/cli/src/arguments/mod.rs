@@ -1,9 +1,13 @@
 //! What can be said on the command line.
 
+mod card;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+pub(crate) use card::{Algorithm, CardCommand, CardKeygen, CardSign, CardVerify};
 
 /// Publishes agents over every version of A2A
 #[derive(Debug, Parser)]
@@ -51,6 +55,10 @@ The first word of a message says what to do: echo, say, chunks, wait, ask,
 auth, fail, reject, file, url, data, stubborn or burst. The card of the agent
 explains each.")]
     DemoServer(DemoServer),
+
+    /// Sign cards, and prove who signed them
+    #[command(subcommand)]
+    Card(CardCommand),
 
     /// Look at the configuration
     #[command(subcommand)]

@@ -1,0 +1,115 @@
+//! `latimer card`.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use latimer_protocol::card::{
+    AgentCard, Form, InvalidKey, JwsAlgorithm, KeySet, Policy, SigningKey,
+};
+use latimer_server::generate;
+use serde_json::Value;
+
+use crate::arguments::{Algorithm, CardKeygen, CardSign, CardVerify};
+use crate::failure::Failure;
+use crate::output;
+
+/// Makes a key.
+pub(crate) fn keygen(arguments: &CardKeygen) -> Result<(), Failure> {
+    let algorithm = match arguments.algorithm {
+        Algorithm::Es256 => JwsAlgorithm::Es256,
+        Algorithm::Eddsa => JwsAlgorithm::EdDsa,
+        Algorithm::Rs256 => JwsAlgorithm::Rs256,
+    };
+    let pem = generate(algorithm).map_err(|error| Failure::new(error.to_string()))?;
+    let public = public_half(pem.reveal()).map_err(|error| Failure::new(error.to_string()))?;
+    match &arguments.out {
+        Some(path) => {
+            write_private(path, pem.reveal()).map_err(|error| unwritable(path, &error))?;
+            output::print(&public.to_string());
+        }
+        None => {
+            output::print(pem.reveal().trim_end());
+            output::complain(&public.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Signs a card.
+pub(crate) fn sign(arguments: &CardSign) -> Result<(), Failure> {
+    let mut key = read_key(&arguments.key, SigningKey::read)?;
+    if let Some(jku) = &arguments.jku {
+        key = key.with_jku(jku);
+    }
+    let mut card = read_card(&arguments.card)?;
+    if let Value::Object(members) = &mut card {
+        members.remove("signatures");
+    }
+    let wrong = |error: String| Failure::wrong(format!("{}: {error}", arguments.card.display()));
+    let mut card = AgentCard::from_json(&card).map_err(|error| wrong(error.to_string()))?;
+    card.sign(&key).map_err(|error| wrong(error.to_string()))?;
+    output::print(&format!("{:#}", card.to_json(Form::V1_0)));
+    Ok(())
+}
+
+/// Says whether a signature holds.
+pub(crate) fn verify(arguments: &CardVerify) -> Result<(), Failure> {
+    let keys = read_key(&arguments.key, KeySet::read)?;
+    let card = read_card(&arguments.card)?;
+    let verified = latimer_protocol::card::verify(&card, &keys, &Policy::default())
+        .map_err(|error| Failure::new(error.to_string()))?;
+    output::print(&format!("Card: {}", verified.card.name));
+    output::print(&format!("Signature: {} kid={}", verified.algorithm, verified.kid));
+    output::print("Result: verified");
+    Ok(())
+}
+
+fn public_half(pem: &str) -> Result<Value, InvalidKey> {
+    SigningKey::read(pem)?.verifying_key()?.to_jwk()
+}
+
+fn read_key<T>(
+    path: &Path,
+    take: impl FnOnce(&str) -> Result<T, InvalidKey>,
+) -> Result<T, Failure> {
+    let text = read(path)?;
+    take(&text).map_err(|error| Failure::wrong(format!("{}: {error}", path.display())))
+}
+
+fn read_card(path: &Path) -> Result<Value, Failure> {
+    let text = read(path)?;
+    let wrong = |error| Failure::wrong(format!("{}: it is no JSON: {error}", path.display()));
+    serde_json::from_str(&text).map_err(wrong)
+}
+
+/// A file, or standard input.
+fn read(path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = match path.to_str() {
+        Some("-") => io::stdin().lock().read_to_string(&mut text).map(drop),
+        _ => std::fs::read_to_string(path).map(|it| text = it),
+    };
+    read.map_err(|error| Failure::wrong(format!("cannot read {}: {error}", path.display())))?;
+    Ok(text)
+}
+
+/// Writes a new file that only its owner can read.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let failure = Failure::new(format!("cannot write {}: {error}", path.display()));
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => failure.hint("name another file, or remove this one"),
+        _ => failure,
+    }
+}

@@ -1,0 +1,46 @@
+//! New keys.
+
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+use aws_lc_rs::error::Unspecified;
+use aws_lc_rs::rsa::{self, KeySize};
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use latimer_protocol::Secret;
+use latimer_protocol::card::JwsAlgorithm;
+
+/// A new private key, in PEM (PKCS#8).
+///
+/// # Errors
+/// When the operating system has no randomness to give.
+pub fn generate(algorithm: JwsAlgorithm) -> Result<Secret, NoRandomness> {
+    let key = match algorithm {
+        JwsAlgorithm::Es256 => EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING)
+            .and_then(|it| Ok(pem(it.to_pkcs8v1()?.as_ref()))),
+        JwsAlgorithm::EdDsa => {
+            Ed25519KeyPair::generate().and_then(|it| Ok(pem(it.to_pkcs8v1()?.as_ref())))
+        }
+        JwsAlgorithm::Rs256 => rsa::KeyPair::generate(KeySize::Rsa3072)
+            .and_then(|it| Ok(pem(AsDer::<Pkcs8V1Der<'_>>::as_der(&it)?.as_ref()))),
+    };
+    key.map(Secret::new).map_err(|Unspecified| NoRandomness)
+}
+
+/// Why there is no new key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the operating system has no randomness to make a key of")]
+pub struct NoRandomness;
+
+fn pem(der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let mut pem = String::from("-----BEGIN PRIVATE KEY-----\n");
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (line, more) = rest.split_at(rest.len().min(64));
+        pem.push_str(line);
+        pem.push('\n');
+        rest = more;
+    }
+    pem.push_str("-----END PRIVATE KEY-----\n");
+    pem
+}

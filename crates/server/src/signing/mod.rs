@@ -1,0 +1,128 @@
+//! Signing: the key that vouches for what the server says, and those it is known by.
+
+mod generate;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use latimer_protocol::card::{AgentCard, InvalidKey, KeySet, SignatureError, SigningKey};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+pub use generate::{NoRandomness, generate};
+
+/// Where the keys are published.
+pub(crate) const JWKS_PATH: &str = "/.well-known/jwks.json";
+
+/// How long a token proves something. Longer than it takes to deliver, and than clocks differ.
+const LIFETIME: Duration = Duration::from_secs(300);
+
+/// The key that signs, and all keys that are published. Cheap to clone.
+///
+/// Keys are replaced without anybody noticing in three steps, each held until readers have asked
+/// again: publish the next key; sign with it and publish the former one; publish only the next.
+///
+/// ```
+/// # use latimer_server::{Keyring, generate};
+/// # use latimer_protocol::card::{JwsAlgorithm, KeySet, SigningKey};
+/// let former = generate(JwsAlgorithm::Es256)?;
+/// let key = generate(JwsAlgorithm::EdDsa)?;
+/// let keyring = Keyring::new(SigningKey::read(key.reveal())?)?
+///     .publish(&KeySet::read(former.reveal())?)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Keyring {
+    key: Arc<SigningKey>,
+    published: Arc<KeySet>,
+    jwks: Bytes,
+}
+
+impl Keyring {
+    /// Signs with this key, and publishes its public half.
+    ///
+    /// # Errors
+    /// When the key is broken.
+    pub fn new(key: SigningKey) -> Result<Self, InvalidKey> {
+        let published = KeySet::from([key.verifying_key()?]);
+        Self::of(Arc::new(key), published)
+    }
+
+    /// Publishes these keys as well: those that signed before, and those that will. Of keys with one
+    /// name the first is published.
+    ///
+    /// # Errors
+    /// When a key is broken.
+    pub fn publish(self, keys: &KeySet) -> Result<Self, InvalidKey> {
+        let mut published = KeySet::clone(&self.published);
+        for key in keys.iter() {
+            if published.iter().all(|it| it.kid() != key.kid()) {
+                published.insert(key.clone());
+            }
+        }
+        Self::of(self.key, published)
+    }
+
+    fn of(key: Arc<SigningKey>, published: KeySet) -> Result<Self, InvalidKey> {
+        let jwks = published.to_jwks()?.to_string().into();
+        Ok(Self { key, published: Arc::new(published), jwks })
+    }
+
+    /// The name of the key that signs.
+    #[must_use]
+    pub fn kid(&self) -> &str {
+        self.key.kid()
+    }
+
+    /// The published keys, as JSON.
+    pub(crate) fn jwks(&self) -> &Bytes {
+        &self.jwks
+    }
+
+    /// Signs a card. `jku` is where its readers find the published keys.
+    pub(crate) fn sign(&self, card: &mut AgentCard, jku: String) -> Result<(), SignatureError> {
+        card.sign(&SigningKey::clone(&self.key).with_jku(jku))
+    }
+
+    /// A token (JWT) that proves a delivery to its receiver: who sent it, to whom, when, and what.
+    ///
+    /// | claim | meaning |
+    /// | --- | --- |
+    /// | `iss`, `aud` | the sender and the receiver |
+    /// | `iat`, `exp` | when it was made, and five minutes later |
+    /// | `jti` | the delivery; a receiver that has seen it has seen this delivery |
+    /// | `request_body_sha256` | the SHA-256 of the body, in lower-case hexadecimal |
+    ///
+    /// # Errors
+    /// When the key cannot sign.
+    pub fn delivery_token(&self, delivery: &Delivery<'_>) -> Result<String, SignatureError> {
+        let at = delivery.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.key.token(&json!({
+            "iss": delivery.issuer,
+            "aud": delivery.audience,
+            "iat": at.as_secs(),
+            "exp": (at + LIFETIME).as_secs(),
+            "jti": delivery.id,
+            // The name that receivers in the wild look for.
+            "request_body_sha256": format!("{:x}", Sha256::digest(delivery.body)),
+        }))
+    }
+}
+
+/// What a token proves about a delivery.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery<'a> {
+    /// Who sends it: the address of this server, or of the agent.
+    pub issuer: &'a str,
+    /// To whom: the origin of the webhook.
+    pub audience: &'a str,
+    /// Its own name, the same for each attempt.
+    pub id: &'a str,
+    /// When the token is made.
+    pub at: SystemTime,
+    /// Its body, byte for byte.
+    pub body: &'a [u8],
+}
