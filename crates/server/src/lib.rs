@@ -18,12 +18,17 @@ mod settings;
 mod turn;
 
 pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};
-pub use auth::{Authenticate, Credentials};
+pub use auth::{
+    Access, AnyOf, Authenticate, Certificates, ClientCertificate, Credentials, InvalidCertificate,
+    InvalidDigest, InvalidJwt, Jwt, JwtAlgorithm, JwtSettings, KeyDigest, Keys, Name, REASON,
+    Security,
+};
 pub use engine::{Activity, CURSOR, Engine, Limits};
 pub use error::{Error, Result};
 pub use executor::Executor;
 pub use latimer_outbound::{InvalidNetwork, Network};
 pub use latimer_store as store;
+pub use listener::{ClientCertificates, Tls};
 pub use server::{Running, Server};
 pub use settings::{HttpLimits, Settings, StreamTerminator};
 pub use turn::{ArtifactWriter, Failure, Turn, TurnError};

@@ -4,6 +4,7 @@
 //! knows its transport; what is asked and answered is for the dialects to spell and for the service
 //! to mean. No layer stands between a socket and the binding: what all share is in the [`Front`].
 
+mod access;
 mod body;
 mod card;
 mod cors;
@@ -39,7 +40,7 @@ pub(crate) use operations::Readiness;
 pub(crate) use place::Places;
 
 use crate::agent::{Agent, Registry};
-use crate::auth::{Authenticate, Credentials};
+use crate::auth::{Authenticate, Security};
 use crate::metrics::{Counted, Metrics, Outcome};
 use crate::settings::Settings;
 use place::Place;
@@ -61,6 +62,10 @@ pub(crate) struct Front {
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
     pub(crate) auth: Option<Arc<dyn Authenticate>>,
+    /// What cards say about that.
+    pub(crate) security: Security,
+    /// Whether only this machine can reach it.
+    pub(crate) local: bool,
     /// Made once, so that a call by nobody in particular costs nothing.
     pub(crate) anonymous: Caller,
     pub(crate) helpers: Helpers,
@@ -122,11 +127,11 @@ impl Front {
             Place::JsonRpc(agent) => Box::pin(self.jsonrpc(&at(agent), body)).await,
             Place::Rest(agent, path) => Box::pin(self.rest(&At { path, ..at(agent) }, body)).await,
             Place::Grpc => Box::pin(self.grpc(&at(None), body)).await,
-            Place::Card(agent, shape) => self.card(&at(agent), shape),
-            Place::Agents => self.cards(&at(None)),
+            Place::Card(agent, shape) => Box::pin(self.card(&at(agent), shape)).await,
+            Place::Agents => Box::pin(self.cards(&at(None))).await,
             Place::Health => self.health(head),
             Place::Ready => self.ready(head).await,
-            Place::Metrics => self.numbers(head),
+            Place::Metrics => Box::pin(self.numbers(&at(None))).await,
             Place::Nothing => self.nothing(&at(None)),
         }
     }
@@ -161,18 +166,6 @@ impl Front {
         }
     }
 
-    /// Who asks.
-    async fn caller(&self, at: &At<'_>) -> Result<Caller, Error> {
-        let Some(auth) = &self.auth else { return Ok(self.anonymous.clone()) };
-        let mut shown = Credentials::new(&at.head.headers);
-        shown.peer = at.peer;
-        auth.authenticate(shown).await
-    }
-
-    fn challenge(&self) -> &str {
-        self.auth.as_ref().map_or("Bearer", |it| it.challenge())
-    }
-
     /// A request as a call, with what its headers say.
     fn ask(
         &self,
@@ -182,6 +175,7 @@ impl Front {
         caller: Caller,
     ) -> Result<Call, Error> {
         self.check_offered(at, &request)?;
+        self.check_extended(at, &request, dialect, &caller)?;
         let extensions = at.extensions()?;
         let after = if request.operation().is_streaming() { at.after()? } else { None };
         Ok(Call { request, caller, agent: at.agent.clone(), dialect, extensions, after })
