@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use latimer_runtime::InvalidCommand;
+use latimer_server::InvalidJwt;
 use latimer_store::OpenError;
 
 /// Why a daemon does not start.
@@ -34,6 +35,9 @@ pub enum StartError {
         /// The address.
         listen: String,
     },
+    /// No token could be verified.
+    #[error("auth.jwt.{0}")]
+    Jwt(InvalidJwt),
     /// The address does not exist.
     #[error("there is no address {listen}: {source}")]
     Address {
@@ -64,7 +68,8 @@ impl StartError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unprotected { .. } => Some(
-                "set `api_key`, listen on 127.0.0.1, or set \
+                "set `api_key`, or say in `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca` who may \
+                 call; listen on 127.0.0.1; or set \
                  `dangerously_allow_unauthenticated_remote = true`",
             ),
             Self::Unavailable { .. } => Some("available are: echo, command, demo"),
@@ -83,6 +88,7 @@ impl StartError {
                 _ => None,
             },
             Self::Command { .. }
+            | Self::Jwt(_)
             | Self::Address { .. }
             | Self::Folder { .. }
             | Self::Store(_)
@@ -94,7 +100,10 @@ impl StartError {
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {
-            Self::Unavailable { .. } | Self::Command { .. } | Self::Unprotected { .. } => true,
+            Self::Unavailable { .. }
+            | Self::Command { .. }
+            | Self::Unprotected { .. }
+            | Self::Jwt(_) => true,
             Self::Server(error) => {
                 use latimer_server::Error;
                 matches!(error, Error::Agents(_) | Error::Setting { .. })

@@ -185,7 +185,8 @@ impl Server {
         self
     }
 
-    /// Everything as a router, to be served by somebody else. gRPC needs HTTP/2 and the root.
+    /// Everything as a router, to be served by somebody else. gRPC needs HTTP/2 and the root. Who can
+    /// reach it is not known here, so that what is for this machine alone is not served.
     ///
     /// # Errors
     /// When agents or settings make no sense, or the store is not usable.

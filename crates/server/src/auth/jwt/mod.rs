@@ -74,7 +74,12 @@ impl JwtSettings {
         }
     }
 
-    fn check(&self) -> Result<(), InvalidJwt> {
+    /// Whether tokens can be told from each other by these.
+    ///
+    /// # Errors
+    /// When they cannot.
+    pub fn check(&self) -> Result<(), InvalidJwt> {
+        provider::origins(&self.issuer, self.keys_url.as_deref())?;
         let wrong = |setting, problem: &str| Err(InvalidJwt { setting, problem: problem.into() });
         if self.audiences.is_empty() || self.audiences.iter().any(String::is_empty) {
             return wrong("audience", "say for whom tokens are: any other server's would count");

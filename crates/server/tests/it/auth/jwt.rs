@@ -292,6 +292,8 @@ fn settings_that_let_anybody_in_are_refused() {
     };
     assert_eq!(changed(|it| it.issuer = "http://login.example".into()), Err("issuer"));
     assert_eq!(changed(|it| it.issuer = "login".into()), Err("issuer"));
+    assert_eq!(changed(|it| it.issuer.push_str("/?a")), Err("issuer"));
+    assert_eq!(changed(|it| it.issuer.push_str("/#a")), Err("issuer"));
     assert_eq!(changed(|it| it.keys_url = Some("http://x.example/".into())), Err("jwks_url"));
     assert_eq!(changed(|it| it.audiences.clear()), Err("audience"));
     assert_eq!(changed(|it| it.audiences.push(String::new())), Err("audience"));

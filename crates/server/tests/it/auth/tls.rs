@@ -76,9 +76,11 @@ async fn only_certificates_of_the_right_authority_connect() {
 #[tokio::test]
 async fn where_certificates_are_optional_something_else_may_do() {
     let keys = Keys::default().with_unnamed(&Secret::new("sesame"));
+    // Behind routes of somebody's own, it is the same.
+    let routes = axum::Router::new().route("/mine", axum::routing::get(|| async { "mine" }));
     let any = AnyOf::default().with(keys).with(Certificates::default());
     let World { authority, site, folder } =
-        world(ClientCertificates::Optional, who().authenticate(any)).await;
+        world(ClientCertificates::Optional, who().authenticate(any).routes(routes)).await;
     let hello = send("SendMessage", "hi");
     let caller = json_caller(&site);
     let nobody = Secured::new(&caller, &authority, None);
