@@ -45,6 +45,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::DemoServer(demo) => serve::demo_server(&demo),
         Command::Config(ConfigCommand::Check(check)) => config::check(&check),
         Command::Config(ConfigCommand::Show(show)) => config::show(&show),
+        Command::Config(ConfigCommand::HashKey) => config::hash_key(),
         Command::Completion { shell } => completion::print(shell),
     }
 }
