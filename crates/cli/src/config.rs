@@ -1,5 +1,6 @@
 //! `latimer config`.
 
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use latimer_daemon::config::{Loaded, Lookup, Request, Setting, Surroundings};
@@ -41,6 +42,20 @@ pub(crate) fn show(arguments: &ConfigShow) -> Result<(), Failure> {
         Format::Text => text(&settings),
         Format::Json => json(&settings)?,
     });
+    Ok(())
+}
+
+/// Prints the digest of the key that is read.
+pub(crate) fn hash_key() -> Result<(), Failure> {
+    let mut text = String::new();
+    let read = io::stdin().lock().read_to_string(&mut text);
+    read.map_err(|error| Failure::new(format!("the key cannot be read: {error}")))?;
+    let key = text.trim_end_matches(['\r', '\n']);
+    if key.is_empty() || key.trim() != key {
+        // Callers could not show it: spaces at the ends of a header are not sent.
+        return Err(Failure::new("a key must not be empty, nor begin or end with a space"));
+    }
+    output::print(&latimer_daemon::hash_key(key));
     Ok(())
 }
 

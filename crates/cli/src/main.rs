@@ -50,6 +50,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Card(CardCommand::Verify(verify)) => card::verify(&verify),
         Command::Config(ConfigCommand::Check(check)) => config::check(&check),
         Command::Config(ConfigCommand::Show(show)) => config::show(&show),
+        Command::Config(ConfigCommand::HashKey) => config::hash_key(),
         Command::Push(PushCommand::Dead(dead)) => match dead {
             DeadCommand::List(list) => push::list(&list),
             DeadCommand::Replay(which) => push::replay(&which),

@@ -5,7 +5,6 @@ use latimer_runtime::{Command, Demo, Echo, Input};
 use latimer_server::Agent;
 use tracing::warn;
 
-use crate::api_key::ApiKey;
 use crate::config::{AgentConfig, Behind, CardConfig, CommandConfig, Config, DemoConfig, Place};
 use crate::error::StartError;
 
@@ -39,14 +38,12 @@ fn agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
         let mut card = card.clone();
         describe(&mut card, &agent.card);
         card.capabilities.streaming = Some(agent.streaming);
-        if config.api_key.is_some() {
-            ApiKey::declare(&mut card);
-        }
         card
     };
     let card = complete(made.card());
     let extended = made.extended_card().map(complete);
     let made = made.with_card(card).with_policy(agent.policy.clone());
+    let made = made.with_access(agent.access.clone());
     Ok(match extended {
         Some(extended) => made.with_extended_card(extended),
         None => made,

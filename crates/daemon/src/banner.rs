@@ -20,7 +20,7 @@ pub struct Banner {
     pub store: String,
     /// How many tasks of a former process were taken over.
     pub recovered: u64,
-    /// Whether callers must show the key.
+    /// Whether callers can show a key or a token.
     pub protected: bool,
 }
 
@@ -38,7 +38,8 @@ pub struct Published {
 
 impl Banner {
     pub(crate) fn new(config: &Config, address: SocketAddr, recovered: u64) -> Self {
-        let local = format!("http://{}", reachable(address));
+        let scheme = if config.tls.is_some() { "https" } else { "http" };
+        let local = format!("{scheme}://{}", reachable(address));
         let root = config.settings.public_url.as_deref().unwrap_or(&local).trim_end_matches('/');
         let base = format!("{root}{}", config.settings.listen_path.trim_end_matches('/'));
         let silence = match config.serving {
@@ -62,7 +63,7 @@ impl Banner {
                 Place::Sqlite { path, .. } => format!("sqlite {}", path.display()),
             },
             recovered,
-            protected: config.api_key.is_some(),
+            protected: config.takes_tokens(),
         }
     }
 

@@ -9,7 +9,7 @@ use latimer_server::{Registry, Running, Server};
 use tokio::net::lookup_host;
 
 use crate::agents::agents;
-use crate::api_key::ApiKey;
+use crate::auth;
 use crate::banner::Banner;
 use crate::config::{Config, Serving};
 use crate::error::StartError;
@@ -62,6 +62,10 @@ impl Daemon {
 /// When it cannot.
 pub async fn check(config: &Config) -> Result<(), StartError> {
     protect(config).await?;
+    auth::methods(config)?;
+    if let Some(tls) = &config.tls {
+        tls.check().map_err(StartError::Server)?;
+    }
     let registry = Registry::new(agents(config)?).map_err(|it| StartError::Server(it.into()))?;
     if let Some(primary) = &config.primary_agent {
         registry.with_primary(primary).map_err(|it| StartError::Server(it.into()))?;
@@ -78,8 +82,11 @@ fn server(config: &Config) -> Result<Server, StartError> {
     if let Some(primary) = &config.primary_agent {
         server = server.primary(primary);
     }
-    if let Some(key) = &config.api_key {
-        server = server.authenticate(ApiKey::new(key));
+    if let Some(methods) = auth::methods(config)? {
+        server = server.authenticate(methods);
+    }
+    if let Some(tls) = &config.tls {
+        server = server.tls(tls.clone());
     }
     if let Some(keyring) = keyring(config)? {
         server = server.signing(keyring);
@@ -92,7 +99,7 @@ fn server(config: &Config) -> Result<Server, StartError> {
 
 /// Whoever can reach the agents from elsewhere has to say who they are.
 async fn protect(config: &Config) -> Result<(), StartError> {
-    if config.api_key.is_some() || config.dangerously_allow_unauthenticated_remote {
+    if config.is_guarded() || config.dangerously_allow_unauthenticated_remote {
         return Ok(());
     }
     let listen = || config.listen.clone();

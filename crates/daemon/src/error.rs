@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use latimer_protocol::card::InvalidKey;
 use latimer_runtime::InvalidCommand;
+use latimer_server::InvalidJwt;
 use latimer_store::OpenError;
 
 /// Why a daemon does not start.
@@ -35,6 +36,9 @@ pub enum StartError {
         /// The address.
         listen: String,
     },
+    /// No token could be verified.
+    #[error("auth.jwt.{0}")]
+    Jwt(InvalidJwt),
     /// The address does not exist.
     #[error("there is no address {listen}: {source}")]
     Address {
@@ -81,7 +85,8 @@ impl StartError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unprotected { .. } => Some(
-                "set `api_key`, listen on 127.0.0.1, or set \
+                "set `api_key`, or say in `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca` who may \
+                 call; listen on 127.0.0.1; or set \
                  `dangerously_allow_unauthenticated_remote = true`",
             ),
             Self::KeyFile { .. } => Some("make one with: latimer card keygen --out FILE"),
@@ -101,6 +106,7 @@ impl StartError {
                 _ => None,
             },
             Self::Command { .. }
+            | Self::Jwt(_)
             | Self::Address { .. }
             | Self::Folder { .. }
             | Self::Store(_)
@@ -116,6 +122,7 @@ impl StartError {
             Self::Unavailable { .. }
             | Self::Command { .. }
             | Self::Unprotected { .. }
+            | Self::Jwt(_)
             | Self::KeyFile { .. }
             | Self::Key { .. } => true,
             Self::Server(error) => {

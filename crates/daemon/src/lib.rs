@@ -3,7 +3,7 @@
 //! [`config::Loaded::load`] finds and checks a configuration, and [`Daemon::start`] runs it.
 
 mod agents;
-mod api_key;
+mod auth;
 mod banner;
 pub mod config;
 mod daemon;
@@ -13,6 +13,7 @@ mod operator;
 mod signing;
 mod store;
 
+pub use auth::hash_key;
 pub use banner::{Banner, Published};
 pub use daemon::{Daemon, check};
 pub use error::StartError;

@@ -34,7 +34,7 @@ pub(crate) struct Address {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Scheme {
+pub(crate) enum Scheme {
     Http,
     Https,
 }
@@ -103,6 +103,8 @@ pub(crate) struct Addresses {
     pub(crate) proxies: Vec<Network>,
     /// Where the server listens, for callers that do not say what they call.
     pub(crate) local: Option<SocketAddr>,
+    /// How it listens there.
+    pub(crate) scheme: Scheme,
 }
 
 impl Addresses {
@@ -114,12 +116,13 @@ impl Addresses {
         let said = uri.authority().map(Authority::as_str).or_else(|| text(headers.get(HOST)));
         let direct = || said.and_then(host).unwrap_or_else(|| self.fallback());
         if !self.trusts(peer) {
-            return Address { scheme: Scheme::Http, authority: direct(), prefix: String::new() };
+            return Address { scheme: self.scheme, authority: direct(), prefix: String::new() };
         }
         let forwarded = Forwarded::read(headers);
         let scheme = match forwarded.proto.as_deref() {
             Some(proto) if proto.eq_ignore_ascii_case("https") => Scheme::Https,
-            _ => Scheme::Http,
+            Some(_) => Scheme::Http,
+            None => self.scheme,
         };
         let authority = forwarded.host.as_deref().and_then(host).unwrap_or_else(direct);
         let authority = with_port(authority, forwarded.port);
@@ -229,6 +232,7 @@ mod tests {
             public: public.map(|it| it.parse().unwrap()),
             proxies: vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
             local: Some("127.0.0.1:8080".parse().unwrap()),
+            scheme: Scheme::Http,
         }
     }
 
@@ -331,6 +335,21 @@ mod tests {
         }
         let public = addresses(Some("https://a.example"));
         assert!(public.vouch_for(&at("https://a.example"), None));
+    }
+
+    #[test]
+    fn what_listens_securely_says_so() {
+        let secure = Addresses { scheme: Scheme::Https, ..addresses(None) };
+        let proxy = "10.0.0.1".parse().ok();
+        for (pairs, peer, want) in [
+            (vec![("host", "a.example")], None, "https://a.example"),
+            (vec![("host", "a.example")], proxy, "https://a.example"),
+            (vec![("host", "a"), ("x-forwarded-proto", "http")], proxy, "http://a"),
+            (vec![("host", "a"), ("x-forwarded-proto", "http")], None, "https://a"),
+        ] {
+            let address = secure.of(&"/".parse().unwrap(), &headers(&pairs), peer);
+            assert_eq!(address.url(""), want, "{pairs:?} {peer:?}");
+        }
     }
 
     #[test]

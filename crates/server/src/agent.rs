@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use latimer_protocol::card::{AgentCard, AgentExtension};
 
+use crate::auth::Access;
 use crate::executor::{Executor, Function};
 use crate::turn::{Failure, Turn};
 
@@ -28,6 +29,7 @@ pub struct Agent {
     card: AgentCard,
     extended: Option<AgentCard>,
     policy: Policy,
+    access: Access,
 }
 
 impl Agent {
@@ -44,7 +46,8 @@ impl Agent {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..AgentCard::default()
         };
-        Self { name, executor, card, extended: None, policy: Policy::default() }
+        let (policy, access) = (Policy::default(), Access::default());
+        Self { name, executor, card, extended: None, policy, access }
     }
 
     /// An agent that is a function.
@@ -84,6 +87,14 @@ impl Agent {
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Who may use it: everybody whom the server lets in, unless this says otherwise. Its card is
+    /// for all.
+    #[must_use]
+    pub fn with_access(mut self, access: Access) -> Self {
+        self.access = access;
         self
     }
 
@@ -129,6 +140,12 @@ impl Agent {
     #[must_use]
     pub fn extensions(&self) -> &[AgentExtension] {
         &self.card.capabilities.extensions
+    }
+
+    /// Who may use it.
+    #[must_use]
+    pub fn access(&self) -> &Access {
+        &self.access
     }
 
     /// How it is to be run.

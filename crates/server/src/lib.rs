@@ -20,7 +20,11 @@ mod signing;
 mod turn;
 
 pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};
-pub use auth::{Authenticate, Credentials};
+pub use auth::{
+    Access, AnyOf, Authenticate, Certificates, ClientCertificate, Credentials, InvalidCertificate,
+    InvalidDigest, InvalidJwt, Jwt, JwtAlgorithm, JwtSettings, KeyDigest, Keys, Name, REASON,
+    Security,
+};
 pub use binding::OPERATOR;
 pub use engine::{Activity, CURSOR, Engine, Limits};
 pub use error::{Error, Result};
@@ -28,6 +32,7 @@ pub use executor::Executor;
 pub use latimer_outbound as outbound;
 pub use latimer_outbound::{InvalidNetwork, Network};
 pub use latimer_store as store;
+pub use listener::{ClientCertificates, Tls};
 pub use push::{Courier, Letter, OlderBody, PushSettings, Replayed};
 pub use server::{Running, Server};
 pub use settings::{HttpLimits, Settings, StreamTerminator};

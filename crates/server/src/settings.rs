@@ -32,6 +32,16 @@ pub struct Settings {
     pub trusted_proxies: Vec<Network>,
     /// Origins whose pages may call the agents from a browser; `*` is any. Cards are for all.
     pub allowed_origins: Vec<String>,
+    /// Paths that need no credentials; `/*` at the end of one is everything below it. Whoever shows
+    /// some all the same is known by them.
+    pub public_paths: Vec<String>,
+    /// Whether cards need credentials, too.
+    pub card_requires_auth: bool,
+    /// Whether `/metrics` is served. With authentication, it needs credentials. When this is not
+    /// given and nobody is authenticated, it is served to this machine alone.
+    pub metrics: Option<bool>,
+    /// Whether gRPC describes its services, by the same rule.
+    pub reflection: Option<bool>,
     /// What to make of callers that say no version.
     pub version_rule: VersionRule,
     /// What a stream of server-sent events ends with.
@@ -62,6 +72,10 @@ impl Default for Settings {
             public_url: None,
             trusted_proxies: Vec::new(),
             allowed_origins: Vec::new(),
+            public_paths: Vec::new(),
+            card_requires_auth: false,
+            metrics: None,
+            reflection: None,
             version_rule: VersionRule::Lenient,
             stream_terminator: StreamTerminator::None,
             keep_alive: Duration::from_secs(15),

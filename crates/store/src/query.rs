@@ -11,6 +11,8 @@ pub struct Query {
     pub caller: Arc<str>,
     /// Of one agent only.
     pub agent: Option<Arc<str>>,
+    /// Not of these agents.
+    pub except: Vec<Arc<str>>,
     /// Of one conversation only.
     pub context: Option<ContextId>,
     /// In one state only.

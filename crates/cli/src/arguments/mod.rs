@@ -156,6 +156,16 @@ Examples:
 
 Secrets are hidden.")]
     Show(ConfigShow),
+
+    /// Print the digest of a key, as the configuration has it
+    #[command(after_help = "\
+Examples:
+  latimer config hash-key < key.txt
+  openssl rand -hex 32 | tee key.txt | latimer config hash-key
+
+The key is read from standard input, without the end of its line. What is
+printed goes into `sha256` of [[auth.keys]].")]
+    HashKey,
 }
 
 #[derive(Debug, Subcommand)]

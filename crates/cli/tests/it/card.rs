@@ -81,12 +81,13 @@ fn a_card_can_come_through_standard_input_and_say_where_its_key_is() {
     assert_eq!(place.run(&["card", "keygen", "--out", "signing.pem"]).code, Some(0));
     let jku = "https://a.example/.well-known/jwks.json";
     let sign = ["card", "sign", "--key", "signing.pem", "--jku", jku, "-"];
-    let signed = place.run_with(&sign, CARD);
+    let signed = place.run_with(&sign, CARD.as_bytes());
     assert_eq!(signed.code, Some(0), "{}", signed.errors);
     let card: latimer_protocol::card::AgentCard = serde_json::from_str(&signed.out).unwrap();
     let header = card.signatures[0].protected_header().unwrap();
     assert_eq!(header.jku.as_deref(), Some(jku));
-    let verified = place.run_with(&["card", "verify", "--key", "signing.pem", "-"], &signed.out);
+    let verified =
+        place.run_with(&["card", "verify", "--key", "signing.pem", "-"], signed.out.as_bytes());
     assert_eq!(verified.code, Some(0), "{}", verified.errors);
 }
 

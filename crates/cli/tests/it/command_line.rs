@@ -17,6 +17,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("config", &["config"]),
     ("config-check", &["config", "check"]),
     ("config-show", &["config", "show"]),
+    ("config-hash-key", &["config", "hash-key"]),
     ("completion", &["completion"]),
 ];
 

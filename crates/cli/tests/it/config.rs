@@ -54,6 +54,20 @@ fn what_cannot_be_served_is_a_warning_to_check_and_an_error_to_serve() {
 }
 
 #[test]
+fn a_key_is_hashed_as_the_server_knows_it() {
+    let place = Place::new();
+    let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    for input in ["abc", "abc\n", "abc\r\n"] {
+        let ran = place.run_with(&["config", "hash-key"], input.as_bytes());
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), &*format!("{digest}\n")), "{input:?}");
+    }
+    for input in [&b""[..], b"\n", b" abc", b"abc \n", b"\xff"] {
+        let ran = place.run_with(&["config", "hash-key"], input);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{input:?}");
+    }
+}
+
+#[test]
 fn values_are_shown_with_where_they_come_from_and_without_secrets() {
     let place = Place::new()
         .file("latimer.toml", "api_key = \"sesame\"\n[store]\nkind = \"memory\"\n")

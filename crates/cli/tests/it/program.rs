@@ -47,12 +47,12 @@ impl Place {
         self.command(arguments).output().unwrap().into()
     }
 
-    /// Runs a command to its end, with something to read.
-    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+    /// Runs a command that reads something, to its end.
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &[u8]) -> Ran {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
         child.wait_with_output().unwrap().into()
     }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub use model::{
-    AgentConfig, Behind, CardConfig, CommandConfig, Config, DemoConfig, Log, McpServer,
+    AgentConfig, AuthConfig, Behind, CardConfig, CommandConfig, Config, DemoConfig, Log, McpServer,
     McpTransport, Place, RemoteAgent, Serving, SigningConfig, StoreConfig,
 };
 pub use problem::{ConfigError, Problem};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use latimer_protocol::Secret;
 use latimer_protocol::card::AgentSkill;
-use latimer_server::{Policy, Settings};
+use latimer_server::{Access, Certificates, JwtSettings, Keys, Policy, Settings, Tls};
 use latimer_store::Retention;
 
 use super::Origin;
@@ -19,7 +19,11 @@ pub struct Config {
     pub listen: String,
     /// What callers must show.
     pub api_key: Option<Secret>,
-    /// Whether callers elsewhere may do without that.
+    /// Who else may call.
+    pub auth: AuthConfig,
+    /// What connections are secured with.
+    pub tls: Option<Tls>,
+    /// Whether callers elsewhere may do without saying who they are.
     pub dangerously_allow_unauthenticated_remote: bool,
     /// The agent that is meant when none is named.
     pub primary_agent: Option<String>,
@@ -39,6 +43,31 @@ pub struct Config {
     pub signing: Option<SigningConfig>,
     /// What is logged.
     pub log: Log,
+}
+
+impl Config {
+    /// Whether callers must say who they are.
+    #[must_use]
+    pub fn is_guarded(&self) -> bool {
+        self.takes_tokens() || self.auth.certificates.is_some()
+    }
+
+    /// Whether they can say so with a key or a token.
+    pub(crate) fn takes_tokens(&self) -> bool {
+        self.api_key.is_some() || !self.auth.keys.is_empty() || self.auth.jwt.is_some()
+    }
+}
+
+/// Who may call, besides those with the key.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct AuthConfig {
+    /// Those with a key of their own.
+    pub keys: Keys,
+    /// Those with a token.
+    pub jwt: Option<JwtSettings>,
+    /// Those with a certificate.
+    pub certificates: Option<Certificates>,
 }
 
 /// Whether A2A is served.
@@ -66,6 +95,8 @@ pub struct AgentConfig {
     pub streaming: bool,
     /// How it is run.
     pub policy: Policy,
+    /// Who may use it.
+    pub access: Access,
     /// Where this was said.
     pub origin: Origin,
 }

@@ -44,6 +44,9 @@ max_age = \"30d\"
 | path | a text; a relative path in a file is relative to the folder of that file |
 ";
 
+const TABLE: &str =
+    "\n| key | type | default | meaning | example |\n| --- | --- | --- | --- | --- |\n";
+
 /// The reference, as Markdown.
 #[must_use]
 pub fn reference() -> String {
@@ -58,13 +61,13 @@ fn section(section_: &Section, header: &str, about: &str, text: &mut String) {
         header => format!("`{header}`"),
     };
     // Writing to a string does not fail.
-    let _ = write!(text, "\n## {title}\n\n");
+    let _ = writeln!(text, "\n## {title}");
     if !about.is_empty() {
-        let _ = writeln!(text, "{about}\n");
+        let _ = writeln!(text, "\n{about}");
     }
-    text.push_str(
-        "| key | type | default | meaning | example |\n| --- | --- | --- | --- | --- |\n",
-    );
+    if section_.keys.iter().any(|key| matches!(key.shape, Shape::Value(..))) {
+        text.push_str(TABLE);
+    }
     for key in section_.keys {
         if let Shape::Value(words, _) = key.shape {
             let _ = writeln!(text, "{}", row(key, words));

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod auth;
 mod config;
 mod reference;
 mod samples;

@@ -10,17 +10,17 @@ use serde_json::Value;
 use crate::surroundings::Place;
 
 /// A place whose daemon listens at any free port and forgets its tasks.
-fn place(text: &str) -> Place {
+pub(crate) fn place(text: &str) -> Place {
     let place = Place::with(text).flag("--listen", "listen", "127.0.0.1:0");
     place.variable("LATIMER__STORE__KIND", "memory")
 }
 
-async fn start(place: &Place) -> Daemon {
+pub(crate) async fn start(place: &Place) -> Daemon {
     Daemon::start(&place.load().unwrap().config).await.unwrap()
 }
 
 /// The status and the body of an answer.
-async fn ask(address: SocketAddr, head: &str, body: &str) -> (u16, String) {
+pub(crate) async fn ask(address: SocketAddr, head: &str, body: &str) -> (u16, String) {
     let length = body.len();
     let request = format!(
         "{head} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\
@@ -29,7 +29,7 @@ async fn ask(address: SocketAddr, head: &str, body: &str) -> (u16, String) {
     send(address, request).await
 }
 
-async fn send(address: SocketAddr, request: String) -> (u16, String) {
+pub(crate) async fn send(address: SocketAddr, request: String) -> (u16, String) {
     let answer = tokio::task::spawn_blocking(move || {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
@@ -42,9 +42,9 @@ async fn send(address: SocketAddr, request: String) -> (u16, String) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}}"#;
+pub(crate) const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}}"#;
 
-const ECHO: &str = "[[agents]]\nname = \"echo\"\nkind = \"echo\"\n";
+pub(crate) const ECHO: &str = "[[agents]]\nname = \"echo\"\nkind = \"echo\"\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn agents_answer_at_their_addresses() {

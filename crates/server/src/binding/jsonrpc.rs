@@ -175,6 +175,11 @@ impl Front {
         error: &Error,
     ) -> Response<Body> {
         let response = match shape {
+            // Whoever is not let in reads the status first, and expects nothing else.
+            _ if status_of(error) != StatusCode::OK => {
+                let body = jsonrpc::write_error(dialect.version(), id, error);
+                respond::whole(status_of(error), address::JSON, body)
+            }
             Shape::Stream => respond::all_events(sse::only_error(dialect, id, error)),
             Shape::Object => respond::json(jsonrpc::write_error(dialect.version(), id, error)),
         };

@@ -4,6 +4,7 @@
 //! knows its transport; what is asked and answered is for the dialects to spell and for the service
 //! to mean. No layer stands between a socket and the binding: what all share is in the [`Front`].
 
+mod access;
 mod body;
 mod card;
 mod cors;
@@ -41,7 +42,7 @@ pub use operator::OPERATOR;
 pub(crate) use place::Places;
 
 use crate::agent::{Agent, Registry};
-use crate::auth::{Authenticate, Credentials};
+use crate::auth::{Authenticate, Security};
 use crate::metrics::{Counted, Metrics, Outcome};
 use crate::push::Courier;
 use crate::settings::Settings;
@@ -67,9 +68,11 @@ pub(crate) struct Front {
     pub(crate) keyring: Option<Keyring>,
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
-    /// Whether only this machine can reach the server.
-    pub(crate) local: bool,
     pub(crate) auth: Option<Arc<dyn Authenticate>>,
+    /// What cards say about that.
+    pub(crate) security: Security,
+    /// Whether only this machine can reach it.
+    pub(crate) local: bool,
     /// Made once, so that a call by nobody in particular costs nothing.
     pub(crate) anonymous: Caller,
     pub(crate) helpers: Helpers,
@@ -131,12 +134,12 @@ impl Front {
             Place::JsonRpc(agent) => Box::pin(self.jsonrpc(&at(agent), body)).await,
             Place::Rest(agent, path) => Box::pin(self.rest(&At { path, ..at(agent) }, body)).await,
             Place::Grpc => Box::pin(self.grpc(&at(None), body)).await,
-            Place::Card(agent, shape) => self.card(&at(agent), shape),
-            Place::Agents => self.cards(&at(None)),
+            Place::Card(agent, shape) => Box::pin(self.card(&at(agent), shape)).await,
+            Place::Agents => Box::pin(self.cards(&at(None))).await,
             Place::Keys => self.keys(&at(None)),
             Place::Health => self.health(head),
             Place::Ready => self.ready(head).await,
-            Place::Metrics => self.numbers(head),
+            Place::Metrics => Box::pin(self.numbers(&at(None))).await,
             Place::DeadLetters(rest) => Box::pin(self.dead_letters(&at(None), rest)).await,
             Place::Nothing => self.nothing(&at(None)),
         }
@@ -172,18 +175,6 @@ impl Front {
         }
     }
 
-    /// Who asks.
-    async fn caller(&self, at: &At<'_>) -> Result<Caller, Error> {
-        let Some(auth) = &self.auth else { return Ok(self.anonymous.clone()) };
-        let mut shown = Credentials::new(&at.head.headers);
-        shown.peer = at.peer;
-        auth.authenticate(shown).await
-    }
-
-    fn challenge(&self) -> &str {
-        self.auth.as_ref().map_or("Bearer", |it| it.challenge())
-    }
-
     /// A request as a call, with what its headers say.
     fn ask(
         &self,
@@ -193,6 +184,7 @@ impl Front {
         caller: Caller,
     ) -> Result<Call, Error> {
         self.check_offered(at, &request)?;
+        self.check_extended(at, &request, dialect, &caller)?;
         let extensions = at.extensions()?;
         let after = if request.operation().is_streaming() { at.after()? } else { None };
         Ok(Call { request, caller, agent: at.agent.clone(), dialect, extensions, after })

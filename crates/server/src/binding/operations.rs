@@ -9,10 +9,11 @@ use std::time::Duration;
 use http::header::{ACCEPT, VARY};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
+use latimer_protocol::ErrorKind;
 use latimer_protocol::binding::rest::JSON;
 
 use super::body::Body;
-use super::{Front, respond};
+use super::{At, Front, respond};
 use crate::metrics::Form;
 
 /// How long the store may take to show that it is there.
@@ -76,7 +77,13 @@ impl Front {
     }
 
     /// What it has counted.
-    pub(super) fn numbers(&self, head: &Parts) -> Response<Body> {
+    pub(super) async fn numbers(&self, at: &At<'_>) -> Response<Body> {
+        let head = at.head;
+        match self.check_operator(at, self.settings.metrics).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::MethodNotFound => return self.nothing(at),
+            Err(error) => return self.plain_error(None, &error),
+        }
         look(head, || {
             let accept = head.headers.get(ACCEPT).and_then(|it| it.to_str().ok());
             let form = Form::accepted(accept);

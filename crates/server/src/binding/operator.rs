@@ -7,9 +7,8 @@
 //! | `DELETE /api/push/dead/{id}` | forgets one |
 
 use bytes::Bytes;
-use http::{Method, Response, StatusCode};
-use latimer_protocol::binding::rest::JSON;
-use latimer_protocol::{Caller, Dialect, Error, ErrorKind};
+use http::{Method, Response};
+use latimer_protocol::{Caller, Error, ErrorKind};
 use latimer_store::Error as StoreError;
 use serde_json::{Value, json};
 use tracing::error;
@@ -29,13 +28,7 @@ impl Front {
     pub(super) async fn dead_letters(&self, at: &At<'_>, rest: &str) -> Response<Body> {
         match self.operate(at, rest).await {
             Ok(value) => respond::json(Bytes::from(value.to_string())),
-            Err(error) => {
-                let written = Dialect::V1_0.write_error(&error);
-                let status = StatusCode::from_u16(written.status);
-                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                let response = respond::whole(status, JSON, written.body.to_string());
-                respond::explained(response, &error, self.challenge())
-            }
+            Err(error) => self.plain_error(None, &error),
         }
     }
 

@@ -8,6 +8,7 @@ use latimer_protocol::{Error, ErrorKind, Version};
 
 use super::body::Body;
 use super::sse::Events;
+use crate::auth::{REASON, SCOPE};
 
 /// When to try again, unless the error says it.
 const RETRY_SECONDS: &str = "1";
@@ -86,13 +87,34 @@ pub(super) fn explained(
             headers.insert(RETRY_AFTER, retry_after(error));
         }
         ErrorKind::Unauthenticated => {
-            let challenge = HeaderValue::from_str(challenge);
-            headers
-                .insert(WWW_AUTHENTICATE, challenge.unwrap_or(HeaderValue::from_static("Bearer")));
+            headers.insert(WWW_AUTHENTICATE, demand(challenge, error));
+        }
+        // Whoever lacks a scope can come back with it.
+        ErrorKind::PermissionDenied if error.metadata().contains_key(REASON) => {
+            headers.insert(WWW_AUTHENTICATE, demand(challenge, error));
         }
         _ => {}
     }
     response
+}
+
+/// A challenge with what was wrong with what was shown, as RFC 6750 says it.
+fn demand(challenge: &str, error: &Error) -> HeaderValue {
+    let mut text = challenge.to_owned();
+    // What could end a quoted text has no place in one.
+    let quoted = |it: &str| it.replace(['"', '\\'], "'");
+    if let Some(reason) = error.metadata().get(REASON) {
+        let comma = if text.contains('=') { "," } else { "" };
+        let about = quoted(error.message());
+        text.push_str(&format!(
+            "{comma} error=\"{}\", error_description=\"{about}\"",
+            quoted(reason)
+        ));
+        if let Some(scope) = error.metadata().get(SCOPE) {
+            text.push_str(&format!(", scope=\"{}\"", quoted(scope)));
+        }
+    }
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("Bearer"))
 }
 
 /// When to try again, in seconds.

@@ -8,8 +8,8 @@ use latimer_protocol::{
     Request, Revision, SendMessageConfiguration, SendMessageRequest, TaskId,
 };
 
-use super::Engine;
 use super::send::stopping;
+use super::{Engine, permitted};
 use crate::agent::Agent;
 
 /// What a caller that sends a message waits for.
@@ -101,7 +101,7 @@ impl Engine {
         let metadata = [&request.metadata, &request.message.metadata];
         let meant = metadata.into_iter().find_map(|it| it.get("agent").and_then(|it| it.as_str()));
         if let Some(agent) = meant.and_then(|name| self.0.registry.get(name)) {
-            return Ok(agent);
+            return permitted(call, agent);
         }
         match &request.message.task_id {
             Some(id) if !call.dialect.callers_name_tasks() => self.whose(call, id).await,

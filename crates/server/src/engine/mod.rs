@@ -194,8 +194,8 @@ impl Engine {
         &self.0.halt
     }
 
-    /// The agent that a call names, if it names one.
-    fn named(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
+    /// The agent that a call names, if it names one, and whoever the caller is.
+    fn meant(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
         let name = match (&call.agent, call.request.tenant()) {
             (Some(agent), _) => &**agent,
             (None, Some(tenant)) => tenant,
@@ -206,12 +206,22 @@ impl Engine {
         self.0.registry.get(name).map(Some).ok_or_else(unknown)
     }
 
+    /// The agent that is meant when none is named, whoever the caller is.
+    fn primary(&self) -> Result<&Arc<Agent>, Error> {
+        let missing = || Error::new(ErrorKind::Unavailable, "no agent is published here");
+        self.0.registry.primary().ok_or_else(missing)
+    }
+
+    /// The agent that a call names, if it names one.
+    fn named(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
+        self.meant(call)?.map(|agent| permitted(call, agent)).transpose()
+    }
+
     /// The agent that a call names, else the primary one.
     fn addressed(&self, call: &Call) -> Result<&Arc<Agent>, Error> {
-        let missing = || Error::new(ErrorKind::Unavailable, "no agent is published here");
         match self.named(call)? {
             Some(agent) => Ok(agent),
-            None => self.0.registry.primary().ok_or_else(missing),
+            None => permitted(call, self.primary()?),
         }
     }
 
@@ -229,8 +239,9 @@ impl Engine {
         Ok(call.extensions.iter().filter(|it| known(it)).cloned().collect())
     }
 
+    /// A card is for everybody, whoever may use the agent.
     fn card(&self, call: &Call) -> Result<Reply, Error> {
-        let agent = self.addressed(call)?;
+        let agent = self.meant(call)?.map_or_else(|| self.primary(), Ok)?;
         Ok(Reply::Card(Box::new(agent.card().clone())))
     }
 
@@ -280,6 +291,11 @@ impl fmt::Debug for Engine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Engine").field("activity", &self.activity()).finish_non_exhaustive()
     }
+}
+
+/// The agent, if the caller may use it. Every operation on an agent or its tasks comes by here.
+fn permitted<'a>(call: &Call, agent: &'a Arc<Agent>) -> Result<&'a Arc<Agent>, Error> {
+    agent.access().check(&call.caller).map(|()| agent)
 }
 
 /// What a caller learns of a failure of the store. The log has the rest.

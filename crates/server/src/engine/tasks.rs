@@ -9,7 +9,7 @@ use latimer_protocol::{
 use latimer_store::{Key, Query, Stored};
 
 use super::reader::{From, Reader, Until};
-use super::{CURSOR, Engine, Open, last, page, trimmed, unavailable};
+use super::{CURSOR, Engine, Open, last, page, permitted, trimmed, unavailable};
 use crate::agent::Agent;
 
 /// A task that a call is about, and the extensions that are active for the call.
@@ -46,24 +46,27 @@ impl Engine {
 
     /// The agent that has a task of this id: the root address knows the tasks of all.
     pub(super) async fn whose(&self, call: &Call, id: &TaskId) -> Result<&Arc<Agent>, Error> {
-        let primary = self.addressed(call)?;
+        let primary = self.primary()?;
         if self.0.registry.len() == 1 {
-            return Ok(primary);
+            return permitted(call, primary);
         }
         let agents = self.store().locate(call.caller.id(), id).await.map_err(unavailable)?;
         let has = |agent: &&Arc<Agent>| agents.iter().any(|it| it == agent.name());
         let first = Some(primary).filter(has).or_else(|| self.0.registry.iter().find(has));
-        first.ok_or_else(|| Error::task_not_found(id))
+        permitted(call, first.ok_or_else(|| Error::task_not_found(id))?)
     }
 
     pub(super) async fn list(&self, call: Call) -> Result<Answer, Error> {
         let Request::ListTasks(request) = &call.request else { return Err(Error::internal()) };
         let named = self.named(&call)?;
-        let extensions = self.activate(&call, self.addressed(&call)?)?;
+        let extensions = self.activate(&call, named.map_or_else(|| self.primary(), Ok)?)?;
+        // Those of agents that the caller may not use any more are not shown.
+        let closed = self.0.registry.iter().filter(|it| permitted(&call, it).is_err());
         let page_size = request.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
         let query = Query {
             caller: call.caller.id().clone(),
             agent: named.map(|it| it.name().clone()),
+            except: closed.map(|it| it.name().clone()).collect(),
             context: request.context_id.clone(),
             state: request.status.filter(|it| *it != TaskState::Unspecified),
             updated_since: request.status_timestamp_after,

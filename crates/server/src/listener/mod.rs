@@ -2,6 +2,7 @@
 
 mod aside;
 mod connection;
+mod tls;
 
 use std::convert::Infallible;
 use std::io;
@@ -24,6 +25,10 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service;
 use tracing::warn;
 
+pub(crate) use tls::Secure;
+pub use tls::{ClientCertificates, Tls};
+
+use crate::auth::ClientCertificate;
 use crate::binding::{Body, Front};
 use crate::metrics::Metrics;
 use crate::settings::HttpLimits;
@@ -48,9 +53,13 @@ pub(crate) enum Entry {
 impl Entry {
     async fn answer(
         mut self,
-        request: Request<hyper::body::Incoming>,
+        mut request: Request<hyper::body::Incoming>,
         peer: SocketAddr,
+        certificate: Option<ClientCertificate>,
     ) -> Response<Body> {
+        if let Some(certificate) = certificate {
+            request.extensions_mut().insert(certificate);
+        }
         match &mut self {
             Self::Front(front) => front.answer(request, Some(peer)).await,
             Self::Router(router) => {
@@ -108,6 +117,8 @@ impl Service<Request<axum::body::Body>> for Door {
 pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     pub(crate) entry: Entry,
+    /// What connections are secured with, if they are.
+    pub(crate) secure: Option<Secure>,
     pub(crate) limits: HttpLimits,
     pub(crate) metrics: Metrics,
     /// Nothing new is accepted any more, and connections end with the calls they are at.
@@ -161,6 +172,7 @@ impl Listener {
             stream,
             peer,
             entry: self.entry.clone(),
+            secure: self.secure.clone(),
             builder: builder.clone(),
             outside: connection::Outside {
                 leaving: self.leaving.clone(),

@@ -19,13 +19,13 @@ use tracing::{info, warn};
 
 pub use running::Running;
 
-use crate::address::Addresses;
+use crate::address::{Addresses, Scheme};
 use crate::agent::{Agent, Registry};
 use crate::auth::{Authenticate, Extractor};
 use crate::binding::{Cards, Front, Helpers, Places, Readiness};
 use crate::engine::{Activity, Engine, ids};
 use crate::error::{Error, Result, is_local};
-use crate::listener::{Entry, Listener, behind};
+use crate::listener::{Entry, Listener, Secure, Tls, behind};
 use crate::metrics::Metrics;
 use crate::push::Courier;
 use crate::settings::Settings;
@@ -60,6 +60,7 @@ pub struct Server {
     auth: Option<Arc<dyn Authenticate>>,
     courier: Option<MakeCourier>,
     keyring: Option<Keyring>,
+    tls: Option<Tls>,
     routes: Option<Router>,
 }
 
@@ -109,6 +110,7 @@ impl Server {
             auth: None,
             courier: None,
             keyring: None,
+            tls: None,
             routes: None,
         }
     }
@@ -200,6 +202,12 @@ impl Server {
         self
     }
 
+    /// Listens with TLS and nothing else. A router is served by somebody else, who has their own.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Serves more routes, which go before its own; what they do not take is the server's. Their
     /// fallbacks are not used.
     pub fn routes(mut self, routes: Router) -> Self {
@@ -210,7 +218,8 @@ impl Server {
         self
     }
 
-    /// Everything as a router, to be served by somebody else. gRPC needs HTTP/2 and the root.
+    /// Everything as a router, to be served by somebody else. gRPC needs HTTP/2 and the root. Who can
+    /// reach it is not known here, so that what is for this machine alone is not served.
     ///
     /// # Errors
     /// When agents or settings make no sense, or the store is not usable.
@@ -223,9 +232,10 @@ impl Server {
     /// Begins to listen, and returns what stops it.
     ///
     /// # Errors
-    /// When agents or settings make no sense, the store is not usable, or the address cannot be
-    /// listened at.
+    /// When agents or settings make no sense, certificates or the store are not usable, or the
+    /// address cannot be listened at.
     pub async fn listen(mut self) -> Result<Running> {
+        let secured = self.tls.clone().map(Secure::new).transpose()?;
         let failed = |source| Error::listen(&self.address, source);
         let socket = TcpListener::bind(&self.address).await.map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
@@ -238,9 +248,14 @@ impl Server {
         };
         let (leaving, gone) = (CancellationToken::new(), CancellationToken::new());
         let tasks = TaskTracker::new();
+        let secure = secured.map(|(secure, files)| {
+            tasks.spawn(secure.clone().follow(files, leaving.clone()));
+            secure
+        });
         let listener = Listener {
             socket,
             entry,
+            secure,
             limits: settings.http,
             metrics: front.metrics.clone(),
             leaving: leaving.clone(),
@@ -317,6 +332,7 @@ impl Server {
             public: self.settings.public_url.as_deref().map(str::parse).transpose()?,
             proxies: self.settings.trusted_proxies.clone(),
             local,
+            scheme: if self.tls.is_some() { Scheme::Https } else { Scheme::Http },
         };
         if self.keyring.is_some() && !addresses.are_known() {
             warn!(
@@ -330,12 +346,13 @@ impl Server {
             registry,
             courier: behind.courier,
             places: Places::new(&self.settings),
-            cards: Cards::new(addresses, self.settings.card_max_age),
+            cards: Cards::new(addresses, &self.settings),
             metrics,
             readiness: behind.readiness,
-            local: local.is_some_and(is_local),
+            security: self.auth.as_ref().map(|it| it.security()).unwrap_or_default(),
             auth: self.auth,
             keyring: self.keyring,
+            local: local.is_some_and(is_local),
             anonymous: Caller::anonymous(),
             helpers,
             settings: self.settings,
@@ -408,6 +425,9 @@ fn check(settings: &Settings) -> Result<()> {
     }
     if settings.agent_card_path.as_deref().is_some_and(|it| !plain(it)) {
         return Err(Error::setting("agent_card_path", "must begin with / and be a plain path"));
+    }
+    if settings.public_paths.iter().any(|it| !it.starts_with('/')) {
+        return Err(Error::setting("public_paths", "each must begin with /"));
     }
     if settings.keep_alive.is_zero() {
         return Err(Error::setting("keep_alive", "must be longer than nothing"));

@@ -124,6 +124,7 @@ impl Turn {
         let query = Query {
             caller: self.caller().id().clone(),
             agent: Some(self.agent().clone()),
+            except: Vec::new(),
             context: Some(self.context_id().clone()),
             state: None,
             updated_since: None,

@@ -182,6 +182,7 @@ pub(super) fn all_of(caller: &str) -> Query {
     Query {
         caller: caller.into(),
         agent: None,
+        except: Vec::new(),
         context: None,
         state: None,
         updated_since: None,

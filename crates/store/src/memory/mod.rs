@@ -378,6 +378,7 @@ impl Entry {
         let Self { key, header, .. } = self;
         key.caller == query.caller
             && query.agent.as_ref().is_none_or(|it| key.agent == *it)
+            && !query.except.contains(&key.agent)
             && query.context.as_ref().is_none_or(|it| header.context == *it)
             && query.state.is_none_or(|it| header.state == it)
             && query.updated_since.is_none_or(|it| header.updated >= it)

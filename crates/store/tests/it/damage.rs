@@ -152,6 +152,7 @@ fn everything() -> Query {
     Query {
         caller: "caller".into(),
         agent: None,
+        except: Vec::new(),
         context: None,
         state: None,
         updated_since: None,

@@ -206,6 +206,7 @@ impl Pair {
         let mut query = Query {
             caller: "caller".into(),
             agent: None,
+            except: Vec::new(),
             context: context.map(conversation),
             state,
             updated_since: since.map(|it| time(START + TICK * i64::from(it))),

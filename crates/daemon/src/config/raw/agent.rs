@@ -40,6 +40,8 @@ section! {
         cancel_grace: Time, default("\"5s\"") => "\"30s\"";
         /// For how long a message that comes again gets the answer it got before. `0` means never.
         repeat_window: Time, default("\"5m\"") => "\"1h\"";
+        /// Who may use it. Its card is for all.
+        allow: Allow, section;
         /// For `command`: the program and its arguments. A program without a slash is looked for on
         /// the `PATH`; `..` is refused.
         command: Vec<String>, optional("none") => "[\"tr\", \"a-z\", \"A-Z\"]";
@@ -76,6 +78,18 @@ section! {
         model: String, optional("none") => "\"small\"";
         /// For `model`: the tools it may use.
         tools: Vec<String>, optional("none") => "[\"file_read\", \"mcp_github_*\"]";
+    }
+}
+
+section! {
+    /// Who may use an agent: everybody whom the server lets in, unless something is listed. Whoever
+    /// may not is refused with 403.
+    Allow {
+        /// Callers, by their names: `api-key`, `key:NAME`, `jwt:ISSUER#SUBJECT` or `cert:…`. It must
+        /// be one of these.
+        principals: Vec<String>, default("[]") => "[\"key:ci\"]";
+        /// Scopes. It must have all of these.
+        scopes: Vec<String>, default("[]") => "[\"deploy\"]";
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod a2a;
 mod agent;
+mod auth;
 mod mcp;
 mod push;
 mod service;
@@ -10,6 +11,7 @@ use latimer_protocol::Secret;
 
 pub(crate) use a2a::{A2a, RemoteAgent, Terminator};
 pub(crate) use agent::{Agent, Contexts, Kind, Reads, Skill};
+pub(crate) use auth::{Auth, ClientCertificates, ClientName, Jwt, Key, Tls};
 pub(crate) use mcp::{McpServer, Transport, TransportKind};
 pub(crate) use push::{OlderBody, Push};
 pub(crate) use service::{Durable, Limits, Log, LogFormat, Server, Signing, Store, StoreKind};
@@ -20,16 +22,21 @@ section! {
     /// Keys outside of any section.
     Root {
         /// The address to listen on, with a port. Port 0 lets the system choose one. Anything but a
-        /// loopback address needs an `api_key`.
+        /// loopback address needs an `api_key`, or somebody in `auth` or `tls` who may call.
         listen: String, default("\"127.0.0.1:50051\"") => "\"0.0.0.0:8080\"";
         /// How callers reach the server, when that is not what they connect to: behind a proxy, for
         /// example. Cards are made with it.
         public_url: String, optional("what callers connect to") => "\"https://agents.example.com\"";
-        /// What callers must show as a bearer token. Cards and the health of the server are open all
-        /// the same.
+        /// What callers must show as a bearer token or in the header `X-API-Key`. Whoever does is the
+        /// caller `api-key`. Cards and the health of the server are open all the same.
         api_key: Secret, optional("everybody on this machine may call") => "\"correct horse battery staple\"";
-        /// Lets anybody who can reach the server call the agents, without `api_key`, also from other
-        /// machines.
+        /// Paths that need neither a key nor anything like it; `/*` at the end of one is everything
+        /// below it. Whoever shows a key all the same is known by it, and a wrong one is refused.
+        public_paths: Vec<String>, default("[]") => "[\"/metrics\"]";
+        /// Asks for a key or the like before cards are shown, too.
+        card_requires_auth: bool, default("false") => "true";
+        /// Lets anybody who can reach the server call the agents without saying who they are, also
+        /// from other machines.
         dangerously_allow_unauthenticated_remote: bool, default("false") => "true";
         /// The agent that is meant when none is named.
         primary_agent: String, optional("the first of `[[agents]]`") => "\"shout\"";
@@ -37,6 +44,10 @@ section! {
         a2a: A2a, section;
         /// The agents that are served. Without this and without a file, there is one that echoes.
         agents: Vec<Agent>, section;
+        /// Who may call, besides those with the `api_key`.
+        auth: Auth, section;
+        /// Certificates: that of the server, and those that callers show.
+        tls: Tls, section;
         /// Where tasks are kept, and for how long.
         store: Store, section;
         /// What callers may ask for at most.

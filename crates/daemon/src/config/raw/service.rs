@@ -76,6 +76,11 @@ section! {
         keep_alive: Time, default("\"15s\"") => "\"30s\"";
         /// How long a card may be kept without asking again.
         card_max_age: Time, default("\"5m\"") => "\"1h\"";
+        /// Whether `/metrics` is served. Where callers must say who they are, they must say it there,
+        /// too.
+        metrics: bool, optional("only to this machine, or to callers that said who they are") => "true";
+        /// Whether gRPC describes its services.
+        reflection: bool, optional("as for `metrics`") => "true";
         /// Addresses and networks of proxies whose word about the caller's address counts.
         trusted_proxies: Vec<String>, default("[]") => "[\"10.0.0.0/8\"]";
     }

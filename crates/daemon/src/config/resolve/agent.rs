@@ -4,7 +4,7 @@ use std::path::Path;
 
 use latimer_protocol::card::AgentSkill;
 use latimer_runtime::{Command, Echo};
-use latimer_server::{Contexts, Policy, Registry};
+use latimer_server::{Access, Contexts, Policy, Registry};
 
 use super::Resolve;
 use crate::config::raw::{self, Kind, Reads};
@@ -61,6 +61,10 @@ impl Resolve<'_> {
                 input_modes: raw.input_modes.take(),
                 output_modes: raw.output_modes.take(),
                 skills: skills.into_iter().map(skill).collect(),
+            },
+            access: Access {
+                principals: std::mem::take(&mut raw.allow.principals),
+                scopes: std::mem::take(&mut raw.allow.scopes),
             },
             streaming: raw.streaming,
             name: raw.name.clone(),

@@ -1,6 +1,7 @@
 //! From what was read to what is used.
 
 mod agent;
+mod auth;
 mod elsewhere;
 mod listen;
 mod push;
@@ -54,9 +55,12 @@ impl Resolve<'_> {
         let settings = self.settings(&raw, serving);
         let agents = self.agents(raw.agents);
         self.check_primary(raw.primary_agent.as_deref(), &agents);
-        Config {
+        self.check_public_paths(&raw.public_paths);
+        let config = Config {
             listen,
             api_key: raw.api_key.filter(|it| !it.reveal().is_empty()),
+            auth: self.auth(raw.auth, &raw.tls),
+            tls: self.tls(raw.tls),
             dangerously_allow_unauthenticated_remote: raw.dangerously_allow_unauthenticated_remote,
             primary_agent: raw.primary_agent,
             serving,
@@ -67,7 +71,9 @@ impl Resolve<'_> {
             store: self.store(raw.store),
             signing: self.signing(raw.signing),
             log: Log { filter: raw.log.filter, json: raw.log.format == raw::LogFormat::Json },
-        }
+        };
+        self.check_guarded(config.is_guarded(), raw.card_requires_auth, &config.agents);
+        config
     }
 
     fn check_url(&mut self, path: &[&str], url: Option<&str>) {

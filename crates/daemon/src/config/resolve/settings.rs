@@ -19,6 +19,10 @@ impl Resolve<'_> {
             public_url: raw.public_url.clone(),
             trusted_proxies: self.networks(&server.trusted_proxies),
             allowed_origins: a2a.server.allowed_origins.clone(),
+            public_paths: raw.public_paths.clone(),
+            card_requires_auth: raw.card_requires_auth,
+            metrics: server.metrics,
+            reflection: server.reflection,
             version_rule: match a2a.strict_version {
                 true => VersionRule::Strict,
                 false => VersionRule::Lenient,

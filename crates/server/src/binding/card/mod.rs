@@ -9,18 +9,18 @@ mod render;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, ETAG, LAST_MODIFIED, VARY};
 use http::{HeaderValue, Method, Response, StatusCode};
-use latimer_protocol::binding::rest::JSON;
 use latimer_protocol::{Error, ErrorKind, Version};
 
 use super::body::Body;
 use super::place::Shape;
 use super::{At, Front, respond};
 use crate::address::{Address, Addresses, FORWARDING};
+use crate::settings::Settings;
 
 /// How many written cards are kept. Whoever makes up addresses gets no more than these.
 const KEPT: usize = 256;
@@ -79,13 +79,14 @@ impl Written {
 }
 
 impl Cards {
-    pub(crate) fn new(addresses: Addresses, max_age: Duration) -> Self {
-        let cache_control = format!("public, max-age={}", max_age.as_secs());
+    pub(crate) fn new(addresses: Addresses, settings: &Settings) -> Self {
+        let whose = if settings.card_requires_auth { "private" } else { "public" };
+        let cache_control = format!("{whose}, max-age={}", settings.card_max_age.as_secs());
         Self {
             addresses,
             since: SystemTime::now(),
             cache_control: HeaderValue::try_from(cache_control)
-                .unwrap_or(HeaderValue::from_static("public")),
+                .unwrap_or(HeaderValue::from_static("private")),
             written: Mutex::default(),
         }
     }
@@ -97,7 +98,7 @@ impl Cards {
 
 impl Front {
     /// Answers with a card.
-    pub(super) fn card(&self, at: &At<'_>, shape: Shape) -> Response<Body> {
+    pub(super) async fn card(&self, at: &At<'_>, shape: Shape) -> Response<Body> {
         let which = match &at.agent {
             None => Which::Primary,
             Some(agent) => Which::Own(agent.to_string()),
@@ -106,13 +107,13 @@ impl Front {
             Shape::Newest => self.form(at),
             Shape::Oldest => FormName::Oldest,
         };
-        self.show(at, which, form)
+        self.show(at, which, form).await
     }
 
     /// Answers with all cards.
-    pub(super) fn cards(&self, at: &At<'_>) -> Response<Body> {
+    pub(super) async fn cards(&self, at: &At<'_>) -> Response<Body> {
         let form = self.form(at);
-        self.show(at, Which::All, form)
+        self.show(at, Which::All, form).await
     }
 
     /// A caller that says 1.x gets just that; all others what they can pick theirs from. A version
@@ -125,12 +126,16 @@ impl Front {
         }
     }
 
-    fn show(&self, at: &At<'_>, which: Which, form: FormName) -> Response<Body> {
-        self.published(at, "a card is asked for with GET", || {
+    async fn show(&self, at: &At<'_>, which: Which, form: FormName) -> Response<Body> {
+        let write = || {
             let (address, signed) = self.address(at);
             let written = self.written_card(Key { which, address, form, signed });
             (written, Some(self.vary(at)))
-        })
+        };
+        if let Err(error) = self.check_reader(at).await {
+            return self.plain_error(None, &error);
+        }
+        self.published(at, "a card is asked for with GET", write)
     }
 
     /// Answers with something that is for everybody, and can be kept: what is written, and what it
@@ -150,12 +155,12 @@ impl Front {
             }
             _ => {
                 let error = Error::new(ErrorKind::InvalidRequest, only_get);
-                let response = self.no_card(StatusCode::METHOD_NOT_ALLOWED, &error);
+                let response = self.plain_error(Some(StatusCode::METHOD_NOT_ALLOWED), &error);
                 return respond::allowing(response, METHODS);
             }
         }
         if let Err((status, error)) = self.admit(at) {
-            return self.no_card(status, &error);
+            return self.plain_error(Some(status), &error);
         }
         let (written, vary) = write();
         let since = httpdate::fmt_http_date(self.cards.since);
@@ -180,7 +185,10 @@ impl Front {
 
     /// What the card depends on beside the address that was asked.
     fn vary(&self, at: &At<'_>) -> HeaderValue {
-        let version = "A2A-Version";
+        let version = match self.settings.card_requires_auth {
+            true => "A2A-Version, Authorization, X-API-Key",
+            false => "A2A-Version",
+        };
         if !self.cards.addresses.trusts(at.peer.map(|it| it.ip())) {
             return HeaderValue::from_static(version);
         }
@@ -208,14 +216,5 @@ impl Front {
         }
         all.insert(key, written.clone());
         written
-    }
-
-    fn no_card(&self, status: StatusCode, error: &Error) -> Response<Body> {
-        let mut written = error.to_http(Version::V1_0);
-        if let Some(code) = written.body.pointer_mut("/error/code") {
-            *code = status.as_u16().into();
-        }
-        let response = respond::whole(status, JSON, written.body.to_string());
-        respond::explained(response, error, self.challenge())
     }
 }

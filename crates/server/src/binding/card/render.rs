@@ -86,7 +86,9 @@ impl Front {
         let flags = &mut card.capabilities;
         flags.streaming = Some(agent.streams());
         flags.push_notifications = Some(self.courier.is_some() && agent.notifies());
-        flags.extended_agent_card = Some(agent.extended_card().is_some());
+        flags.extended_agent_card = Some(self.offers_extended(agent));
+        self.security.declare(card, &agent.access().scopes);
+        let flags = &mut card.capabilities;
         flags.extensions.push(AgentExtension {
             uri: CURSOR.to_owned(),
             description: Some("Each event has its number in its metadata, to resume by".to_owned()),

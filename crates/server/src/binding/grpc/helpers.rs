@@ -18,6 +18,9 @@ use tower_service::Service as _;
 use super::refused;
 use crate::binding::Body;
 
+/// What the paths of reflection begin with.
+pub(super) const REFLECTION: &str = "/grpc.reflection.";
+
 /// The services beside the protocol's.
 #[derive(Clone)]
 pub(crate) struct Helpers {

@@ -94,6 +94,11 @@ impl Front {
     {
         let started = Instant::now();
         if at.path.starts_with("/grpc.") {
+            if at.path.starts_with(helpers::REFLECTION)
+                && let Err(error) = self.check_operator(at, self.settings.reflection).await
+            {
+                return refused(&error, Version::V1_0);
+            }
             return self.helpers.answer(at.head.clone(), body).await;
         }
         let Some((operation, version)) = names::from_path(at.path) else {
@@ -140,12 +145,21 @@ impl Front {
         request.validate().map_err(Error::from)?;
         let asked = kept(&request);
         let dialect = Dialect::over_http(version);
-        let call = self.ask(at, request, dialect, caller.clone())?;
-        let mut answer = match self.service.call(call).await {
-            // 0.3 has one method for the card: whoever asks it wants the best there is.
+        let answer = match self.ask(at, request, dialect, caller.clone()) {
+            Ok(call) => self.service.call(call).await,
+            Err(error) => Err(error),
+        };
+        let mut answer = match answer {
+            // 0.3 has one method for the card: whoever asks it wants the best that it may have.
             Err(error)
                 if version == Version::V0_3
-                    && error.kind() == ErrorKind::ExtendedAgentCardNotConfigured =>
+                    && operation == Operation::GetExtendedAgentCard
+                    && matches!(
+                        error.kind(),
+                        ErrorKind::ExtendedAgentCardNotConfigured
+                            | ErrorKind::Unauthenticated
+                            | ErrorKind::PermissionDenied
+                    ) =>
             {
                 let call = self.ask(at, Request::GetAgentCard, dialect, caller)?;
                 self.service.call(call).await?

@@ -112,7 +112,8 @@ pub(crate) async fn h2(caller: &Caller, method: Method, path: &str, body: &str) 
     answer
 }
 
-async fn read(response: http::Response<hyper::body::Incoming>) -> Answer {
+/// Reads an answer to its end.
+pub(crate) async fn read(response: http::Response<hyper::body::Incoming>) -> Answer {
     let (head, mut body) = response.into_parts();
     let mut pieces = Vec::new();
     while let Some(frame) = body.frame().await {

@@ -98,13 +98,17 @@ struct Filter {
 
 impl Filter {
     fn of(query: &Query) -> Self {
-        let Query { caller, agent, context, state, updated_since, behind: _, limit: _ } = query;
+        let Query { caller, agent, except, context, state, updated_since, behind: _, limit: _ } =
+            query;
         let mut filter = Self { sql: "caller = ?".to_owned(), values: vec![text(caller)] };
         if let Some(since) = updated_since {
             filter.add(" AND updated >= ?", since.as_millis());
         }
         if let Some(agent) = agent {
             filter.add(" AND agent = ?", agent.to_string());
+        }
+        for agent in except {
+            filter.add(" AND agent <> ?", agent.to_string());
         }
         if let Some(context) = context {
             filter.add(" AND context = ?", context.to_string());

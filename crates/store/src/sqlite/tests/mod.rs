@@ -252,6 +252,7 @@ async fn the_log_is_kept_short_while_it_is_written() {
 async fn total(store: &Sqlite) -> u64 {
     let caller = "caller".into();
     let (agent, context, state, updated_since, behind) = (None, None, None, None, None);
-    let query = Query { caller, agent, context, state, updated_since, behind, limit: 1 };
+    let except = Vec::new();
+    let query = Query { caller, agent, except, context, state, updated_since, behind, limit: 1 };
     store.list(&query).await.unwrap().total
 }

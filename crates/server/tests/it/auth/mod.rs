@@ -1,4 +1,12 @@
-//! Who asks.
+//! Who asks, and what they may.
+
+mod agents;
+mod certificates;
+mod jwt;
+mod keys;
+mod provider;
+mod public;
+mod tls;
 
 use http::HeaderMap;
 use latimer_protocol::{Caller, Secret};

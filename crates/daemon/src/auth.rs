@@ -1,0 +1,33 @@
+//! Who may call, as a configuration says.
+
+use latimer_protocol::Secret;
+use latimer_server::{AnyOf, Jwt, KeyDigest};
+
+use crate::config::Config;
+use crate::error::StartError;
+
+/// Every way to be known, if there is one.
+pub(crate) fn methods(config: &Config) -> Result<Option<AnyOf>, StartError> {
+    let mut methods = AnyOf::default();
+    let keys = config.auth.keys.clone();
+    let keys = match &config.api_key {
+        Some(key) => keys.with_unnamed(key),
+        None => keys,
+    };
+    if !keys.is_empty() {
+        methods = methods.with(keys);
+    }
+    if let Some(settings) = &config.auth.jwt {
+        methods = methods.with(Jwt::new(settings.clone()).map_err(StartError::Jwt)?);
+    }
+    if let Some(certificates) = &config.auth.certificates {
+        methods = methods.with(certificates.clone());
+    }
+    Ok(Some(methods).filter(|it| !it.is_empty()))
+}
+
+/// The digest of a key, as `sha256` of `[[auth.keys]]` has it.
+#[must_use]
+pub fn hash_key(key: &str) -> String {
+    KeyDigest::of(&Secret::new(key)).to_string()
+}

@@ -1,0 +1,63 @@
+//! Several ways to know callers.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use latimer_protocol::{Caller, Error, ErrorKind};
+
+use super::{Authenticate, Credentials, INVALID_REQUEST, REASON, Security};
+
+/// Several ways to know callers, tried one after the other: the first that knows a caller lets it
+/// in. What nobody can read ends the search, so that no two readers see two things in it.
+#[derive(Clone, Debug, Default)]
+pub struct AnyOf(Vec<Arc<dyn Authenticate>>);
+
+impl AnyOf {
+    /// The same ways, and one more.
+    #[must_use]
+    pub fn with(mut self, method: impl Authenticate) -> Self {
+        self.0.push(Arc::new(method));
+        self
+    }
+
+    /// Whether there is none, which lets nobody in.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[async_trait]
+impl Authenticate for AnyOf {
+    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Caller, Error> {
+        let mut refused = Error::from(ErrorKind::Unauthenticated);
+        for method in &self.0 {
+            let error = match method.authenticate(shown).await {
+                Ok(caller) => return Ok(caller),
+                Err(error) => error,
+            };
+            let reason = error.metadata().get(REASON).map(String::as_str);
+            if error.kind() != ErrorKind::Unauthenticated || reason == Some(INVALID_REQUEST) {
+                return Err(error);
+            }
+            // The last that has something to say knows best.
+            if reason.is_some() {
+                refused = error;
+            }
+        }
+        Err(refused)
+    }
+
+    fn challenge(&self) -> &str {
+        self.0.first().map_or("Bearer", |it| it.challenge())
+    }
+
+    fn security(&self) -> Security {
+        let mut all = Security::default();
+        for Security { schemes, requirements } in self.0.iter().map(|it| it.security()) {
+            all.schemes.extend(schemes);
+            all.requirements.extend(requirements);
+        }
+        all
+    }
+}

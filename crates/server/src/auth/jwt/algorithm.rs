@@ -1,0 +1,74 @@
+//! How tokens may be signed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jsonwebtoken::Algorithm;
+
+/// How a token is signed. Only with a private key: what verifies a token must not be able to make
+/// one, and a token that is not signed is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JwtAlgorithm(Algorithm);
+
+/// Every algorithm, by its name.
+const ALL: [(&str, Algorithm); 9] = [
+    ("RS256", Algorithm::RS256),
+    ("RS384", Algorithm::RS384),
+    ("RS512", Algorithm::RS512),
+    ("PS256", Algorithm::PS256),
+    ("PS384", Algorithm::PS384),
+    ("PS512", Algorithm::PS512),
+    ("ES256", Algorithm::ES256),
+    ("ES384", Algorithm::ES384),
+    ("EdDSA", Algorithm::EdDSA),
+];
+
+impl JwtAlgorithm {
+    /// Those that are in use, and allowed unless something else is said.
+    pub const USUAL: [Self; 5] = [
+        Self(Algorithm::RS256),
+        Self(Algorithm::PS256),
+        Self(Algorithm::ES256),
+        Self(Algorithm::ES384),
+        Self(Algorithm::EdDSA),
+    ];
+
+    pub(super) fn is(self, algorithm: Algorithm) -> bool {
+        self.0 == algorithm
+    }
+}
+
+impl FromStr for JwtAlgorithm {
+    type Err = super::InvalidJwt;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = ALL.iter().find(|(name, _)| *name == text);
+        found.map(|(_, it)| Self(*it)).ok_or_else(|| {
+            let names = ALL.map(|(name, _)| name).join(", ");
+            let problem = format!("{text:?} is none of {names}");
+            super::InvalidJwt { setting: "algorithms", problem }
+        })
+    }
+}
+
+impl fmt::Display for JwtAlgorithm {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = ALL.iter().find(|(_, it)| *it == self.0).map_or("", |(name, _)| name);
+        out.write_str(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_reader_could_forge_is_no_algorithm() {
+        for name in ["HS256", "HS384", "HS512", "none", "None", "", "rs256"] {
+            assert!(name.parse::<JwtAlgorithm>().is_err(), "{name}");
+        }
+        for (name, _) in ALL {
+            assert_eq!(name.parse::<JwtAlgorithm>().unwrap().to_string(), name);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Keys that somebody gave to callers, kept as digests.
+
+use std::fmt;
+use std::str::FromStr;
+
+use async_trait::async_trait;
+use latimer_protocol::card::SecurityScheme;
+use latimer_protocol::{Caller, Error, ErrorKind, Secret};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::binding::OPERATOR;
+
+use super::{Authenticate, BEARER, Credentials, INVALID_TOKEN, Security, shown, wrong};
+
+/// The caller that shows the one key which has no name.
+const UNNAMED: &str = "api-key";
+/// Names of the schemes in cards.
+const AS_BEARER: &str = "apiKey";
+const AS_HEADER: &str = "apiKeyHeader";
+
+/// Lets in whoever shows one of several keys, as a bearer token or in the header `X-API-Key`. All
+/// who show one key are one caller.
+///
+/// ```
+/// # use latimer_server::{KeyDigest, Keys};
+/// # use latimer_protocol::Secret;
+/// let digest = KeyDigest::of(&Secret::new("correct horse battery staple"));
+/// let keys = Keys::default().with("ci", digest, ["deploy"]);
+/// # drop(keys);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Keys(Vec<Known>);
+
+#[derive(Clone, Debug)]
+struct Known {
+    digest: KeyDigest,
+    caller: Caller,
+}
+
+impl Keys {
+    /// The same keys, and one that has no name: whoever shows it is the caller `api-key`, and runs the
+    /// server.
+    #[must_use]
+    pub fn with_unnamed(mut self, key: &Secret) -> Self {
+        let caller = Caller::new(UNNAMED).with_scopes([OPERATOR]);
+        self.0.push(Known { digest: KeyDigest::of(key), caller });
+        self
+    }
+
+    /// The same keys, and one of this digest: whoever shows it is the caller `key:NAME`, and has
+    /// these scopes.
+    #[must_use]
+    pub fn with<S: Into<String>>(
+        mut self,
+        name: &str,
+        digest: KeyDigest,
+        scopes: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let caller = Caller::new(format!("key:{name}")).with_scopes(scopes);
+        self.0.push(Known { digest, caller });
+        self
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The caller of a key. How long this takes says nothing about which keys there are: every
+    /// digest is looked at, to its end.
+    fn find(&self, key: &str) -> Option<&Caller> {
+        let digest = KeyDigest::digest(key);
+        let mut found = None;
+        for known in &self.0 {
+            if digest.0.ct_eq(&known.digest.0).into() {
+                found = Some(&known.caller);
+            }
+        }
+        found
+    }
+}
+
+#[async_trait]
+impl Authenticate for Keys {
+    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Caller, Error> {
+        let key = shown::key(shown.headers)?.ok_or(ErrorKind::Unauthenticated)?;
+        self.find(key).cloned().ok_or_else(|| wrong(INVALID_TOKEN, "the key is not known"))
+    }
+
+    fn challenge(&self) -> &str {
+        BEARER
+    }
+
+    fn security(&self) -> Security {
+        Security::default()
+            .or(AS_BEARER, SecurityScheme::bearer())
+            .or(AS_HEADER, SecurityScheme::api_key("X-API-Key"))
+    }
+}
+
+/// The SHA-256 digest of a key: enough to know the key when it is shown, and not enough to show it.
+///
+/// ```
+/// # use latimer_server::KeyDigest;
+/// # use latimer_protocol::Secret;
+/// let digest = KeyDigest::of(&Secret::new("sesame"));
+/// assert_eq!(digest.to_string().parse::<KeyDigest>()?, digest);
+/// # Ok::<(), latimer_server::InvalidDigest>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeyDigest([u8; 32]);
+
+impl KeyDigest {
+    /// The digest of a key.
+    #[must_use]
+    pub fn of(key: &Secret) -> Self {
+        Self::digest(key.reveal())
+    }
+
+    fn digest(key: &str) -> Self {
+        Self(Sha256::digest(key).into())
+    }
+}
+
+impl fmt::Display for KeyDigest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for KeyDigest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("KeyDigest")
+    }
+}
+
+/// A text that is not a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is not a SHA-256 digest: write its 64 hexadecimal digits")]
+pub struct InvalidDigest;
+
+impl FromStr for KeyDigest {
+    type Err = InvalidDigest;
+
+    fn from_str(text: &str) -> Result<Self, InvalidDigest> {
+        let hex = text.len() == 64 && text.bytes().all(|it| it.is_ascii_hexdigit());
+        let mut digest = [0; 32];
+        for (byte, place) in digest.iter_mut().zip((0..).step_by(2)) {
+            let pair = text.get(place..place + 2).filter(|_| hex).ok_or(InvalidDigest)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| InvalidDigest)?;
+        }
+        Ok(Self(digest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_key_is_a_caller() {
+        let digest = |key: &str| KeyDigest::of(&Secret::new(key));
+        let keys = Keys::default()
+            .with_unnamed(&Secret::new("open sesame"))
+            .with("ci", digest("one"), ["read"])
+            .with("ops", digest("two"), ["read", "write"]);
+        for (name, value, want) in [
+            ("authorization", "Bearer open sesame", Some(("api-key", ""))),
+            ("authorization", "Bearer one", Some(("key:ci", "read"))),
+            ("x-api-key", "two", Some(("key:ops", "read write"))),
+            ("x-api-key", "three", None),
+            ("authorization", "Bearer open sesam", None),
+            ("other", "one", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            let found = keys.authenticate(Credentials::new(&headers)).await.ok();
+            let found = found.as_ref().map(|it| (&**it.id(), it.scopes().join(" ")));
+            assert_eq!(found, want.map(|(id, scopes)| (id, scopes.to_owned())), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_64_hexadecimal_digits() {
+        let digest = KeyDigest::of(&Secret::new("abc"));
+        let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest.to_string(), text);
+        assert_eq!(text.to_uppercase().parse(), Ok(digest));
+        assert_eq!(format!("{digest:?}"), "KeyDigest");
+        let short = &text[1..];
+        let sign = format!("+{short}");
+        for text in ["", "abc", short, &sign, &"é".repeat(32), &"x".repeat(64)] {
+            assert_eq!(text.parse::<KeyDigest>(), Err(InvalidDigest), "{text}");
+        }
+    }
+}

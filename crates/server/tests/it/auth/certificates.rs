@@ -1,0 +1,165 @@
+//! Certificates made for a test, and connections with them.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use http::{Method, Version};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use latimer_server::Tls;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, SanType, date_time_ymd,
+};
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::support::{Answer, Caller, read};
+
+/// Somebody who signs certificates.
+pub(super) struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+/// A certificate and its key, in PEM.
+#[derive(Clone)]
+pub(super) struct Identity {
+    pub(super) certificate: String,
+    pub(super) key: String,
+}
+
+impl Authority {
+    pub(super) fn new(name: &str) -> Self {
+        let mut params = named(name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    pub(super) fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    /// A server's, for this machine.
+    pub(super) fn server(&self, name: &str) -> Identity {
+        let mut params = named(name);
+        params.subject_alt_names = vec![SanType::DnsName("localhost".try_into().unwrap())];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign(params)
+    }
+
+    /// A caller's.
+    pub(super) fn caller(&self, name: &str) -> Identity {
+        let mut params = named(name);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(params)
+    }
+
+    /// A caller's, past its time.
+    pub(super) fn expired(&self, name: &str) -> Identity {
+        let mut params = named(name);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        params.not_before = date_time_ymd(2019, 1, 1);
+        params.not_after = date_time_ymd(2020, 1, 1);
+        self.sign(params)
+    }
+
+    fn sign(&self, params: CertificateParams) -> Identity {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.0).unwrap().pem();
+        Identity { certificate, key: key.serialize_pem() }
+    }
+}
+
+fn named(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+impl Identity {
+    /// Writes it into a folder, as a server is to use it.
+    pub(super) fn write(&self, folder: &Path) -> Tls {
+        let (certificate, key) = (folder.join("server.pem"), folder.join("server.key"));
+        // Not at the same time, as it happens.
+        std::fs::write(&certificate, &self.certificate).unwrap();
+        std::fs::write(&key, &self.key).unwrap();
+        Tls::new(certificate, key)
+    }
+}
+
+/// A caller who trusts servers of one authority, and may have a certificate.
+pub(super) struct Secured {
+    pub(super) caller: Caller,
+    connector: TlsConnector,
+}
+
+impl Secured {
+    pub(super) fn new(caller: &Caller, authority: &Authority, own: Option<&Identity>) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.0.der().clone()).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        let config = config.with_root_certificates(roots);
+        let config = match own {
+            None => config.with_no_client_auth(),
+            Some(own) => {
+                let chain = CertificateDer::from_pem_slice(own.certificate.as_bytes()).unwrap();
+                let key = PrivateKeyDer::from_pem_slice(own.key.as_bytes()).unwrap();
+                config.with_client_auth_cert(vec![chain], key).unwrap()
+            }
+        };
+        Self { caller: caller.clone(), connector: TlsConnector::from(Arc::new(config)) }
+    }
+
+    /// The same caller, who speaks this and nothing else.
+    pub(super) fn speaking(mut self, protocol: &str) -> Self {
+        let mut config = ClientConfig::clone(self.connector.config());
+        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+        self.connector = TlsConnector::from(Arc::new(config));
+        self
+    }
+
+    pub(super) async fn connect(&self) -> io::Result<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(self.caller.address).await?;
+        self.connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
+    }
+
+    /// The certificate that the server shows.
+    pub(super) async fn server(&self) -> Vec<u8> {
+        let stream = self.connect().await.unwrap();
+        stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
+    }
+
+    pub(super) async fn get(&self, path: &str) -> io::Result<Answer> {
+        self.ask(Method::GET, path, "").await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: &str) -> io::Result<Answer> {
+        self.ask(Method::POST, path, body).await
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: &str) -> io::Result<Answer> {
+        let stream = self.connect().await?;
+        let is_2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let mut request = self.caller.request(method, path, body.to_owned());
+        let io = TokioIo::new(stream);
+        let (connection, answer) = if is_2 {
+            let made = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
+            let (mut sender, connection) = made.map_err(io::Error::other)?;
+            *request.uri_mut() = format!("https://localhost{path}").parse().unwrap();
+            *request.version_mut() = Version::HTTP_2;
+            request.headers_mut().remove("host");
+            (tokio::spawn(connection), sender.send_request(request).await)
+        } else {
+            let made = hyper::client::conn::http1::handshake(io).await;
+            let (mut sender, connection) = made.map_err(io::Error::other)?;
+            (tokio::spawn(connection), sender.send_request(request).await)
+        };
+        let answer = read(answer.map_err(io::Error::other)?).await;
+        connection.abort();
+        Ok(answer)
+    }
+}

@@ -1,0 +1,168 @@
+//! An identity provider on this machine, with real keys.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::routing::get;
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
+use http::StatusCode;
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use latimer_server::JwtSettings;
+use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_RSA_SHA256, RsaKeySize};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub(super) const AUDIENCE: &str = "latimer";
+
+/// A key with a name.
+#[derive(Clone)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    algorithm: Algorithm,
+    private: EncodingKey,
+    public: Value,
+}
+
+/// Making keys of RSA takes its time.
+static RSA: LazyLock<EncodingKey> = LazyLock::new(|| {
+    let pair = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).unwrap();
+    EncodingKey::from_rsa_pem(pair.serialize_pem().as_bytes()).unwrap()
+});
+
+impl Key {
+    pub(super) fn rsa(name: &'static str) -> Self {
+        Self::of(name, Algorithm::RS256, RSA.clone())
+    }
+
+    pub(super) fn elliptic(name: &'static str) -> Self {
+        let pem = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap().serialize_pem();
+        let private = EncodingKey::from_ec_pem(pem.as_bytes()).unwrap();
+        Self::of(name, Algorithm::ES256, private)
+    }
+
+    pub(super) fn edwards(name: &'static str) -> Self {
+        let pair = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+        let private = EncodingKey::from_ed_pem(pair.serialize_pem().as_bytes()).unwrap();
+        let point = URL_SAFE_NO_PAD.encode(pair.public_key_raw());
+        let public = json!({"kty": "OKP", "crv": "Ed25519", "x": point, "kid": name, "use": "sig"});
+        Self { name, algorithm: Algorithm::EdDSA, private, public }
+    }
+
+    fn of(name: &'static str, algorithm: Algorithm, private: EncodingKey) -> Self {
+        let mut public = Jwk::from_encoding_key(&private, algorithm).unwrap();
+        public.common.key_id = Some(name.to_owned());
+        Self { name, algorithm, private, public: json!(public) }
+    }
+
+    pub(super) fn header(&self) -> Header {
+        Header { kid: Some(self.name.to_owned()), ..Header::new(self.algorithm) }
+    }
+
+    pub(super) fn sign(&self, claims: &Value) -> String {
+        self.sign_as(&self.header(), claims)
+    }
+
+    pub(super) fn sign_as(&self, header: &Header, claims: &Value) -> String {
+        encode(header, claims, &self.private).unwrap()
+    }
+
+    /// What the provider publishes of it.
+    pub(super) fn public(&self) -> &Value {
+        &self.public
+    }
+}
+
+/// An identity provider that runs until it is dropped.
+pub(super) struct Provider {
+    address: SocketAddr,
+    state: Arc<State>,
+    running: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct State {
+    keys: Mutex<Value>,
+    issuer: Mutex<String>,
+    asked: AtomicUsize,
+    away: AtomicBool,
+}
+
+impl Provider {
+    pub(super) async fn with(keys: &[&Key]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(State::default());
+        let (shown, asked) = (state.clone(), state.clone());
+        let discovery = move || {
+            let issuer = shown.issuer.lock().unwrap().clone();
+            let keys = format!("http://{address}/keys");
+            async move { Json(json!({"issuer": issuer, "jwks_uri": keys})) }
+        };
+        let published = move || {
+            asked.asked.fetch_add(1, Ordering::SeqCst);
+            let keys = asked.keys.lock().unwrap().clone();
+            let away = asked.away.load(Ordering::SeqCst);
+            let status = if away { StatusCode::BAD_GATEWAY } else { StatusCode::OK };
+            async move { (status, Json(keys)) }
+        };
+        let routes = Router::new()
+            .route("/realm/.well-known/openid-configuration", get(discovery))
+            .route("/keys", get(published));
+        let serve = async move { axum::serve(listener, routes).await.unwrap() };
+        let provider = Self { address, state, running: tokio::spawn(serve) };
+        provider.publish(keys);
+        provider.call_itself(&provider.issuer());
+        provider
+    }
+
+    pub(super) fn issuer(&self) -> String {
+        format!("http://{}/realm", self.address)
+    }
+
+    pub(super) fn settings(&self) -> JwtSettings {
+        JwtSettings::new(self.issuer(), AUDIENCE)
+    }
+
+    /// What a token says that counts.
+    pub(super) fn claims(&self) -> Value {
+        json!({"iss": self.issuer(), "aud": AUDIENCE, "sub": "alice", "exp": now() + 300})
+    }
+
+    /// Publishes these keys, beside some that nobody can use.
+    pub(super) fn publish(&self, keys: &[&Key]) {
+        let mut keys: Vec<_> = keys.iter().map(|it| it.public().clone()).collect();
+        keys.push(json!({"kty": "oct", "kid": "secret", "k": "c2VjcmV0"}));
+        keys.push(json!({"kty": "new", "kid": "strange"}));
+        keys.push(json!("no key at all"));
+        *self.state.keys.lock().unwrap() = json!({"keys": keys});
+    }
+
+    pub(super) fn call_itself(&self, issuer: &str) {
+        *self.state.issuer.lock().unwrap() = issuer.to_owned();
+    }
+
+    pub(super) fn go_away(&self, away: bool) {
+        self.state.away.store(away, Ordering::SeqCst);
+    }
+
+    /// How often it was asked for its keys.
+    pub(super) fn asked(&self) -> usize {
+        self.state.asked.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}

@@ -1,0 +1,180 @@
+//! What is open to everybody, and what is not.
+
+use latimer_pb::v0_3;
+use latimer_protocol::Secret;
+use latimer_protocol::card::AgentCard;
+use latimer_server::{Keys, Server, Settings};
+use serde_json::json;
+use tonic::Code;
+use tonic::transport::{Channel, Endpoint};
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+
+use crate::support::{Caller, agent, send, site};
+
+fn keys() -> Keys {
+    Keys::default().with_unnamed(&Secret::new("sesame"))
+}
+
+fn server(settings: Settings) -> Server {
+    let extended = AgentCard { name: "for friends".into(), ..AgentCard::default() };
+    Server::new(agent("shouter").with_extended_card(extended)).settings(settings)
+}
+
+fn paths(all: &[&str]) -> Vec<String> {
+    all.iter().map(|it| (*it).to_owned()).collect()
+}
+
+#[tokio::test]
+async fn with_a_key_only_cards_and_health_are_open() {
+    let site = site(server(Settings::default()).authenticate(keys())).await;
+    let known = site.with("authorization", "Bearer sesame");
+    for (path, open) in [
+        ("/.well-known/agent-card.json", true),
+        ("/.well-known/agent.json", true),
+        ("/api/a2a/agent-card.json", true),
+        ("/a2a/.well-known/agent-card.json", true),
+        ("/a2a/agents/shouter/.well-known/agent-card.json", true),
+        ("/a2a/agents", true),
+        ("/health", true),
+        ("/ready", true),
+        ("/metrics", false),
+        ("/a2a/tasks", false),
+        ("/a2a/extendedAgentCard", false),
+        ("/v1/card", false),
+        ("/agent/authenticatedExtendedCard", false),
+    ] {
+        let version = if path.starts_with("/a2a/") { "1.0" } else { "0.3" };
+        let status = site.with("a2a-version", version).get(path).await.status;
+        assert_eq!(status, if open { 200 } else { 401 }, "{path}");
+        assert_eq!(known.with("a2a-version", version).get(path).await.status, 200, "{path}");
+    }
+    let metrics = site.get("/metrics").await;
+    assert_eq!(metrics.header("www-authenticate"), r#"Bearer realm="latimer""#);
+    let plain = site.get("/.well-known/agent-card.json").await;
+    assert!(plain.header("cache-control").starts_with("public"));
+}
+
+#[tokio::test]
+async fn public_paths_need_no_key_and_take_no_wrong_one() {
+    let public_paths = paths(&["/metrics", "/a2a/agents/shouter", "/v1/*"]);
+    let site =
+        site(server(Settings { public_paths, ..Settings::default() }).authenticate(keys())).await;
+    let hello = || send("SendMessage", "hi");
+    assert_eq!(site.get("/metrics").await.status, 200);
+    assert_eq!(site.v1().post("/a2a/agents/shouter", hello()).await.status, 200);
+    assert_eq!(site.get("/v1/tasks").await.status, 200);
+    assert_eq!(site.v1().post("/a2a", hello()).await.status, 401);
+    assert_eq!(site.v1().get("/a2a/agents/shouter/tasks").await.status, 401, "exactly that path");
+    assert_eq!(site.v1().post("/v1", hello()).await.status, 404);
+    let wrong = site.v1().with("authorization", "Bearer wrong");
+    assert_eq!(wrong.post("/a2a/agents/shouter", hello()).await.status, 401);
+    let known = site.v1().with("authorization", "Bearer sesame");
+    known.post("/a2a/agents/shouter", hello()).await;
+    assert_eq!(known.get("/a2a/tasks").await.json()["totalSize"], 1, "one is known by a key");
+    let card = site.get("/v1/card").await;
+    assert_eq!(card.status, 401, "an extended card is for nobody in particular");
+}
+
+#[tokio::test]
+async fn cards_can_be_for_callers_alone() {
+    let settings = Settings { card_requires_auth: true, ..Settings::default() };
+    let site = site(server(settings).authenticate(keys())).await;
+    let known = site.with("x-api-key", "sesame");
+    for path in ["/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/agents"] {
+        let refused = site.get(path).await;
+        assert_eq!(
+            (refused.status, refused.header("www-authenticate")),
+            (401, r#"Bearer realm="latimer""#)
+        );
+        let shown = known.get(path).await;
+        assert_eq!(shown.status, 200, "{path}");
+        assert!(shown.header("cache-control").starts_with("private"), "{path}");
+        assert!(shown.header("vary").contains("Authorization"), "{path}");
+    }
+    assert_eq!(site.get("/health").await.status, 200);
+}
+
+async fn reflect(channel: Channel, key: Option<&str>) -> Option<Code> {
+    let message = ServerReflectionRequest::default();
+    let mut request = tonic::Request::new(futures_util::stream::iter([message]));
+    if let Some(key) = key {
+        request.metadata_mut().insert("x-api-key", key.parse().unwrap());
+    }
+    ServerReflectionClient::new(channel)
+        .server_reflection_info(request)
+        .await
+        .err()
+        .map(|it| it.code())
+}
+
+/// The numbers and the services of gRPC are for this machine, or for those with a key, unless a
+/// setting says otherwise.
+#[tokio::test]
+async fn what_is_for_operators_follows_one_rule() {
+    for (address, key, said, (metrics, reflection)) in [
+        ("127.0.0.1:0", false, None, (200, None)),
+        ("127.0.0.1:0", false, Some(false), (404, Some(Code::Unimplemented))),
+        ("127.0.0.1:0", true, None, (401, Some(Code::Unauthenticated))),
+        ("0.0.0.0:0", false, None, (404, Some(Code::Unimplemented))),
+        ("0.0.0.0:0", false, Some(true), (200, None)),
+        ("0.0.0.0:0", true, None, (401, Some(Code::Unauthenticated))),
+        ("0.0.0.0:0", true, Some(true), (401, Some(Code::Unauthenticated))),
+    ] {
+        let settings = Settings { metrics: said, reflection: said, ..Settings::default() };
+        let server = server(settings).bind(address);
+        let server = if key { server.authenticate(keys()) } else { server };
+        let running = server.listen().await.unwrap();
+        let caller = Caller::new(([127, 0, 0, 1], running.address().port()).into());
+        let what = format!("{address} {key} {said:?}");
+        assert_eq!(caller.get("/metrics").await.status, metrics, "{what}");
+        let endpoint = Endpoint::from_shared(format!("http://{}", caller.address)).unwrap();
+        let channel = endpoint.connect().await.unwrap();
+        assert_eq!(reflect(channel.clone(), None).await, reflection, "{what}");
+        if key {
+            assert_eq!(caller.with("x-api-key", "sesame").get("/metrics").await.status, 200);
+            assert_eq!(reflect(channel, Some("sesame")).await, None, "{what}");
+        }
+    }
+}
+
+/// Without authentication, whoever is on this machine may see it, and nobody else.
+#[tokio::test]
+async fn an_extended_card_is_for_those_who_are_known() {
+    for (address, key, shown, want) in [
+        ("127.0.0.1:0", false, false, 200),
+        ("127.0.0.1:0", true, false, 401),
+        ("127.0.0.1:0", true, true, 200),
+        ("0.0.0.0:0", false, false, 400),
+        ("0.0.0.0:0", true, false, 401),
+        ("0.0.0.0:0", true, true, 200),
+    ] {
+        // So that only this rule stands in the way.
+        let public_paths = paths(&["/*"]);
+        let server = server(Settings { public_paths, ..Settings::default() }).bind(address);
+        let server = if key { server.authenticate(keys()) } else { server };
+        let running = server.listen().await.unwrap();
+        let caller = Caller::new(([127, 0, 0, 1], running.address().port()).into());
+        let caller = if shown { caller.with("x-api-key", "sesame") } else { caller };
+        let what = format!("{address} {key} {shown}");
+        let rest = caller.v1().get("/a2a/extendedAgentCard").await;
+        assert_eq!(rest.status, want, "{what}");
+        let rpc = r#"{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}"#;
+        let codes = [(200, 0), (401, -31401), (400, -32004)];
+        let code = codes.iter().find(|it| it.0 == want).unwrap().1;
+        assert_eq!(caller.v1().post("/a2a", rpc).await.code(), code, "{what}");
+        let card = caller.v1().get("/.well-known/agent-card.json").await.json();
+        let offered = &card["capabilities"]["extendedAgentCard"];
+        assert_eq!(offered, &json!(want != 400), "{what}: what a card says can be had");
+        let endpoint = Endpoint::from_shared(format!("http://{}", caller.address)).unwrap();
+        let channel = endpoint.connect().await.unwrap();
+        let mut client = v0_3::client::A2aServiceClient::new(channel);
+        let mut request = tonic::Request::new(v0_3::GetAgentCardRequest {});
+        if shown {
+            request.metadata_mut().insert("x-api-key", "sesame".parse().unwrap());
+        }
+        let name = client.get_agent_card(request).await.unwrap().into_inner().name;
+        let best = if want == 200 { "for friends" } else { "shouter" };
+        assert_eq!(name, best, "{what}: 0.3 has one method for both cards");
+    }
+}
