@@ -91,7 +91,7 @@ async fn where_certificates_are_optional_something_else_may_do() {
     let known = Secured::new(&caller, &authority, Some(&own));
     assert_eq!(said(&known.post("/a2a", &hello).await.unwrap()), "cert:CN=alice []");
     let with_key = Secured::new(&caller.with("x-api-key", "sesame"), &authority, None);
-    assert_eq!(said(&with_key.post("/a2a", &hello).await.unwrap()), "api-key []");
+    assert_eq!(said(&with_key.post("/a2a", &hello).await.unwrap()), "api-key [latimer:operator]");
     let foreign = Authority::new("theirs").caller("alice");
     let stranger = Secured::new(&caller, &authority, Some(&foreign));
     assert!(stranger.post("/a2a", &hello).await.is_err(), "a wrong one is worse than none");
