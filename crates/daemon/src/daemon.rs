@@ -61,6 +61,7 @@ impl Daemon {
 /// When it cannot.
 pub async fn check(config: &Config) -> Result<(), StartError> {
     protect(config).await?;
+    config.settings.check().map_err(StartError::Server)?;
     let registry = Registry::new(agents(config)?).map_err(|it| StartError::Server(it.into()))?;
     if let Some(primary) = &config.primary_agent {
         registry.with_primary(primary).map_err(|it| StartError::Server(it.into()))?;

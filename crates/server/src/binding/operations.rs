@@ -1,6 +1,7 @@
 //! For whoever runs the server: is it alive, does it take calls, what has it counted.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -76,7 +77,10 @@ impl Front {
     }
 
     /// What it has counted.
-    pub(super) fn numbers(&self, head: &Parts) -> Response<Body> {
+    pub(super) fn numbers(&self, head: &Parts, peer: Option<SocketAddr>) -> Response<Body> {
+        if self.check_host(head, peer).is_err() {
+            return status(StatusCode::FORBIDDEN, "not a name of this server");
+        }
         look(head, || {
             let accept = head.headers.get(ACCEPT).and_then(|it| it.to_str().ok());
             let form = Form::accepted(accept);

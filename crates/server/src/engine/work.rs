@@ -358,9 +358,21 @@ impl Work {
         // It is on record: whoever sends the same again finds it there.
         self.sent = None;
         self.live.lock().heard.append(&mut self.heard);
+        if published.status.is_terminal() {
+            self.engine.shares().end(self.key());
+        }
         self.live.publish(events, published);
         self.turn.outbox().stored(said);
         Ok(())
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.exists() {
+            // No task came of it.
+            self.engine.shares().end(self.key());
+        }
     }
 }
 

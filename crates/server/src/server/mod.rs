@@ -25,8 +25,10 @@ use crate::auth::{Authenticate, Extractor};
 use crate::binding::{Cards, Front, Helpers, Places, Readiness};
 use crate::engine::{Activity, Engine, ids};
 use crate::error::{Error, Result, is_local};
+use crate::host::Hosts;
 use crate::listener::{Entry, Listener, behind};
 use crate::metrics::Metrics;
+use crate::rate::Rates;
 use crate::settings::Settings;
 use crate::turn::{Failure, Turn};
 
@@ -123,7 +125,7 @@ impl Server {
     }
 
     /// Has calls answered by this and not by the task engine. The agents are then only what the
-    /// cards say.
+    /// cards say, and whose tasks are whose is for the service to know.
     pub fn answered_by(mut self, service: impl Service) -> Self {
         self.service = Some(Arc::new(service));
         self
@@ -240,7 +242,7 @@ impl Server {
     }
 
     async fn front(self, local: Option<SocketAddr>) -> Result<Ready> {
-        check(&self.settings)?;
+        self.settings.check()?;
         let mut registry = Registry::new(self.agents)?;
         if let Some(primary) = &self.primary {
             registry = registry.with_primary(primary)?;
@@ -270,7 +272,10 @@ impl Server {
             service: behind.service,
             registry,
             places: Places::new(&self.settings),
-            cards: Cards::new(addresses, self.settings.card_max_age),
+            cards: Cards::new(self.settings.card_max_age),
+            hosts: Hosts::new(&self.settings, addresses.public.as_ref(), local),
+            rates: Rates::new(&self.settings.rate),
+            addresses,
             metrics,
             readiness: behind.readiness,
             auth: self.auth,
@@ -320,19 +325,4 @@ fn show(engine: &Engine, metrics: &Metrics) {
         let engine = engine.clone();
         metrics.show(name, help, move || number(engine.activity()));
     }
-}
-
-fn check(settings: &Settings) -> Result<()> {
-    let plain =
-        |path: &str| path.starts_with('/') && !path.contains(['?', '#', '%', ' ', '{', '}']);
-    if !plain(&settings.listen_path) || settings.listen_path.contains("//") {
-        return Err(Error::setting("listen_path", "must begin with / and be a plain path"));
-    }
-    if settings.agent_card_path.as_deref().is_some_and(|it| !plain(it)) {
-        return Err(Error::setting("agent_card_path", "must begin with / and be a plain path"));
-    }
-    if settings.keep_alive.is_zero() {
-        return Err(Error::setting("keep_alive", "must be longer than nothing"));
-    }
-    Ok(())
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod access;
 mod addresses;
 mod auth;
 mod capabilities;
@@ -10,6 +11,8 @@ mod errors;
 mod grpc;
 mod limits;
 mod operations;
+mod pages;
+mod rates;
 mod streams;
 mod support;
 mod versions;

@@ -1,7 +1,7 @@
 //! How the server is set up.
 
 use latimer_protocol::binding::VersionRule;
-use latimer_server::{HttpLimits, Limits, Network, Settings, StreamTerminator};
+use latimer_server::{HttpLimits, Limits, Network, PerCaller, Rate, Settings, StreamTerminator};
 
 use super::Resolve;
 use crate::config::{Serving, raw};
@@ -19,6 +19,7 @@ impl Resolve<'_> {
             public_url: raw.public_url.clone(),
             trusted_proxies: self.networks(&server.trusted_proxies),
             allowed_origins: a2a.server.allowed_origins.clone(),
+            allowed_hosts: server.allowed_hosts.clone(),
             version_rule: match a2a.strict_version {
                 true => VersionRule::Strict,
                 false => VersionRule::Lenient,
@@ -33,6 +34,7 @@ impl Resolve<'_> {
             superset_card: a2a.superset_card,
             drain: server.drain.0,
             limits: limits(&raw.limits),
+            rate: rate(&raw.limits),
             http: http_limits(&raw.limits),
         }
     }
@@ -66,6 +68,20 @@ fn limits(raw: &raw::Limits) -> Limits {
         parts: count(raw.max_parts),
         streams: count(raw.max_streams),
         turns: count(raw.max_turns),
+        per_caller: PerCaller {
+            tasks: count(raw.max_tasks_per_caller),
+            streams: count(raw.max_streams_per_caller),
+            webhooks: count(raw.max_webhooks_per_caller),
+        },
+    }
+}
+
+fn rate(raw: &raw::Limits) -> Rate {
+    Rate {
+        per_minute: raw.rate,
+        burst: raw.burst,
+        failures: raw.auth_failures,
+        loopback: raw.rate_loopback,
     }
 }
 

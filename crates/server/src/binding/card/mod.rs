@@ -11,15 +11,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, ETAG, LAST_MODIFIED, VARY};
+use http::header::{CACHE_CONTROL, ETAG, LAST_MODIFIED, VARY};
 use http::{HeaderValue, Method, Response, StatusCode};
 use latimer_protocol::binding::rest::JSON;
-use latimer_protocol::{Error, ErrorKind, Version};
+use latimer_protocol::{Error, ErrorKind, Operation, Version};
 
 use super::body::Body;
 use super::place::Shape;
 use super::{At, Front, respond};
-use crate::address::{Address, Addresses, FORWARDING};
+use crate::address::{Address, FORWARDING};
 
 /// How many written cards are kept. Whoever makes up addresses gets no more than these.
 const KEPT: usize = 256;
@@ -29,7 +29,6 @@ const METHODS: &str = "GET, HEAD, OPTIONS";
 /// The cards of a server.
 #[derive(Debug)]
 pub(crate) struct Cards {
-    addresses: Addresses,
     /// Agents do not change while a server runs.
     since: SystemTime,
     cache_control: HeaderValue,
@@ -70,10 +69,9 @@ struct Written {
 }
 
 impl Cards {
-    pub(crate) fn new(addresses: Addresses, max_age: Duration) -> Self {
+    pub(crate) fn new(max_age: Duration) -> Self {
         let cache_control = format!("public, max-age={}", max_age.as_secs());
         Self {
-            addresses,
             since: SystemTime::now(),
             cache_control: HeaderValue::try_from(cache_control)
                 .unwrap_or(HeaderValue::from_static("public")),
@@ -117,6 +115,9 @@ impl Front {
     }
 
     fn show(&self, at: &At<'_>, which: Which, form: FormName) -> Response<Body> {
+        if let Err((status, error)) = self.admit(at) {
+            return self.no_card(status, &error);
+        }
         match at.head.method {
             Method::GET | Method::HEAD => {}
             Method::OPTIONS => {
@@ -130,8 +131,8 @@ impl Front {
                 return respond::allowing(response, METHODS);
             }
         }
-        if let Err((status, error)) = self.admit(at) {
-            return self.no_card(status, &error);
+        if let Err(error) = self.charge(at, &self.anonymous, Some(Operation::GetAgentCard)) {
+            return self.no_card(StatusCode::TOO_MANY_REQUESTS, &error);
         }
         let address = self.address(at);
         let written = self.written_card(Key { which, address, form });
@@ -150,7 +151,6 @@ impl Front {
         if let Ok(since) = HeaderValue::try_from(since) {
             headers.insert(LAST_MODIFIED, since);
         }
-        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         headers.insert(VARY, self.vary(at));
         response
     }
@@ -158,7 +158,7 @@ impl Front {
     /// What the card depends on beside the address that was asked.
     fn vary(&self, at: &At<'_>) -> HeaderValue {
         let version = "A2A-Version";
-        if !self.cards.addresses.trusts(at.peer.map(|it| it.ip())) {
+        if !self.addresses.trusts(at.peer.map(|it| it.ip())) {
             return HeaderValue::from_static(version);
         }
         let all = [&[version][..], &FORWARDING].concat().join(", ");
@@ -167,7 +167,7 @@ impl Front {
 
     fn address(&self, at: &At<'_>) -> Address {
         let peer = at.peer.map(|it| it.ip());
-        self.cards.addresses.of(&at.head.uri, &at.head.headers, peer)
+        self.addresses.of(&at.head.uri, &at.head.headers, peer)
     }
 
     fn written_card(&self, key: Key) -> Written {

@@ -4,7 +4,7 @@ mod client;
 mod log;
 mod script;
 
-pub(crate) use client::{Caller, h2};
+pub(crate) use client::{Answer, Caller, h2};
 pub(crate) use log::Log;
 pub(crate) use script::Script;
 
