@@ -62,6 +62,7 @@ impl Daemon {
 /// When it cannot.
 pub async fn check(config: &Config) -> Result<(), StartError> {
     protect(config).await?;
+    config.settings.check().map_err(StartError::Server)?;
     auth::methods(config)?;
     if let Some(tls) = &config.tls {
         tls.check().map_err(StartError::Server)?;

@@ -45,6 +45,11 @@ impl Address {
         format!("{}://{}{}{path}", self.scheme, self.authority, self.prefix)
     }
 
+    /// The host, with its port if it has one.
+    pub(crate) fn authority(&self) -> &str {
+        &self.authority
+    }
+
     /// The host and port for gRPC; none behind a prefix, where gRPC cannot be.
     pub(crate) fn host_and_port(&self) -> Option<String> {
         if !self.prefix.is_empty() {
@@ -131,8 +136,44 @@ impl Addresses {
 
     /// Whether what proxies say changes the address.
     pub(crate) fn trusts(&self, peer: Option<IpAddr>) -> bool {
-        let trusted = |peer: IpAddr| self.proxies.iter().any(|it| it.contains(peer));
-        self.public.is_none() && peer.is_some_and(trusted)
+        self.public.is_none() && peer.is_some_and(|it| self.is_proxy(it))
+    }
+
+    /// Whether an address is that of a proxy whose word counts.
+    pub(crate) fn is_proxy(&self, address: IpAddr) -> bool {
+        self.proxies.iter().any(|it| it.contains(address))
+    }
+
+    /// The address of the sender of a request: that of the peer, unless it is a trusted proxy's;
+    /// then the last one in front of it that is none of our proxies. What stands before that may be
+    /// the sender's invention. Proxies use one of two headers, and leave the other as it came: when
+    /// the two do not agree, neither counts.
+    pub(crate) fn sender(&self, headers: &HeaderMap, peer: IpAddr) -> IpAddr {
+        if !self.is_proxy(peer) {
+            return peer;
+        }
+        let (standard, usual) = (forwarded_for(headers), x_forwarded_for(headers));
+        match (standard.is_empty(), usual.is_empty()) {
+            (true, _) => self.first_stranger(&usual, peer),
+            (false, true) => self.first_stranger(&standard, peer),
+            (false, false) => {
+                let found = self.first_stranger(&usual, peer);
+                if found == self.first_stranger(&standard, peer) { found } else { peer }
+            }
+        }
+    }
+
+    /// The last of the addresses, as their proxies wrote them, that is none of a proxy.
+    fn first_stranger(&self, path: &[&str], peer: IpAddr) -> IpAddr {
+        let mut nearest = peer;
+        for text in path.iter().rev() {
+            let Some(address) = node(text) else { return nearest };
+            nearest = address;
+            if !self.is_proxy(address) {
+                return nearest;
+            }
+        }
+        nearest
     }
 
     /// Whether an address is the server's own for certain, and not just what its caller made up. A
@@ -189,6 +230,35 @@ impl Forwarded {
         }
         read
     }
+}
+
+/// For whom proxies say that they ask, the nearest last.
+fn x_forwarded_for(headers: &HeaderMap) -> Vec<&str> {
+    listed(headers, "x-forwarded-for").collect()
+}
+
+/// The same, as the standard has it. A proxy that does not say it counts as one that hides it.
+fn forwarded_for(headers: &HeaderMap) -> Vec<&str> {
+    let asked_for = listed(headers, FORWARDED.as_str()).map(|element| {
+        let mut pairs = element.split(';').filter_map(|pair| pair.split_once('='));
+        let named = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
+        named.map_or("", |(_, value)| value)
+    });
+    asked_for.collect()
+}
+
+/// What a header lists, however often it is there.
+fn listed<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
+    let values = headers.get_all(name).into_iter();
+    values.flat_map(|it| it.to_str().unwrap_or_default().split(','))
+}
+
+/// The address of a node, with or without a port; none of those that are hidden or made up.
+fn node(text: &str) -> Option<IpAddr> {
+    let text = text.trim().trim_matches('"');
+    let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(text);
+    let address = bare.parse().or_else(|_| text.parse::<SocketAddr>().map(|it| it.ip()));
+    address.ok().map(|it: IpAddr| it.to_canonical())
 }
 
 fn text(value: Option<&http::HeaderValue>) -> Option<&str> {
@@ -284,6 +354,51 @@ mod tests {
             let address = addresses(None).of(&"/a2a".parse().unwrap(), &headers(pairs), peer);
             assert_eq!(address.url("/a2a"), want, "{peer:?} {pairs:?}");
         }
+    }
+
+    #[test]
+    fn only_trusted_proxies_say_who_the_sender_is() {
+        let proxy = "10.0.0.1";
+        for (peer, pairs, want) in [
+            ("192.0.2.1", &[("x-forwarded-for", "198.51.100.7")][..], "192.0.2.1"),
+            (proxy, &[], proxy),
+            (proxy, &[("x-forwarded-for", "198.51.100.7")], "198.51.100.7"),
+            ("::ffff:10.0.0.1", &[("x-forwarded-for", "198.51.100.7")], "198.51.100.7"),
+            // What stands before the last stranger is the stranger's word.
+            (proxy, &[("x-forwarded-for", "1.2.3.4, 198.51.100.7")], "198.51.100.7"),
+            (proxy, &[("x-forwarded-for", "198.51.100.7, 10.2.2.2")], "198.51.100.7"),
+            (
+                proxy,
+                &[("x-forwarded-for", "1.2.3.4"), ("x-forwarded-for", "198.51.100.7,10.2.2.2")],
+                "198.51.100.7",
+            ),
+            (proxy, &[("x-forwarded-for", "198.51.100.7:99")], "198.51.100.7"),
+            (proxy, &[("x-forwarded-for", "2001:db8::7")], "2001:db8::7"),
+            (proxy, &[("x-forwarded-for", "10.3.3.3, 10.2.2.2")], "10.3.3.3"),
+            // Behind somebody who hides it there is nobody.
+            (proxy, &[("x-forwarded-for", "198.51.100.7, unknown")], proxy),
+            (proxy, &[("x-forwarded-for", "198.51.100.7, x, 10.2.2.2")], "10.2.2.2"),
+            (proxy, &[("x-forwarded-for", "")], proxy),
+            (proxy, &[("forwarded", "for=198.51.100.7;proto=https")], "198.51.100.7"),
+            (proxy, &[("forwarded", "for=1.2.3.4, For=\"[2001:db8::7]:8\";by=x")], "2001:db8::7"),
+            (proxy, &[("forwarded", "for=\"[2001:db8::7]\", for=10.2.2.2")], "2001:db8::7"),
+            (proxy, &[("forwarded", "for=198.51.100.7, proto=https")], proxy),
+            (proxy, &[("forwarded", "for=_hidden")], proxy),
+            // A proxy knows one of the two, and passes on what a sender says in the other.
+            (proxy, &[("forwarded", "for=1.2.3.4"), ("x-forwarded-for", "198.51.100.7")], proxy),
+            (
+                proxy,
+                &[("forwarded", "for=198.51.100.7"), ("x-forwarded-for", "198.51.100.7")],
+                "198.51.100.7",
+            ),
+        ] {
+            let sender = addresses(None).sender(&headers(pairs), peer.parse().unwrap());
+            assert_eq!(sender, want.parse::<IpAddr>().unwrap(), "{peer} {pairs:?}");
+        }
+        let public = addresses(Some("https://a.example"));
+        let said = headers(&[("x-forwarded-for", "198.51.100.7")]);
+        let sender = public.sender(&said, proxy.parse().unwrap());
+        assert_eq!(sender.to_string(), "198.51.100.7", "a public URL is no address of a sender");
     }
 
     #[test]

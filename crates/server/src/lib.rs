@@ -11,9 +11,11 @@ mod binding;
 mod engine;
 mod error;
 mod executor;
+mod host;
 mod listener;
 mod metrics;
 mod push;
+mod rate;
 mod server;
 mod settings;
 mod signing;
@@ -26,7 +28,7 @@ pub use auth::{
     Security,
 };
 pub use binding::OPERATOR;
-pub use engine::{Activity, CURSOR, Engine, Limits};
+pub use engine::{Activity, CURSOR, Engine, Limits, PerCaller, Rule};
 pub use error::{Error, Result};
 pub use executor::Executor;
 pub use latimer_outbound as outbound;
@@ -34,6 +36,7 @@ pub use latimer_outbound::{InvalidNetwork, Network};
 pub use latimer_store as store;
 pub use listener::{ClientCertificates, Tls};
 pub use push::{Courier, Letter, OlderBody, PushSettings, Replayed};
+pub use rate::Rate;
 pub use server::{Running, Server};
 pub use settings::{HttpLimits, Settings, StreamTerminator};
 pub use signing::{Delivery, Keyring, NoRandomness, generate};

@@ -5,8 +5,12 @@ use std::time::Duration;
 use latimer_outbound::Network;
 use latimer_protocol::binding::VersionRule;
 
+use crate::binding::cors::is_origin;
 use crate::engine::Limits;
+use crate::error::{Error, Result};
+use crate::host::is_host;
 use crate::push::PushSettings;
+use crate::rate::Rate;
 
 /// How a server is set up. Plain data; [`Server`](crate::Server) checks it when it starts.
 ///
@@ -42,6 +46,10 @@ pub struct Settings {
     pub metrics: Option<bool>,
     /// Whether gRPC describes its services, by the same rule.
     pub reflection: Option<bool>,
+    /// Hosts that a server which only this machine can reach is called by, beside `localhost`, its
+    /// addresses and the public URL; `*` is any. Requests for others are refused, because they come
+    /// from pages that pretend to be on this machine.
+    pub allowed_hosts: Vec<String>,
     /// What to make of callers that say no version.
     pub version_rule: VersionRule,
     /// What a stream of server-sent events ends with.
@@ -58,6 +66,8 @@ pub struct Settings {
     pub limits: Limits,
     /// How webhooks are told about tasks.
     pub push: PushSettings,
+    /// How often they can ask.
+    pub rate: Rate,
     /// What requests and connections may cost.
     pub http: HttpLimits,
 }
@@ -76,6 +86,7 @@ impl Default for Settings {
             card_requires_auth: false,
             metrics: None,
             reflection: None,
+            allowed_hosts: Vec::new(),
             version_rule: VersionRule::Lenient,
             stream_terminator: StreamTerminator::None,
             keep_alive: Duration::from_secs(15),
@@ -84,8 +95,38 @@ impl Default for Settings {
             drain: Duration::from_secs(30),
             limits: Limits::default(),
             push: PushSettings::default(),
+            rate: Rate::default(),
             http: HttpLimits::default(),
         }
+    }
+}
+
+impl Settings {
+    /// Checks what a server would not start with.
+    ///
+    /// # Errors
+    /// The first setting that has no meaning.
+    pub fn check(&self) -> Result<()> {
+        let plain =
+            |path: &str| path.starts_with('/') && !path.contains(['?', '#', '%', ' ', '{', '}']);
+        if !plain(&self.listen_path) || self.listen_path.contains("//") {
+            return Err(Error::setting("listen_path", "must begin with / and be a plain path"));
+        }
+        if self.agent_card_path.as_deref().is_some_and(|it| !plain(it)) {
+            return Err(Error::setting("agent_card_path", "must begin with / and be a plain path"));
+        }
+        if let Some(wrong) = self.allowed_origins.iter().find(|it| *it != "*" && !is_origin(it)) {
+            let problem = format!("{wrong:?} is not an origin: write it like https://a.example");
+            return Err(Error::setting("allowed_origins", problem));
+        }
+        if let Some(wrong) = self.allowed_hosts.iter().find(|it| *it != "*" && !is_host(it)) {
+            let problem = format!("{wrong:?} is not a host: write it like agents.example.com");
+            return Err(Error::setting("allowed_hosts", problem));
+        }
+        if self.keep_alive.is_zero() {
+            return Err(Error::setting("keep_alive", "must be longer than nothing"));
+        }
+        Ok(())
     }
 }
 

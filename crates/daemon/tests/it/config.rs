@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use latimer_daemon::check;
 use latimer_daemon::config::{Behind, McpTransport, Place as Store, Serving};
-use latimer_server::{Contexts, StreamTerminator};
+use latimer_server::{Contexts, Limits, PerCaller, Rate, StreamTerminator};
 
 use crate::surroundings::Place;
 
@@ -282,6 +283,37 @@ fn the_end_of_a_stream_is_chosen_by_name() {
     assert_eq!(config.settings.stream_terminator, StreamTerminator::None);
     let problem = Place::with("[a2a]\nstream_terminator = \"line\"").problem();
     assert!(problem.contains("`none`, `done_event`, `done_line`"), "{problem}");
+}
+
+#[test]
+fn callers_have_the_limits_that_are_said_and_else_those_of_the_server() {
+    let usual = Place::empty().load().unwrap().config.settings;
+    assert_eq!((usual.rate, usual.limits), (Rate::default(), Limits::default()));
+    let text = "[limits]\nrate = 60\nburst = 7\nauth_failures = 3\nrate_loopback = true\n\
+                max_tasks_per_caller = 4\nmax_streams_per_caller = 5\n\
+                [server]\nallowed_hosts = [\"agents.internal\"]\n";
+    let said = Place::with(text).load().unwrap().config.settings;
+    let rate = Rate { per_minute: 60, burst: 7, failures: 3, loopback: true };
+    assert_eq!(said.rate, rate);
+    assert_eq!(said.limits.per_caller, PerCaller { tasks: 4, streams: 5 });
+    assert_eq!(said.allowed_hosts, ["agents.internal"]);
+}
+
+#[tokio::test]
+async fn what_a_server_would_not_start_with_is_found_by_a_check() {
+    for (text, want) in [
+        (
+            "[server]\nallowed_hosts = [\"https://a\"]\n",
+            "allowed_hosts: \"https://a\" is not a host",
+        ),
+        ("[a2a.server]\nallowed_origins = [\"a\"]\n", "allowed_origins: \"a\" is not an origin"),
+    ] {
+        let config = Place::with(text).load().unwrap().config;
+        let error = check(&config).await.expect_err(text);
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        let told = format!("{error} {}", source.unwrap_or_default());
+        assert!(told.contains(want), "{told}");
+    }
 }
 
 #[test]

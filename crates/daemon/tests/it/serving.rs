@@ -23,7 +23,7 @@ pub(crate) async fn start(place: &Place) -> Daemon {
 pub(crate) async fn ask(address: SocketAddr, head: &str, body: &str) -> (u16, String) {
     let length = body.len();
     let request = format!(
-        "{head} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\
+        "{head} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     send(address, request).await
@@ -103,7 +103,7 @@ async fn a_key_is_asked_for_everywhere_but_at_cards_and_health() {
     for (key, want) in [("sesame", 200), ("sesam", 401)] {
         let length = HELLO.len();
         let request = format!(
-            "POST /a2a HTTP/1.1\r\nHost: test\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
+            "POST /a2a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
              Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{HELLO}"
         );
         assert_eq!(send(address, request).await.0, want, "{key}");

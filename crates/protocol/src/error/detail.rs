@@ -9,9 +9,10 @@ use crate::json::Invalid;
 pub(super) const DOMAIN: &str = "a2a-protocol.org";
 
 const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 
-/// The details of an error: its reason, and the fields that were wrong.
+/// The details of an error: its reason, when to try again, and the fields that were wrong.
 pub(super) fn write(error: &Error) -> Value {
     let mut details = vec![json!({
         "@type": ERROR_INFO,
@@ -19,6 +20,9 @@ pub(super) fn write(error: &Error) -> Value {
         "domain": DOMAIN,
         "metadata": error.metadata,
     })];
+    if let Some(seconds) = error.retry_seconds() {
+        details.push(json!({"@type": RETRY_INFO, "retryDelay": format!("{seconds}s")}));
+    }
     if !error.violations.is_empty() {
         let violations: Vec<_> = error
             .violations

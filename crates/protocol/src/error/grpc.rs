@@ -1,8 +1,8 @@
 //! Errors as gRPC statuses, with the `google.rpc.Status` of the `grpc-status-details-bin` trailer.
 
-use latimer_pb::rpc::{BadRequest, ErrorInfo, Status, bad_request::FieldViolation};
+use latimer_pb::rpc::{BadRequest, ErrorInfo, RetryInfo, Status, bad_request::FieldViolation};
 use prost::Message;
-use prost_types::Any;
+use prost_types::{Any, Duration};
 
 use super::detail::{DOMAIN, refine};
 use super::{Error, ErrorKind};
@@ -31,6 +31,11 @@ impl Error {
             metadata: self.metadata.clone(),
         };
         let mut details = vec![any(&info)];
+        if let Some(seconds) = self.retry_seconds() {
+            let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+            let retry_delay = Some(Duration { seconds, nanos: 0 });
+            details.push(any(&RetryInfo { retry_delay }));
+        }
         if !self.violations.is_empty() {
             let violation = |it: &Invalid| FieldViolation {
                 field: it.field.clone(),
@@ -102,6 +107,21 @@ mod tests {
                 assert_eq!(read.message(), error.message());
             }
         }
+    }
+
+    #[test]
+    fn when_to_try_again_is_said_in_seconds() {
+        let wait = std::time::Duration::from_millis(2100);
+        let error = Error::from(ErrorKind::RateLimited).retry_after(wait);
+        let status = error.to_grpc(Version::V1_0);
+        let details = Status::decode(status.details.as_slice()).unwrap().details;
+        let retry = details.iter().find_map(|it| it.to_msg::<RetryInfo>().ok()).unwrap();
+        assert_eq!(retry.retry_delay, Some(Duration { seconds: 3, nanos: 0 }));
+        assert_eq!(Error::from_grpc(&status).retry_seconds(), Some(3));
+        let body = error.to_http(Version::V1_0).body;
+        assert_eq!(body["error"]["details"][1]["retryDelay"], "3s");
+        let at_once = Error::from(ErrorKind::RateLimited).retry_after(std::time::Duration::ZERO);
+        assert_eq!(at_once.retry_seconds(), Some(1));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod table;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 pub use grpc::GrpcStatus;
 pub use http::HttpError;
@@ -71,6 +72,19 @@ impl Error {
         self
     }
 
+    /// The same error, which is worth another try after this time.
+    #[must_use]
+    pub fn retry_after(self, wait: Duration) -> Self {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        self.with(RETRY_AFTER, seconds.max(1).to_string())
+    }
+
+    /// After how many seconds it is worth another try, if that is known.
+    #[must_use]
+    pub fn retry_seconds(&self) -> Option<u64> {
+        self.metadata.get(RETRY_AFTER)?.parse().ok()
+    }
+
     /// The same error with a field that was wrong.
     #[must_use]
     pub fn with_violation(mut self, violation: Invalid) -> Self {
@@ -102,6 +116,9 @@ impl Error {
         &self.violations
     }
 }
+
+/// The fact that says when to try again, in seconds.
+const RETRY_AFTER: &str = "retryAfter";
 
 /// How much of a caller's text is repeated in a message.
 const MAX_SHOWN: usize = 64;

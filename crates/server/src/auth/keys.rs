@@ -169,7 +169,7 @@ mod tests {
             .with("ci", digest("one"), ["read"])
             .with("ops", digest("two"), ["read", "write"]);
         for (name, value, want) in [
-            ("authorization", "Bearer open sesame", Some(("api-key", ""))),
+            ("authorization", "Bearer open sesame", Some(("api-key", OPERATOR))),
             ("authorization", "Bearer one", Some(("key:ci", "read"))),
             ("x-api-key", "two", Some(("key:ops", "read write"))),
             ("x-api-key", "three", None),

@@ -14,16 +14,19 @@ impl Front {
     /// Who asks.
     pub(super) async fn caller(&self, at: &At<'_>) -> Result<Caller, Error> {
         let Some(auth) = &self.auth else { return Ok(self.anonymous.clone()) };
+        self.check_failures(at)?;
         let mut shown = Credentials::new(&at.head.headers);
         shown.peer = at.peer;
         shown.certificate = at.head.extensions.get();
         let known = auth.authenticate(shown).await;
-        match &known {
-            Err(error) if showed_nothing(error) && self.is_public(at.head.uri.path()) => {
-                Ok(self.anonymous.clone())
-            }
-            _ => known,
+        if let Err(error) = &known
+            && showed_nothing(error)
+            && self.is_public(at.head.uri.path())
+        {
+            return Ok(self.anonymous.clone());
         }
+        self.count_failure(at, &known);
+        known
     }
 
     pub(super) fn challenge(&self) -> &str {

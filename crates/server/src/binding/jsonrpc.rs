@@ -49,7 +49,7 @@ impl Front {
             let response = self.without_id(StatusCode::METHOD_NOT_ALLOWED, &error);
             return respond::allowing(response, "POST");
         }
-        if let Err((status, error)) = self.admit(at) {
+        if let Err((status, error)) = self.admit_call(at) {
             return self.refuse(started, status, &error);
         }
         let caller = match self.caller(at).await {
@@ -62,7 +62,12 @@ impl Front {
         let limits = &self.settings.http;
         let body = match body::read(body, limits.body, limits.body_time).await {
             Ok(body) => body,
-            Err(unread) => return self.refuse(started, StatusCode::OK, &unread.into()),
+            Err(unread) => {
+                return match self.charge(at, &caller, None) {
+                    Ok(()) => self.refuse(started, StatusCode::OK, &unread.into()),
+                    Err(error) => self.refuse(started, StatusCode::TOO_MANY_REQUESTS, &error),
+                };
+            }
         };
         self.jsonrpc_read(at, &body, caller, started).await
     }
@@ -77,18 +82,26 @@ impl Front {
         let said = match said(at, body) {
             Ok(said) => said,
             Err(error) => {
-                let refused = unread(body, error);
-                return self.refused(at, Refusal { body, refused, said: None }, started);
+                let refusal = Refusal { body, refused: unread(body, error), said: None };
+                return self.refused(at, &caller, refusal, started);
             }
         };
         let rule = self.settings.version_rule;
         let call = match jsonrpc::Call::read(body, said, rule, &ids::message) {
             Ok(call) => call,
-            Err(refused) => return self.refused(at, Refusal { body, refused, said }, started),
+            Err(refused) => {
+                return self.refused(at, &caller, Refusal { body, refused, said }, started);
+            }
         };
         let jsonrpc::Call { id, request, dialect } = call;
         let asked = kept(&request);
-        let shape = self.shape(at, asked.operation(), at.named(&request));
+        let (operation, version) = (asked.operation(), dialect.version());
+        let what = Counted { transport: Transport::JsonRpc, operation: Some(operation), version };
+        if let Err(error) = self.charge(at, &caller, Some(operation)) {
+            self.count(what, error.kind().into(), started);
+            return self.too_often(&id, version, &error);
+        }
+        let shape = self.shape(at, operation, at.named(&request));
         let answer = match self.ask(at, request, dialect, caller) {
             Ok(call) => self.service.call(call).await,
             Err(error) => Err(error),
@@ -98,8 +111,6 @@ impl Front {
             let dialect = answer_dialect(dialect, said, &asked, answer.made_in);
             self.jsonrpc_answer(answer, &id, &asked, dialect)
         });
-        let (operation, version) = (asked.operation(), dialect.version());
-        let what = Counted { transport: Transport::JsonRpc, operation: Some(operation), version };
         match response {
             Ok(response) => {
                 self.count(what, Outcome::Ok, started);
@@ -134,7 +145,16 @@ impl Front {
 
     /// The answer to a body that is no call.
     #[cold]
-    fn refused(&self, at: &At<'_>, refusal: Refusal<'_>, started: Instant) -> Response<Body> {
+    fn refused(
+        &self,
+        at: &At<'_>,
+        caller: &Caller,
+        refusal: Refusal<'_>,
+        started: Instant,
+    ) -> Response<Body> {
+        if let Err(error) = self.charge(at, caller, None) {
+            return self.refuse(started, StatusCode::TOO_MANY_REQUESTS, &error);
+        }
         let Refusal { body, refused, said } = refusal;
         let method = jsonrpc::Request::read(body).ok();
         let meant = method.and_then(|it| Operation::from_method(&it.method));
@@ -174,15 +194,24 @@ impl Front {
         dialect: Dialect,
         error: &Error,
     ) -> Response<Body> {
-        let response = match shape {
+        let response = match (shape, error.kind()) {
             // Whoever is not let in reads the status first, and expects nothing else.
-            _ if status_of(error) != StatusCode::OK => {
+            (_, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied) => {
                 let body = jsonrpc::write_error(dialect.version(), id, error);
                 respond::whole(status_of(error), address::JSON, body)
             }
-            Shape::Stream => respond::all_events(sse::only_error(dialect, id, error)),
-            Shape::Object => respond::json(jsonrpc::write_error(dialect.version(), id, error)),
+            (Shape::Stream, _) => respond::all_events(sse::only_error(dialect, id, error)),
+            (Shape::Object, _) => respond::json(jsonrpc::write_error(dialect.version(), id, error)),
         };
+        respond::explained(response, error, self.challenge())
+    }
+
+    /// The answer to a call of somebody who makes too many. It concerns the sender, and has a status
+    /// of its own.
+    #[cold]
+    fn too_often(&self, id: &jsonrpc::Id<'_>, version: Version, error: &Error) -> Response<Body> {
+        let body = jsonrpc::write_error(version, id, error);
+        let response = respond::whole(StatusCode::TOO_MANY_REQUESTS, address::JSON, body);
         respond::explained(response, error, self.challenge())
     }
 
@@ -222,6 +251,7 @@ fn status_of(error: &Error) -> StatusCode {
     match error.kind() {
         ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
         ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
+        ErrorKind::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::OK,
     }
 }

@@ -7,7 +7,8 @@
 mod access;
 mod body;
 mod card;
-mod cors;
+pub(crate) mod cors;
+mod gate;
 mod grpc;
 mod jsonrpc;
 mod operations;
@@ -41,10 +42,13 @@ pub(crate) use operations::Readiness;
 pub use operator::OPERATOR;
 pub(crate) use place::Places;
 
+use crate::address::Addresses;
 use crate::agent::{Agent, Registry};
 use crate::auth::{Authenticate, Security};
+use crate::host::Hosts;
 use crate::metrics::{Counted, Metrics, Outcome};
 use crate::push::Courier;
+use crate::rate::Rates;
 use crate::settings::Settings;
 use crate::signing::Keyring;
 use place::Place;
@@ -75,6 +79,10 @@ pub(crate) struct Front {
     pub(crate) local: bool,
     /// Made once, so that a call by nobody in particular costs nothing.
     pub(crate) anonymous: Caller,
+    pub(crate) addresses: Addresses,
+    /// The names that it answers to, unless it answers to any.
+    pub(crate) hosts: Option<Hosts>,
+    pub(crate) rates: Rates,
     pub(crate) helpers: Helpers,
 }
 
@@ -102,14 +110,13 @@ impl Front {
         let place = self.places.find(head.uri.path());
         let origin = cors::origin(&head);
         if let Some(origin) = origin
+            && self.check_host(&head, peer).is_ok()
             && let Some(answer) = self.preflight(&head, origin, place)
         {
             return answer;
         }
         let mut response = self.answer_at(place, &head, body, peer).await;
-        if let Some(origin) = origin {
-            self.allow_origin(origin, place, response.headers_mut());
-        }
+        self.allow_origin(origin, place, response.headers_mut());
         response
     }
 
@@ -155,8 +162,15 @@ impl Front {
         respond::whole(StatusCode::NOT_FOUND, address::JSON, written.body.to_string())
     }
 
+    /// Whether a call may be read at all.
+    fn admit_call(&self, at: &At<'_>) -> Result<(), (StatusCode, Error)> {
+        self.admit(at)?;
+        self.check_origin(at.head, at.peer).map_err(|error| (StatusCode::FORBIDDEN, error))
+    }
+
     /// Whether a request may be read at all.
     fn admit(&self, at: &At<'_>) -> Result<(), (StatusCode, Error)> {
+        self.check_host(at.head, at.peer).map_err(|error| (StatusCode::FORBIDDEN, error))?;
         if !self.settings.enabled {
             let error = Error::new(ErrorKind::Unavailable, "A2A is switched off on this server");
             return Err((StatusCode::SERVICE_UNAVAILABLE, error));
@@ -183,7 +197,6 @@ impl Front {
         dialect: Dialect,
         caller: Caller,
     ) -> Result<Call, Error> {
-        self.check_offered(at, &request)?;
         self.check_extended(at, &request, dialect, &caller)?;
         let extensions = at.extensions()?;
         let after = if request.operation().is_streaming() { at.after()? } else { None };
@@ -195,21 +208,6 @@ impl Front {
         match name {
             Some(name) => self.registry.get(name),
             None => self.registry.primary(),
-        }
-    }
-
-    /// §3.3.4: whether the card that leads here offers what is asked comes before anything else.
-    fn check_offered(&self, at: &At<'_>, request: &Asked) -> Result<(), Error> {
-        if !request.operation().is_streaming() {
-            return Ok(());
-        }
-        match self.meant(at.named(request)) {
-            Some(agent) if !agent.streams() => {
-                let message = "the agent does not stream; send without, and get the task";
-                Err(Error::new(ErrorKind::UnsupportedOperation, message))
-            }
-            // Whoever is not there is refused by the service.
-            _ => Ok(()),
         }
     }
 

@@ -79,6 +79,9 @@ impl Front {
     /// What it has counted.
     pub(super) async fn numbers(&self, at: &At<'_>) -> Response<Body> {
         let head = at.head;
+        if self.check_host(head, at.peer).is_err() {
+            return status(StatusCode::FORBIDDEN, "not a name of this server");
+        }
         match self.check_operator(at, self.settings.metrics).await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::MethodNotFound => return self.nothing(at),

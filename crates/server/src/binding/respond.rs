@@ -11,9 +11,7 @@ use super::sse::Events;
 use crate::auth::{REASON, SCOPE};
 
 /// When to try again, unless the error says it.
-const RETRY_SECONDS: &str = "1";
-/// The fact of an error that says when to try again, in seconds.
-const RETRY_FACT: &str = "retryAfter";
+const RETRY_SECONDS: u64 = 1;
 
 /// An answer that is all there.
 pub(super) fn whole(
@@ -119,6 +117,5 @@ fn demand(challenge: &str, error: &Error) -> HeaderValue {
 
 /// When to try again, in seconds.
 pub(super) fn retry_after(error: &Error) -> HeaderValue {
-    let said = error.metadata().get(RETRY_FACT).and_then(|it| HeaderValue::from_str(it).ok());
-    said.unwrap_or(HeaderValue::from_static(RETRY_SECONDS))
+    HeaderValue::from(error.retry_seconds().unwrap_or(RETRY_SECONDS))
 }

@@ -83,9 +83,10 @@ impl Front {
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        let admitted = self.admit(at);
+        let admitted = self.admit_call(at);
         admitted.map_err(|(status, error)| Refusal { status: Some(status), error })?;
         let caller = self.caller(at).await?;
+        self.charge(at, &caller, Some(route.operation))?;
         let body = match at.head.method {
             // What it may have there means nothing.
             Method::GET => Bytes::new(),

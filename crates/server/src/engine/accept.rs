@@ -8,6 +8,7 @@ use latimer_protocol::{
     Request, Revision, SendMessageConfiguration, SendMessageRequest, TaskId,
 };
 
+use super::access::Access;
 use super::send::stopping;
 use super::{Engine, permitted};
 use crate::agent::Agent;
@@ -29,6 +30,7 @@ pub(super) struct Letter {
     pub(super) configuration: SendMessageConfiguration,
     pub(super) metadata: Metadata,
     pub(super) caller: Caller,
+    pub(super) access: Access,
     pub(super) agent: Arc<Agent>,
     pub(super) extensions: Vec<String>,
     pub(super) dialect: Dialect,
@@ -48,6 +50,9 @@ impl Letter {
 impl Engine {
     /// Checks a message before anything is done about it.
     pub(super) async fn accept(&self, mut call: Call) -> Result<Letter, Error> {
+        let access = Access::of(&call)?;
+        let agent = Arc::clone(self.recipient(&call, &access).await?);
+        self.check_offered(&call, &agent)?;
         if self.is_draining() {
             return Err(stopping());
         }
@@ -55,7 +60,6 @@ impl Engine {
             let message = "too many tasks are being worked on; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
-        let agent = Arc::clone(self.recipient(&call).await?);
         let extensions = self.activate(&call, &agent)?;
         let request = std::mem::replace(&mut call.request, Request::GetAgentCard);
         let (request, streams) = match request {
@@ -79,6 +83,7 @@ impl Engine {
             configuration,
             metadata,
             caller: call.caller,
+            access,
             agent,
             extensions,
             dialect: call.dialect,
@@ -89,7 +94,7 @@ impl Engine {
 
     /// The agent that a message is for: the one that is named, or whose task it continues, or that
     /// its metadata name, or the primary one.
-    async fn recipient(&self, call: &Call) -> Result<&Arc<Agent>, Error> {
+    async fn recipient(&self, call: &Call, access: &Access) -> Result<&Arc<Agent>, Error> {
         let (Request::SendMessage(request) | Request::SendStreamingMessage(request)) =
             &call.request
         else {
@@ -104,8 +109,8 @@ impl Engine {
             return permitted(call, agent);
         }
         match &request.message.task_id {
-            Some(id) if !call.dialect.callers_name_tasks() => self.whose(call, id).await,
-            Some(id) => match self.whose(call, id).await {
+            Some(id) if !call.dialect.callers_name_tasks() => self.whose(call, access, id).await,
+            Some(id) => match self.whose(call, access, id).await {
                 Err(error) if error.kind() == ErrorKind::TaskNotFound => self.addressed(call),
                 agent => agent,
             },

@@ -106,6 +106,9 @@ impl Engine {
             webhook: None,
         };
         let revision: Revision = self.store().append(append).await?;
+        if state.is_terminal() {
+            self.shares().end(live.key());
+        }
         let settled = Some(Arc::clone(&task));
         let published = Published { revision, status: state, settled, turn_ends: true };
         live.publish(vec![event], published);

@@ -238,6 +238,7 @@ impl Work {
             let remembered = self.engine.store().remember(sent, &message).await;
             remembered.map_err(unavailable)?;
         }
+        self.engine.shares().end(self.live.key());
         self.live.change(|state| state.answer = Some(message));
         self.turn.outbox().stored(1);
         Ok(true)

@@ -5,6 +5,7 @@
 //! visible. See `ARCHITECTURE.md` for the invariants.
 
 mod accept;
+mod access;
 mod cancel;
 mod drive;
 mod floor;
@@ -20,6 +21,7 @@ mod recover;
 mod repeat;
 mod rest;
 mod send;
+mod shares;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -40,10 +42,15 @@ use latimer_store::{Error as StoreError, Key, TaskStore};
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
+use self::access::Access;
+pub use self::access::Rule;
+pub(crate) use self::access::weight;
 use self::halt::Halt;
 use self::lanes::Lanes;
 use self::live::Lives;
 use self::repeat::Repeats;
+pub use self::shares::PerCaller;
+use self::shares::{OpenShare, Shares};
 use crate::agent::{Agent, Registry};
 use crate::push::Courier;
 
@@ -67,6 +74,7 @@ struct Inner {
     lives: Arc<Lives>,
     lanes: Arc<Lanes>,
     repeats: Arc<Repeats>,
+    shares: Arc<Shares>,
     /// Everything that goes on when nobody waits for it.
     tracker: TaskTracker,
     halt: Halt,
@@ -83,11 +91,13 @@ pub struct Limits {
     pub streams: usize,
     /// Turns that go on at the same time.
     pub turns: usize,
+    /// What one caller can have of it.
+    pub per_caller: PerCaller,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { parts: 1_000, streams: 20_000, turns: 10_000 }
+        Self { parts: 1_000, streams: 20_000, turns: 10_000, per_caller: PerCaller::default() }
     }
 }
 
@@ -111,15 +121,16 @@ impl Engine {
         Self(Arc::new(Inner {
             registry,
             store,
-            limits,
             courier: None,
             lives: Arc::default(),
             lanes: Arc::default(),
             repeats: Arc::default(),
+            shares: Arc::new(Shares::new(limits.per_caller.clone())),
             tracker: TaskTracker::new(),
             halt: Halt::default(),
             streams: Arc::default(),
             turns: AtomicUsize::new(0),
+            limits,
         }))
     }
 
@@ -190,6 +201,10 @@ impl Engine {
         &self.0.store
     }
 
+    fn shares(&self) -> &Shares {
+        &self.0.shares
+    }
+
     fn halt(&self) -> &Halt {
         &self.0.halt
     }
@@ -239,13 +254,24 @@ impl Engine {
         Ok(call.extensions.iter().filter(|it| known(it)).cloned().collect())
     }
 
+    /// §3.3.4: whether the card of the agent that is asked offers it comes before anything else.
+    fn check_offered(&self, call: &Call, agent: &Agent) -> Result<(), Error> {
+        if call.request.operation().is_streaming() && !agent.streams() {
+            let message = "the agent does not stream; send without, and get the task";
+            return Err(Error::new(ErrorKind::UnsupportedOperation, message));
+        }
+        Ok(())
+    }
+
     /// A card is for everybody, whoever may use the agent.
     fn card(&self, call: &Call) -> Result<Reply, Error> {
+        Access::of(call)?.card()?;
         let agent = self.meant(call)?.map_or_else(|| self.primary(), Ok)?;
         Ok(Reply::Card(Box::new(agent.card().clone())))
     }
 
     fn extended_card(&self, call: &Call) -> Result<Reply, Error> {
+        Access::of(call)?.card()?;
         let agent = self.addressed(call)?;
         match agent.extended_card() {
             Some(card) => Ok(Reply::Card(Box::new(card.clone()))),
@@ -341,13 +367,16 @@ fn last(history: &[Arc<Message>], length: Option<u32>) -> &[Arc<Message>] {
     &history[history.len().saturating_sub(length)..]
 }
 
-/// Counts something until it is dropped.
-struct Open(Arc<AtomicUsize>);
+/// Counts a stream until it is dropped.
+struct Open {
+    all: Arc<AtomicUsize>,
+    _own: OpenShare,
+}
 
 impl Open {
     /// Counts one more, if there may be.
-    fn new(count: &Arc<AtomicUsize>, limit: usize) -> Result<Self, Error> {
-        let open = Self(Arc::clone(count));
+    fn new(count: &Arc<AtomicUsize>, limit: usize, own: OpenShare) -> Result<Self, Error> {
+        let open = Self { all: Arc::clone(count), _own: own };
         if count.fetch_add(1, Ordering::Relaxed) >= limit {
             let message = "too many streams are open; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
@@ -358,6 +387,6 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.all.fetch_sub(1, Ordering::Relaxed);
     }
 }

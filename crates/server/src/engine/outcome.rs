@@ -113,10 +113,8 @@ impl Engine {
                 Ok(Begun { live, after, opening: None, made_in, how: How::Again, rest: None })
             }
             Outcome::Message(message) => {
-                let id = ids::task();
-                let caller = letter.caller.id().clone();
-                let live =
-                    self.0.lives.begin(Key { caller, agent: letter.agent.name().clone(), id });
+                let key = letter.access.new_task(letter.agent.name(), ids::task())?;
+                let live = self.0.lives.begin(key);
                 live.lock().answer = Some(message);
                 let live = place(&live, letter.want);
                 let after = Revision::START;

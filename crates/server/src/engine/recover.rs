@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use super::accept::{Letter, Want};
+use super::access::Access;
 use super::drive::{Start, failed};
 use super::floor::Floor;
 use super::live::{Guard, is_settled};
@@ -73,6 +74,7 @@ impl Engine {
     async fn take_over(&self, stored: Stored) -> Result<(), Error> {
         let live = self.0.lives.get(&stored.key);
         live.learn(&stored);
+        self.shares().add(&stored.key);
         let Some(agent) = self.0.registry.get(&stored.key.agent).cloned() else {
             let reason = format!("the agent {:?} is not published any more", stored.key.agent);
             self.repair(live, reason);
@@ -209,6 +211,7 @@ fn recovered(agent: &Arc<Agent>, stored: &Stored, message: Arc<Message>) -> Lett
             "" => Caller::anonymous(),
             id => Caller::new(id),
         },
+        access: Access::again(&stored.key),
         agent: Arc::clone(agent),
         extensions: message.extensions.clone(),
         dialect: stored.header.dialect,

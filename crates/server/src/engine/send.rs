@@ -87,8 +87,8 @@ impl Engine {
     }
 
     pub(super) async fn stream(&self, call: Call) -> Result<Answer, Error> {
-        let open = self.open_stream()?;
         let letter = self.accept(call).await?;
+        let open = self.open_stream(&letter.caller)?;
         let extensions = letter.extensions.clone();
         let resumed = letter.after;
         let begun = self.begin(letter).await?;
@@ -124,11 +124,10 @@ impl Engine {
     /// Has a message worked on.
     async fn begin(&self, letter: Letter) -> Result<Begun, Error> {
         let continues = letter.message.task_id.clone();
-        let id = continues.clone().unwrap_or_else(ids::task);
-        let key = Key {
-            caller: letter.caller.id().clone(),
-            agent: letter.agent.name().clone(),
-            id: id.clone(),
+        let agent = letter.agent.name();
+        let key = match &continues {
+            Some(id) => letter.access.task(agent, id)?,
+            None => letter.access.new_task(agent, ids::task())?,
         };
         let sent = match self.recognise(&letter, &key, continues.is_some()).await? {
             Known::No => None,
@@ -188,6 +187,7 @@ impl Engine {
         let references = self.references(&letter).await?;
         let webhook = self.inline_webhook(&mut letter, key, Revision::START).await?;
         let (dialect, want, agent) = (letter.dialect, letter.want, letter.agent.clone());
+        self.shares().begin(key)?;
         let live = Guard::clone(&floor);
         let place = place(&live, want);
         let turn = self.turn(letter, live.key().id.clone(), context, None, references);
@@ -263,11 +263,11 @@ impl Engine {
     /// The tasks that a message refers to, as far as they are the caller's.
     pub(super) async fn references(&self, letter: &Letter) -> Result<Vec<Arc<Task>>, Error> {
         let mut found = Vec::new();
-        let caller = letter.caller.id();
+        let access = &letter.access;
         for id in letter.message.reference_task_ids.iter().take(MAX_REFERENCES) {
-            let agents = self.store().locate(caller, id).await.map_err(unavailable)?;
+            let agents = self.store().locate(access.owner()?, id).await.map_err(unavailable)?;
             if let Some(agent) = agents.into_iter().next() {
-                let key = Key { caller: caller.clone(), agent, id: id.clone() };
+                let key = access.task(&agent, id)?;
                 let stored = self.store().load(&key).await.map_err(unavailable)?;
                 found.extend(stored.map(|it| it.task));
             }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use latimer_protocol::{
-    Answer, Call, DEFAULT_PAGE_SIZE, Error, ErrorKind, Invalid, ListTasksResponse, Reply, Request,
-    Revision, Task, TaskId, TaskState,
+    Answer, Call, Caller, DEFAULT_PAGE_SIZE, Error, ErrorKind, Invalid, ListTasksResponse, Reply,
+    Request, Revision, Task, TaskId, TaskState,
 };
-use latimer_store::{Key, Query, Stored};
+use latimer_store::{Query, Stored};
 
+use super::access::Access;
 use super::reader::{From, Reader, Until};
 use super::{CURSOR, Engine, Open, last, page, permitted, trimmed, unavailable};
 use crate::agent::Agent;
@@ -30,47 +31,59 @@ impl Engine {
         })
     }
 
-    /// The task of this id that is the caller's.
+    /// The task of this id that is the caller's. Every operation on a task finds it here.
     pub(super) async fn find(&self, call: &Call, id: &TaskId) -> Result<Found, Error> {
+        let access = Access::of(call)?;
         let agent = match self.named(call)? {
             Some(agent) => agent,
-            None => self.whose(call, id).await?,
+            None => self.whose(call, &access, id).await?,
         };
+        self.check_offered(call, agent)?;
         let extensions = self.activate(call, agent)?;
-        let key =
-            Key { caller: call.caller.id().clone(), agent: agent.name().clone(), id: id.clone() };
+        let key = access.task(agent.name(), id)?;
         let stored = self.store().load(&key).await.map_err(unavailable)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(id))?;
         Ok(Found { stored, extensions })
     }
 
     /// The agent that has a task of this id: the root address knows the tasks of all.
-    pub(super) async fn whose(&self, call: &Call, id: &TaskId) -> Result<&Arc<Agent>, Error> {
+    pub(super) async fn whose(
+        &self,
+        call: &Call,
+        access: &Access,
+        id: &TaskId,
+    ) -> Result<&Arc<Agent>, Error> {
         let primary = self.primary()?;
         if self.0.registry.len() == 1 {
             return permitted(call, primary);
         }
-        let agents = self.store().locate(call.caller.id(), id).await.map_err(unavailable)?;
+        let agents = self.store().locate(access.owner()?, id).await.map_err(unavailable)?;
+        let missing = || Error::task_not_found(id);
         let has = |agent: &&Arc<Agent>| agents.iter().any(|it| it == agent.name());
         let first = Some(primary).filter(has).or_else(|| self.0.registry.iter().find(has));
-        permitted(call, first.ok_or_else(|| Error::task_not_found(id))?)
+        match first {
+            Some(agent) => permitted(call, agent),
+            // Then the card that leads here is the primary one's.
+            None => Err(self.check_offered(call, primary).err().unwrap_or_else(missing)),
+        }
     }
 
     pub(super) async fn list(&self, call: Call) -> Result<Answer, Error> {
         let Request::ListTasks(request) = &call.request else { return Err(Error::internal()) };
+        let owner = Access::of(&call)?.list()?;
         let named = self.named(&call)?;
         let extensions = self.activate(&call, named.map_or_else(|| self.primary(), Ok)?)?;
         // Those of agents that the caller may not use any more are not shown.
         let closed = self.0.registry.iter().filter(|it| permitted(&call, it).is_err());
         let page_size = request.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
         let query = Query {
-            caller: call.caller.id().clone(),
+            behind: request.page_token.as_deref().map(|it| page::place(it, &owner)).transpose()?,
+            caller: owner,
             agent: named.map(|it| it.name().clone()),
             except: closed.map(|it| it.name().clone()).collect(),
             context: request.context_id.clone(),
             state: request.status.filter(|it| *it != TaskState::Unspecified),
             updated_since: request.status_timestamp_after,
-            behind: request.page_token.as_deref().map(page::place).transpose()?,
             limit: usize::try_from(page_size).unwrap_or(usize::MAX),
         };
         let page = self.store().list(&query).await.map_err(unavailable)?;
@@ -85,7 +98,10 @@ impl Engine {
         };
         let reply = Reply::Tasks(ListTasksResponse {
             tasks: page.tasks.into_iter().map(shown).collect(),
-            next_page_token: page.next.as_ref().map(page::token).unwrap_or_default(),
+            next_page_token: page
+                .next
+                .map(|it| page::token(&it, &query.caller))
+                .unwrap_or_default(),
             page_size,
             total_size: u32::try_from(page.total).unwrap_or(u32::MAX),
         });
@@ -97,7 +113,7 @@ impl Engine {
             return Err(Error::internal());
         };
         let Found { stored, extensions } = self.find(&call, &request.id).await?;
-        let open = self.open_stream()?;
+        let open = self.open_stream(&call.caller)?;
         // From here on nothing is missed, and what the store says is at least as new.
         let live = self.0.lives.get(&stored.key).watch();
         let stored = self.store().load(&stored.key).await.map_err(unavailable)?;
@@ -128,8 +144,9 @@ impl Engine {
         })
     }
 
-    pub(super) fn open_stream(&self) -> Result<Open, Error> {
-        Open::new(&self.0.streams, self.0.limits.streams)
+    pub(super) fn open_stream(&self, caller: &Caller) -> Result<Open, Error> {
+        let own = self.0.shares.open(caller.id())?;
+        Open::new(&self.0.streams, self.0.limits.streams, own)
     }
 }
 

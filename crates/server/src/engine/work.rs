@@ -370,6 +370,9 @@ impl Work {
         // It is on record: whoever sends the same again finds it there.
         self.sent = None;
         self.live.lock().heard.append(&mut self.heard);
+        if published.status.is_terminal() {
+            self.engine.shares().end(self.key());
+        }
         self.live.publish(events, published);
         match (self.webhook.take(), &self.engine.0.courier) {
             (Some(webhook), Some(courier)) => courier.take_on(self.key(), &webhook.id),
@@ -377,6 +380,15 @@ impl Work {
         }
         self.turn.outbox().stored(said);
         Ok(())
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.exists() {
+            // No task came of it.
+            self.engine.shares().end(self.key());
+        }
     }
 }
 

@@ -13,8 +13,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::ConnectInfo;
-use http::{Request, Response};
+use axum::extract::{ConnectInfo, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::IntoResponse as _;
+use http::{Request, Response, StatusCode};
 use hyper::rt::Executor;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto::Builder;
@@ -75,8 +77,12 @@ impl Entry {
 }
 
 /// Puts the front behind somebody's routes: it takes the paths that they do not have, and of those
-/// that both have the methods that they do not take.
-pub(crate) fn behind(routes: Router, front: Arc<Front>) -> Router {
+/// that both have the methods that they do not take. Pages that pretend to be on this machine are
+/// refused by all of them.
+pub(crate) fn behind(mut routes: Router, front: Arc<Front>) -> Router {
+    if routes.has_routes() {
+        routes = routes.route_layer(from_fn_with_state(front.clone(), only_welcome));
+    }
     let door = Door(front);
     let other = door.clone();
     let methods = move |request: Request<axum::body::Body>| {
@@ -84,6 +90,20 @@ pub(crate) fn behind(routes: Router, front: Arc<Front>) -> Router {
         async move { door.answer(request).await }
     };
     routes.method_not_allowed_fallback(methods).fallback_service(door)
+}
+
+async fn only_welcome(
+    State(front): State<Arc<Front>>,
+    request: Request<axum::body::Body>,
+    next: Next,
+) -> Response<axum::body::Body> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|it| it.0);
+    let (head, body) = request.into_parts();
+    let welcome = front.check_host(&head, peer).and_then(|()| front.check_origin(&head, peer));
+    match welcome {
+        Ok(()) => next.run(Request::from_parts(head, body)).await,
+        Err(error) => (StatusCode::FORBIDDEN, error.to_string()).into_response(),
+    }
 }
 
 /// The front as a service, for routers.

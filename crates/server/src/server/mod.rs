@@ -25,9 +25,11 @@ use crate::auth::{Authenticate, Extractor};
 use crate::binding::{Cards, Front, Helpers, Places, Readiness};
 use crate::engine::{Activity, Engine, ids};
 use crate::error::{Error, Result, is_local};
+use crate::host::Hosts;
 use crate::listener::{Entry, Listener, Secure, Tls, behind};
 use crate::metrics::Metrics;
 use crate::push::Courier;
+use crate::rate::Rates;
 use crate::settings::Settings;
 use crate::signing::Keyring;
 use crate::turn::{Failure, Turn};
@@ -139,7 +141,7 @@ impl Server {
     }
 
     /// Has calls answered by this and not by the task engine. The agents are then only what the
-    /// cards say.
+    /// cards say, and whose tasks are whose is for the service to know.
     pub fn answered_by(mut self, service: impl Service) -> Self {
         self.service = Some(Arc::new(service));
         self
@@ -288,7 +290,7 @@ impl Server {
     }
 
     async fn front(self, local: Option<SocketAddr>) -> Result<Ready> {
-        check(&self.settings)?;
+        self.settings.check()?;
         let mut registry = Registry::new(self.agents)?;
         if let Some(primary) = &self.primary {
             registry = registry.with_primary(primary)?;
@@ -346,7 +348,10 @@ impl Server {
             registry,
             courier: behind.courier,
             places: Places::new(&self.settings),
-            cards: Cards::new(addresses, &self.settings),
+            cards: Cards::new(&self.settings),
+            hosts: Hosts::new(&self.settings, addresses.public.as_ref(), local),
+            rates: Rates::new(&self.settings.rate),
+            addresses,
             metrics,
             readiness: behind.readiness,
             security: self.auth.as_ref().map(|it| it.security()).unwrap_or_default(),
@@ -413,24 +418,6 @@ fn check_signing(keyring: &Keyring, registry: &Registry) -> Result<()> {
             let problem = |error| format!("the card of {:?}: {error}", agent.name());
             signed.map_err(|error| Error::setting("signing", problem(error)))?;
         }
-    }
-    Ok(())
-}
-
-fn check(settings: &Settings) -> Result<()> {
-    let plain =
-        |path: &str| path.starts_with('/') && !path.contains(['?', '#', '%', ' ', '{', '}']);
-    if !plain(&settings.listen_path) || settings.listen_path.contains("//") {
-        return Err(Error::setting("listen_path", "must begin with / and be a plain path"));
-    }
-    if settings.agent_card_path.as_deref().is_some_and(|it| !plain(it)) {
-        return Err(Error::setting("agent_card_path", "must begin with / and be a plain path"));
-    }
-    if settings.public_paths.iter().any(|it| !it.starts_with('/')) {
-        return Err(Error::setting("public_paths", "each must begin with /"));
-    }
-    if settings.keep_alive.is_zero() {
-        return Err(Error::setting("keep_alive", "must be longer than nothing"));
     }
     Ok(())
 }

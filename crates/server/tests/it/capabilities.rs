@@ -158,6 +158,41 @@ async fn each_of_several_agents_streams_or_not_for_itself() {
 }
 
 #[tokio::test]
+async fn the_agent_that_is_meant_in_the_end_decides_whether_there_is_a_stream() {
+    let site = site(Server::new(agent("loud")).with_agent(silent("quiet"))).await;
+    let task = asked(&site, "/a2a/agents/quiet").await;
+    let meant = format!(r#"{{"message":{},"metadata":{{"agent":"quiet"}}}}"#, message("hi"));
+    let body = message("hi").replacen('{', &format!(r#"{{"taskId":"{task}","#), 1);
+    let answers = format!(r#"{{"message":{body}}}"#);
+    let task = format!(r#"{{"id":"{task}"}}"#);
+    for (method, params, want) in [
+        ("SendStreamingMessage", &meant, Some(-32004)),
+        ("SendStreamingMessage", &answers, Some(-32004)),
+        ("SubscribeToTask", &task, Some(-32004)),
+        ("tasks/resubscribe", &task, Some(-32004)),
+        ("SubscribeToTask", &r#"{"id":"none"}"#.to_owned(), Some(-32001)),
+    ] {
+        let caller = site.with("accept", "text/event-stream");
+        let events = caller.post("/a2a", call(method, params)).await.events();
+        assert_eq!(events[0]["error"]["code"].as_i64(), want, "{method} {params}");
+    }
+    let answer = site.v1().post("/a2a", call("SendMessage", &meant)).await;
+    assert_eq!(answer.code(), 0, "without a stream it answers");
+
+    // The other way round: the card at the common address does not stream, the task's agent does.
+    let site = crate::support::site(Server::new(silent("quiet")).with_agent(agent("loud"))).await;
+    let task = asked(&site, "/a2a/agents/loud").await;
+    let subscribed = r#"{"id":"none"}"#;
+    let answer = site.v1().post("/a2a", call("SubscribeToTask", subscribed)).await;
+    assert_eq!(answer.code(), -32004, "before any look at the task");
+    let body = message("hi").replacen('{', &format!(r#"{{"taskId":"{task}","#), 1);
+    let answers = format!(r#"{{"message":{body}}}"#);
+    let caller = site.v1().with("accept", "text/event-stream");
+    let events = caller.post("/a2a", call("SendStreamingMessage", &answers)).await.events();
+    assert!(events[0]["error"].is_null(), "{events:?}");
+}
+
+#[tokio::test]
 async fn an_agent_without_streams_answers_json_rpc_with_an_object_unless_events_are_asked_for() {
     let site = site(Server::new(agent("loud")).with_agent(silent("quiet"))).await;
     let tenant = format!(r#"{{"tenant":"quiet","message":{}}}"#, message("hi"));

@@ -102,9 +102,7 @@ async fn a_card_that_did_not_change_is_not_sent_again() {
 
 #[tokio::test]
 async fn pages_may_read_cards_and_nobody_may_write_them() {
-    let settings =
-        Settings { allowed_origins: vec!["https://console.example".into()], ..Settings::default() };
-    let site = site(shouter(settings)).await;
+    let site = site(shouter(Settings::default())).await;
     let page = site.with("origin", "https://anything.example");
     let asks = page.with("access-control-request-method", "GET");
     let answer = asks.ask(Method::OPTIONS, CARD, "").await;
@@ -115,16 +113,6 @@ async fn pages_may_read_cards_and_nobody_may_write_them() {
     let answer = site.ask(Method::POST, CARD, "").await;
     assert_eq!((answer.status, answer.header("allow")), (405, "GET, HEAD, OPTIONS"));
     assert_eq!(answer.json()["error"]["code"], 405);
-    // Agents are for the pages that are named.
-    for (origin, want) in
-        [("https://anything.example", ""), ("https://console.example", "https://console.example")]
-    {
-        let page = site.with("origin", origin).with("access-control-request-method", "POST");
-        let answer = page.ask(Method::OPTIONS, "/a2a", "").await;
-        assert_eq!(answer.header("access-control-allow-origin"), want, "{origin}");
-        let answer = site.v1().with("origin", origin).get("/a2a/tasks").await;
-        assert_eq!(answer.header("access-control-allow-origin"), want, "{origin}");
-    }
 }
 
 #[tokio::test]
@@ -162,6 +150,7 @@ async fn addresses_are_those_that_the_caller_used() {
         ),
     ] {
         let trusts = !settings.trusted_proxies.is_empty();
+        let settings = Settings { allowed_hosts: vec!["*".into()], ..settings };
         let site = site(shouter(settings)).await;
         let caller = headers
             .iter()
@@ -283,7 +272,8 @@ async fn a_required_extension_is_required_of_calls_and_not_of_cards() {
 
 #[tokio::test]
 async fn made_up_hosts_do_not_fill_the_memory() {
-    let site = site(shouter(Settings::default())).await;
+    let settings = Settings { allowed_hosts: vec!["*".into()], ..Settings::default() };
+    let site = site(shouter(settings)).await;
     for number in 0..600 {
         let host = format!("h{number}.example");
         let card = site.with("host", &*host).get(CARD).await.json();

@@ -25,7 +25,7 @@ async fn a_body_that_is_too_large_is_refused_in_the_form_of_its_binding() {
     // One that does not say how long it is.
     let body = send("SendMessage", &long);
     let chunked = format!(
-        "POST /a2a HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n\
+        "POST /a2a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
         body.len()
     );
@@ -69,7 +69,7 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
     let site = site(shouter(with(limits))).await;
     for (path, status) in [("/a2a", "200"), ("/a2a/message:send", "408")] {
         let request = format!(
-            "POST {path} HTTP/1.1\r\nhost: h\r\na2a-version: 1.0\r\ncontent-type: application/json\r\n\
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\na2a-version: 1.0\r\ncontent-type: application/json\r\n\
              content-length: 100\r\n\r\n{{\"json"
         );
         let answer = site.raw(request.as_bytes(), |_| false).await;
@@ -98,10 +98,11 @@ async fn addresses_and_headers_have_their_limits() {
     let answer = site.v1().get(&long).await;
     assert_eq!((answer.status, answer.json()["error"]["code"].as_i64()), (414, Some(414)));
     let many: String = (0..20).map(|it| format!("x-{it}: y\r\n")).collect();
-    let request = format!("GET /health HTTP/1.1\r\nhost: h\r\n{many}\r\n");
+    let request = format!("GET /health HTTP/1.1\r\nhost: localhost\r\n{many}\r\n");
     let answer = site.raw(request.as_bytes(), |_| false).await;
     assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
-    let request = format!("GET /health HTTP/1.1\r\nhost: h\r\nx: {}\r\n\r\n", "y".repeat(20_000));
+    let request =
+        format!("GET /health HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "y".repeat(20_000));
     let answer = site.raw(request.as_bytes(), |_| false).await;
     assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
 }

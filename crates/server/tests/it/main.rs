@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod access;
 mod addresses;
 mod auth;
 mod capabilities;
@@ -10,7 +11,9 @@ mod errors;
 mod grpc;
 mod limits;
 mod operations;
+mod pages;
 mod push;
+mod rates;
 mod signing;
 mod streams;
 mod support;

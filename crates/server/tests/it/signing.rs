@@ -87,7 +87,7 @@ async fn each_address_of_the_server_has_a_card_signed_for_it() {
 /// Otherwise anybody could have a card signed that leads its readers to them.
 #[tokio::test]
 async fn an_address_that_a_caller_made_up_is_not_signed_for() {
-    let settings = Settings::default();
+    let settings = Settings { allowed_hosts: vec!["*".to_owned()], ..Settings::default() };
     let direct = site(shouter(settings.clone()).signing(keyring())).await;
     let made_up = direct.with("host", "evil.example");
     for caller in [made_up.clone(), made_up.v1(), made_up.with("x-forwarded-host", "evil.example")]
@@ -97,13 +97,14 @@ async fn an_address_that_a_caller_made_up_is_not_signed_for() {
         assert!(card.get("signatures").is_none(), "{card}");
     }
 
-    let proxied = Settings { trusted_proxies: vec!["127.0.0.1".parse().unwrap()], ..settings };
+    let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let proxied = Settings { trusted_proxies, ..settings.clone() };
     let proxied = site(shouter(proxied).signing(keyring())).await;
     let card = proxied.with("x-forwarded-host", "agents.example").get(CARD).await.json();
     let verified = proven(&proxied, &card).await.expect("it holds");
     assert_eq!(verified.card.supported_interfaces[0].url, "http://agents.example/a2a");
 
-    let server = shouter(Settings::default()).public_url("https://agents.example");
+    let server = shouter(settings).public_url("https://agents.example");
     let public = site(server.signing(keyring())).await;
     let card = public.with("host", "evil.example").get(CARD).await.json();
     let verified = proven(&public, &card).await.expect("it holds");

@@ -70,7 +70,7 @@ async fn a_silent_stream_is_kept_alive() {
     let (site, _) = playing(settings, || vec![event(1, "x")], true).await;
     let body = send("SendStreamingMessage", "hi");
     let request = format!(
-        "POST /a2a HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n\
+        "POST /a2a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     );
@@ -188,7 +188,7 @@ async fn a_reader_that_goes_away_ends_its_stream() {
     let site = site(Server::empty().answered_by(script)).await;
     let body = send("SendStreamingMessage", "hi");
     let request = format!(
-        "POST /a2a HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n\
+        "POST /a2a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     );

@@ -54,6 +54,22 @@ section! {
         max_streams: u64, default("20000") => "1000";
         /// How many messages may be worked on at the same time.
         max_turns: u64, default("10000") => "100";
+        /// How much a caller may ask for in a minute. A message counts 5, a list or a subscription 3,
+        /// to cancel 2, a look at a task or a card 1. Callers that did not say who they are are told
+        /// apart by their addresses. `0` means any number.
+        rate: u32, default("6000") => "600";
+        /// How much of that may come at once.
+        burst: u32, default("1200") => "60";
+        /// How often in a minute credentials from one address may be wrong before it is not listened
+        /// to for a while. `0` means any number.
+        auth_failures: u32, default("60") => "10";
+        /// Counts by address on this machine, too. Callers that said who they are are always counted.
+        rate_loopback: bool, default("false") => "true";
+        /// How many tasks of one caller may be going on or waiting for that caller. This and the two
+        /// below do not hold for callers that did not say who they are.
+        max_tasks_per_caller: u64, default("1000") => "20";
+        /// How many streams one caller may have open.
+        max_streams_per_caller: u64, default("1000") => "20";
     }
 }
 
@@ -83,6 +99,10 @@ section! {
         reflection: bool, optional("as for `metrics`") => "true";
         /// Addresses and networks of proxies whose word about the caller's address counts.
         trusted_proxies: Vec<String>, default("[]") => "[\"10.0.0.0/8\"]";
+        /// Names of a server that listens on a loopback address, besides `localhost` and that of
+        /// `public_url`. Requests for others are refused: they come from pages that pretend to be on
+        /// this machine. `*` means any.
+        allowed_hosts: Vec<String>, default("[]") => "[\"agents.internal\"]";
     }
 }
 

@@ -1,7 +1,7 @@
 //! How the server is set up.
 
 use latimer_protocol::binding::VersionRule;
-use latimer_server::{HttpLimits, Limits, Network, Settings, StreamTerminator};
+use latimer_server::{HttpLimits, Limits, Network, PerCaller, Rate, Settings, StreamTerminator};
 
 use super::Resolve;
 use crate::config::{Serving, raw};
@@ -23,6 +23,7 @@ impl Resolve<'_> {
             card_requires_auth: raw.card_requires_auth,
             metrics: server.metrics,
             reflection: server.reflection,
+            allowed_hosts: server.allowed_hosts.clone(),
             version_rule: match a2a.strict_version {
                 true => VersionRule::Strict,
                 false => VersionRule::Lenient,
@@ -38,6 +39,7 @@ impl Resolve<'_> {
             drain: server.drain.0,
             limits: limits(&raw.limits),
             push: self.push(&raw.push),
+            rate: rate(&raw.limits),
             http: http_limits(&raw.limits),
         }
     }
@@ -71,6 +73,19 @@ fn limits(raw: &raw::Limits) -> Limits {
         parts: count(raw.max_parts),
         streams: count(raw.max_streams),
         turns: count(raw.max_turns),
+        per_caller: PerCaller {
+            tasks: count(raw.max_tasks_per_caller),
+            streams: count(raw.max_streams_per_caller),
+        },
+    }
+}
+
+fn rate(raw: &raw::Limits) -> Rate {
+    Rate {
+        per_minute: raw.rate,
+        burst: raw.burst,
+        failures: raw.auth_failures,
+        loopback: raw.rate_loopback,
     }
 }
 

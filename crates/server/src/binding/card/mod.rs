@@ -12,14 +12,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, ETAG, LAST_MODIFIED, VARY};
+use http::header::{CACHE_CONTROL, ETAG, LAST_MODIFIED, VARY};
 use http::{HeaderValue, Method, Response, StatusCode};
-use latimer_protocol::{Error, ErrorKind, Version};
+use latimer_protocol::{Error, ErrorKind, Operation, Version};
 
 use super::body::Body;
 use super::place::Shape;
 use super::{At, Front, respond};
-use crate::address::{Address, Addresses, FORWARDING};
+use crate::address::{Address, FORWARDING};
 use crate::settings::Settings;
 
 /// How many written cards are kept. Whoever makes up addresses gets no more than these.
@@ -30,7 +30,6 @@ const METHODS: &str = "GET, HEAD, OPTIONS";
 /// The cards of a server.
 #[derive(Debug)]
 pub(crate) struct Cards {
-    addresses: Addresses,
     /// Agents do not change while a server runs.
     since: SystemTime,
     cache_control: HeaderValue,
@@ -79,11 +78,10 @@ impl Written {
 }
 
 impl Cards {
-    pub(crate) fn new(addresses: Addresses, settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let whose = if settings.card_requires_auth { "private" } else { "public" };
         let cache_control = format!("{whose}, max-age={}", settings.card_max_age.as_secs());
         Self {
-            addresses,
             since: SystemTime::now(),
             cache_control: HeaderValue::try_from(cache_control)
                 .unwrap_or(HeaderValue::from_static("private")),
@@ -146,6 +144,9 @@ impl Front {
         only_get: &'static str,
         write: impl FnOnce() -> (Written, Option<HeaderValue>),
     ) -> Response<Body> {
+        if let Err((status, error)) = self.admit(at) {
+            return self.plain_error(Some(status), &error);
+        }
         match at.head.method {
             Method::GET | Method::HEAD => {}
             Method::OPTIONS => {
@@ -159,8 +160,8 @@ impl Front {
                 return respond::allowing(response, METHODS);
             }
         }
-        if let Err((status, error)) = self.admit(at) {
-            return self.plain_error(Some(status), &error);
+        if let Err(error) = self.charge(at, &self.anonymous, Some(Operation::GetAgentCard)) {
+            return self.plain_error(None, &error);
         }
         let (written, vary) = write();
         let since = httpdate::fmt_http_date(self.cards.since);
@@ -178,7 +179,6 @@ impl Front {
         if let Ok(since) = HeaderValue::try_from(since) {
             headers.insert(LAST_MODIFIED, since);
         }
-        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         headers.extend(vary.map(|it| (VARY, it)));
         response
     }
@@ -189,7 +189,7 @@ impl Front {
             true => "A2A-Version, Authorization, X-API-Key",
             false => "A2A-Version",
         };
-        if !self.cards.addresses.trusts(at.peer.map(|it| it.ip())) {
+        if !self.addresses.trusts(at.peer.map(|it| it.ip())) {
             return HeaderValue::from_static(version);
         }
         let all = [&[version][..], &FORWARDING].concat().join(", ");
@@ -199,8 +199,8 @@ impl Front {
     /// Where the caller reaches the server, and whether a card that says so is signed.
     fn address(&self, at: &At<'_>) -> (Address, bool) {
         let peer = at.peer.map(|it| it.ip());
-        let address = self.cards.addresses.of(&at.head.uri, &at.head.headers, peer);
-        let signed = self.keyring.is_some() && self.cards.addresses.vouch_for(&address, peer);
+        let address = self.addresses.of(&at.head.uri, &at.head.headers, peer);
+        let signed = self.keyring.is_some() && self.addresses.vouch_for(&address, peer);
         (address, signed)
     }
 

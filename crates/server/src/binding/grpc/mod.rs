@@ -94,6 +94,9 @@ impl Front {
     {
         let started = Instant::now();
         if at.path.starts_with("/grpc.") {
+            if let Err(error) = self.admit_helper(at) {
+                return refused(&error, Version::V1_0);
+            }
             if at.path.starts_with(helpers::REFLECTION)
                 && let Err(error) = self.check_operator(at, self.settings.reflection).await
             {
@@ -118,6 +121,15 @@ impl Front {
         }
     }
 
+    /// Whether a service beside the protocol's may be asked. Health always may.
+    fn admit_helper(&self, at: &At<'_>) -> Result<(), Error> {
+        if at.path.starts_with("/grpc.health.") {
+            return Ok(());
+        }
+        self.check_host(at.head, at.peer)?;
+        self.charge(at, &self.anonymous, None)
+    }
+
     async fn grpc_answer<B>(
         &self,
         at: &At<'_>,
@@ -134,9 +146,10 @@ impl Front {
             let message = "gRPC is called with POST and its own content type";
             return Err(Error::new(ErrorKind::InvalidRequest, message).into());
         }
-        self.admit(at).map_err(|(_, error)| error)?;
+        self.admit_call(at).map_err(|(_, error)| error)?;
         self.settings.version_rule.check(version, at.said()?, None)?;
         let caller = self.caller(at).await?;
+        self.charge(at, &caller, Some(operation))?;
         let limits = &self.settings.http;
         let body = body::read(body, limits.body + frames::HEAD, limits.body_time).await;
         let body = body.map_err(Error::from)?;

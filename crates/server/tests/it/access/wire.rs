@@ -1,0 +1,292 @@
+//! One request in the form of every binding and version, and answers that can be compared.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, DATE};
+use http::{HeaderMap, Method, Request as HttpRequest};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use latimer_pb::{v0_3, v1};
+use latimer_protocol::binding::rest::Outgoing;
+use latimer_protocol::binding::{grpc, jsonrpc};
+use latimer_protocol::{Dialect, Operation, Request, Version};
+use prost::Message as _;
+use tokio::net::TcpStream;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binding {
+    JsonRpc,
+    HttpJson,
+    Grpc,
+}
+
+/// A binding in a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wire {
+    pub(super) binding: Binding,
+    pub(super) version: Version,
+}
+
+impl Wire {
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let bindings = [Binding::JsonRpc, Binding::HttpJson, Binding::Grpc];
+        let each = |binding| Version::ALL.into_iter().map(move |version| Self { binding, version });
+        bindings.into_iter().flat_map(each)
+    }
+
+    /// Whether an operation exists there.
+    pub(super) fn has(self, operation: Operation) -> bool {
+        match self.binding {
+            Binding::JsonRpc => operation.method(self.version).is_some(),
+            Binding::HttpJson => operation.route(self.version).is_some(),
+            Binding::Grpc => operation.rpc(self.version).is_some(),
+        }
+    }
+
+    /// Whether a call can name its agent: the requests of gRPC 0.3 have no place for it.
+    pub(super) fn names_agents(self) -> bool {
+        self.binding != Binding::Grpc || self.version == Version::V1_0
+    }
+
+    /// Whether callers name their tasks, and what they name is made if it is not there.
+    pub(super) fn names_tasks(self) -> bool {
+        self.dialect().callers_name_tasks()
+    }
+
+    /// Whether a message can refer to tasks: the protobuf of 0.3 has no place for it.
+    pub(super) fn has_references(self) -> bool {
+        self.binding == Binding::JsonRpc || self.version == Version::V1_0
+    }
+
+    /// Whether a request can say which task it is about: a message of the oldest REST begins one.
+    pub(super) fn has_task(self, operation: Operation) -> bool {
+        self.dialect() != Dialect::Oldest || operation != Operation::SendMessage
+    }
+
+    fn dialect(self) -> Dialect {
+        match (self.binding, self.version) {
+            (Binding::JsonRpc, version) => Dialect::over_jsonrpc(version),
+            (_, Version::V0_1) => Dialect::Oldest,
+            (_, version) => Dialect::over_http(version),
+        }
+    }
+
+    /// A request to an agent, or to nobody in particular.
+    pub(super) fn write(self, request: &Request, agent: Option<&str>) -> HttpRequest<Full<Bytes>> {
+        let base = agent.map_or("/a2a".to_owned(), |it| format!("/a2a/agents/{it}"));
+        let (method, path, kind, body) = match self.binding {
+            Binding::JsonRpc => {
+                let id = jsonrpc::Id::from(1);
+                let body = jsonrpc::write_call(self.dialect(), &id, request).unwrap();
+                (Method::POST, base, "application/json", body)
+            }
+            Binding::HttpJson => {
+                let Outgoing { method, path, body } =
+                    Outgoing::new(self.dialect(), request).unwrap();
+                (method, base + &path, "application/json", body.unwrap_or_default())
+            }
+            Binding::Grpc => {
+                let mut request = request.clone();
+                request.set_tenant(agent.map(str::to_owned));
+                let path = grpc::path(request.operation(), self.version).unwrap();
+                let message = match self.version {
+                    Version::V1_0 => newest(&request),
+                    _ => older(&request),
+                };
+                let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+                (Method::POST, path, "application/grpc", [&[0], &length[..], &message].concat())
+            }
+        };
+        let mut head = HttpRequest::builder().method(method).uri(path).header("content-type", kind);
+        if self.version != Version::V0_1 {
+            head = head.header("a2a-version", self.version.as_str());
+        }
+        head.body(Full::from(body)).unwrap()
+    }
+}
+
+fn newest(request: &Request) -> Vec<u8> {
+    match request {
+        Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
+            v1::SendMessageRequest::from(it).encode_to_vec()
+        }
+        Request::GetTask(it) => v1::GetTaskRequest::from(it).encode_to_vec(),
+        Request::ListTasks(it) => v1::ListTasksRequest::from(it).encode_to_vec(),
+        Request::CancelTask(it) => v1::CancelTaskRequest::from(it).encode_to_vec(),
+        Request::SubscribeToTask(it) => v1::SubscribeToTaskRequest::from(it).encode_to_vec(),
+        Request::CreateTaskPushNotificationConfig(it) => {
+            v1::TaskPushNotificationConfig::from(it).encode_to_vec()
+        }
+        Request::GetTaskPushNotificationConfig(it) => {
+            v1::GetTaskPushNotificationConfigRequest::from(it).encode_to_vec()
+        }
+        Request::ListTaskPushNotificationConfigs(it) => {
+            v1::ListTaskPushNotificationConfigsRequest::from(it).encode_to_vec()
+        }
+        Request::DeleteTaskPushNotificationConfig(it) => {
+            v1::DeleteTaskPushNotificationConfigRequest::from(it).encode_to_vec()
+        }
+        Request::GetExtendedAgentCard(it) => {
+            v1::GetExtendedAgentCardRequest::from(it).encode_to_vec()
+        }
+        Request::GetAgentCard => unreachable!("gRPC has no such method"),
+    }
+}
+
+fn older(request: &Request) -> Vec<u8> {
+    match request {
+        Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
+            v0_3::SendMessageRequest::from(it).encode_to_vec()
+        }
+        Request::GetTask(it) => v0_3::GetTaskRequest::from(it).encode_to_vec(),
+        Request::ListTasks(it) => v0_3::ListTasksRequest::from(it).encode_to_vec(),
+        Request::CancelTask(it) => v0_3::CancelTaskRequest::from(it).encode_to_vec(),
+        Request::SubscribeToTask(it) => v0_3::TaskSubscriptionRequest::from(it).encode_to_vec(),
+        Request::CreateTaskPushNotificationConfig(it) => {
+            v0_3::CreateTaskPushNotificationConfigRequest::from(it).encode_to_vec()
+        }
+        Request::GetTaskPushNotificationConfig(it) => {
+            v0_3::GetTaskPushNotificationConfigRequest::from(it).encode_to_vec()
+        }
+        Request::ListTaskPushNotificationConfigs(it) => {
+            v0_3::ListTaskPushNotificationConfigRequest::from(it).encode_to_vec()
+        }
+        Request::DeleteTaskPushNotificationConfig(it) => {
+            v0_3::DeleteTaskPushNotificationConfigRequest::from(it).encode_to_vec()
+        }
+        Request::GetExtendedAgentCard(_) => v0_3::GetAgentCardRequest {}.encode_to_vec(),
+        Request::GetAgentCard => unreachable!("gRPC has no such method"),
+    }
+}
+
+/// One connection for all.
+#[derive(Clone)]
+pub(super) struct Line {
+    address: SocketAddr,
+    sender: http2::SendRequest<Full<Bytes>>,
+}
+
+impl Line {
+    pub(super) async fn to(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (sender, connection) =
+            http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.expect("HTTP/2");
+        tokio::spawn(connection);
+        Self { address, sender }
+    }
+
+    /// What is answered. Of a stream only the beginning: some never end.
+    pub(super) async fn ask(&self, mut request: HttpRequest<Full<Bytes>>, until: Until) -> Seen {
+        let uri = format!("http://{}{}", self.address, request.uri());
+        *request.uri_mut() = uri.parse().unwrap();
+        let asked = async {
+            let (head, mut body) =
+                self.sender.clone().send_request(request).await.unwrap().into_parts();
+            let (mut bytes, mut trailers) = (Vec::new(), HeaderMap::new());
+            while let Some(frame) = body.frame().await {
+                match frame.unwrap().into_data() {
+                    Ok(data) => bytes.extend_from_slice(&data),
+                    Err(frame) => trailers = frame.into_trailers().unwrap(),
+                }
+                if until == Until::FirstPiece && !bytes.is_empty() {
+                    break;
+                }
+            }
+            Seen::new(head.status.as_u16(), head.headers, bytes, trailers)
+        };
+        tokio::time::timeout(Duration::from_secs(30), asked).await.expect("an answer in time")
+    }
+}
+
+/// How much of an answer is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    FirstPiece,
+    End,
+}
+
+/// An answer, but for what differs from one to the next whatever is asked: generated ids, which stand
+/// for the one that was asked for, too, and times.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) status: u16,
+    headers: Vec<(String, String)>,
+    /// Of gRPC: the code, the message and the details.
+    ended: Option<(i32, Vec<u8>, Vec<u8>)>,
+    body: Vec<u8>,
+}
+
+impl Seen {
+    fn new(status: u16, mut headers: HeaderMap, body: Vec<u8>, trailers: HeaderMap) -> Self {
+        headers.remove(DATE);
+        let ended = [&headers, &trailers].into_iter().find_map(tonic::Status::from_header_map);
+        let ended = ended
+            .map(|it| (it.code().into(), masked(it.message().as_bytes()), masked(it.details())));
+        for name in ["grpc-message", "grpc-status-details-bin"] {
+            headers.remove(name);
+        }
+        let hidden = masked(&body);
+        if hidden.len() != body.len() {
+            // Times may be shorter or longer.
+            headers.remove(CONTENT_LENGTH);
+        }
+        let text = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+            (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        let mut headers: Vec<_> = headers.iter().map(text).collect();
+        headers.sort();
+        Self { status, headers, ended, body: hidden }
+    }
+
+    /// Whether these words are anywhere in it.
+    pub(super) fn says(&self, words: &str) -> bool {
+        format!("{self:?}").contains(words)
+    }
+}
+
+impl fmt::Debug for Seen {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        write!(out, "{} {:?}", self.status, self.headers)?;
+        if let Some((code, message, details)) = &self.ended {
+            write!(out, " gRPC {code} {} {}", text(message), text(details))?;
+        }
+        write!(out, " {}", text(&self.body))
+    }
+}
+
+const UUID: &[u8] = b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+const TIME: &[u8] = b"dddd-dd-ddTdd:dd:dd";
+
+/// The same bytes with every generated id and every time replaced.
+fn masked(bytes: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+    while let Some((first, behind)) = rest.split_first() {
+        if fits(rest, UUID) {
+            out.extend_from_slice(UUID);
+            rest = &rest[UUID.len()..];
+        } else if fits(rest, TIME) {
+            out.extend_from_slice(b"TIME");
+            let end = rest.iter().position(|it| *it == b'Z').unwrap_or(rest.len());
+            rest = &rest[end..];
+        } else {
+            out.push(*first);
+            rest = behind;
+        }
+    }
+    out
+}
+
+fn fits(bytes: &[u8], pattern: &[u8]) -> bool {
+    let one = |(byte, pattern): (&u8, &u8)| match pattern {
+        b'x' => byte.is_ascii_hexdigit(),
+        b'd' => byte.is_ascii_digit(),
+        other => byte == other,
+    };
+    bytes.len() >= pattern.len() && bytes.iter().zip(pattern).all(one)
+}
