@@ -22,7 +22,7 @@ async fn call(address: SocketAddr, path: &str, headers: &str) -> (u16, String) {
 fn request(path: &str, headers: &str) -> String {
     let length = HELLO.len();
     format!(
-        "POST {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{headers}\
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{HELLO}"
     )
 }

@@ -144,6 +144,10 @@ async fn keys_are_for_everybody_and_can_be_kept() {
     let keys = site.with("origin", "https://page.example").get(KEYS).await;
     assert_eq!((keys.status, keys.header("content-type")), (200, "application/json"));
     assert_eq!(keys.header("access-control-allow-origin"), "*");
+    let page = site.with("origin", "https://page.example");
+    let page = page.with("access-control-request-method", "GET");
+    let asked = page.ask(Method::OPTIONS, KEYS, "").await;
+    assert_eq!(asked.header("access-control-allow-methods"), "GET, HEAD, OPTIONS");
     assert_eq!(keys.header("cache-control"), "public, max-age=300");
     assert_eq!(keys.json()["keys"][0]["use"], "sig");
     assert!(keys.json()["keys"][0].get("d").is_none());
@@ -165,9 +169,11 @@ async fn a_card_that_its_author_signed_stays_as_it_is() {
     let author = new_key();
     let mut card = AgentCard::placeholder("https://author.example/a2a");
     card.sign(&author).unwrap();
+    let signatures = card.signatures.clone();
     let server = Server::new(agent("shouter").with_card(card));
     let site = site(server.signing(keyring())).await;
     let card = site.get(CARD).await.json();
+    assert_eq!(card["signatures"], json!(signatures));
     let keys = KeySet::from([author.verifying_key().unwrap()]);
     let verified = verify(&card, &keys, &Policy::default()).expect("it holds");
     assert_eq!(verified.kid, author.kid());
