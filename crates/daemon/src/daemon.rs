@@ -5,15 +5,16 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::routing::any;
 use http::StatusCode;
-use latimer_server::{Registry, Running, Server};
+use latimer_server::{Keyring, Registry, Running, Server};
 use tokio::net::lookup_host;
+use tokio::task::JoinHandle;
 
 use crate::agents::agents;
 use crate::auth;
 use crate::banner::Banner;
 use crate::config::{Config, Serving};
 use crate::error::StartError;
-use crate::signing::keyring;
+use crate::signing::{self, keyring};
 use crate::store;
 
 /// A daemon that runs until it is shut down, or dropped: then it stops at once.
@@ -21,6 +22,18 @@ use crate::store;
 pub struct Daemon {
     running: Running,
     banner: Banner,
+    /// Goes on as long as the daemon does.
+    _keys: Option<Following>,
+}
+
+/// Something that goes on until this is dropped.
+#[derive(Debug)]
+struct Following(JoinHandle<()>);
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Daemon {
@@ -31,10 +44,14 @@ impl Daemon {
     /// listened at.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         protect(config).await?;
-        let server = store::attach(server(config)?, config)?;
+        let keyring = keyring(config)?;
+        let server = store::attach(server(config, keyring.clone())?, config)?;
         let running = server.listen().await.map_err(StartError::Server)?;
         let banner = Banner::new(config, running.address(), running.recovered());
-        Ok(Self { running, banner })
+        let keys = keyring.zip(config.signing.clone()).map(|(keyring, signing)| {
+            Following(tokio::spawn(signing::follow(signing, keyring, signing::EVERY)))
+        });
+        Ok(Self { running, banner, _keys: keys })
     }
 
     /// The address it listens at.
@@ -75,7 +92,7 @@ pub async fn check(config: &Config) -> Result<(), StartError> {
     Ok(())
 }
 
-fn server(config: &Config) -> Result<Server, StartError> {
+fn server(config: &Config, keyring: Option<Keyring>) -> Result<Server, StartError> {
     let mut server = Server::empty().bind(&config.listen).settings(config.settings.clone());
     for agent in agents(config)? {
         server = server.with_agent(agent);
@@ -89,7 +106,7 @@ fn server(config: &Config) -> Result<Server, StartError> {
     if let Some(tls) = &config.tls {
         server = server.tls(tls.clone());
     }
-    if let Some(keyring) = keyring(config)? {
+    if let Some(keyring) = keyring {
         server = server.signing(keyring);
     }
     Ok(match config.serving {

@@ -21,9 +21,17 @@ pub struct Operator(Way);
 #[derive(Debug)]
 enum Way {
     /// The daemon runs: it is asked.
-    Api { client: Client, base: String, key: Option<Secret> },
+    Api(Box<Api>),
     /// It does not: nobody else has its store.
     Store(Courier),
+}
+
+/// A daemon that runs.
+#[derive(Debug)]
+struct Api {
+    client: Client,
+    base: String,
+    key: Option<Secret>,
 }
 
 /// Why an operator could not do something.
@@ -119,7 +127,7 @@ impl Operator {
         let unreachable = |message: String| OperatorError::Refused { base: base.clone(), message };
         let client = Client::builder(Guard::new(rules)).build();
         let client = client.map_err(|it| unreachable(it.to_string()))?;
-        Ok(Self(Way::Api { client, base, key }))
+        Ok(Self(Way::Api(Box::new(Api { client, base, key }))))
     }
 
     /// What was not delivered, the earliest first.
@@ -133,8 +141,8 @@ impl Operator {
                 let letters = letters.map_err(OperatorError::Store)?;
                 Ok(letters.iter().map(latimer_server::Letter::to_json).collect())
             }
-            Way::Api { .. } => {
-                let mut answer = self.ask(Method::GET, "").await?.unwrap_or_default();
+            Way::Api(api) => {
+                let mut answer = api.ask(Method::GET, "").await?.unwrap_or_default();
                 let letters = answer.get_mut("letters").map(Value::take);
                 let letters = letters.and_then(|it| serde_json::from_value(it).ok());
                 Ok(letters.unwrap_or_default())
@@ -149,8 +157,8 @@ impl Operator {
     pub async fn replay(&self, id: &str) -> Result<Replayed, OperatorError> {
         match &self.0 {
             Way::Store(courier) => courier.replay(id).await.map_err(OperatorError::Store),
-            Way::Api { .. } => {
-                let answer = self.ask(Method::POST, &format!("/{id}/replay")).await?;
+            Way::Api(api) => {
+                let answer = api.ask(Method::POST, &format!("/{id}/replay")).await?;
                 let Some(answer) = answer else { return Ok(Replayed::Unknown) };
                 let reason = answer["reason"].as_str().unwrap_or("no reason was given");
                 Ok(match answer["delivered"] == Value::Bool(true) {
@@ -168,13 +176,15 @@ impl Operator {
     pub async fn forget(&self, id: &str) -> Result<bool, OperatorError> {
         match &self.0 {
             Way::Store(courier) => courier.drop_letter(id).await.map_err(OperatorError::Store),
-            Way::Api { .. } => Ok(self.ask(Method::DELETE, &format!("/{id}")).await?.is_some()),
+            Way::Api(api) => Ok(api.ask(Method::DELETE, &format!("/{id}")).await?.is_some()),
         }
     }
+}
 
+impl Api {
     /// Asks the daemon; none when it does not know what is meant.
     async fn ask(&self, method: Method, path: &str) -> Result<Option<Value>, OperatorError> {
-        let Way::Api { client, base, key } = &self.0 else { return Ok(None) };
+        let Self { client, base, key } = self;
         let refused = |message: String| OperatorError::Refused { base: base.clone(), message };
         let mut request =
             Request::builder().method(method).uri(format!("{base}/api/push/dead{path}"));

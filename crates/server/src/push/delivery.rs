@@ -1,15 +1,18 @@
 //! One delivery: a request, and what became of it.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
 use latimer_outbound::Failure;
-use latimer_protocol::{Notification, Revision, Secret};
+use latimer_protocol::{Notification, Revision, Secret, TaskPushNotificationConfig};
 use latimer_store::Webhook;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
+
+use crate::signing::{Delivery, Keyring};
 
 /// Names the delivery: the same however often it is tried.
 const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
@@ -21,6 +24,16 @@ const TOKEN: [HeaderName; 2] = [
 ];
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("latimer/", env!("CARGO_PKG_VERSION")));
+
+/// Where the signature is, whatever `Authorization` has.
+const SIGNATURE: HeaderName = HeaderName::from_static("a2a-notification-jwt");
+
+/// Who signs deliveries, and under which name.
+#[derive(Clone, Debug)]
+pub(crate) struct Signer {
+    pub(crate) keyring: Keyring,
+    pub(crate) issuer: String,
+}
 
 /// Names a delivery.
 pub(super) fn id(webhook: &Webhook, revision: Revision) -> String {
@@ -41,6 +54,7 @@ pub(super) fn request(
     webhook: &Webhook,
     notification: Notification,
     id: &str,
+    signer: Option<&Signer>,
 ) -> Result<Request<Bytes>, &'static str> {
     let config = &webhook.config;
     let mut request = Request::post(&*config.url);
@@ -53,19 +67,54 @@ pub(super) fn request(
             headers.insert(name, secret(token.reveal())?);
         }
     }
-    authorize(headers, webhook)?;
-    request.body(Bytes::from(notification.body)).map_err(|_| "the address is not a URL")
+    let body = Bytes::from(notification.body);
+    let signature = signer.map(|it| it.sign(config, id, &body)).transpose()?;
+    authorize(headers, config, signature.as_deref())?;
+    request.body(body).map_err(|_| "the address is not a URL")
 }
 
-/// What was asked for; else the token, by which older receivers know us.
-fn authorize(headers: &mut HeaderMap, webhook: &Webhook) -> Result<(), &'static str> {
-    let config = &webhook.config;
+impl Signer {
+    fn sign(
+        &self,
+        config: &TaskPushNotificationConfig,
+        id: &str,
+        body: &[u8],
+    ) -> Result<String, &'static str> {
+        let target: Uri = config.url.parse().map_err(|_| "the address is not a URL")?;
+        let (scheme, authority) = (target.scheme_str(), target.authority());
+        let audience = format!(
+            "{}://{}",
+            scheme.unwrap_or_default(),
+            authority.map(Authority::as_str).unwrap_or_default()
+        );
+        let token = self.keyring.delivery_token(&Delivery {
+            issuer: &self.issuer,
+            audience: &audience,
+            id,
+            at: SystemTime::now(),
+            body,
+        });
+        token.map_err(|_| "the delivery could not be signed")
+    }
+}
+
+/// What was asked for; else the token, by which older receivers know us; else the signature, which
+/// has a header of its own as well.
+fn authorize(
+    headers: &mut HeaderMap,
+    config: &TaskPushNotificationConfig,
+    signature: Option<&str>,
+) -> Result<(), &'static str> {
+    if let Some(signature) = signature {
+        headers.insert(SIGNATURE, secret(signature)?);
+    }
     let asked = config.authentication.as_ref().map(|it| {
         let credentials = it.credentials.as_ref().map_or("", Secret::reveal);
         format!("{} {credentials}", it.scheme)
     });
-    let token = config.token.as_ref().map(|it| format!("Bearer {}", it.reveal()));
-    if let Some(authorization) = asked.or(token) {
+    let bearer = config.token.as_ref().map(Secret::reveal).or(signature);
+    let bearer = bearer.map(|it| format!("Bearer {it}"));
+    if let Some(authorization) = asked.or(bearer) {
         headers.insert(AUTHORIZATION, secret(authorization.trim_end())?);
     }
     Ok(())

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
+pub(crate) use delivery::Signer;
 use gates::Gates;
 pub use letters::{Letter, Replayed};
 pub use settings::{OlderBody, PushSettings};
@@ -48,6 +49,7 @@ struct Inner {
     settings: PushSettings,
     guard: Guard,
     client: Client,
+    signer: Option<Signer>,
     /// Webhooks with something to do, now or later.
     active: Mutex<Active>,
     /// How many there are, so that tasks without any need not look.
@@ -116,6 +118,7 @@ impl Courier {
             settings,
             guard,
             client,
+            signer: None,
             active: Mutex::default(),
             count: AtomicUsize::new(0),
             receivers: Gates::new(PER_RECEIVER),
@@ -126,10 +129,11 @@ impl Courier {
         }))
     }
 
-    /// Counts here. For a courier that nobody else has yet.
-    pub(crate) fn counting(mut self, deliveries: Arc<Deliveries>) -> Self {
+    /// Counts here, and signs if somebody does. For a courier that nobody else has yet.
+    pub(crate) fn of_server(mut self, deliveries: Arc<Deliveries>, signer: Option<Signer>) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.0) {
             inner.deliveries = deliveries;
+            inner.signer = signer;
         }
         self
     }
@@ -169,7 +173,7 @@ impl Courier {
         let progress = Progress { seen, ..Progress::default() };
         let webhook = Webhook { task, id, config, dialect, progress };
         let nothing = Notification { media_type: "", body: Vec::new() };
-        match delivery::request(&webhook, nothing, "") {
+        match delivery::request(&webhook, nothing, "", None) {
             Ok(_) => Ok(webhook),
             Err(problem) => Err(Error::new(ErrorKind::InvalidParams, problem)),
         }

@@ -107,7 +107,7 @@ pub(super) async fn attempt(
     let target = courier.guard.target(&webhook.config.url);
     let target = target.map_err(|it| refused(format!("the URL {it}")))?;
     let id = delivery::id(webhook, revision);
-    let request = delivery::request(webhook, notification, &id);
+    let request = delivery::request(webhook, notification, &id, courier.signer.as_ref());
     let request = request.map_err(|it| refused(it.to_owned()))?;
     let receiver = target.origin();
     let _caller = courier.callers.enter(&webhook.task.caller).await;

@@ -28,7 +28,7 @@ use crate::error::{Error, Result, is_local};
 use crate::host::Hosts;
 use crate::listener::{Entry, Listener, Secure, Tls, behind};
 use crate::metrics::Metrics;
-use crate::push::Courier;
+use crate::push::{Courier, Signer};
 use crate::rate::Rates;
 use crate::settings::Settings;
 use crate::signing::Keyring;
@@ -194,7 +194,7 @@ impl Server {
         self
     }
 
-    /// Signs cards, and publishes the keys that prove it at `/.well-known/jwks.json`.
+    /// Signs cards and what webhooks are told, and publishes the keys that prove it at `/.well-known/jwks.json`.
     ///
     /// A card is signed where its addresses are the server's own for certain: with
     /// [`Server::public_url`], behind a trusted proxy, and on this machine. What a caller says in its
@@ -289,9 +289,36 @@ impl Server {
         Ok(())
     }
 
+    /// Who tells webhooks about tasks, if anybody does.
+    fn make_courier(
+        &self,
+        store: &Arc<dyn TaskStore>,
+        metrics: &Metrics,
+        local: Option<SocketAddr>,
+    ) -> Result<Option<Courier>> {
+        let Settings { push, public_url, .. } = &self.settings;
+        if !push.enabled {
+            return Ok(None);
+        }
+        let courier = match &self.courier {
+            Some(make) => make(Arc::clone(store)),
+            None => Courier::new(Arc::clone(store), push.clone(), local.is_some_and(is_local))
+                .map_err(|it| Error::setting("push", it.to_string()))?,
+        };
+        let here = || {
+            let scheme = if self.tls.is_some() { "https" } else { "http" };
+            local.map_or_else(|| "latimer".to_owned(), |it| format!("{scheme}://{it}"))
+        };
+        let signer = self
+            .keyring
+            .clone()
+            .map(|keyring| Signer { keyring, issuer: public_url.clone().unwrap_or_else(here) });
+        Ok(Some(courier.of_server(metrics.deliveries(), signer)))
+    }
+
     async fn front(self, local: Option<SocketAddr>) -> Result<Ready> {
         self.settings.check()?;
-        let mut registry = Registry::new(self.agents)?;
+        let mut registry = Registry::new(self.agents.iter().cloned())?;
         if let Some(primary) = &self.primary {
             registry = registry.with_primary(primary)?;
         }
@@ -300,23 +327,13 @@ impl Server {
         }
         let registry = Arc::new(registry);
         let metrics = Metrics::default();
-        let behind = match self.service {
+        let behind = match self.service.clone() {
             Some(service) => {
                 Behind { service, engine: None, courier: None, readiness: Readiness::default() }
             }
             None => {
-                let store = self.store.unwrap_or_else(|| Arc::new(Memory::default()));
-                let courier = match (self.courier, self.settings.push.enabled) {
-                    (_, false) => None,
-                    (Some(make), true) => Some(make(store.clone())),
-                    (None, true) => {
-                        let push = self.settings.push.clone();
-                        let courier =
-                            Courier::new(store.clone(), push, local.is_some_and(is_local));
-                        Some(courier.map_err(|it| Error::setting("push", it.to_string()))?)
-                    }
-                };
-                let courier = courier.map(|it| it.counting(metrics.deliveries()));
+                let store = self.store.clone().unwrap_or_else(|| Arc::new(Memory::default()));
+                let courier = self.make_courier(&store, &metrics, local)?;
                 let limits = self.settings.limits.clone();
                 Behind::engine(Engine::new(registry.clone(), store, limits), courier)
             }

@@ -4,7 +4,7 @@ mod generate;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -20,10 +20,11 @@ pub(crate) const JWKS_PATH: &str = "/.well-known/jwks.json";
 /// How long a token proves something. Longer than it takes to deliver, and than clocks differ.
 const LIFETIME: Duration = Duration::from_secs(300);
 
-/// The key that signs, and all keys that are published. Cheap to clone.
+/// The key that signs, and all keys that are published. Cheap to clone; clones are one ring.
 ///
-/// Keys are replaced without anybody noticing in three steps, each held until readers have asked
-/// again: publish the next key; sign with it and publish the former one; publish only the next.
+/// Keys are replaced without anybody noticing: [`Keyring::replace`] signs with the next key and goes
+/// on publishing the former one. Whoever keeps published keys for long is told beforehand, by
+/// publishing the next key a while before it signs.
 ///
 /// ```
 /// # use latimer_server::{Keyring, generate};
@@ -35,10 +36,31 @@ const LIFETIME: Duration = Duration::from_secs(300);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Keyring {
-    key: Arc<SigningKey>,
-    published: Arc<KeySet>,
+pub struct Keyring(Arc<RwLock<Arc<Ring>>>);
+
+#[derive(Debug)]
+struct Ring {
+    key: SigningKey,
+    published: KeySet,
     jwks: Bytes,
+}
+
+impl Ring {
+    fn new(key: SigningKey, published: KeySet) -> Result<Self, InvalidKey> {
+        let jwks = published.to_jwks()?.to_string().into();
+        Ok(Self { key, published, jwks })
+    }
+
+    /// The same ring with these keys as well; of keys with one name the first stays.
+    fn with(&self, keys: &KeySet) -> Result<Self, InvalidKey> {
+        let mut published = self.published.clone();
+        for key in keys.iter() {
+            if published.iter().all(|it| it.kid() != key.kid()) {
+                published.insert(key.clone());
+            }
+        }
+        Self::new(self.key.clone(), published)
+    }
 }
 
 impl Keyring {
@@ -48,7 +70,7 @@ impl Keyring {
     /// When the key is broken.
     pub fn new(key: SigningKey) -> Result<Self, InvalidKey> {
         let published = KeySet::from([key.verifying_key()?]);
-        Self::of(Arc::new(key), published)
+        Ok(Self(Arc::new(RwLock::new(Arc::new(Ring::new(key, published)?)))))
     }
 
     /// Publishes these keys as well: those that signed before, and those that will. Of keys with one
@@ -57,34 +79,43 @@ impl Keyring {
     /// # Errors
     /// When a key is broken.
     pub fn publish(self, keys: &KeySet) -> Result<Self, InvalidKey> {
-        let mut published = KeySet::clone(&self.published);
-        for key in keys.iter() {
-            if published.iter().all(|it| it.kid() != key.kid()) {
-                published.insert(key.clone());
-            }
-        }
-        Self::of(self.key, published)
+        self.put(self.ring().with(keys)?);
+        Ok(self)
     }
 
-    fn of(key: Arc<SigningKey>, published: KeySet) -> Result<Self, InvalidKey> {
-        let jwks = published.to_jwks()?.to_string().into();
-        Ok(Self { key, published: Arc::new(published), jwks })
+    /// Signs with the key of another ring from now on, and publishes all that it does, beside what
+    /// was published before: what was signed still holds.
+    ///
+    /// # Errors
+    /// When a key is broken.
+    pub fn replace(&self, next: &Self) -> Result<(), InvalidKey> {
+        let next = next.ring().with(&self.ring().published)?;
+        self.put(next);
+        Ok(())
+    }
+
+    fn put(&self, ring: Ring) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ring);
+    }
+
+    fn ring(&self) -> Arc<Ring> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The name of the key that signs.
     #[must_use]
-    pub fn kid(&self) -> &str {
-        self.key.kid()
+    pub fn kid(&self) -> String {
+        self.ring().key.kid().to_owned()
     }
 
     /// The published keys, as JSON.
-    pub(crate) fn jwks(&self) -> &Bytes {
-        &self.jwks
+    pub(crate) fn jwks(&self) -> Bytes {
+        self.ring().jwks.clone()
     }
 
     /// Signs a card. `jku` is where its readers find the published keys.
     pub(crate) fn sign(&self, card: &mut AgentCard, jku: String) -> Result<(), SignatureError> {
-        card.sign(&SigningKey::clone(&self.key).with_jku(jku))
+        card.sign(&self.ring().key.clone().with_jku(jku))
     }
 
     /// A token (JWT) that proves a delivery to its receiver: who sent it, to whom, when, and what.
@@ -100,7 +131,7 @@ impl Keyring {
     /// When the key cannot sign.
     pub fn delivery_token(&self, delivery: &Delivery<'_>) -> Result<String, SignatureError> {
         let at = delivery.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.key.token(&json!({
+        self.ring().key.token(&json!({
             "iss": delivery.issuer,
             "aud": delivery.audience,
             "iat": at.as_secs(),

@@ -31,12 +31,12 @@ fn published_keys_are_the_signing_one_and_others_once_each() {
     let keyring = Keyring::new(key.clone()).unwrap();
     let keyring = keyring.publish(&keys(&[&key, &former])).unwrap();
     let keyring = keyring.publish(&keys(&[&former])).unwrap();
-    let jwks: Value = serde_json::from_slice(keyring.jwks()).unwrap();
+    let jwks: Value = serde_json::from_slice(&keyring.jwks()).unwrap();
     let names: Vec<_> =
         jwks["keys"].as_array().unwrap().iter().map(|it| it["kid"].as_str().unwrap()).collect();
     assert_eq!(names, [key.kid(), former.kid()]);
     assert_eq!(keyring.kid(), key.kid());
-    assert!(!String::from_utf8_lossy(keyring.jwks()).contains("\"d\""));
+    assert!(!String::from_utf8_lossy(&keyring.jwks()).contains("\"d\""));
 }
 
 #[test]
@@ -54,10 +54,10 @@ fn a_token_proves_its_delivery_to_those_who_know_the_keys() {
         };
         let token = keyring.delivery_token(&delivery).unwrap();
         let header = decode_header(&token).unwrap();
-        assert_eq!(header.kid.as_deref(), Some(keyring.kid()));
+        assert_eq!(header.kid.as_deref(), Some(keyring.kid().as_str()));
         assert_eq!(header.typ.as_deref(), Some("JWT"));
-        let set: jwk::JwkSet = serde_json::from_slice(keyring.jwks()).unwrap();
-        let key = DecodingKey::from_jwk(set.find(keyring.kid()).unwrap()).unwrap();
+        let set: jwk::JwkSet = serde_json::from_slice(&keyring.jwks()).unwrap();
+        let key = DecodingKey::from_jwk(set.find(&keyring.kid()).unwrap()).unwrap();
         let mut validation = Validation::new(header.alg);
         validation.set_audience(&["https://hooks.example"]);
         validation.set_issuer(&["https://agents.example"]);
@@ -73,4 +73,16 @@ fn a_token_proves_its_delivery_to_those_who_know_the_keys() {
         let forged = String::from_utf8(forged).unwrap();
         assert!(decode::<Value>(&forged, &key, &validation).is_err(), "{algorithm}");
     }
+}
+
+#[test]
+fn a_key_is_replaced_and_stays_published() {
+    let [former, next] = [(); 2].map(|()| new_key(JwsAlgorithm::EdDsa));
+    let keyring = Keyring::new(former.clone()).unwrap();
+    let held = keyring.clone();
+    keyring.replace(&Keyring::new(next.clone()).unwrap()).unwrap();
+    assert_eq!(held.kid(), next.kid());
+    let jwks: Value = serde_json::from_slice(&held.jwks()).unwrap();
+    let names = [&jwks["keys"][0]["kid"], &jwks["keys"][1]["kid"]];
+    assert_eq!(names, [next.kid(), former.kid()]);
 }

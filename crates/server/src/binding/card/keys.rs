@@ -10,8 +10,6 @@ impl Front {
     /// Answers with the published keys.
     pub(in crate::binding) fn keys(&self, at: &At<'_>) -> Response<Body> {
         let Some(keyring) = &self.keyring else { return self.nothing(at) };
-        self.published(at, "keys are asked for with GET", || {
-            (Written::new(keyring.jwks().clone()), None)
-        })
+        self.published(at, "keys are asked for with GET", || (Written::new(keyring.jwks()), None))
     }
 }

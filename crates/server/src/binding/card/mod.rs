@@ -21,6 +21,7 @@ use super::place::Shape;
 use super::{At, Front, respond};
 use crate::address::{Address, FORWARDING};
 use crate::settings::Settings;
+use crate::signing::Keyring;
 
 /// How many written cards are kept. Whoever makes up addresses gets no more than these.
 const KEPT: usize = 256;
@@ -42,8 +43,8 @@ struct Key {
     which: Which,
     address: Address,
     form: FormName,
-    /// Whether it is signed.
-    signed: bool,
+    /// The name of the key that it is signed with, if it is.
+    signed: Option<String>,
 }
 
 /// Which card, or all of them.
@@ -196,12 +197,12 @@ impl Front {
         HeaderValue::try_from(all).unwrap_or(HeaderValue::from_static("*"))
     }
 
-    /// Where the caller reaches the server, and whether a card that says so is signed.
-    fn address(&self, at: &At<'_>) -> (Address, bool) {
+    /// Where the caller reaches the server, and with which key a card that says so is signed.
+    fn address(&self, at: &At<'_>) -> (Address, Option<String>) {
         let peer = at.peer.map(|it| it.ip());
         let address = self.addresses.of(&at.head.uri, &at.head.headers, peer);
-        let signed = self.keyring.is_some() && self.addresses.vouch_for(&address, peer);
-        (address, signed)
+        let keyring = self.keyring.as_ref().filter(|_| self.addresses.vouch_for(&address, peer));
+        (address, keyring.map(Keyring::kid))
     }
 
     fn written_card(&self, key: Key) -> Written {

@@ -27,7 +27,7 @@ impl Front {
         let own = named.filter(|name| at.agent.is_some() || !self.is_primary(name));
         let (address, signed) = self.address(at);
         self.fill_in(card, agent, &address, own);
-        if signed {
+        if signed.is_some() {
             self.sign(card, &address);
         }
     }
@@ -61,7 +61,7 @@ impl Front {
         let mut card = agent.card().clone();
         self.fill_in(&mut card, agent, &key.address, own);
         // The oldest form has no room for signatures.
-        if key.signed && key.form != FormName::Oldest {
+        if key.signed.is_some() && key.form != FormName::Oldest {
             self.sign(&mut card, &key.address);
         }
         card

@@ -4,6 +4,7 @@ mod failing;
 mod forms;
 mod receiver;
 mod registered;
+mod signed;
 mod targets;
 
 pub(crate) use receiver::Receiver;
