@@ -6,7 +6,8 @@ import {
   ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
 } from 'a2a-0.3/client';
 import { GrpcTransportFactory } from 'a2a-0.3/client/grpc';
-import { binding, codes, part, reservations, run, statuses } from './scenarios.mjs';
+import { binding, codes, part, reservations, statuses } from './peer.mjs';
+import { run } from './run.mjs';
 
 const bindings = { jsonrpc: 'JSONRPC', rest: 'HTTP+JSON', grpc: 'GRPC' };
 const hook = { id: 'hook', url: 'https://hooks.example/a2a' };

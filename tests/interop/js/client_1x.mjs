@@ -7,7 +7,8 @@ import {
   ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
 } from 'a2a-1.x/client';
 import { GrpcTransportFactory } from 'a2a-1.x/client/grpc';
-import { binding, codes, compat, part, reservations, run, statuses } from './scenarios.mjs';
+import { binding, codes, compat, part, reservations, statuses } from './peer.mjs';
+import { run } from './run.mjs';
 
 const bindings = { jsonrpc: 'JSONRPC', rest: 'HTTP+JSON', grpc: 'GRPC' };
 const kinds = { text: 'text', raw: 'bytes', url: 'url', data: 'data' };

@@ -13,7 +13,7 @@ from a2a.grpc import a2a_pb2_grpc
 
 from peer import (
     GRPC_MEANINGS, HTTP_MEANINGS, RPC_MEANINGS, Artifact, Card, Chunk, Event, Message, Part, Peer, Status, Task)
-from scenarios import main
+from run import main
 
 BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
 HOOK = t.PushNotificationConfig(id='hook', url='https://hooks.example/a2a')

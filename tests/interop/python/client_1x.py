@@ -11,7 +11,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
 from peer import GRPC_MEANINGS, Artifact, Card, Chunk, Event, Message, Page, Part, Peer, Status, Task
-from scenarios import main
+from run import main
 
 BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
 
