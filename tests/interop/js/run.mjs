@@ -1,12 +1,14 @@
-// Runs every scenario, and says how each went.
+// Runs every scenario, one for each operation of operations.json, and says how each went.
 
 import { readFileSync } from 'node:fs';
 import { same } from './checks.mjs';
 import { bases } from './peer.mjs';
-import { scenarios } from './scenarios.mjs';
+import { scenarios as others } from './scenarios.mjs';
+import { scenarios as ofWebhooks } from './webhooks.mjs';
 
 const groups = JSON.parse(readFileSync(new URL('../operations.json', import.meta.url), 'utf8'));
 const operations = Object.values(groups).flatMap((group) => Object.keys(group));
+const scenarios = { ...others, ...ofWebhooks };
 const patience = 30_000;
 
 function report(operation, ok, detail = '', note = '') {
@@ -24,11 +26,11 @@ async function within(milliseconds, promise) {
 /** Runs every scenario with the peer that `connect(base)` makes of an agent. */
 export async function run(connect) {
   same('operations', Object.keys(scenarios).sort(), operations.toSorted());
-  const [peer, ofText] = await Promise.all(bases.map(connect)).catch((error) => {
+  const [peer, ofLittle] = await Promise.all(bases.map(connect)).catch((error) => {
     report('card', false, String(error));
     process.exit(0);
   });
-  peer.ofText = ofText;
+  peer.ofLittle = ofLittle;
   for (const operation of operations) {
     if (peer.lacks[operation]) {
       report(operation, null, peer.lacks[operation]);

@@ -1,4 +1,4 @@
-// What a client asks of the demo server, and what must come back; one function for each operation of operations.json.
+// What a client asks of the demo server, and what must come back; webhooks are apart.
 
 import { randomUUID } from 'node:crypto';
 import {
@@ -15,17 +15,12 @@ async function keptParts(peer, ...parts) {
   same('parts kept', (await peer.get(task.id)).history[0].parts.slice(1), want);
 }
 
-const pushRefused = (verb) => async (peer) => {
-  const { id } = await finished(peer);
-  return refused(peer, 'PushNotificationNotSupported', () => peer.push(verb, id));
-};
-
 /** Each by the name of its operation. */
 export const scenarios = {
   async card(peer) {
     expect(peer.card.name, 'a card without a name');
     expect(peer.card.streaming, 'the card says that the agent does not stream');
-    same('push notifications', peer.card.push, false);
+    expect(peer.card.push, 'the card says that the agent has no webhooks');
     return peer.card.bindings.join(', ');
   },
 
@@ -310,14 +305,7 @@ export const scenarios = {
   page_token: (peer) => refused(peer, 'InvalidParams', () => peer.list({ pageToken: 'garbled' })),
 
   content_type: (peer) => refused(peer, 'ContentTypeNotSupported',
-    () => peer.ofText.send(['hello', part('bytes', 'TVo=', 'a.exe', 'application/x-msdownload')])),
-
-  push_create: pushRefused('create'),
-  push_get: pushRefused('get'),
-  push_list: pushRefused('list'),
-  push_delete: pushRefused('delete'),
-  push_inline: (peer) => refused(peer, 'PushNotificationNotSupported',
-    () => peer.send('echo hello', { push: 'https://hooks.example/a2a' })),
+    () => peer.ofLittle.send(['hello', part('bytes', 'TVo=', 'a.exe', 'application/x-msdownload')])),
 
   version: (peer) => refused(peer, 'VersionNotSupported', () => peer.sendAs('9.9')),
 };

@@ -1,11 +1,12 @@
-"""Runs every scenario, and says how each went."""
+"""Runs every scenario, one for each operation of operations.json, and says how each went."""
 
 import argparse
 import asyncio
 import json
 from pathlib import Path
 
-import scenarios  # noqa: F401, each of its functions is one
+import scenarios  # noqa: F401, for what it registers
+import webhooks  # noqa: F401
 from checks import SCENARIOS, same
 
 OPERATIONS = json.loads((Path(__file__).parent.parent / 'operations.json').read_text(encoding='utf-8'))
@@ -16,12 +17,12 @@ def report(operation: str, ok: bool | None, detail: str = '', note: str = '') ->
     print(json.dumps({'operation': operation, 'ok': ok, 'detail': detail, 'note': note}), flush=True)
 
 
-async def run(connect, base: str, text: str, binding: str, compat: bool) -> None:
+async def run(connect, base: str, little: str, binding: str, compat: bool) -> None:
     names = [name for group in OPERATIONS.values() for name in group]
     same('operations', sorted(SCENARIOS), sorted(names))
     try:
         peer = await connect(base, binding, compat)
-        peer.of_text = await connect(text, binding, compat)
+        peer.of_little = await connect(little, binding, compat)
     except Exception as error:
         report('card', False, f'{type(error).__name__}: {error}')
         return
@@ -40,7 +41,7 @@ async def run(connect, base: str, text: str, binding: str, compat: bool) -> None
 def main(connect) -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument('base', help='where the demo agent is, such as http://127.0.0.1:8080')
-    arguments.add_argument('text', help='where an agent is that reads nothing but text')
+    arguments.add_argument('little', help='where an agent is that reads nothing but text, and has no webhooks')
     arguments.add_argument('binding', choices=['jsonrpc', 'rest', 'grpc'])
     arguments.add_argument('--compat', action='store_true', help='speak 0.3, by a client of 1.x')
     asyncio.run(run(connect, **vars(arguments.parse_args())))

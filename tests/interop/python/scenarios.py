@@ -1,4 +1,4 @@
-"""What a client asks of the demo server, and what must come back; a function for each operation of operations.json."""
+"""What a client asks of the demo server, and what must come back; webhooks are apart."""
 
 import json
 import uuid
@@ -14,7 +14,7 @@ BYTES = bytes(range(256)) + b'\x00\xff=+/'
 async def card(peer):
     expect(peer.card.name, 'a card without a name')
     expect(peer.card.streaming, 'the card says that the agent does not stream')
-    same('push notifications', peer.card.push, False)
+    expect(peer.card.push, 'the card says that the agent has no webhooks')
     return ', '.join(peer.card.bindings)
 
 
@@ -367,37 +367,7 @@ async def page_token(peer):
 @scenario
 async def content_type(peer):
     part = Part('bytes', b'MZ', 'a.exe', 'application/x-msdownload')
-    return await refused(peer, 'ContentTypeNotSupported', peer.of_text.send('hello', part))
-
-
-async def push(peer: Peer, verb: str) -> str:
-    return await refused(peer, 'PushNotificationNotSupported', peer.push(verb, (await finished(peer)).id))
-
-
-@scenario
-async def push_create(peer):
-    return await push(peer, 'create')
-
-
-@scenario
-async def push_get(peer):
-    return await push(peer, 'get')
-
-
-@scenario
-async def push_list(peer):
-    return await push(peer, 'list')
-
-
-@scenario
-async def push_delete(peer):
-    return await push(peer, 'delete')
-
-
-@scenario
-async def push_inline(peer):
-    return await refused(
-        peer, 'PushNotificationNotSupported', peer.send('echo hello', push='https://hooks.example/a2a'))
+    return await refused(peer, 'ContentTypeNotSupported', peer.of_little.send('hello', part))
 
 
 @scenario
