@@ -6,10 +6,11 @@ import {
   ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
 } from 'a2a-0.3/client';
 import { GrpcTransportFactory } from 'a2a-0.3/client/grpc';
-import { binding, codes, part, reservations, run, statuses } from './scenarios.mjs';
+import { same } from './checks.mjs';
+import { binding, codes, part, reservations, statuses } from './peer.mjs';
+import { run } from './run.mjs';
 
 const bindings = { jsonrpc: 'JSONRPC', rest: 'HTTP+JSON', grpc: 'GRPC' };
-const hook = { id: 'hook', url: 'https://hooks.example/a2a' };
 const protobuf = binding !== 'jsonrpc';
 const lists = ['list_tasks', 'list_pages', 'page_size', 'page_token'];
 
@@ -21,22 +22,26 @@ class Peer {
 
   notes = protobuf ? reservations() : {};
   sendsNull = binding !== 'grpc';
+  hearsOfTasks = true;
   asksForNoHistory = !protobuf;
   namesFiles = !protobuf;
 
   constructor(client, card) {
     this.client = client;
     this.card = cardOf(card);
+    // A client that sees in the card that there are no webhooks asks nobody; its transport does.
+    this.asked = this.card.push ? client : client.transport;
   }
 
   async send(parts, { task, context, wait = true, history, push } = {}) {
-    const pushNotificationConfig = push && { ...hook, url: push };
+    const pushNotificationConfig = push && webhookTo(push);
     const configuration = { blocking: wait, historyLength: history, pushNotificationConfig };
     return eventOf(await this.client.sendMessage({ message: message(parts, task, context), configuration }));
   }
 
-  async *stream(parts, { task, context } = {}) {
-    const events = this.client.sendMessageStream({ message: message(parts, task, context) });
+  async *stream(parts, { task, context, push } = {}) {
+    const configuration = push && { pushNotificationConfig: webhookTo(push) };
+    const events = this.client.sendMessageStream({ message: message(parts, task, context), configuration });
     for await (const event of events) yield eventOf(event);
   }
 
@@ -52,20 +57,26 @@ class Peer {
     for await (const event of this.client.resubscribeTask({ id })) yield eventOf(event);
   }
 
-  /** Asks the transport: the client itself looks at the card, and asks nobody. */
-  push(verb, id) {
-    const { transport } = this.client;
-    const byId = { id, pushNotificationConfigId: hook.id };
-    switch (verb) {
-      case 'create':
-        return transport.setTaskPushNotificationConfig({ taskId: id, pushNotificationConfig: hook });
-      case 'get':
-        return transport.getTaskPushNotificationConfig(byId);
-      case 'list':
-        return transport.listTaskPushNotificationConfig({ id });
-      default:
-        return transport.deleteTaskPushNotificationConfig(byId);
-    }
+  async createWebhook(taskId, webhook) {
+    const config = { taskId, pushNotificationConfig: webhookTo(webhook) };
+    return webhookOf(await this.asked.setTaskPushNotificationConfig(config));
+  }
+
+  async getWebhook(id, pushNotificationConfigId) {
+    return webhookOf(await this.asked.getTaskPushNotificationConfig({ id, pushNotificationConfigId }));
+  }
+
+  async listWebhooks(id) {
+    return (await this.asked.listTaskPushNotificationConfig({ id })).map(webhookOf);
+  }
+
+  async deleteWebhook(id, pushNotificationConfigId) {
+    await this.asked.deleteTaskPushNotificationConfig({ id, pushNotificationConfigId });
+  }
+
+  heard({ headers, body }) {
+    same('media type', headers['content-type'], 'application/json');
+    return eventOf(JSON.parse(body));
   }
 
   async extendedCard() {
@@ -100,6 +111,16 @@ function partOf({ kind, text, data, file }) {
   if ('uri' in file) return part('url', file.uri, file.name, file.mimeType);
   const bytes = protobuf ? Buffer.from(file.bytes, 'base64').toString() : file.bytes;
   return part('bytes', bytes, file.name, file.mimeType);
+}
+
+function webhookTo({ id, url, token, scheme, credentials }) {
+  const authentication = scheme ? { schemes: [scheme], credentials } : undefined;
+  return { id, url, token: token || undefined, authentication };
+}
+
+function webhookOf({ pushNotificationConfig: { id, url, token = '', authentication } }) {
+  const { schemes: [scheme], credentials } = authentication ?? { schemes: [''], credentials: '' };
+  return { id, url, token, scheme, credentials };
 }
 
 function messageOf({ messageId: id, role, parts, taskId: task = '', contextId: context = '' }) {

@@ -7,13 +7,18 @@ import {
   ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
 } from 'a2a-1.x/client';
 import { GrpcTransportFactory } from 'a2a-1.x/client/grpc';
-import { binding, codes, compat, part, reservations, run, statuses } from './scenarios.mjs';
+import { legacyPushNotificationToV1StreamResponse } from 'a2a-1.x/compat/v0_3';
+import { V03PushNotificationSerializer } from 'a2a-1.x/compat/v0_3/server';
+import { V1PushNotificationSerializer } from 'a2a-1.x/server';
+import { same } from './checks.mjs';
+import { binding, codes, compat, part, reservations, statuses } from './peer.mjs';
+import { run } from './run.mjs';
 
 const bindings = { jsonrpc: 'JSONRPC', rest: 'HTTP+JSON', grpc: 'GRPC' };
 const kinds = { text: 'text', raw: 'bytes', url: 'url', data: 'data' };
 const contents = { bytes: 'raw', url: 'url', data: 'data' };
-const hook = { id: 'hook', url: 'https://hooks.example/a2a' };
 const tenant = '';
+const serializer = compat ? new V03PushNotificationSerializer() : new V1PushNotificationSerializer();
 const protobuf = compat && binding !== 'jsonrpc';
 
 const lists = ['list_tasks', 'list_pages', 'page_size', 'page_token'];
@@ -24,6 +29,7 @@ const missing = {
 
 class Peer {
   sendsNull = true;
+  hearsOfTasks = compat;
   asksForNoHistory = !protobuf;
   namesFiles = !protobuf;
   lacks = compat ? missing : {};
@@ -32,10 +38,13 @@ class Peer {
   constructor(client, card) {
     this.client = client;
     this.card = cardOf(card);
+    // A client that sees in the card that there are no webhooks asks nobody; its transport does.
+    this.asked = this.card.push ? client : client.transport;
+    this.options = this.card.push ? undefined : { serviceParameters: { 'A2A-Version': client.protocolVersion } };
   }
 
   async send(parts, { task, context, wait = true, history, push } = {}) {
-    const taskPushNotificationConfig = push && { ...hook, url: push };
+    const taskPushNotificationConfig = push && webhookTo(push);
     const configuration = { returnImmediately: !wait, historyLength: history, taskPushNotificationConfig };
     const answer = await this.client.sendMessage(request(parts, task, context, configuration));
     return 'messageId' in answer ? messageOf(a2a.Message.toJSON(answer)) : taskOf(a2a.Task.toJSON(answer));
@@ -50,8 +59,10 @@ class Peer {
     }
   }
 
-  async *stream(parts, { task, context } = {}) {
-    for await (const event of this.client.sendMessageStream(request(parts, task, context))) yield eventOf(event);
+  async *stream(parts, { task, context, push } = {}) {
+    const configuration = push && { taskPushNotificationConfig: webhookTo(push) };
+    const events = this.client.sendMessageStream(request(parts, task, context, configuration));
+    for await (const event of events) yield eventOf(event);
   }
 
   async get(id, historyLength) {
@@ -72,23 +83,31 @@ class Peer {
     for await (const event of this.client.resubscribeTask({ tenant, id })) yield eventOf(event);
   }
 
-  /** Asks the transport: the client itself looks at the card, and asks nobody. */
-  push(verb, taskId) {
-    const { transport } = this.client;
-    const byId = { tenant, taskId, id: hook.id };
-    const options = { serviceParameters: { 'A2A-Version': this.client.protocolVersion } };
-    switch (verb) {
-      case 'create':
-        return transport.createTaskPushNotificationConfig(
-          a2a.TaskPushNotificationConfig.fromJSON({ taskId, ...hook }), options);
-      case 'get':
-        return transport.getTaskPushNotificationConfig(byId, options);
-      case 'list':
-        return transport.listTaskPushNotificationConfig(
-          a2a.ListTaskPushNotificationConfigsRequest.fromJSON({ taskId }), options);
-      default:
-        return transport.deleteTaskPushNotificationConfig(byId, options);
-    }
+  async createWebhook(task, webhook) {
+    const config = a2a.TaskPushNotificationConfig.fromJSON(webhookTo(webhook, task));
+    return webhookOf(await this.asked.createTaskPushNotificationConfig(config, this.options));
+  }
+
+  async getWebhook(taskId, id) {
+    return webhookOf(await this.asked.getTaskPushNotificationConfig({ tenant, taskId, id }, this.options));
+  }
+
+  async listWebhooks(taskId) {
+    const request = a2a.ListTaskPushNotificationConfigsRequest.fromJSON({ taskId });
+    return (await this.asked.listTaskPushNotificationConfig(request, this.options)).configs.map(webhookOf);
+  }
+
+  async deleteWebhook(taskId, id) {
+    await this.asked.deleteTaskPushNotificationConfig({ tenant, taskId, id }, this.options);
+  }
+
+  heard({ headers, body }) {
+    const sent = JSON.parse(body);
+    const event = compat ? legacyPushNotificationToV1StreamResponse(sent) : a2a.StreamResponse.fromJSON(sent);
+    const { body: again, contentType } = serializer.serialize(event); // as the servers of this SDK
+    same('media type', headers['content-type'], contentType);
+    same('event, read and written again', JSON.parse(again), sent);
+    return eventOf(event);
   }
 
   async extendedCard() {
@@ -128,6 +147,14 @@ function partOf(json) {
   const content = Object.keys(kinds).find((each) => each in json);
   const value = protobuf && content === 'raw' ? Buffer.from(json.raw, 'base64').toString() : json[content];
   return part(kinds[content], value, json.filename, json.mediaType);
+}
+
+function webhookTo({ scheme, credentials, ...webhook }, taskId) {
+  return { ...webhook, taskId, authentication: scheme ? { scheme, credentials } : undefined };
+}
+
+function webhookOf({ id, url, token, authentication }) {
+  return { id, url, token, ...(authentication ?? { scheme: '', credentials: '' }) };
 }
 
 function messageOf({ messageId: id, role, parts, taskId: task = '', contextId: context = '' }) {

@@ -1,151 +1,12 @@
-// What a client asks of the demo server, and what must come back; one function for each operation of operations.json.
-//
-// A peer is a client of one SDK over one binding. It has `card`, the calls used below, and `meanings(error)`: what an
-// exception of the SDK can mean, in the words of the specification. `ofText` is the same client of an agent that reads
-// nothing but text. `lacks` names what the SDK cannot do over the binding and why, `notes` what holds with a
-// reservation. Objects look the same whatever SDK they came from:
-//   part { kind: text | bytes | url | data, value, name, mediaType }
-//   message { kind: 'message', id, role, parts, task, context }
-//   task { kind: 'task', id, context, state, message, artifacts: [{ id, parts }], history }, states as in 0.3
-//   status { kind: 'status', task, context, state, message, final }, the last in 0.3 only
-//   chunk { kind: 'chunk', task, context, artifact, append, last }; an SDK that drops `append` leaves it undefined
-// `asksForNoHistory` says whether a history of length zero can be told from one of any length, `namesFiles` whether
-// files travel with their names, `sendsNull` whether null can stand inside data.
+// What a client asks of the demo server, and what must come back; webhooks are apart.
 
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { isDeepStrictEqual } from 'node:util';
+import {
+  aTask, agrees, coherent, ended, expect, finished, listened, partsIn, refused, said, same, started, textIn, textOf,
+} from './checks.mjs';
+import { part } from './peer.mjs';
 
-const groups = JSON.parse(readFileSync(new URL('../operations.json', import.meta.url), 'utf8'));
-const operations = Object.values(groups).flatMap((group) => Object.keys(group));
 const allBytes = Buffer.from([...Array(256).keys(), 0, 255, 61, 43, 47]).toString('base64');
-const over = new Set(['completed', 'failed', 'canceled', 'rejected']);
-const patience = 30_000;
-const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
-
-const [base, textBase, spoken, mode] = process.argv.slice(2);
-if (!['jsonrpc', 'rest', 'grpc'].includes(spoken)) throw new Error('usage: BASE TEXT jsonrpc|rest|grpc [--compat]');
-
-/** The binding to call agents over, and whether a client of 1.x shall speak 0.3. */
-export const binding = spoken, compat = mode === '--compat';
-
-/** What codes of JSON-RPC mean. */
-export const codes = {
-  [-32001]: 'TaskNotFound', [-32002]: 'TaskNotCancelable', [-32003]: 'PushNotificationNotSupported',
-  [-32004]: 'UnsupportedOperation', [-32005]: 'ContentTypeNotSupported', [-32602]: 'InvalidParams',
-};
-
-/** What 0.3 says over gRPC with a bare status; several errors share one. */
-export const statuses = {
-  5: ['TaskNotFound'], 3: ['InvalidParams'],
-  12: ['TaskNotCancelable', 'PushNotificationNotSupported', 'UnsupportedOperation', 'ContentTypeNotSupported'],
-};
-
-export const part = (kind, value, name = '', mediaType = '') => ({ kind, value, name, mediaType });
-
-function expect(condition, otherwise) {
-  if (!condition) throw new Error(otherwise);
-}
-
-function same(what, got, want) {
-  const show = (value) => JSON.stringify(value)?.slice(0, 300);
-  expect(isDeepStrictEqual(got, want), `${what}: ${show(got)} instead of ${show(want)}`);
-}
-
-const textOf = (parts) => parts.filter((each) => each.kind === 'text').map((each) => each.value).join('');
-const textIn = (task) => task.artifacts.map((artifact) => textOf(artifact.parts)).join('');
-const partsIn = (task) => task.artifacts.flatMap((artifact) => artifact.parts);
-const said = (task) => (task.message ? textOf(task.message.parts) : '');
-
-function aTask(answer, state) {
-  same('kind of answer', answer.kind, 'task');
-  expect(answer.id && answer.context, 'a task without id or context');
-  same('state', answer.state, state);
-  return answer;
-}
-
-async function listened(events) {
-  const seen = [];
-  for await (const event of events) seen.push(event);
-  return seen;
-}
-
-/** Awaits a call, or reads a stream, that the server must refuse. */
-async function refused(peer, meaning, call) {
-  let answer;
-  try {
-    const value = call();
-    answer = value[Symbol.asyncIterator] ? await listened(value) : await value;
-  } catch (error) {
-    const meanings = peer.meanings(error);
-    expect(meanings.includes(meaning), `${meaning} expected, got [${meanings}]: ${error}`);
-    return String(error).slice(0, 200);
-  }
-  throw new Error(`${meaning} expected, got an answer: ${JSON.stringify(answer)}`.slice(0, 300));
-}
-
-async function ended(peer, id) {
-  for (;;) {
-    const task = await peer.get(id);
-    if (over.has(task.state)) return task;
-    await sleep(50);
-  }
-}
-
-const finished = async (peer) => aTask(await peer.send('echo over'), 'completed');
-
-async function started(peer, text) {
-  const task = await peer.send(text, { wait: false });
-  expect(task.kind === 'task' && !over.has(task.state), `${JSON.stringify(task)} instead of a task that runs`);
-  return task;
-}
-
-/** The task that a stream of events describes. */
-function folded([first, ...rest]) {
-  const artifacts = new Map(first.artifacts.map((artifact) => [artifact.id, artifact.parts]));
-  let { state, message } = first;
-  for (const event of rest) {
-    if (event.kind === 'status') {
-      ({ state, message } = event);
-    } else {
-      const { id, parts } = event.artifact;
-      const append = event.append ?? artifacts.has(id);
-      expect(!append || artifacts.has(id), `a chunk for an artifact that is not there: ${id}`);
-      artifacts.set(id, append ? [...artifacts.get(id), ...parts] : parts);
-    }
-  }
-  return { ...first, state, message, artifacts: [...artifacts].map(([id, parts]) => ({ id, parts })) };
-}
-
-/** Checks that a stream is one task's, from its snapshot to `last`, and puts it together. */
-function coherent(events, last) {
-  expect(events.length > 0, 'no events');
-  const [task, ...rest] = events;
-  same('kind of the first event', task.kind, 'task');
-  for (const event of rest) {
-    expect(event.kind === 'status' || event.kind === 'chunk', `${event.kind} after the first event`);
-    same('task of an event', event.task, task.id);
-    same('context of an event', event.context, task.context);
-  }
-  const statuses = rest.filter((event) => event.kind === 'status');
-  const marks = statuses.map((event) => event.final);
-  if (marks.some((mark) => mark !== undefined)) {
-    same('final marks', marks, marks.map((_, number) => number === marks.length - 1));
-  }
-  const states = [task.state, ...statuses.map((event) => event.state)];
-  same('last state', states.at(-1), last);
-  expect(!states.slice(0, -1).some((state) => over.has(state)), `events after the end: ${states}`);
-  expect(events.length === 1 || events.at(-1).kind === 'status', `the last event is a ${events.at(-1).kind}`);
-  return folded(events);
-}
-
-/** Checks that what a stream said is what the server keeps. */
-async function agrees(peer, task) {
-  const kept = await peer.get(task.id);
-  same('state kept', kept.state, task.state);
-  same('text kept', textIn(kept), textIn(task));
-  same('artifacts kept', kept.artifacts.map((each) => each.id), task.artifacts.map((each) => each.id));
-}
 
 /** Sends parts, and checks that the server has them as they were sent. */
 async function keptParts(peer, ...parts) {
@@ -154,16 +15,12 @@ async function keptParts(peer, ...parts) {
   same('parts kept', (await peer.get(task.id)).history[0].parts.slice(1), want);
 }
 
-const pushRefused = (verb) => async (peer) => {
-  const { id } = await finished(peer);
-  return refused(peer, 'PushNotificationNotSupported', () => peer.push(verb, id));
-};
-
-const scenarios = {
+/** Each by the name of its operation. */
+export const scenarios = {
   async card(peer) {
     expect(peer.card.name, 'a card without a name');
     expect(peer.card.streaming, 'the card says that the agent does not stream');
-    same('push notifications', peer.card.push, false);
+    expect(peer.card.push, 'the card says that the agent has no webhooks');
     return peer.card.bindings.join(', ');
   },
 
@@ -448,59 +305,7 @@ const scenarios = {
   page_token: (peer) => refused(peer, 'InvalidParams', () => peer.list({ pageToken: 'garbled' })),
 
   content_type: (peer) => refused(peer, 'ContentTypeNotSupported',
-    () => peer.ofText.send(['hello', part('bytes', 'TVo=', 'a.exe', 'application/x-msdownload')])),
-
-  push_create: pushRefused('create'),
-  push_get: pushRefused('get'),
-  push_list: pushRefused('list'),
-  push_delete: pushRefused('delete'),
-  push_inline: (peer) => refused(peer, 'PushNotificationNotSupported',
-    () => peer.send('echo hello', { push: 'https://hooks.example/a2a' })),
+    () => peer.ofLittle.send(['hello', part('bytes', 'TVo=', 'a.exe', 'application/x-msdownload')])),
 
   version: (peer) => refused(peer, 'VersionNotSupported', () => peer.sendAs('9.9')),
 };
-
-function report(operation, ok, detail = '', note = '') {
-  console.log(JSON.stringify({ operation, ok, detail, note }));
-}
-
-/** What the SDKs for JavaScript make of 0.3 over HTTP+JSON and gRPC. */
-export function reservations() {
-  const append = 'the client drops `append`, so that a chunk does not say whether it adds or replaces';
-  return {
-    file_bytes: 'the client reads the base64 of these wires as bytes, unlike the other SDKs, and drops names of files',
-    file_url: 'the client drops names of files',
-    ...Object.fromEntries(
-      ['stream_chunks', 'stream_burst', 'stream_left', 'subscribe'].map((operation) => [operation, append])),
-  };
-}
-
-async function within(milliseconds, promise) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no end within ${milliseconds} ms`)), milliseconds);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}
-
-/** Runs every scenario with the peer that `connect(base)` makes of an agent. */
-export async function run(connect) {
-  same('operations', Object.keys(scenarios).sort(), operations.toSorted());
-  const [peer, ofText] = await Promise.all([connect(base), connect(textBase)]).catch((error) => {
-    report('card', false, String(error));
-    process.exit(0);
-  });
-  peer.ofText = ofText;
-  for (const operation of operations) {
-    if (peer.lacks[operation]) {
-      report(operation, null, peer.lacks[operation]);
-      continue;
-    }
-    try {
-      report(operation, true, await within(patience, scenarios[operation](peer)), peer.notes?.[operation]);
-    } catch (error) {
-      report(operation, false, String(error));
-    }
-  }
-  process.exit(0);
-}

@@ -2,6 +2,7 @@
 
 import base64
 import uuid
+from contextlib import suppress
 from importlib.metadata import version
 
 import grpc
@@ -12,13 +13,14 @@ from a2a.client.errors import A2AClientHTTPError
 from a2a.grpc import a2a_pb2_grpc
 
 from peer import (
-    GRPC_MEANINGS, HTTP_MEANINGS, RPC_MEANINGS, Artifact, Card, Chunk, Event, Message, Part, Peer, Status, Task)
-from scenarios import main
+    GRPC_MEANINGS, HTTP_MEANINGS, RPC_MEANINGS, Artifact, Card, Chunk, Event, Message, Part, Peer, Status, Task,
+    Webhook)
+from run import main
 
 BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
-HOOK = t.PushNotificationConfig(id='hook', url='https://hooks.example/a2a')
 NO_LIST = dict.fromkeys(['list_tasks', 'list_pages', 'page_size', 'page_token'], '0.3 has no list of tasks')
 NO_CALL = 'the client has no such call'
+NO_WEBHOOK_CALLS = ['push_list', 'push_delete', 'no_push_list', 'no_push_delete']
 
 
 class Refused(Exception):
@@ -32,16 +34,24 @@ class Refused(Exception):
 class Peer0x(Peer):
     """What both lines have in common."""
 
-    async def send(self, *parts, task='', context='', wait=True, history=None, push=''):
+    hears_of_tasks = True
+
+    async def send(self, *parts, task='', context='', wait=True, history=None, push=None):
         configuration = t.MessageSendConfiguration(
             accepted_output_modes=['text/plain'], blocking=wait, history_length=history,
-            push_notification_config=HOOK if push else None)
+            push_notification_config=push and webhook_to(push))
         return event_of(await self._send(t.MessageSendParams(
             message=message(parts, task, context), configuration=configuration)))
 
-    async def stream(self, *parts, task='', context=''):
-        async for event in self._stream(t.MessageSendParams(message=message(parts, task, context))):
+    async def stream(self, *parts, task='', context='', push=None):
+        configuration = t.MessageSendConfiguration(
+            accepted_output_modes=['text/plain'], push_notification_config=webhook_to(push)) if push else None
+        async for event in self._stream(t.MessageSendParams(
+                message=message(parts, task, context), configuration=configuration)):
             yield event_of(event)
+
+    def heard(self, delivery):
+        return event_of(t.Task.model_validate_json(delivery.body, strict=True, extra='forbid'))
 
     def meanings(self, error):
         if isinstance(error, grpc.aio.AioRpcError):
@@ -63,7 +73,7 @@ class Peer03(Peer0x):
             grpc_channel_factory=grpc.aio.insecure_channel,
             supported_transports=[BINDINGS[binding]])).create(card) for streaming in (False, True))
         self.lacks = NO_LIST | {
-            'version': 'the SDK says no version', 'push_list': NO_CALL, 'push_delete': NO_CALL}
+            'version': 'the SDK says no version', **dict.fromkeys(NO_WEBHOOK_CALLS, NO_CALL)}
 
     async def _send(self, params):
         if params.configuration.push_notification_config:
@@ -73,6 +83,10 @@ class Peer03(Peer0x):
         return answer[0] if isinstance(answer, tuple) else answer
 
     async def _stream(self, params):
+        if params.configuration:
+            async for event in self.many._transport.send_message_streaming(params):
+                yield event
+            return
         async for item in self.many.send_message(params.message):
             yield item if isinstance(item, t.Message) else item[1] or item[0]
 
@@ -86,12 +100,13 @@ class Peer03(Peer0x):
         async for whole, update in self.many.resubscribe(t.TaskIdParams(id=task)):
             yield event_of(update or whole)
 
-    async def push(self, verb, task):
-        if verb == 'create':
-            return await self.one.set_task_callback(
-                t.TaskPushNotificationConfig(task_id=task, push_notification_config=HOOK))
-        return await self.one.get_task_callback(
-            t.GetTaskPushNotificationConfigParams(id=task, push_notification_config_id=HOOK.id))
+    async def create_webhook(self, task, webhook):
+        return webhook_of(await self.one.set_task_callback(
+            t.TaskPushNotificationConfig(task_id=task, push_notification_config=webhook_to(webhook))))
+
+    async def get_webhook(self, task, id):
+        return webhook_of(await self.one.get_task_callback(
+            t.GetTaskPushNotificationConfigParams(id=task, push_notification_config_id=id)))
 
     async def extended_card(self):
         return card_of(await self.one.get_card())
@@ -116,7 +131,7 @@ class Peer02(Peer0x):
             self.client = A2AGrpcClient(a2a_pb2_grpc.A2AServiceStub(channel), card)
         calls = [
             'subscribe', 'subscribe_canceled', 'subscribe_waiting', 'unknown_subscribe', 'finished_subscribe',
-            'push_list', 'push_delete', 'extended_card']
+            'extended_card', *NO_WEBHOOK_CALLS]
         self.lacks = NO_LIST | dict.fromkeys(calls, NO_CALL) | {'version': 'the SDK says no version'}
         if binding == 'grpc':
             self.asks_for_history = self.describes_files = False
@@ -124,7 +139,9 @@ class Peer02(Peer0x):
                 'direct_message': 'the client takes every answer for a task',
                 'negative_history': 'the client asks for no length of history',
                 'content_type': 'the client sends files without their type',
-                'push_get': 'the client asks under a name that servers of its own line refuse',
+                'push_create': 'the client cannot read the answer',
+                **dict.fromkeys(
+                    ['push_get', 'no_push_get'], 'the client asks under a name that servers of its own line refuse'),
                 **dict.fromkeys(['rejected', 'auth_required'], 'the client does not know the state')}
 
     async def _call(self, method, kind, params):
@@ -153,18 +170,37 @@ class Peer02(Peer0x):
     async def cancel(self, task):
         return event_of(await self._call(self.client.cancel_task, t.CancelTaskRequest, t.TaskIdParams(id=task)))
 
-    async def push(self, verb, task):
-        if verb == 'create':
-            return await self._call(
-                self.client.set_task_callback, t.SetTaskPushNotificationConfigRequest,
-                t.TaskPushNotificationConfig(task_id=task, push_notification_config=HOOK))
-        return await self._call(
-            self.client.get_task_callback, t.GetTaskPushNotificationConfigRequest, t.TaskIdParams(id=task))
+    async def create_webhook(self, task, webhook):
+        config = t.TaskPushNotificationConfig(task_id=task, push_notification_config=webhook_to(webhook))
+        if not self.rpc:
+            with suppress(AttributeError):  # is all that the client says to the answer
+                await self.client.set_task_callback(config)
+            return None
+        return webhook_of(await self._call(
+            self.client.set_task_callback, t.SetTaskPushNotificationConfigRequest, config))
+
+    async def get_webhook(self, task, id):
+        params = t.GetTaskPushNotificationConfigParams(id=task, push_notification_config_id=id)
+        return webhook_of(await self._call(
+            self.client.get_task_callback, t.GetTaskPushNotificationConfigRequest, params))
 
 
 def message(parts, task: str, context: str) -> t.Message:
     return t.Message(message_id=str(uuid.uuid4()), role=t.Role.user, parts=[part_to(part) for part in parts],
                      task_id=task or None, context_id=context or None)
+
+
+def webhook_to(webhook: Webhook) -> t.PushNotificationConfig:
+    authentication = t.PushNotificationAuthenticationInfo(schemes=[webhook.scheme], credentials=webhook.credentials)
+    return t.PushNotificationConfig(id=webhook.id, url=webhook.url, token=webhook.token or None,
+                                    authentication=authentication if webhook.scheme else None)
+
+
+def webhook_of(answer: t.TaskPushNotificationConfig) -> Webhook:
+    config = answer.push_notification_config
+    how = config.authentication
+    [scheme], credentials = (how.schemes, how.credentials) if how else ([''], '')
+    return Webhook(config.id, config.url, config.token or '', scheme, credentials)
 
 
 def part_to(part: Part | str) -> t.Part:
@@ -203,7 +239,8 @@ def artifact_of(artifact: t.Artifact) -> Artifact:
 
 
 def status_of(status: t.TaskStatus) -> tuple[str, Message | None]:
-    return status.state.value, message_of(status.message) if status.message else None
+    said = status.message and status.message.message_id  # of protobuf without a message the SDK makes an empty one
+    return status.state.value, message_of(status.message) if said else None
 
 
 def event_of(event) -> Event:

@@ -5,13 +5,15 @@ import uuid
 import grpc
 import httpx
 from a2a.client import A2ACardResolver, ClientCallContext, ClientConfig, ClientFactory
+from a2a.compat.v0_3 import conversions, types as older
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import A2AError
-from google.protobuf.json_format import MessageToDict, ParseDict
+from a2a.utils.proto_utils import validate_proto_required_fields
+from google.protobuf.json_format import MessageToDict, Parse, ParseDict
 from google.protobuf.struct_pb2 import Value
 
-from peer import GRPC_MEANINGS, Artifact, Card, Chunk, Event, Message, Page, Part, Peer, Status, Task
-from scenarios import main
+from peer import GRPC_MEANINGS, Artifact, Card, Chunk, Event, Message, Page, Part, Peer, Status, Task, Webhook
+from run import main
 
 BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
 
@@ -27,13 +29,14 @@ class Peer1x(Peer):
             streaming=streaming, httpx_client=httpx.AsyncClient(timeout=20),
             grpc_channel_factory=grpc.aio.insecure_channel,
             supported_protocol_bindings=[BINDINGS[binding]])).create(card) for streaming in (False, True))
+        self.hears_of_tasks = compat
         self.asks_for_no_history = not (compat and binding != 'jsonrpc')
         self.lacks = lacking(binding, compat)
 
-    async def send(self, *parts, task='', context='', wait=True, history=None, push=''):
-        configuration = pb.SendMessageConfiguration(return_immediately=not wait, history_length=history)
-        if push:
-            configuration.task_push_notification_config.url = push
+    async def send(self, *parts, task='', context='', wait=True, history=None, push=None):
+        configuration = pb.SendMessageConfiguration(
+            return_immediately=not wait, history_length=history,
+            task_push_notification_config=push and webhook_to(push))
         return await self._send(pb.SendMessageRequest(
             message=message(parts, task, context), configuration=configuration))
 
@@ -45,8 +48,10 @@ class Peer1x(Peer):
         context = ClientCallContext(service_parameters={'A2A-Version': version})
         return await self._send(pb.SendMessageRequest(message=message(['echo hello'], '', '')), context=context)
 
-    async def stream(self, *parts, task='', context=''):
-        async for item in self.many.send_message(pb.SendMessageRequest(message=message(parts, task, context))):
+    async def stream(self, *parts, task='', context='', push=None):
+        configuration = pb.SendMessageConfiguration(task_push_notification_config=push and webhook_to(push))
+        async for item in self.many.send_message(pb.SendMessageRequest(
+                message=message(parts, task, context), configuration=configuration)):
             yield event_of(item)
 
     async def get(self, task, history=None):
@@ -65,21 +70,29 @@ class Peer1x(Peer):
         async for item in self.many.subscribe(pb.SubscribeToTaskRequest(id=task)):
             yield event_of(item)
 
-    async def push(self, verb, task):
-        one = self.one
-        match verb:
-            case 'create':
-                return await one.create_task_push_notification_config(
-                    pb.TaskPushNotificationConfig(task_id=task, id='hook', url='https://hooks.example/a2a'))
-            case 'get':
-                return await one.get_task_push_notification_config(
-                    pb.GetTaskPushNotificationConfigRequest(task_id=task, id='hook'))
-            case 'list':
-                return await one.list_task_push_notification_configs(
-                    pb.ListTaskPushNotificationConfigsRequest(task_id=task))
-            case 'delete':
-                return await one.delete_task_push_notification_config(
-                    pb.DeleteTaskPushNotificationConfigRequest(task_id=task, id='hook'))
+    async def create_webhook(self, task, webhook):
+        return webhook_of(await self.one.create_task_push_notification_config(webhook_to(webhook, task)))
+
+    async def get_webhook(self, task, id):
+        return webhook_of(await self.one.get_task_push_notification_config(
+            pb.GetTaskPushNotificationConfigRequest(task_id=task, id=id)))
+
+    async def list_webhooks(self, task):
+        answer = await self.one.list_task_push_notification_configs(
+            pb.ListTaskPushNotificationConfigsRequest(task_id=task))
+        return [webhook_of(config) for config in answer.configs]
+
+    async def delete_webhook(self, task, id):
+        await self.one.delete_task_push_notification_config(
+            pb.DeleteTaskPushNotificationConfigRequest(task_id=task, id=id))
+
+    def heard(self, delivery):
+        if self.hears_of_tasks:
+            task = older.Task.model_validate_json(delivery.body, strict=True, extra='forbid')
+            return task_of(conversions.to_core_task(task))
+        event = Parse(delivery.body, pb.StreamResponse(), ignore_unknown_fields=False)
+        validate_proto_required_fields(event)
+        return event_of(event)
 
     async def extended_card(self):
         return card_of(await self.one.get_extended_agent_card(pb.GetExtendedAgentCardRequest()))
@@ -97,7 +110,8 @@ def lacking(binding: str, compat: bool) -> dict[str, str]:
     if compat:
         lacks |= dict.fromkeys(['list_tasks', 'list_pages', 'page_size', 'page_token'], '0.3 has no list of tasks')
     if compat and binding == 'rest':
-        lacks |= dict.fromkeys(['push_list', 'push_delete'], 'the client has no such call over this binding')
+        calls = ['push_list', 'push_delete', 'no_push_list', 'no_push_delete']
+        lacks |= dict.fromkeys(calls, 'the client has no such call over this binding')
     return lacks
 
 
@@ -120,6 +134,17 @@ def part_of(part: pb.Part) -> Part:
     if kind == 'data':
         value = MessageToDict(value)
     return Part({'raw': 'bytes'}.get(kind, kind), value, part.filename, part.media_type)
+
+
+def webhook_to(webhook: Webhook, task: str = '') -> pb.TaskPushNotificationConfig:
+    authentication = pb.AuthenticationInfo(scheme=webhook.scheme, credentials=webhook.credentials)
+    return pb.TaskPushNotificationConfig(task_id=task, id=webhook.id, url=webhook.url, token=webhook.token,
+                                         authentication=authentication if webhook.scheme else None)
+
+
+def webhook_of(config: pb.TaskPushNotificationConfig) -> Webhook:
+    how = config.authentication
+    return Webhook(config.id, config.url, config.token, how.scheme, how.credentials)
 
 
 def message_of(message: pb.Message) -> Message:

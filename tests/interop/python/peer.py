@@ -1,6 +1,6 @@
 """The protocol as the scenarios see it, whatever SDK and wire it came over."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -91,6 +91,23 @@ class Page:
     total: int
 
 
+@dataclass(frozen=True)
+class Webhook:
+    id: str
+    url: str
+    token: str
+    scheme: str = ''
+    credentials: str = ''
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What was posted to a webhook."""
+
+    headers: Mapping[str, str]  # their names in any case
+    body: bytes
+
+
 Event = Task | Message | Status | Chunk
 
 
@@ -98,8 +115,8 @@ class Peer:
     """A client of one SDK over one binding. Failures are the SDK's own exceptions."""
 
     card: Card
-    #: The same client of an agent that reads nothing but text.
-    of_text: 'Peer'
+    #: The same client of an agent that reads nothing but text, and has no webhooks.
+    of_little: 'Peer'
     #: What this SDK cannot do over this binding, by operation, and why.
     lacks: dict[str, str] = {}
     #: What holds with a reservation, by operation.
@@ -110,17 +127,27 @@ class Peer:
     asks_for_history: bool = True
     #: Whether files travel with name and type.
     describes_files: bool = True
+    #: Whether webhooks are sent the task as it is after each event, as before 1.0, and not the event.
+    hears_of_tasks: bool = False
 
     async def send(
-        self, *parts: Part | str, task='', context='', wait=True, history=None, push='') -> Task | Message: ...
-    def stream(self, *parts: Part | str, task='', context='') -> AsyncIterator[Event]: ...
+        self, *parts: Part | str, task='', context='', wait=True, history=None,
+        push: Webhook | None = None) -> Task | Message: ...
+    def stream(
+        self, *parts: Part | str, task='', context='', push: Webhook | None = None) -> AsyncIterator[Event]: ...
     async def get(self, task: str, history: int | None = None) -> Task: ...
     async def list(self, **filters) -> Page: ...
     async def cancel(self, task: str) -> Task: ...
     def subscribe(self, task: str) -> AsyncIterator[Event]: ...
-    async def push(self, verb: str, task: str) -> object: ...
+    async def create_webhook(self, task: str, webhook: Webhook) -> Webhook: ...
+    async def get_webhook(self, task: str, id: str) -> Webhook: ...
+    async def list_webhooks(self, task: str) -> Sequence[Webhook]: ...
+    async def delete_webhook(self, task: str, id: str) -> None: ...
     async def extended_card(self) -> Card: ...
     async def send_as(self, version: str) -> object: ...
+
+    def heard(self, delivery: Delivery) -> Event:
+        """What a webhook was sent, read as strictly as the SDK can."""
 
     def meanings(self, error: Exception) -> set[str]:
         """What an exception can mean, in the words of the specification; nothing if it is no answer of the server."""

@@ -1,106 +1,20 @@
-"""What a client asks of the demo server, and what must come back; a function for each operation of operations.json."""
+"""What a client asks of the demo server, and what must come back; webhooks are apart."""
 
-import argparse
-import asyncio
 import json
 import uuid
 from contextlib import aclosing
-from pathlib import Path
 
-from peer import Chunk, Event, Message, Part, Peer, Status, Task, folded
+from checks import a_task, agrees, coherent, ended, expect, finished, listened, refused, same, scenario, started
+from peer import Chunk, Message, Part, Peer, Task
 
-OPERATIONS = json.loads((Path(__file__).parent.parent / 'operations.json').read_text(encoding='utf-8'))
 BYTES = bytes(range(256)) + b'\x00\xff=+/'
-OVER = {'completed', 'failed', 'canceled', 'rejected'}
-SCENARIOS = {}
-PATIENCE = 30
-
-
-def scenario(function):
-    SCENARIOS[function.__name__] = function
-    return function
-
-
-def expect(condition: object, otherwise: str) -> None:
-    if not condition:
-        raise AssertionError(otherwise)
-
-
-def same(what: str, got: object, want: object) -> None:
-    expect(got == want, f'{what}: {str(got)[:300]!r} instead of {str(want)[:300]!r}')
-
-
-def a_task(answer: Task | Message, state: str) -> Task:
-    expect(isinstance(answer, Task), f'{type(answer).__name__} instead of a task')
-    expect(answer.id and answer.context, 'a task without id or context')
-    same('state', answer.state, state)
-    return answer
-
-
-async def refused(peer: Peer, meaning: str, call) -> str:
-    """Awaits a call, or reads a stream, that the server must refuse."""
-    try:
-        answer = [event async for event in call] if hasattr(call, '__aiter__') else await call
-    except Exception as error:
-        meanings = peer.meanings(error)
-        if meaning not in meanings:
-            raise AssertionError(f'{meaning} expected, got {sorted(meanings)}: {error!r}') from error
-        return f'{type(error).__name__}: {error}'[:200]
-    raise AssertionError(f'{meaning} expected, got an answer: {answer!r}'[:300])
-
-
-async def ended(peer: Peer, task: str) -> Task:
-    while (now := await peer.get(task)).state not in OVER:
-        await asyncio.sleep(0.05)
-    return now
-
-
-async def finished(peer: Peer) -> Task:
-    return a_task(await peer.send('echo over'), 'completed')
-
-
-async def started(peer: Peer, text: str) -> Task:
-    task = await peer.send(text, wait=False)
-    expect(isinstance(task, Task) and task.state not in OVER, f'{task} instead of a task that runs')
-    return task
-
-
-async def listened(events) -> list[Event]:
-    return [event async for event in events]
-
-
-def coherent(events: list[Event], last: str) -> Task:
-    """Checks that a stream is one task's, from its snapshot to `last`, and puts it together."""
-    expect(events, 'no events')
-    task = events[0]
-    expect(isinstance(task, Task), f'the first event is {type(task).__name__}, not the task')
-    for event in events[1:]:
-        same('task of an event', event.task, task.id)
-        same('context of an event', event.context, task.context)
-    marks = [event.final for event in events if isinstance(event, Status)]
-    if any(mark is not None for mark in marks):
-        same('final marks', marks, [False] * (len(marks) - 1) + [True])
-    states = [task.state] + [event.state for event in events if isinstance(event, Status)]
-    same('last state', states[-1], last)
-    expect(not OVER.intersection(states[:-1]), f'events after the end: {states}')
-    expect(isinstance(events[-1], Status) or len(events) == 1, f'the last event is {events[-1]}')
-    return folded(events)
-
-
-async def agrees(peer: Peer, task: Task) -> Task:
-    """Checks that what a stream said is what the server keeps."""
-    kept = await peer.get(task.id)
-    same('state kept', kept.state, task.state)
-    same('text kept', kept.text, task.text)
-    same('artifacts kept', [artifact.id for artifact in kept.artifacts], [artifact.id for artifact in task.artifacts])
-    return kept
 
 
 @scenario
 async def card(peer):
     expect(peer.card.name, 'a card without a name')
     expect(peer.card.streaming, 'the card says that the agent does not stream')
-    same('push notifications', peer.card.push, False)
+    expect(peer.card.push, 'the card says that the agent has no webhooks')
     return ', '.join(peer.card.bindings)
 
 
@@ -453,73 +367,9 @@ async def page_token(peer):
 @scenario
 async def content_type(peer):
     part = Part('bytes', b'MZ', 'a.exe', 'application/x-msdownload')
-    return await refused(peer, 'ContentTypeNotSupported', peer.of_text.send('hello', part))
-
-
-async def push(peer: Peer, verb: str) -> str:
-    return await refused(peer, 'PushNotificationNotSupported', peer.push(verb, (await finished(peer)).id))
-
-
-@scenario
-async def push_create(peer):
-    return await push(peer, 'create')
-
-
-@scenario
-async def push_get(peer):
-    return await push(peer, 'get')
-
-
-@scenario
-async def push_list(peer):
-    return await push(peer, 'list')
-
-
-@scenario
-async def push_delete(peer):
-    return await push(peer, 'delete')
-
-
-@scenario
-async def push_inline(peer):
-    return await refused(
-        peer, 'PushNotificationNotSupported', peer.send('echo hello', push='https://hooks.example/a2a'))
+    return await refused(peer, 'ContentTypeNotSupported', peer.of_little.send('hello', part))
 
 
 @scenario
 async def version(peer):
     return await refused(peer, 'VersionNotSupported', peer.send_as('9.9'))
-
-
-def report(operation: str, ok: bool | None, detail: str = '', note: str = '') -> None:
-    print(json.dumps({'operation': operation, 'ok': ok, 'detail': detail, 'note': note}), flush=True)
-
-
-async def run(connect, base: str, text: str, binding: str, compat: bool) -> None:
-    names = [name for group in OPERATIONS.values() for name in group]
-    same('operations', sorted(SCENARIOS), sorted(names))
-    try:
-        peer = await connect(base, binding, compat)
-        peer.of_text = await connect(text, binding, compat)
-    except Exception as error:
-        report('card', False, f'{type(error).__name__}: {error}')
-        return
-    for name in names:
-        if reason := peer.lacks.get(name):
-            report(name, None, reason)
-            continue
-        try:
-            async with asyncio.timeout(PATIENCE):
-                detail = await SCENARIOS[name](peer)
-            report(name, True, detail or '', peer.notes.get(name, ''))
-        except Exception as error:
-            report(name, False, f'{type(error).__name__}: {error}')
-
-
-def main(connect) -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument('base', help='where the demo agent is, such as http://127.0.0.1:8080')
-    arguments.add_argument('text', help='where an agent is that reads nothing but text')
-    arguments.add_argument('binding', choices=['jsonrpc', 'rest', 'grpc'])
-    arguments.add_argument('--compat', action='store_true', help='speak 0.3, by a client of 1.x')
-    asyncio.run(run(connect, **vars(arguments.parse_args())))

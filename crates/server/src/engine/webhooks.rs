@@ -44,7 +44,7 @@ impl Engine {
         let Asked { found, .. } = self.asked(&call, &request.task_id).await?;
         let webhooks = self.webhooks(&found.stored.key, request.id.as_ref()).await?;
         let webhook = webhooks.into_iter().next();
-        let webhook = webhook.ok_or_else(|| Error::task_not_found(&request.task_id))?;
+        let webhook = webhook.ok_or_else(|| no_webhook(&request.task_id))?;
         let reply = Reply::PushConfig(webhook.config);
         Ok(Answer { reply, made_in: None, extensions: found.extensions })
     }
@@ -136,4 +136,10 @@ impl Engine {
 struct Asked<'a> {
     courier: &'a Courier,
     found: Found,
+}
+
+/// There is no error of its own for this.
+fn no_webhook(task: &TaskId) -> Error {
+    let message = format!("task {task} has no such webhook");
+    Error::new(ErrorKind::TaskNotFound, message).with("taskId", task.to_string())
 }

@@ -102,7 +102,7 @@ impl Client {
         .collect()
     }
 
-    /// Lets it ask everything of the demo server and of the one that reads text only.
+    /// Lets it ask everything of the demo server, and of the one that can do little.
     pub(super) fn run(&self, bases: &[String; 2]) -> Vec<Fate> {
         let mut fates = read(self.command(bases));
         let early = || Fate::Failed { detail: "the client ended before it".to_owned() };

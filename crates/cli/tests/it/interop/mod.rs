@@ -19,24 +19,27 @@ use crate::program::Place;
 /// Clients that run at the same time; most of their time is waiting.
 const AT_ONCE: usize = 3;
 
-/// The configuration of an agent that reads nothing but text.
-const TEXT: &str = r#"
+/// The configuration of an agent that reads nothing but text, and has no webhooks.
+const LITTLE: &str = r#"
 [[agents]]
-name = "text"
+name = "little"
 kind = "echo"
 input_modes = ["text/plain"]
 
 [store]
 kind = "memory"
+
+[push]
+enabled = false
 "#;
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
 fn official_sdks_get_what_they_ask_for() {
-    let place = Place::new().file("latimer.toml", TEXT);
+    let place = Place::new().file("latimer.toml", LITTLE);
     let demo = place.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
-    let text = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
-    let bases = [&demo, &text].map(|it| format!("http://{}", it.address()));
+    let little = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    let bases = [&demo, &little].map(|it| format!("http://{}", it.address()));
     let page = Page::of(run(Client::all(), &bases));
     println!("{page}");
     let failures = page.failures();

@@ -50,6 +50,7 @@ async fn json_rpc_of_1_0() {
     }
     let gone = rpc(&caller, "GetTaskPushNotificationConfig", get).await;
     assert_eq!(gone.code(), -32001, "trap 43: {}", gone.text());
+    assert!(gone.text().contains("has no such webhook"), "the task is there: {}", gone.text());
     let unknown = json!({"taskId": "nobody's", "id": "w1", "url": url});
     for operation in ["Create", "Get", "Delete"] {
         let method = format!("{operation}TaskPushNotificationConfig");
