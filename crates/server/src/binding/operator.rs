@@ -33,7 +33,10 @@ impl Front {
     }
 
     async fn operate(&self, at: &At<'_>, rest: &str) -> Result<Value, Error> {
+        self.check_host(at.head, at.peer)?;
+        self.check_origin(at.head, at.peer)?;
         let caller = self.caller(at).await?;
+        self.charge(at, &caller, None)?;
         if !self.is_operator(&caller) {
             let message = "only whoever runs the server may do this";
             return Err(Error::new(ErrorKind::PermissionDenied, message));

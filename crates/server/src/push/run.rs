@@ -7,7 +7,7 @@ use latimer_outbound::Limits;
 use latimer_protocol::{Dialect, Event, Notification, PushConfigId, Revision, Task, Then};
 use latimer_store::{DeadLetter, Error as StoreError, Key, Logged, Progress, Step, Webhook};
 use tokio::sync::Notify;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use super::budget::{self, Verdict};
 use super::delivery::{self, Undelivered};
@@ -41,8 +41,14 @@ pub(super) async fn run(
 ) -> Result<End, StoreError> {
     let mut replay = Replay::default();
     loop {
-        let Some(webhook) = courier.store.webhooks().get(task, id).await? else {
-            return Ok(End::Over);
+        let webhook = match courier.store.webhooks().get(task, id).await {
+            Ok(Some(webhook)) => webhook,
+            Ok(None) => return Ok(End::Over),
+            Err(error @ StoreError::Unreadable { .. }) => {
+                warn!(task = %task.id, %error, "webhook cannot be read, and is told nothing more");
+                return Ok(End::Over);
+            }
+            Err(error) => return Err(error),
         };
         tokio::select! {
             () = wait(webhook.progress) => {}
