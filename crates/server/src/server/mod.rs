@@ -28,7 +28,7 @@ use crate::error::{Error, Result, is_local};
 use crate::host::Hosts;
 use crate::listener::{Entry, Listener, Secure, Tls, behind};
 use crate::metrics::Metrics;
-use crate::push::{Courier, Signer};
+use crate::push::Courier;
 use crate::rate::Rates;
 use crate::settings::Settings;
 use crate::signing::Keyring;
@@ -197,8 +197,8 @@ impl Server {
     /// Signs cards and what webhooks are told, and publishes the keys that prove it at `/.well-known/jwks.json`.
     ///
     /// A card is signed where its addresses are the server's own for certain: with
-    /// [`Server::public_url`], behind a trusted proxy, and on this machine. What a caller says in its
-    /// `Host` header is repeated in its card, and not signed.
+    /// [`Server::public_url`], and on this machine. What a caller says in its `Host` header, or a proxy
+    /// for it, is repeated in its card, and not signed.
     pub fn signing(mut self, keyring: Keyring) -> Self {
         self.keyring = Some(keyring);
         self
@@ -309,11 +309,11 @@ impl Server {
             let scheme = if self.tls.is_some() { "https" } else { "http" };
             local.map_or_else(|| "latimer".to_owned(), |it| format!("{scheme}://{it}"))
         };
-        let signer = self
-            .keyring
-            .clone()
-            .map(|keyring| Signer { keyring, issuer: public_url.clone().unwrap_or_else(here) });
-        Ok(Some(courier.of_server(metrics.deliveries(), signer)))
+        let courier = courier.counting(metrics.deliveries());
+        Ok(Some(match self.keyring.clone() {
+            Some(keyring) => courier.signed_by(keyring, public_url.clone().unwrap_or_else(here)),
+            None => courier,
+        }))
     }
 
     async fn front(self, local: Option<SocketAddr>) -> Result<Ready> {

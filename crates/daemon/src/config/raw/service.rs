@@ -110,8 +110,7 @@ section! {
     /// The keys that vouch for cards and webhooks. They are made with `latimer card keygen`.
     Signing {
         /// The private key that signs: PEM or a JWK. Cards are signed where their addresses are the
-        /// server's own for certain: with `public_url`, behind `trusted_proxies`, and on this
-        /// machine.
+        /// server's own for certain: with `public_url`, and on this machine.
         key: PathBuf, optional("nothing is signed") => "\"signing.pem\"";
         /// More keys that are published at `/.well-known/jwks.json`, in any form: those that signed
         /// before, and those that will.

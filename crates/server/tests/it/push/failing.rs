@@ -35,7 +35,7 @@ async fn a_slow_receiver_delays_nobody_else() {
     let (slow, quick) = (Receiver::that(|_| None).await, Receiver::new().await);
     let push = PushSettings { timeout: Duration::from_secs(60), ..hasty() };
     let site = talking(push).await;
-    for _ in 0..100 {
+    for _ in 0..300 {
         site.v1().post("/a2a", send("one", &at(&slow.url("/")), true)).await;
     }
     // As many as may be at a time are with it.
@@ -159,6 +159,51 @@ async fn a_receiver_that_moved_is_told_at_once() {
     site.v1().post("/a2a", create).await;
     let said: Vec<_> = new.taken(4).await.iter().map(|it| it.says()).collect();
     assert_eq!(said, ["task SUBMITTED", "WORKING", "artifact one", "COMPLETED"]);
+}
+
+/// What the former address fails with is not held against the new one.
+#[tokio::test]
+async fn a_receiver_that_is_replaced_while_it_is_told_fails_for_itself_alone() {
+    let (old, new) = (Receiver::that(|_| None).await, Receiver::new().await);
+    let timeout = Duration::from_millis(300);
+    let push = PushSettings { timeout, first_pause: Duration::from_secs(600), ..hasty() };
+    let site = talking(PushSettings { longest_pause: Duration::from_secs(600), ..push }).await;
+    let webhook = format!(r#"{{"id":"w","url":"{}"}}"#, old.url("/"));
+    let answer = site.v1().post("/a2a", send("one", &webhook, false)).await;
+    // It is being told, and will not answer.
+    old.until(|all| !all.is_empty()).await;
+    let create = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"CreateTaskPushNotificationConfig",
+            "params":{{"taskId":"{}","id":"w","url":"{}"}}}}"#,
+        id(&answer),
+        new.url("/")
+    );
+    site.v1().post("/a2a", create).await;
+    let said: Vec<_> = new.taken(4).await.iter().map(|it| it.says()).collect();
+    assert_eq!(said, ["task SUBMITTED", "WORKING", "artifact one", "COMPLETED"]);
+    assert_eq!(old.got().len(), 1);
+}
+
+#[tokio::test]
+async fn the_end_of_a_task_that_waits_arrives_too() {
+    let (site, receiver) = (talking(hasty()).await, Receiver::new().await);
+    let answer = site.v1().post("/a2a", send("ask", &at(&receiver.url("/")), false)).await;
+    receiver.taken(3).await;
+    let cancel = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{{"id":"{}"}}}}"#,
+        id(&answer)
+    );
+    site.v1().post("/a2a", cancel).await;
+    assert_eq!(receiver.taken(4).await[3].says(), "CANCELED");
+}
+
+/// Nobody is interested in what a receiver has to say besides.
+#[tokio::test]
+async fn a_long_answer_is_an_answer() {
+    let (site, receiver) = (talking(hasty()).await, Receiver::talkative().await);
+    site.v1().post("/a2a", send("one", &at(&receiver.url("/")), false)).await;
+    receiver.taken(4).await;
+    assert_eq!(receiver.got().len(), 4, "none came twice");
 }
 
 #[tokio::test]
