@@ -46,6 +46,9 @@ pub(super) enum NoKey {
     Unavailable,
 }
 
+/// The right to ask, and when somebody did so in vain.
+type Asking = OwnedMutexGuard<Option<Instant>>;
+
 struct Fetched {
     keys: Vec<Key>,
     at: Instant,
@@ -99,10 +102,7 @@ impl KeySet {
 
     /// Asks the provider, to the end: also when whoever wanted to know goes away meanwhile, because
     /// others wait for the answer.
-    fn ask(
-        &self,
-        vain: OwnedMutexGuard<Option<Instant>>,
-    ) -> JoinHandle<(Option<Arc<Fetched>>, OwnedMutexGuard<Option<Instant>>)> {
+    fn ask(&self, vain: Asking) -> JoinHandle<(Option<Arc<Fetched>>, Asking)> {
         let (provider, current) = (self.provider.clone(), self.current.clone());
         tokio::spawn(async move {
             match provider.keys().await {
