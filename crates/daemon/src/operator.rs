@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::config::{Config, Place};
 use crate::error::StartError;
 use crate::store;
+use crate::veil::veil;
 
 /// Somebody who runs a daemon.
 #[derive(Debug)]
@@ -124,9 +125,9 @@ impl Operator {
         let authority = base.split("://").last().unwrap_or_default();
         let authority = authority.split('/').next().unwrap_or_default();
         let rules = Rules { allow: authority.parse().into_iter().collect(), loopback: true };
-        let unreachable = |message: String| OperatorError::Refused { base: base.clone(), message };
+        let refused = |message: String| OperatorError::Refused { base: shown(&base), message };
         let client = Client::builder(Guard::new(rules)).build();
-        let client = client.map_err(|it| unreachable(it.to_string()))?;
+        let client = client.map_err(|it| refused(it.to_string()))?;
         Ok(Self(Way::Api(Box::new(Api { client, base, key }))))
     }
 
@@ -185,7 +186,7 @@ impl Api {
     /// Asks the daemon; none when it does not know what is meant.
     async fn ask(&self, method: Method, path: &str) -> Result<Option<Value>, OperatorError> {
         let Self { client, base, key } = self;
-        let refused = |message: String| OperatorError::Refused { base: base.clone(), message };
+        let refused = |message: String| OperatorError::Refused { base: shown(base), message };
         let mut request =
             Request::builder().method(method).uri(format!("{base}/api/push/dead{path}"));
         if let Some(key) = key {
@@ -200,7 +201,7 @@ impl Api {
         let limits = Limits { body: 16 * 1024 * 1024, ..Limits::default() };
         let answer = client.send(request, &limits).await;
         let answer =
-            answer.map_err(|source| OperatorError::Unreachable { base: base.clone(), source })?;
+            answer.map_err(|source| OperatorError::Unreachable { base: shown(base), source })?;
         let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
         match answer.status().as_u16() {
             200 => Ok(Some(body)),
@@ -211,4 +212,9 @@ impl Api {
             }
         }
     }
+}
+
+/// An address as it may be shown.
+fn shown(base: &str) -> String {
+    veil(base).into_owned()
 }
