@@ -106,7 +106,7 @@ impl Operator {
                 }
                 opened => {
                     let push = config.settings.push.clone();
-                    let loopback = store::is_loopback(&config.listen);
+                    let loopback = store::is_private(config);
                     let courier = Courier::new(Arc::from(opened?), push, loopback);
                     let failed = |it: latimer_server::outbound::InvalidTls| {
                         StartError::Server(latimer_server::Error::Setting {
