@@ -14,6 +14,7 @@ use crate::config::{Config, Place};
 use crate::error::StartError;
 use crate::signing::keyring;
 use crate::store;
+use crate::veil::veil;
 
 /// Somebody who runs a daemon.
 #[derive(Debug)]
@@ -106,7 +107,7 @@ impl Operator {
                 Err(StartError::Store(OpenError::InUse { .. })) => api(here()),
                 opened => {
                     let push = config.settings.push.clone();
-                    let loopback = store::is_loopback(&config.listen);
+                    let loopback = store::is_private(config);
                     let courier = Courier::new(Arc::from(opened?), push, loopback);
                     let sign = |courier: Courier, keyring| {
                         let issuer = config.settings.public_url.clone().unwrap_or_else(here);
@@ -135,14 +136,14 @@ impl Operator {
         let host = uri.host().unwrap_or_default();
         let target = format!("{host}:{}", uri.port_u16().unwrap_or(usual));
         let rules = Rules { allow: target.parse().into_iter().collect(), loopback: true };
-        let unreachable = |message: String| OperatorError::Refused { base: base.clone(), message };
+        let refused = |message: String| OperatorError::Refused { base: shown(&base), message };
         let mut client = Client::builder(Guard::new(rules));
         // The server of this configuration is known by its own certificate.
         if let Some(certificate) = config.tls.as_ref().and_then(|it| it.certificates().ok()) {
             client = client.root_certificates(certificate);
         }
         let client = client.build();
-        let client = client.map_err(|it| unreachable(it.to_string()))?;
+        let client = client.map_err(|it| refused(it.to_string()))?;
         Ok(Self(Way::Api(Box::new(Api { client, base, key }))))
     }
 
@@ -207,7 +208,7 @@ impl Api {
     /// Asks the daemon; none when it does not know what is meant.
     async fn ask(&self, method: Method, path: &str) -> Result<Option<Value>, OperatorError> {
         let Self { client, base, key } = self;
-        let refused = |message: String| OperatorError::Refused { base: base.clone(), message };
+        let refused = |message: String| OperatorError::Refused { base: shown(base), message };
         let mut request =
             Request::builder().method(method).uri(format!("{base}/api/push/dead{path}"));
         if let Some(key) = key {
@@ -222,7 +223,7 @@ impl Api {
         let limits = Limits { body: 16 * 1024 * 1024, ..Limits::default() };
         let answer = client.send(request, &limits).await;
         let answer =
-            answer.map_err(|source| OperatorError::Unreachable { base: base.clone(), source })?;
+            answer.map_err(|source| OperatorError::Unreachable { base: shown(base), source })?;
         let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
         match answer.status().as_u16() {
             200 => Ok(Some(body)),
@@ -233,4 +234,9 @@ impl Api {
             }
         }
     }
+}
+
+/// An address as it may be shown.
+fn shown(base: &str) -> String {
+    veil(base).into_owned()
 }

@@ -64,7 +64,7 @@ impl Address {
     }
 
     /// Whether it leads everybody to their own machine.
-    fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         let Ok(authority) = self.authority.parse::<Authority>() else { return false };
         let host = authority.host().trim_matches(['[', ']']);
         host == "localhost" || host.parse().is_ok_and(|it: IpAddr| it.is_loopback())

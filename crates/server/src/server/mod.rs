@@ -24,7 +24,7 @@ use crate::agent::{Agent, Registry};
 use crate::auth::{Authenticate, Extractor};
 use crate::binding::{Cards, Front, Helpers, Places, Readiness};
 use crate::engine::{Activity, Engine, ids};
-use crate::error::{Error, Result, is_local};
+use crate::error::{Error, Result};
 use crate::host::Hosts;
 use crate::listener::{Entry, Listener, Secure, Tls, behind};
 use crate::metrics::Metrics;
@@ -277,7 +277,7 @@ impl Server {
     pub async fn run(self) -> Result<()> {
         let known = self.auth.is_some();
         let running = self.listen().await?;
-        if !known && !is_local(running.address()) {
+        if !known && !running.front.local {
             warn!(
                 address = %running.address(),
                 "ANYBODY WHO REACHES THIS ADDRESS CAN CALL THE AGENTS: nobody is asked who they are"
@@ -302,7 +302,7 @@ impl Server {
         }
         let courier = match &self.courier {
             Some(make) => make(Arc::clone(store)),
-            None => Courier::new(Arc::clone(store), push.clone(), local.is_some_and(is_local))
+            None => Courier::new(Arc::clone(store), push.clone(), self.is_private(local))
                 .map_err(|it| Error::setting("push", it.to_string()))?,
         };
         let here = || {
@@ -314,6 +314,10 @@ impl Server {
             Some(keyring) => courier.signed_by(keyring, public_url.clone().unwrap_or_else(here)),
             None => courier,
         }))
+    }
+
+    fn is_private(&self, local: Option<SocketAddr>) -> bool {
+        local.is_some_and(|it| self.settings.is_private(it))
     }
 
     async fn front(self, local: Option<SocketAddr>) -> Result<Ready> {
@@ -358,6 +362,7 @@ impl Server {
                 "CARDS ARE SIGNED ON THIS MACHINE ONLY: set public_url to sign them for everybody"
             );
         }
+        let private = self.is_private(local);
         let helpers = Helpers::new().map_err(|error| Error::setting("grpc", error.to_string()))?;
         helpers.serve(true).await;
         let front = Front {
@@ -374,7 +379,7 @@ impl Server {
             security: self.auth.as_ref().map(|it| it.security()).unwrap_or_default(),
             auth: self.auth,
             keyring: self.keyring,
-            local: local.is_some_and(is_local),
+            local: private,
             anonymous: Caller::anonymous(),
             helpers,
             settings: self.settings,

@@ -1,6 +1,6 @@
 //! Webhooks of the real binary: through failing receivers, `kill -9`, and an operator's hands.
 
-mod receiver;
+pub(crate) mod receiver;
 
 use std::collections::HashSet;
 use std::net::TcpListener;

@@ -77,6 +77,7 @@ section! {
     /// What the server writes to its log, which is its standard error.
     Log {
         /// Which messages: a level, or levels by module. `LATIMER_LOG` and `RUST_LOG` go before it.
+        /// Of the libraries in use, nothing below `info` is written: it has addresses in it.
         filter: String, default("\"info\"") => "\"info,latimer_server=debug\"";
         /// How they are written. `LATIMER_LOG_FORMAT` goes before it.
         format: LogFormat, default("\"text\"") => "\"json\"";

@@ -198,6 +198,12 @@ async fn this_machine_is_allowed_exactly_while_nobody_else_can_reach_the_server(
     let caller = crate::support::Caller::new(SocketAddr::from(([127, 0, 0, 1], port)));
     let answer = caller.v1().post("/a2a", send("one", &hook, false)).await;
     assert_eq!(answer.code(), -32602, "{}", answer.text());
+    // A proxy on this machine passes others on.
+    let mut settings = Settings { push: hasty(), ..Settings::default() };
+    settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let proxied = site(Server::new(talker()).settings(settings)).await;
+    let answer = proxied.v1().post("/a2a", send("one", &hook, false)).await;
+    assert_eq!(answer.code(), -32602, "{}", answer.text());
     let open = PushSettings { allow_loopback: Some(true), ..hasty() };
     let running = server(open).bind("0.0.0.0:0").listen().await.unwrap();
     let port = running.address().port();
