@@ -44,12 +44,9 @@ fn run() -> Result<(), Failure> {
     std::fs::create_dir(&folder)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let outcome = runtime.block_on(soak::run(&plan));
+    let outcome = runtime.block_on(soak::run(&plan, &mut |sample| report.row(sample)));
     std::fs::remove_dir_all(&folder)?;
     let outcome = outcome?;
-    for sample in &outcome.samples {
-        report.row(sample)?;
-    }
     let mut problems = 0;
     tell_errands(&mut report, &outcome, plan.time);
     problems += tell_growth(&mut report, &outcome.samples);

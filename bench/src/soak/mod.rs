@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep, sleep_until};
 
 use self::caller::Caller;
 use self::random::Random;
@@ -89,17 +89,18 @@ pub struct Outcome {
     pub fault_count: u64,
 }
 
-/// Has traffic, and faults, and looks on.
+/// Has traffic, and faults, and looks on; `keep` is shown each sample when it is taken.
 ///
 /// # Errors
-/// When it cannot begin, or the server does not come back.
-pub async fn run(plan: &Plan) -> Result<Outcome, Failure> {
+/// When it cannot begin, the server does not come back, or a sample cannot be kept.
+pub async fn run(plan: &Plan, keep: Keep<'_>) -> Result<Outcome, Failure> {
     let mut random = Random::new(plan.seed);
     let mut server = Server::set_up(plan)?;
     let world = Arc::new(World::new(server.address()).await?);
     server.start().await?;
-    let mut sampler = Sampler::new(&server);
+    let sampler = Sampler::new(&server);
     let mut fresh = sampler.look(&world).await?;
+    let mut lookout = Lookout { world: &world, sampler, samples: Vec::new(), keep };
     world.is_up();
     let begin = Instant::now();
     let mut callers = JoinSet::new();
@@ -107,21 +108,21 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Failure> {
         callers.spawn(Caller::new(&world, random.any()).serve());
     }
     callers.spawn(world.clone().be_away_now_and_then(AWAY_EVERY, AWAY));
-    let mut samples = Vec::new();
     for (share, stop) in STOPS {
-        look_until(begin + plan.time.mul_f64(share), &world, &mut sampler, &mut samples).await?;
+        lookout.look_until(begin + plan.time.mul_f64(share)).await?;
         note(&format!("{stop:?} at {:.0} s", begin.elapsed().as_secs_f64()));
         world.is_down();
         server.stop(stop, &world).await?;
         server.start().await?;
-        sampler = sampler.again(&server);
-        fresh = sampler.look(&world).await?;
+        lookout.sampler = lookout.sampler.again(&server);
+        fresh = lookout.sampler.look(&world).await?;
         world.is_up();
     }
-    look_until(begin + plan.time, &world, &mut sampler, &mut samples).await?;
+    lookout.look_until(begin + plan.time).await?;
     world.is_over();
     while callers.join_next().await.transpose()?.is_some() {}
-    let rest = come_to_rest(&world, &mut sampler, &mut samples).await?;
+    let rest = lookout.look_until_quiet().await?;
+    let samples = lookout.samples;
     world.is_down();
     server.stop(Stop::Terminate, &world).await?;
     for line in server.complaints()? {
@@ -132,50 +133,57 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Failure> {
     Ok(Outcome { samples, fresh, rest, tallies: world.tallies(), webhooks, faults, fault_count })
 }
 
-async fn look_until(
-    end: Instant,
-    world: &Arc<World>,
-    sampler: &mut Sampler,
-    samples: &mut Vec<Sample>,
-) -> Result<(), Failure> {
-    let mut next = Instant::now();
-    while next + LOOK_EVERY < end {
-        next += LOOK_EVERY;
-        sleep_until(next.into()).await;
-        samples.push(sampler.look(world).await?);
-        letters::look_after(world).await;
-    }
-    sleep_until(end.into()).await;
-    Ok(())
+/// Somebody who keeps samples.
+pub type Keep<'a> = &'a mut dyn FnMut(&Sample) -> Result<(), Failure>;
+
+/// Somebody who looks on.
+struct Lookout<'a> {
+    world: &'a Arc<World>,
+    sampler: Sampler,
+    samples: Vec<Sample>,
+    keep: Keep<'a>,
 }
 
-/// Waits until nothing is going on, and all that is owed to webhooks was delivered or given up.
-async fn come_to_rest(
-    world: &Arc<World>,
-    sampler: &mut Sampler,
-    samples: &mut Vec<Sample>,
-) -> Result<Sample, Failure> {
-    let resting = async {
+impl Lookout<'_> {
+    async fn look(&mut self) -> Result<Sample, Failure> {
+        let sample = self.sampler.look(self.world).await?;
+        (self.keep)(&sample)?;
+        self.samples.push(sample.clone());
+        letters::look_after(self.world).await;
+        Ok(sample)
+    }
+
+    async fn look_until(&mut self, end: Instant) -> Result<(), Failure> {
+        let mut next = Instant::now();
+        while next + LOOK_EVERY < end {
+            next += LOOK_EVERY;
+            sleep_until(next.into()).await;
+            self.look().await?;
+        }
+        sleep_until(end.into()).await;
+        Ok(())
+    }
+
+    /// Waits until nothing is going on, and all that is owed to webhooks was delivered or given up.
+    async fn look_until_quiet(&mut self) -> Result<Sample, Failure> {
+        let begin = Instant::now();
         loop {
             sleep(LOOK_EVERY).await;
-            let sample = sampler.look(world).await?;
-            letters::look_after(world).await;
-            let quiet = sample.is_quiet() && world.receiver.is_settled();
-            samples.push(sample.clone());
-            if quiet {
-                return Ok::<_, Failure>(sample);
+            let sample = self.look().await?;
+            let quiet = sample.is_quiet();
+            if quiet && self.world.receiver.is_settled() {
+                return Ok(sample);
             }
+            if begin.elapsed() < REST {
+                continue;
+            }
+            for missing in self.world.receiver.missing() {
+                self.world.fault("webhook", missing);
+            }
+            if !quiet {
+                self.world.fault("rest", format!("it does not come to rest: {sample:?}"));
+            }
+            return Ok(sample);
         }
-    };
-    if let Ok(rest) = timeout(REST, resting).await {
-        return rest;
     }
-    for missing in world.receiver.missing() {
-        world.fault("webhook", missing);
-    }
-    let sample = sampler.look(world).await?;
-    if !sample.is_quiet() {
-        world.fault("rest", format!("it does not come to rest: {sample:?}"));
-    }
-    Ok(sample)
 }

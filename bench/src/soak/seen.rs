@@ -79,3 +79,60 @@ impl Seen {
         holders.filter_map(|it| it.get("parts")?.as_array()).flatten().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_same_is_seen_however_it_is_spelled() {
+        let new_status = json!({"state": "TASK_STATE_INPUT_REQUIRED"});
+        let old_status = json!({"state": "input-required"});
+        let artifact = json!({"parts": [{"text": "chunk 2 of 7\n"}]});
+        for (name, value, task, state, pieces) in [
+            (
+                "a task of 1.0",
+                json!({"task": {"id": "t", "status": new_status, "artifacts": [artifact]}}),
+                Some("t"),
+                Some("input-required"),
+                vec![2],
+            ),
+            (
+                "a task of 0.3",
+                json!({"kind": "task", "id": "t", "status": old_status, "artifacts": [artifact]}),
+                Some("t"),
+                Some("input-required"),
+                vec![2],
+            ),
+            (
+                "an artifact of 1.0",
+                json!({"artifactUpdate": {"taskId": "t", "artifact": artifact}}),
+                Some("t"),
+                None,
+                vec![2],
+            ),
+            (
+                "a status of 0.3",
+                json!({"kind": "status-update", "taskId": "t", "status": old_status}),
+                Some("t"),
+                Some("input-required"),
+                vec![],
+            ),
+            (
+                "a direct answer",
+                json!({"message": {"messageId": "m", "parts": [{"text": "good day"}]}}),
+                None,
+                None,
+                vec![],
+            ),
+        ] {
+            let seen = Seen(value);
+            assert_eq!(seen.task(), task, "{name}");
+            assert_eq!(seen.state().as_deref(), state, "{name}");
+            assert_eq!(seen.pieces(), pieces, "{name}");
+            assert_eq!(seen.is_task(), name.contains("a task"), "{name}");
+        }
+    }
+}
