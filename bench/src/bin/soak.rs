@@ -10,12 +10,14 @@ use latimer_bench::Failure;
 use latimer_bench::arguments::Arguments;
 use latimer_bench::report::{Report, megabytes, thousands};
 use latimer_bench::role;
+use latimer_bench::soak::errand::Errand;
 use latimer_bench::soak::growth::{ENOUGH, Growth, MEASURES, WARM_UP, settled};
 use latimer_bench::soak::sample::Sample;
 use latimer_bench::soak::server::MAX_TASKS;
 use latimer_bench::soak::{self, Outcome, Plan, STOPS};
 
-const OPTIONS: &[&str] = &["latimer", "minutes", "callers", "seed", "nice", "folder", "results"];
+const OPTIONS: &[&str] =
+    &["latimer", "minutes", "callers", "errands", "seed", "nice", "folder", "results"];
 
 /// How many more files may be open at rest than before anybody called: those of idle connections to
 /// receivers, and of readers of the database.
@@ -33,11 +35,18 @@ fn run() -> Result<(), Failure> {
     let folder = temporary.join(format!("latimer-soak-{}", std::process::id()));
     let results: PathBuf = arguments.or("results", PathBuf::from("bench/results"))?;
     let mut report = Report::new(&results, "soak", &arguments.shown());
+    let errands = Errand::ALL.iter().copied();
+    let errands: Vec<_> = errands.filter(|it| arguments.selects("errands", it.name())).collect();
+    if errands.is_empty() {
+        let names: Vec<_> = Errand::ALL.iter().map(|it| it.name()).collect();
+        return Err(format!("--errands: there are {}", names.join(", ")).into());
+    }
     let plan = Plan {
         latimer: latimer.into(),
         folder: folder.clone(),
         time: Duration::try_from_secs_f64(minutes * 60.0)?,
         callers: arguments.or("callers", 16)?,
+        errands,
         nice: arguments.or("nice", 0)?,
         seed: arguments.or("seed", 1)?,
     };

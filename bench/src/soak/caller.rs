@@ -67,7 +67,7 @@ impl Caller {
     /// Runs errands until it is over.
     pub async fn serve(mut self) {
         while !self.world.over() {
-            let errand = Errand::by_chance(&mut self.random);
+            let errand = Errand::by_chance(&self.world.errands, &mut self.random);
             self.speech = Speech::ALL[self.random.below(3) as usize];
             self.until_up().await;
             let run = errand.run(&mut self).await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::sample::Sample;
 
-/// What a server needs until it is as it stays. Nothing of that is judged.
-pub const WARM_UP: Duration = Duration::from_secs(60);
+/// What a server needs until it is as it stays: its caches fill. Nothing of that is judged.
+pub const WARM_UP: Duration = Duration::from_secs(90);
 
 /// The fewest samples behind that by which it is judged.
 pub const ENOUGH: usize = 30;
@@ -29,7 +29,7 @@ const fn measure(name: &'static str, value: fn(&Sample) -> f64, share: f64, coun
 
 /// Everything that must not grow. What comes and goes with the traffic is given as much room as
 /// chance takes.
-pub const MEASURES: [Measure; 9] = [
+pub const MEASURES: [Measure; 10] = [
     measure("resident memory, MB", |it| it.resident as f64 / 1e6, 0.1, 0.0),
     measure("file descriptors", |it| it.descriptors as f64, 0.0, 10.0),
     measure("connections", |it| it.connections as f64, 0.0, 10.0),
@@ -38,7 +38,8 @@ pub const MEASURES: [Measure; 9] = [
     measure("streams", |it| it.streams as f64, 0.0, 10.0),
     measure("webhooks with something to do", |it| it.webhooks as f64, 0.0, 30.0),
     measure("tasks that are kept", |it| it.tasks as f64, 0.0, 10.0),
-    measure("database, MB", |it| it.database as f64 / 1e6, 0.1, 1.0),
+    measure("database in use, MB", |it| it.database as f64 / 1e6, 0.1, 1.0),
+    measure("database file, MB", |it| it.file as f64 / 1e6, 0.2, 1.0),
 ];
 
 /// How something changed over time.
@@ -151,8 +152,8 @@ mod tests {
     #[test]
     fn what_comes_before_is_not_judged_and_little_is_not_enough() {
         let samples = samples(|_| 1);
-        assert_eq!(settled(&samples, 1).unwrap().len(), 60);
-        assert!(settled(&samples[..59], 1).is_none());
+        assert_eq!(settled(&samples, 1).unwrap().len(), 45);
+        assert!(settled(&samples[..74], 1).is_none());
         assert!(settled(&samples, 2).is_none());
     }
 }

@@ -31,6 +31,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
 use self::caller::Caller;
+use self::errand::Errand;
 use self::random::Random;
 use self::sample::{Sample, Sampler};
 use self::server::{Server, Stop};
@@ -49,6 +50,8 @@ pub struct Plan {
     pub time: Duration,
     /// How many callers there are at a time.
     pub callers: u64,
+    /// What they do, by chance.
+    pub errands: Vec<Errand>,
     /// How nice the program is to others.
     pub nice: i32,
     /// Where chance begins.
@@ -96,7 +99,7 @@ pub struct Outcome {
 pub async fn run(plan: &Plan, keep: Keep<'_>) -> Result<Outcome, Failure> {
     let mut random = Random::new(plan.seed);
     let mut server = Server::set_up(plan)?;
-    let world = Arc::new(World::new(server.address()).await?);
+    let world = Arc::new(World::new(server.address(), plan.errands.clone()).await?);
     server.start().await?;
     let sampler = Sampler::new(&server);
     let mut fresh = sampler.look(&world).await?;

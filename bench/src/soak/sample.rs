@@ -1,18 +1,20 @@
 //! What a server takes at one moment.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
 
 use super::caller::Caller;
-use super::server::{Server, size};
+use super::server::Server;
 use super::speech::{Request, Speech};
 use super::trouble::Trouble;
 use super::world::World;
 use crate::Failure;
 use crate::process::{children, descriptors, resident_bytes};
-use std::sync::Arc;
 
 /// What a server takes at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -39,8 +41,10 @@ pub struct Sample {
     pub webhooks: u64,
     /// Tasks that are kept.
     pub tasks: u64,
-    /// The size of the database in bytes.
+    /// The bytes of the database that are in use.
     pub database: u64,
+    /// The size of its file, which is the most that ever was in use.
+    pub file: u64,
     /// The size of its log in bytes.
     pub log: u64,
 }
@@ -101,7 +105,8 @@ impl Sampler {
             streams: gauge("latimer_streams")?,
             webhooks: gauge("latimer_webhooks")?,
             tasks: page.0["totalSize"].as_u64().ok_or("a list without its size")?,
-            database: size(&self.database),
+            database: used_bytes(&self.database).unwrap_or_default(),
+            file: size(&self.database),
             log: size(&self.database.with_extension("db-wal")),
         })
     }
@@ -111,6 +116,20 @@ fn gauge(metrics: &str, name: &str) -> Result<u64, Failure> {
     let mut lines = metrics.lines().filter_map(|it| it.split_once(' '));
     let value = lines.find_map(|(it, value)| (it == name).then(|| value.parse().ok()).flatten());
     value.ok_or_else(|| format!("{name} is not among the numbers").into())
+}
+
+/// The size of a file; none when it is not there.
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |it| it.len())
+}
+
+/// The bytes in pages that are not free, as the head of a SQLite database says: the size of a page
+/// at 16, the number of pages at 28, that of free ones at 36.
+fn used_bytes(path: &Path) -> Option<u64> {
+    let mut head = [0; 40];
+    File::open(path).ok()?.read_exact(&mut head).ok()?;
+    let number = |at: usize| head[at..at + 4].iter().fold(0, |all, it| all << 8 | u64::from(*it));
+    Some((number(16) >> 16) * number(28).checked_sub(number(36))?)
 }
 
 #[cfg(test)]

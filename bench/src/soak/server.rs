@@ -1,7 +1,7 @@
 //! The program, in a folder of its own: started, stopped, killed, and started again.
 
 use std::fs::{self, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
@@ -162,9 +162,4 @@ async fn is_ready(address: &str) -> bool {
     let Ok(mut connection) = Connection::open(address, None).await else { return false };
     let request = format!("GET /ready HTTP/1.1\r\nHost: {address}\r\n\r\n");
     connection.exchange(request.as_bytes()).await.is_ok_and(|it| it.status == 200)
-}
-
-/// The size of a file; none when it is not there.
-pub(super) fn size(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |it| it.len())
 }

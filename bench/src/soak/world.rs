@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use super::errand::Errand;
 use super::receiver::Receiver;
 use crate::Failure;
 
@@ -23,6 +24,8 @@ pub struct World {
     pub address: String,
     /// Where webhooks lead.
     pub receiver: Receiver,
+    /// What callers do.
+    pub errands: Vec<Errand>,
     weather: watch::Sender<Weather>,
     over: AtomicBool,
     /// Makes message ids those of this run.
@@ -67,10 +70,11 @@ impl World {
     ///
     /// # Errors
     /// When nobody can listen for webhooks.
-    pub async fn new(address: &str) -> Result<Self, Failure> {
+    pub async fn new(address: &str, errands: Vec<Errand>) -> Result<Self, Failure> {
         Ok(Self {
             address: address.to_owned(),
             receiver: Receiver::start().await?,
+            errands,
             weather: watch::Sender::default(),
             over: AtomicBool::new(false),
             run: Uuid::now_v7(),

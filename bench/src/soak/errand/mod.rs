@@ -20,7 +20,14 @@ macro_rules! errands {
         }
 
         impl Errand {
-            const WEIGHTS: &'static [(Self, u64)] = &[$((Self::$errand, $weight)),+];
+            /// Every errand.
+            pub const ALL: &'static [Self] = &[$(Self::$errand),+];
+
+            fn weight(self) -> u64 {
+                match self {
+                    $(Self::$errand => $weight,)+
+                }
+            }
 
             /// What it is called in tables.
             #[must_use]
@@ -89,15 +96,15 @@ errands! {
 }
 
 impl Errand {
-    /// Any of them; some more often than others.
-    pub fn by_chance(random: &mut Random) -> Self {
-        let all: u64 = Self::WEIGHTS.iter().map(|(_, weight)| weight).sum();
+    /// Any of these; some more often than others.
+    pub fn by_chance(errands: &[Self], random: &mut Random) -> Self {
+        let all: u64 = errands.iter().map(|it| it.weight()).sum();
         let mut at = random.below(all);
-        for (errand, weight) in Self::WEIGHTS {
-            if at < *weight {
+        for errand in errands {
+            if at < errand.weight() {
                 return *errand;
             }
-            at -= weight;
+            at -= errand.weight();
         }
         Self::Echo
     }

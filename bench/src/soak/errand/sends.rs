@@ -95,7 +95,7 @@ pub(super) async fn ask(caller: &mut Caller) -> Run {
 }
 
 pub(super) async fn file(caller: &mut Caller) -> Run {
-    let bytes = caller.random.within(1, 100) as usize * 3 * 1024;
+    let bytes = caller.random.within(1, 50) as usize * 3 * 1024;
     let message = caller.message(format!("file soak.bin {bytes}"));
     let got = done(caller, &message, "completed").await?;
     want(got.file_lengths() == [bytes / 3 * 4], || format!("not a file of {bytes} bytes"))?;
