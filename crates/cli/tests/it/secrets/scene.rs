@@ -93,7 +93,7 @@ impl Scene {
             .file("latimer.toml", &config)
             .file("signing.pem", &signing.serialize_pem())
             .variable("OTHER_TOKEN", &text("token in the environment"))
-            .variable("LATIMER_API_KEY", &text("key in the environment"))
+            .variable("LATIMER_API_KEY", &text("key of the server"))
             .variable("LATIMER__API_KEY", &text("key of the server"))
             .variable("RUST_BACKTRACE", "full");
         let receiver = Receiver::start(Mood::Broken);
