@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use latimer_server::outbound::{Client, Dial, Guard, Resolve, Rules};
-use latimer_server::{Courier, PushSettings};
+use latimer_server::{Courier, PushSettings, Server, Settings};
 use serde_json::json;
 use tokio::net::TcpStream;
 
-use super::{Receiver, at, hasty, id, send, server, talking};
+use super::{Receiver, at, hasty, id, send, server, talker, talking};
 use crate::support::{Site, site};
 
 /// Not one of these may be called, by a server that anybody reaches.
