@@ -21,7 +21,7 @@ const OPTIONS: &[&str] =
 
 /// How many more files may be open at rest than before anybody called: those of idle connections to
 /// receivers, and of readers of the database.
-const KEPT_OPEN: u64 = 40;
+const KEPT_OPEN: u64 = 20;
 
 fn main() -> ExitCode {
     role::main(run)
