@@ -109,10 +109,7 @@ impl Operator {
                     let push = config.settings.push.clone();
                     let loopback = store::is_private(config);
                     let courier = Courier::new(Arc::from(opened?), push, loopback);
-                    let sign = |courier: Courier, keyring| {
-                        let issuer = config.settings.public_url.clone().unwrap_or_else(here);
-                        courier.signed_by(keyring, issuer)
-                    };
+                    let issuer = || config.settings.public_url.clone().unwrap_or_else(here);
                     let failed = |it: latimer_server::outbound::InvalidTls| {
                         StartError::Server(latimer_server::Error::Setting {
                             setting: "push",
@@ -121,7 +118,7 @@ impl Operator {
                     };
                     let courier = courier.map_err(failed)?;
                     Ok(Self(Way::Store(match keyring(config)? {
-                        Some(keyring) => sign(courier, keyring),
+                        Some(keyring) => courier.signed_by(keyring, issuer()),
                         None => courier,
                     })))
                 }

@@ -46,8 +46,7 @@ pub(super) async fn run(
             Ok(Some(webhook)) => webhook,
             Ok(None) => {
                 if behind && courier.store.load(task).await?.is_none() {
-                    courier.count(Delivery::GivenUp);
-                    warn!(task = %task.id, "task was removed before its webhook was told everything");
+                    lost(courier, task);
                 }
                 return Ok(End::Over);
             }
@@ -61,16 +60,27 @@ pub(super) async fn run(
             () = wait(webhook.progress, courier.settings.longest_pause) => {}
             () = changed.notified() => continue,
         }
-        let seen = webhook.progress.seen;
+        let Progress { seen, attempts, .. } = webhook.progress;
+        behind |= attempts > 0;
         let events = courier.store.events(task, seen, BATCH).await?;
         if events.is_empty() {
-            let stored = courier.store.load(task).await?;
-            let over = stored.is_none_or(|it| it.header.state.is_terminal() && it.revision <= seen);
+            let Some(stored) = courier.store.load(task).await? else {
+                if behind {
+                    lost(courier, task);
+                }
+                return Ok(End::Over);
+            };
+            let over = stored.header.state.is_terminal() && stored.revision <= seen;
             return Ok(if over { End::Over } else { End::Quiet });
         }
-        behind = true;
-        deliver(courier, webhook, events, &mut replay).await?;
+        behind = !deliver(courier, webhook, events, &mut replay).await?;
     }
+}
+
+/// Takes note that a task went before its webhook was told everything.
+fn lost(courier: &Inner, task: &Key) {
+    courier.count(Delivery::GivenUp);
+    warn!(task = %task.id, "task was removed before its webhook was told everything");
 }
 
 /// Waits until the next attempt is due; not for ever when somebody has set the clock back.
@@ -82,13 +92,13 @@ async fn wait(progress: Progress, longest: Duration) {
     }
 }
 
-/// Delivers events one after the other, up to the first that fails.
+/// Delivers events one after the other, up to the first that fails; false when one did.
 async fn deliver(
     courier: &Inner,
     mut webhook: Webhook,
     events: Vec<Logged>,
     replay: &mut Replay,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     for Logged { revision, event } in events {
         let notification = notification(courier, &webhook, revision, event, replay).await?;
         let outcome = attempt(courier, &webhook, revision, notification).await;
@@ -102,11 +112,11 @@ async fn deliver(
         let (task, id, generation) = (task.clone(), id.clone(), *generation);
         let step = Step { task, webhook: id, generation, from, to, dead };
         if !courier.store.webhooks().advance(step).await? || !goes_on {
-            return Ok(());
+            return Ok(false);
         }
         webhook.progress = to;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What a webhook is to be sent about an event.
