@@ -49,6 +49,7 @@ mod model;
 mod operation;
 mod revision;
 mod service;
+pub mod swarm;
 mod version;
 
 pub use dialect::{Dialect, EventWriter, Notification, Then, protobuf};

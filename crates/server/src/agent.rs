@@ -5,10 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use latimer_protocol::Message;
 use latimer_protocol::card::{AgentCard, AgentExtension};
+use latimer_protocol::swarm::Directive;
 
 use crate::auth::Access;
 use crate::executor::{Executor, Function};
+use crate::swarm::Swarm;
 use crate::turn::{Failure, Turn};
 
 /// An agent to publish: a name, what stands behind it, a card and a policy.
@@ -30,6 +33,7 @@ pub struct Agent {
     extended: Option<AgentCard>,
     policy: Policy,
     access: Access,
+    diverts: bool,
 }
 
 impl Agent {
@@ -47,7 +51,7 @@ impl Agent {
             ..AgentCard::default()
         };
         let (policy, access) = (Policy::default(), Access::default());
-        Self { name, executor, card, extended: None, policy, access }
+        Self { name, executor, card, extended: None, policy, access, diverts: false }
     }
 
     /// An agent that is a function.
@@ -96,6 +100,18 @@ impl Agent {
     pub fn with_access(mut self, access: Access) -> Self {
         self.access = access;
         self
+    }
+
+    /// The same agent, whose directives somebody else is handed.
+    pub(crate) fn behind(mut self, swarm: &Swarm) -> Self {
+        self.executor = swarm.before(self.executor);
+        self.diverts = true;
+        self
+    }
+
+    /// Whether a message to it is for somebody else: a directive, where there is a handler.
+    pub(crate) fn diverts(&self, message: &Message) -> bool {
+        self.diverts && Directive::of(message).is_some()
     }
 
     /// Its name.

@@ -19,6 +19,7 @@ mod rate;
 mod server;
 mod settings;
 mod signing;
+mod swarm;
 mod turn;
 
 pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};

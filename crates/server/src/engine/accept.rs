@@ -72,7 +72,7 @@ impl Engine {
         if configuration.task_push_notification_config.is_some() {
             self.courier(&agent)?;
         }
-        check_parts(&message.parts, &agent, self.0.limits.parts)?;
+        check_parts(&message, &agent, self.0.limits.parts)?;
         let want = match (streams, configuration.return_immediately) {
             (true, _) => Want::Events,
             (false, true) => Want::Task,
@@ -120,16 +120,19 @@ impl Engine {
 }
 
 /// §3.3.4: an agent says which media types it reads.
-fn check_parts(parts: &[Part], agent: &Agent, limit: usize) -> Result<(), Error> {
-    if parts.len() > limit {
+fn check_parts(message: &Message, agent: &Agent, limit: usize) -> Result<(), Error> {
+    if message.parts.len() > limit {
         let problem = format!("must not have more than {limit} parts");
         return Err(Invalid::new("message.parts", problem).into());
+    }
+    if agent.diverts(message) {
+        return Ok(());
     }
     let card = agent.card();
     let skills = card.skills.iter().flat_map(|it| &it.input_modes);
     let modes: Vec<&str> =
         card.default_input_modes.iter().chain(skills).map(String::as_str).collect();
-    for (place, part) in parts.iter().enumerate() {
+    for (place, part) in message.parts.iter().enumerate() {
         let Some(media_type) = media_type(part) else { continue };
         if !modes.iter().any(|mode| accepts(mode, media_type)) {
             let message = format!("the agent does not read {media_type} (message.parts[{place}])");

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use http::HeaderMap;
+use latimer_protocol::swarm::Directive;
 use latimer_protocol::{Caller, Service};
 use latimer_store::{Memory, TaskStore};
 use tokio::net::TcpListener;
@@ -32,6 +33,7 @@ use crate::push::Courier;
 use crate::rate::Rates;
 use crate::settings::Settings;
 use crate::signing::Keyring;
+use crate::swarm::Swarm;
 use crate::turn::{Failure, Turn};
 
 /// A server that publishes agents.
@@ -64,6 +66,7 @@ pub struct Server {
     keyring: Option<Keyring>,
     tls: Option<Tls>,
     routes: Option<Router>,
+    swarm: Option<Swarm>,
 }
 
 /// Makes a courier for a store.
@@ -114,6 +117,7 @@ impl Server {
             keyring: None,
             tls: None,
             routes: None,
+            swarm: None,
         }
     }
 
@@ -207,6 +211,22 @@ impl Server {
     /// Listens with TLS and nothing else. A router is served by somebody else, who has their own.
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
+        self
+    }
+
+    /// Takes messages with a `swarmKind` in their metadata for directives, whichever agent they are
+    /// sent to, and hands them to this and not to the agent. Without it they are messages like others.
+    ///
+    /// Only callers who are known may give directives; those of others, and of unknown kinds, are
+    /// rejected. A question that the handler asks is answered by another directive: an answer without
+    /// a `swarmKind` goes to the agent.
+    pub fn register_swarm_handler<F, R, E>(mut self, handler: F) -> Self
+    where
+        F: Fn(Directive, Turn) -> R + Send + Sync + 'static,
+        R: Future<Output = std::result::Result<(), E>> + Send + 'static,
+        E: Into<Failure> + 'static,
+    {
+        self.swarm = Some(Swarm::new(handler));
         self
     }
 
@@ -322,7 +342,11 @@ impl Server {
 
     async fn front(self, local: Option<SocketAddr>) -> Result<Ready> {
         self.settings.check()?;
-        let mut registry = Registry::new(self.agents.iter().cloned())?;
+        let divert = |agent: Agent| match &self.swarm {
+            Some(swarm) => agent.behind(swarm),
+            None => agent,
+        };
+        let mut registry = Registry::new(self.agents.iter().cloned().map(divert))?;
         if let Some(primary) = &self.primary {
             registry = registry.with_primary(primary)?;
         }

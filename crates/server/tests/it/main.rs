@@ -17,4 +17,5 @@ mod rates;
 mod signing;
 mod streams;
 mod support;
+mod swarm;
 mod versions;
