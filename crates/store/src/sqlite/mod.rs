@@ -3,7 +3,7 @@
 //! One thread writes, and commits what many callers append at once in one transaction ([`writer`]).
 //! Others read beside it ([`reader`]). What a call returns is there for every later one. Two things
 //! are asked for so often that they are in memory as well: which messages came before
-//! ([`messages`]), and tasks that finished of late ([`recent`]).
+//! ([`messages`]), and finished tasks that were asked for ([`recent`]).
 
 mod codec;
 mod config;
@@ -124,7 +124,7 @@ impl TaskStore for Sqlite {
         if let Some(moment) = moment
             && stored.header.state.is_terminal()
         {
-            self.recent.add_read(moment, &stored, bytes);
+            self.recent.add(moment, &stored, bytes);
         }
         Ok(Some(stored))
     }

@@ -1,8 +1,9 @@
-//! Tasks that finished of late, or were asked for since, in memory.
+//! Finished tasks that were asked for of late, in memory.
 //!
 //! A finished task never changes: it is here as it is in the file until it goes, and then it goes
-//! here first. The writer puts in what it wrote, and readers what they read, unless the writer is
-//! about to remove tasks: what they read then may be gone before it is in.
+//! here first. Readers put in what they read, unless the writer is about to remove tasks: what they
+//! read then may be gone before it is in. What only was written is not here: nobody may ever ask for
+//! it, and its many parts are freed more easily by whoever made them.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -69,26 +70,19 @@ impl Recent {
         shard.tasks.find(hash, |it| it.stored.key == *key).map(|it| it.stored.clone())
     }
 
-    /// The writer puts in a task that it wrote, of so many bytes in the file. Those that make room
-    /// for it go to `gone`.
-    pub(super) fn add(&self, stored: Stored, bytes: usize, gone: &mut Vec<Stored>) {
-        let hash = self.hash(&stored.key);
-        self.shard(hash).insert(hash, stored, bytes, gone);
-    }
-
     /// Now, for a reader that is about to read; nothing while tasks are being removed.
     pub(super) fn moment(&self) -> Option<Moment> {
         let removals = self.removals.load(Ordering::SeqCst);
         removals.is_multiple_of(2).then_some(Moment(removals))
     }
 
-    /// A reader puts in a task that it read since that moment, unless some were removed meanwhile.
-    pub(super) fn add_read(&self, moment: Moment, stored: &Stored, bytes: usize) {
+    /// A reader puts in a task of so many bytes in the file that it read since that moment, unless
+    /// some were removed meanwhile.
+    pub(super) fn add(&self, moment: Moment, stored: &Stored, bytes: usize) {
         let hash = self.hash(&stored.key);
-        let mut gone = Vec::new();
         let mut shard = self.shard(hash);
         if self.removals.load(Ordering::SeqCst) == moment.0 {
-            shard.insert(hash, stored.clone(), bytes, &mut gone);
+            shard.insert(hash, stored.clone(), bytes);
         }
     }
 
@@ -123,7 +117,7 @@ impl Recent {
 }
 
 impl Shard {
-    fn insert(&mut self, hash: u64, stored: Stored, bytes: usize, gone: &mut Vec<Stored>) {
+    fn insert(&mut self, hash: u64, stored: Stored, bytes: usize) {
         let is_there = self.tasks.find(hash, |it| it.stored.key == stored.key).is_some();
         if is_there || bytes > MAX_BYTES / 8 {
             return;
@@ -138,7 +132,6 @@ impl Shard {
             if let Ok(entry) = self.tasks.find_entry(hash, |it| it.turn == turn) {
                 let (removed, _) = entry.remove();
                 self.bytes -= removed.bytes;
-                gone.push(removed.stored);
             }
         }
     }
@@ -163,6 +156,10 @@ mod tests {
         Stored { key, task, revision: Revision::new(1), header }
     }
 
+    fn add(recent: &Recent, stored: Stored, bytes: usize) {
+        recent.add(recent.moment().unwrap(), &stored, bytes);
+    }
+
     fn count(recent: &Recent, numbers: std::ops::Range<usize>) -> usize {
         numbers.filter(|it| recent.get(&task(*it).key).is_some()).count()
     }
@@ -172,7 +169,7 @@ mod tests {
         let recent = Recent::default();
         let many = SHARDS * MAX_TASKS;
         for number in 0..10 * many {
-            recent.add(task(number), 1, &mut Vec::new());
+            add(&recent, task(number), 1);
         }
         assert!((many / 2..=many).contains(&count(&recent, 0..10 * many)));
         assert_eq!(count(&recent, 10 * many - MAX_TASKS..10 * many), MAX_TASKS);
@@ -181,10 +178,10 @@ mod tests {
     #[test]
     fn large_ones_are_few_and_the_largest_are_not_there() {
         let recent = Recent::default();
-        recent.add(task(0), MAX_BYTES / 8 + 1, &mut Vec::new());
+        add(&recent, task(0), MAX_BYTES / 8 + 1);
         assert_eq!(count(&recent, 0..1), 0);
         for number in 1..1_000 {
-            recent.add(task(number), MAX_BYTES / 8, &mut Vec::new());
+            add(&recent, task(number), MAX_BYTES / 8);
         }
         assert!((SHARDS..=8 * SHARDS).contains(&count(&recent, 0..1_000)));
     }
@@ -193,7 +190,7 @@ mod tests {
     fn what_was_removed_makes_room() {
         let recent = Recent::default();
         for number in 0..1_000 {
-            recent.add(task(number), MAX_BYTES / 8, &mut Vec::new());
+            add(&recent, task(number), MAX_BYTES / 8);
             recent.remove(&task(number).key);
             recent.settle();
         }
@@ -205,17 +202,17 @@ mod tests {
     fn what_was_read_before_a_removal_does_not_come_back() {
         let recent = Recent::default();
         let before = recent.moment().unwrap();
-        recent.add_read(before, &task(1), 1);
+        recent.add(before, &task(1), 1);
         assert_eq!(count(&recent, 0..9), 1);
         recent.remove(&task(1).key);
         assert!(recent.moment().is_none(), "while it is removed");
-        recent.add_read(before, &task(1), 1);
+        recent.add(before, &task(1), 1);
         assert_eq!(count(&recent, 0..9), 0, "while it is removed");
         recent.settle();
-        recent.add_read(before, &task(1), 1);
+        recent.add(before, &task(1), 1);
         assert_eq!(count(&recent, 0..9), 0, "when it is removed");
         recent.settle();
-        recent.add_read(recent.moment().unwrap(), &task(2), 1);
+        recent.add(recent.moment().unwrap(), &task(2), 1);
         assert_eq!(count(&recent, 0..9), 1);
     }
 }

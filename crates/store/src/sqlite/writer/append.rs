@@ -1,8 +1,6 @@
 //! Appending to a log.
 
-use std::sync::Arc;
-
-use latimer_protocol::{Event, Revision, Task, TaskState};
+use latimer_protocol::{Event, Revision, TaskState};
 use rusqlite::{OptionalExtension, params};
 
 use super::{Desk, NewWebhook, Work};
@@ -10,7 +8,7 @@ use crate::sqlite::codec::{self, Finished, Piece};
 use crate::sqlite::failure::unavailable;
 use crate::sqlite::place;
 use crate::sqlite::short::Names;
-use crate::{Append, BoxError, Error, Header, Key, Sent, Stored};
+use crate::{Append, BoxError, Error, Header, Key, Sent};
 
 /// How many events of a new task are worth no snapshot: to read them is to know the task.
 const SHORT: usize = 8;
@@ -28,8 +26,6 @@ pub(in crate::sqlite) struct NewEvents {
     row: Option<Vec<u8>>,
     pieces: Vec<Piece>,
     snapshot: Option<Vec<u8>>,
-    /// The whole task, if it is over.
-    finished: Option<Arc<Task>>,
     sent: Option<Sent>,
     webhook: Option<NewWebhook>,
 }
@@ -62,7 +58,6 @@ impl NewEvents {
             return Err(unavailable(format!("more than {} events", place::MAX_EVENTS)));
         }
         let is_short = is_new && events.len() <= SHORT;
-        let finished = snapshot.clone().filter(|_| header.state.is_terminal());
         let snapshot = snapshot.filter(|_| !is_short);
         let snapshot = snapshot.map(|task| codec::write_task(&task)).transpose();
         let snapshot = snapshot.map_err(unavailable)?;
@@ -73,18 +68,7 @@ impl NewEvents {
             (None, codec::write_events(&events).map_err(unavailable)?)
         };
         let revision = Revision::new(revision);
-        let new = Self {
-            key,
-            expected,
-            revision,
-            header,
-            row,
-            pieces,
-            snapshot,
-            finished,
-            sent,
-            webhook,
-        };
+        let new = Self { key, expected, revision, header, row, pieces, snapshot, sent, webhook };
         if new.bodies().any(|bytes| bytes > MAX_BYTES) {
             return Err(unavailable(BoxError::from("an append too large to store")));
         }
@@ -214,12 +198,6 @@ impl NewEvents {
         }
         if self.header.state.is_terminal() {
             desk.finish(Finished { task: number, updated: self.header.updated.as_millis() });
-        }
-        if let Some(task) = &self.finished {
-            let Self { key, revision, header, .. } = self;
-            let (key, task, header) = (key.clone(), task.clone(), header.clone());
-            let stored = Stored { key, task, revision: *revision, header };
-            desk.keep(stored, self.bodies().sum());
         }
         Ok(())
     }

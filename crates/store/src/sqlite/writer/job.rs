@@ -7,8 +7,8 @@ use std::thread;
 use tokio::sync::oneshot;
 
 use super::Desk;
+use crate::Error;
 use crate::sqlite::failure::unavailable;
-use crate::{Error, Stored};
 
 /// Something to write. It may run more than once: only the last time counts.
 pub(in crate::sqlite) trait Work: Send + 'static {
@@ -36,31 +36,18 @@ pub(super) trait Job: Send {
 /// one of a group and steps aside: who was woken tells the others, on a thread where they are at
 /// home. Nobody depends on it: the writer tells those that are left.
 pub(super) struct Done {
-    left: Mutex<Left>,
+    left: Mutex<Vec<Box<dyn Job>>>,
     failure: Option<Arc<rusqlite::Error>>,
 }
 
-/// What is left to do about a group that is done.
-#[derive(Default)]
-struct Left {
-    jobs: Vec<Box<dyn Job>>,
-    /// Tasks that are in memory no more. Their many parts go more easily where they came from.
-    gone: Vec<Stored>,
-}
-
 impl Done {
-    /// Tells everybody that a group is done, and lets go of tasks.
-    pub(super) fn announce(
-        mut jobs: Vec<Box<dyn Job>>,
-        failure: Option<Arc<rusqlite::Error>>,
-        gone: Vec<Stored>,
-    ) {
+    /// Tells everybody that a group is done.
+    pub(super) fn announce(mut jobs: Vec<Box<dyn Job>>, failure: Option<Arc<rusqlite::Error>>) {
         let Some(one) = jobs.pop() else { return };
-        if jobs.is_empty() && gone.is_empty() {
+        if jobs.is_empty() {
             return one.answer(failure, None);
         }
-        let left = Mutex::new(Left { jobs, gone });
-        let others = Arc::new(Self { left, failure: failure.clone() });
+        let others = Arc::new(Self { left: Mutex::new(jobs), failure: failure.clone() });
         one.answer(failure, Some(others.clone()));
         thread::yield_now();
         others.tell();
@@ -69,11 +56,9 @@ impl Done {
     /// Tells those who do not know yet.
     pub(super) fn tell(&self) {
         let left = mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
-        let Left { jobs, gone } = left;
-        for job in jobs {
+        for job in left {
             job.answer(self.failure.clone(), None);
         }
-        drop(gone);
     }
 }
 

@@ -30,7 +30,7 @@ use super::failure::unavailable;
 use super::messages::Messages;
 use super::open::Opened;
 use super::recent::Recent;
-use crate::{BoxError, Error, Retention, Stored};
+use crate::{BoxError, Error, Retention};
 
 pub(super) use self::append::NewEvents;
 pub(super) use self::job::Work;
@@ -103,10 +103,6 @@ pub(super) struct Desk {
     room: Room,
     ledger: Ledger,
     recent: Arc<Recent>,
-    /// Tasks that finished in this transaction, with the number of their bytes.
-    kept: Vec<(Stored, usize)>,
-    /// Tasks for which there was no more room in memory.
-    gone: Vec<Stored>,
     /// Whether there ever was a webhook.
     has_webhooks: bool,
     commits: Arc<AtomicU64>,
@@ -133,8 +129,6 @@ impl Desk {
             room,
             ledger,
             recent,
-            kept: Vec::new(),
-            gone: Vec::new(),
             has_webhooks,
             commits: Arc::default(),
         })
@@ -149,13 +143,7 @@ impl Desk {
     fn serve(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
         let mut group = Vec::with_capacity(MAX_GROUP);
         while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
-            // Whoever was about to come, comes along: costs nothing when nobody is.
-            thread::yield_now();
-            while group.len() < MAX_GROUP
-                && let Ok(job) = queue.try_recv()
-            {
-                group.push(job);
-            }
+            gather(&mut queue, &mut group);
             self.settle(&mut group);
             self.checkpoints.tend(&self.connection);
         }
@@ -177,7 +165,7 @@ impl Desk {
             return;
         }
         let jobs = mem::replace(group, Vec::with_capacity(MAX_GROUP));
-        Done::announce(jobs, failure, mem::take(&mut self.gone));
+        Done::announce(jobs, failure);
     }
 
     fn transact(&mut self, group: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
@@ -185,13 +173,9 @@ impl Desk {
         let done = self.attempt(group);
         if done.is_ok() {
             self.ledger.commit();
-            for (stored, bytes) in self.kept.drain(..) {
-                self.recent.add(stored, bytes, &mut self.gone);
-            }
         } else {
             self.room.restore(before);
             self.ledger.roll_back();
-            self.kept.clear();
             if !self.connection.is_autocommit() {
                 // Nothing was committed. If not even this works, the next attempt says so.
                 let _ = self.connection.execute_batch("ROLLBACK");
@@ -213,13 +197,23 @@ impl Desk {
         Ok(())
     }
 
-    /// Has a task that is finished in memory, from the end of the transaction on.
-    fn keep(&mut self, stored: Stored, bytes: usize) {
-        self.kept.push((stored, bytes));
-    }
-
     fn execute(&self, statement: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(statement)?.execute([]).map(|_| ())
+    }
+}
+
+/// Lets whoever is about to come, come along, for as long as somebody does. Costs a caller alone
+/// nothing, and on a busy machine has many share what a transaction costs.
+fn gather(queue: &mut mpsc::Receiver<Box<dyn Job>>, group: &mut Vec<Box<dyn Job>>) {
+    let mut before = 0;
+    while (before + 1..MAX_GROUP).contains(&group.len()) {
+        before = group.len();
+        thread::yield_now();
+        while group.len() < MAX_GROUP
+            && let Ok(job) = queue.try_recv()
+        {
+            group.push(job);
+        }
     }
 }
 

@@ -215,7 +215,7 @@ impl Desk {
 
     /// Removes the task that finished first, and all that is its own; false when it is gone.
     pub(super) fn remove(&mut self, oldest: Oldest) -> rusqlite::Result<bool> {
-        let Self { connection, room, recent, kept, .. } = self;
+        let Self { connection, room, recent, .. } = self;
         room.oldest.pop_front();
         if let Some(place) = oldest.ends {
             connection.prepare_cached("DELETE FROM finished WHERE place = ?1")?.execute([place])?;
@@ -228,9 +228,7 @@ impl Desk {
         let found = find.query_row([task], |row| {
             let (caller, agent, id) = (row.get(2)?, row.get(3)?, row.get_ref(4)?.as_str()?);
             if let Ok(id) = TaskId::new(id) {
-                let key = Key { caller, agent, id };
-                recent.remove(&key);
-                kept.retain(|(stored, _)| stored.key != key);
+                recent.remove(&Key { caller, agent, id });
             }
             if let Some(conversations) = &mut room.conversations {
                 let (caller, agent, context) = (row.get(2)?, row.get(3)?, row.get(5)?);
