@@ -68,11 +68,17 @@ async fn a_store_of_an_older_version_is_brought_up_to_date() {
     store.append(create("t")).await.unwrap();
     drop(store);
     let path = folder.path().join("tasks.db");
-    let old = "DROP TABLE webhooks; DROP TABLE dead_letters; PRAGMA user_version = 1;";
+    let old = "DROP TABLE webhooks; DROP TABLE dead_letters; DROP INDEX tasks_by_time;
+         CREATE INDEX tasks_by_time ON tasks (caller, updated, id, agent, state, context);
+         PRAGMA user_version = 1;";
     Connection::open(&path).unwrap().execute_batch(old).unwrap();
     let store = open(folder.path(), Durability::Process);
     assert!(store.load(&key("t")).await.unwrap().is_some());
     assert_eq!(store.webhooks().active().await.unwrap(), []);
+    drop(store);
+    let index = "SELECT count(*) FROM pragma_index_info('tasks_by_time')";
+    let columns = Connection::open(&path).unwrap().query_row(index, [], |row| row.get::<_, i64>(0));
+    assert_eq!(columns, Ok(5), "the order of lists has no ids");
 }
 
 #[test]
