@@ -82,11 +82,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// append at once is few pages to write.
 const PAGE: i64 = 8 * 1024;
 
-/// What the writer keeps of the file in memory, in KiB: enough that appends rarely read.
-const WRITER_CACHE: i64 = 32 * 1024;
+/// What the writer keeps of the file in memory, in KiB: enough that appends rarely read. The system
+/// keeps the rest.
+const WRITER_CACHE: i64 = 8 * 1024;
 
 /// The same for each reader.
-const READER_CACHE: i64 = 4 * 1024;
+const READER_CACHE: i64 = 2 * 1024;
 
 /// How long the write-ahead log may stay, in bytes.
 const LOG_LIMIT: i64 = 64 * 1024 * 1024;
