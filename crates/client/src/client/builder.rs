@@ -1,0 +1,352 @@
+//! Setting up a client.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderValue};
+use latimer_outbound::{Allowed, Client as Http, Guard, Protocol, Rules};
+use latimer_protocol::binding::parameters;
+use latimer_protocol::card::{AgentCard, ProtocolBinding};
+use latimer_protocol::{Dialect, Version};
+use url::Url;
+
+use super::polling::Polling;
+use super::retry::Retry;
+use super::{Client, Inner};
+use crate::credentials::{Bound, Credentials};
+use crate::discovery::{Discovery, MAX_CARD, Source, Trust};
+use crate::error::Error;
+use crate::negotiate::{self, Choice, Preferences};
+use crate::transport::{Endpoint, Grpc, HttpJson, JsonRpc, Limits, Transport, Wire, origin};
+
+/// Sets up a [`Client`].
+///
+/// The address that it is made with is the caller's own, and is called wherever it leads. Addresses
+/// in a card are those of a stranger: they are called over HTTPS on the public internet, at the same
+/// origin, and where [`Builder::rules`] allow it.
+///
+/// ```no_run
+/// use latimer_client::{Client, Credentials};
+/// use latimer_protocol::{Secret, Version, card::ProtocolBinding};
+///
+/// # async fn run() -> Result<(), latimer_client::Error> {
+/// let client = Client::builder("https://agents.example")
+///     .credentials(Credentials::bearer(Secret::new("t0ken"))?)
+///     .bindings([ProtocolBinding::Grpc, ProtocolBinding::JsonRpc])
+///     .connect()
+///     .await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a builder does nothing until it connects"]
+#[derive(Debug)]
+pub struct Builder {
+    source: Source,
+    preferences: Preferences,
+    tenant: Option<String>,
+    trust: Trust,
+    credentials: Vec<(Option<String>, Credentials)>,
+    headers: HeaderMap,
+    user_agent: Option<HeaderValue>,
+    extensions: Vec<String>,
+    limits: Limits,
+    retry: Retry,
+    polling: Polling,
+    rules: Rules,
+    roots: Vec<Vec<u8>>,
+    identity: Option<Identity>,
+}
+
+/// What the client shows of itself in TLS.
+struct Identity {
+    certificates: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Identity")
+    }
+}
+
+impl Builder {
+    pub(super) fn new(source: Source) -> Self {
+        Self {
+            source,
+            preferences: Preferences::default(),
+            tenant: None,
+            trust: Trust::default(),
+            credentials: Vec::new(),
+            headers: HeaderMap::new(),
+            user_agent: None,
+            extensions: Vec::new(),
+            limits: Limits::default(),
+            retry: Retry::default(),
+            polling: Polling::default(),
+            rules: Rules::default(),
+            roots: Vec::new(),
+            identity: None,
+        }
+    }
+
+    /// The bindings to speak, the best first. Without any the agent's card decides.
+    pub fn bindings(mut self, bindings: impl IntoIterator<Item = ProtocolBinding>) -> Self {
+        self.preferences.bindings = bindings.into_iter().collect();
+        self
+    }
+
+    /// The versions to speak, the best first. All of them, the newest first, unless it is said.
+    pub fn versions(mut self, versions: impl IntoIterator<Item = Version>) -> Self {
+        self.preferences.versions = versions.into_iter().collect();
+        self
+    }
+
+    /// The tenant to name in each call, in place of the one that the card names.
+    pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Whose cards are believed.
+    pub fn trust(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// What is shown at the origin of the address that this was made with, and nowhere else.
+    pub fn credentials(mut self, credentials: Credentials) -> Self {
+        self.credentials.push((None, credentials));
+        self
+    }
+
+    /// What is shown at the origin of another address: that of the agent, where its card is elsewhere.
+    pub fn credentials_for(mut self, url: impl Into<String>, credentials: Credentials) -> Self {
+        self.credentials.push((Some(url.into()), credentials));
+        self
+    }
+
+    /// Headers of each request. Like credentials, they stay at the origin of the address that this was
+    /// made with.
+    pub fn headers(mut self, headers: HeaderMap) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// What the client calls itself: `Latimer/<version> A2A` unless it is said.
+    pub fn user_agent(mut self, name: HeaderValue) -> Self {
+        self.user_agent = Some(name);
+        self
+    }
+
+    /// Activates an extension in each call.
+    pub fn extension(mut self, uri: impl Into<String>) -> Self {
+        self.extensions.push(uri.into());
+        self
+    }
+
+    /// What calls may cost.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What is tried again, and when.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// How often a task is looked at where nobody tells what happens to it.
+    pub fn polling(mut self, polling: Polling) -> Self {
+        self.polling = polling;
+        self
+    }
+
+    /// Which addresses that a card names may be called, beside HTTPS on the public internet.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Certificates, in PEM, that servers may be vouched for by, beside those that the operating
+    /// system trusts.
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roots.push(pem.into());
+        self
+    }
+
+    /// What the client shows of itself in TLS, at the origin of the address that this was made with:
+    /// a chain of certificates and the key of the first, both in PEM.
+    pub fn identity(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.identity = Some(Identity { certificates: certificates.into(), key: key.into() });
+        self
+    }
+
+    /// Finds the agent's card, and calls the agent as the card says.
+    ///
+    /// # Errors
+    /// When there is no card, or none that is trusted or offers a way to call the agent.
+    pub async fn connect(mut self) -> Result<Client, Error> {
+        let guard = self.guard()?;
+        let own = self.origin()?;
+        let limits = Limits { body: MAX_CARD, ..Limits::default() };
+        let stranger = self.wire(&guard, Protocol::Negotiated, own.as_deref())?.limits(limits);
+        let known = self.showing(stranger.clone())?;
+        let trust = std::mem::take(&mut self.trust);
+        let discovery = Discovery::new(self.source.clone(), trust, stranger, known);
+        let card = discovery.card().await?;
+        let may = |endpoint: &Endpoint| guard.target(endpoint.url().as_str()).map(drop);
+        let choice = negotiate::choose(&card, &self.preferences, may)?;
+        for passed in &choice.passed_over {
+            tracing::debug!(%passed, "an interface is not called");
+        }
+        self.make(&guard, choice, Some((card, discovery)))
+    }
+
+    /// Calls the agent at the address without looking at its card: in the first binding and version
+    /// of those that are wanted, which are JSON-RPC and 1.0 unless it is said.
+    ///
+    /// # Errors
+    /// When the address cannot be called.
+    pub fn build(self) -> Result<Client, Error> {
+        let (card, url) = match (&self.source, self.source.url()) {
+            (_, Some(url)) => (None, url.to_owned()),
+            (Source::Card(card), None) => (Some(Arc::clone(card)), String::new()),
+            (_, None) => {
+                let problem = "there is no address to call; connect reads the card for one";
+                return Err(Error::Setup(problem.into()));
+            }
+        };
+        let guard = self.guard()?;
+        let choice = match card {
+            Some(card) => negotiate::negotiate(&card, &self.preferences)?,
+            None => Choice {
+                binding: self.preferences.bindings.first().cloned().unwrap_or_default(),
+                version: self.preferences.versions.first().copied().unwrap_or(Version::V1_0),
+                url,
+                tenant: None,
+                passed_over: Vec::new(),
+            },
+        };
+        self.make(&guard, choice, None)
+    }
+
+    fn make(
+        mut self,
+        guard: &Guard,
+        choice: Choice,
+        found: Option<(Arc<AgentCard>, Discovery)>,
+    ) -> Result<Client, Error> {
+        let endpoint = match choice.binding {
+            ProtocolBinding::Grpc => Endpoint::grpc(&choice.url, choice.version)?,
+            _ => Endpoint::new(&choice.url, choice.version)?,
+        };
+        let endpoint = endpoint.for_tenant(self.tenant.take().or_else(|| choice.tenant.clone()));
+        let (card, discovery) = found.unzip();
+        if choice.binding == ProtocolBinding::Grpc && numbers_events(card.as_deref()) {
+            self.extensions.push(parameters::CURSOR.to_owned());
+        }
+        let protocol = match choice.binding {
+            ProtocolBinding::Grpc => Protocol::Http2,
+            _ => Protocol::Negotiated,
+        };
+        let wire = self.wire(guard, protocol, Some(endpoint.origin()))?;
+        let wire = self.showing(wire)?.limits(self.limits.clone());
+        let shows_something = !self.credentials.is_empty() || !self.headers.is_empty();
+        if shows_something && !wire.knows(&endpoint) {
+            tracing::warn!(origin = endpoint.origin(), "no credentials are for the agent's origin");
+        }
+        let (transport, dialect): (Arc<dyn Transport>, _) = match &choice.binding {
+            ProtocolBinding::JsonRpc => {
+                let dialect = Dialect::over_jsonrpc(choice.version);
+                (Arc::new(JsonRpc::new(endpoint, wire)), dialect)
+            }
+            ProtocolBinding::HttpJson => {
+                let dialect = Dialect::over_http(choice.version);
+                (Arc::new(HttpJson::new(endpoint, wire)), dialect)
+            }
+            ProtocolBinding::Grpc => {
+                let dialect = Dialect::over_http(choice.version);
+                (Arc::new(Grpc::new(endpoint, wire)?), dialect)
+            }
+            ProtocolBinding::Other(name) => {
+                return Err(Error::Setup(format!("the binding {name:?} is not known")));
+            }
+        };
+        Ok(Client(Arc::new(Inner {
+            transport,
+            choice: Some(choice),
+            card,
+            discovery,
+            extensions: self.extensions,
+            dialect,
+            retry: self.retry,
+            polling: self.polling,
+        })))
+    }
+
+    /// The guard: the rules, and the address that the caller named.
+    fn guard(&self) -> Result<Guard, Error> {
+        let mut rules = self.rules.clone();
+        if let Some(origin) = self.origin()? {
+            let host_and_port = origin.split_once("://").map_or("", |(_, rest)| rest);
+            let wrong = |error| Error::Setup(format!("the address {host_and_port} {error}"));
+            rules.allow.push(host_and_port.parse::<Allowed>().map_err(wrong)?);
+        }
+        Ok(Guard::new(rules))
+    }
+
+    /// The origin of the address that the caller named.
+    fn origin(&self) -> Result<Option<String>, Error> {
+        let Some(url) = self.source.url() else { return Ok(None) };
+        let grpc = self.preferences.bindings.first() == Some(&ProtocolBinding::Grpc);
+        match Url::parse(url).ok().and_then(|url| origin(&url)) {
+            Some(origin) => Ok(Some(origin)),
+            None if grpc => Ok(Some(Endpoint::grpc(url, Version::V1_0)?.origin().to_owned())),
+            None => {
+                Err(Error::Setup("the address of the agent is not an http or https URL".into()))
+            }
+        }
+    }
+
+    /// A wire to an origin, which shows our name, and a certificate where that is for it.
+    fn wire(&self, guard: &Guard, protocol: Protocol, to: Option<&str>) -> Result<Wire, Error> {
+        let mut http = Http::builder(guard.clone()).protocol(protocol);
+        for pem in &self.roots {
+            http = http.root_certificates(pem.clone());
+        }
+        if let Some(Identity { certificates, key }) = &self.identity
+            && to.is_some()
+            && self.origin()?.as_deref() == to
+        {
+            http = http.identity(certificates.clone(), key.clone());
+        }
+        let wire = Wire::new(http.build()?);
+        Ok(match &self.user_agent {
+            Some(name) => wire.user_agent(name.clone()),
+            None => wire,
+        })
+    }
+
+    /// The same wire, showing each credential at its origin.
+    fn showing(&self, mut wire: Wire) -> Result<Wire, Error> {
+        let own = self.origin()?;
+        let bound = |at: Option<&str>, credentials: Credentials| -> Result<Bound, Error> {
+            let homeless = || Error::Setup("say which address the credentials are for".into());
+            credentials.bound_to(at.or(own.as_deref()).ok_or_else(homeless)?)
+        };
+        if !self.headers.is_empty() {
+            wire = wire.showing(bound(None, Credentials::headers(&self.headers))?);
+        }
+        for (at, credentials) in &self.credentials {
+            wire = wire.showing(bound(at.as_deref(), credentials.clone())?);
+        }
+        Ok(wire)
+    }
+}
+
+/// Whether an agent can number its events where the binding does not.
+fn numbers_events(card: Option<&AgentCard>) -> bool {
+    let mut extensions = card.into_iter().flat_map(|it| &it.capabilities.extensions);
+    extensions.any(|it| it.uri == parameters::CURSOR)
+}

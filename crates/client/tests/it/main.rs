@@ -1,0 +1,10 @@
+//! The client against the real server, and against everything that is none.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod credentials;
+mod discovery;
+mod following;
+mod garbage;
+mod operations;
+mod support;

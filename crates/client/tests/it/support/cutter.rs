@@ -1,0 +1,46 @@
+//! A proxy that cuts connections.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+/// Passes bytes on in both directions until told to cut.
+pub(crate) struct Cutter {
+    address: SocketAddr,
+    cut: Arc<Notify>,
+}
+
+impl Cutter {
+    pub(crate) async fn start(to: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let cut = Arc::new(Notify::new());
+        let accepting = Arc::clone(&cut);
+        tokio::spawn(async move {
+            while let Ok((from, _)) = listener.accept().await {
+                tokio::spawn(pass(from, to, Arc::clone(&accepting)));
+            }
+        });
+        Self { address, cut }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Cuts every connection there is.
+    pub(crate) fn cut(&self) {
+        self.cut.notify_waiters();
+    }
+}
+
+async fn pass(mut from: TcpStream, to: SocketAddr, cut: Arc<Notify>) {
+    let cut = cut.notified();
+    let Ok(mut onward) = TcpStream::connect(to).await else { return };
+    tokio::select! {
+        _ = tokio::io::copy_bidirectional(&mut from, &mut onward) => {}
+        () = cut => {}
+    }
+}
