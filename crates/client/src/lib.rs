@@ -31,7 +31,7 @@ pub mod negotiate;
 pub mod transport;
 
 pub use client::{Builder, Client, Following, Polling, Retry, says};
-pub use credentials::{Bound, Credentials, KeyPlace};
+pub use credentials::{Bound, Credentials, KeyPlace, Wallet};
 pub use discovery::{Source, Trust};
 pub use error::Error;
 pub use latimer_outbound as outbound;

@@ -12,7 +12,7 @@ use url::Url;
 use super::polling::Polling;
 use super::retry::Retry;
 use super::{Client, Inner};
-use crate::credentials::{Bound, Credentials};
+use crate::credentials::{Bound, Credentials, Met, Wallet};
 use crate::discovery::{Discovery, MAX_CARD, Source, Trust};
 use crate::error::Error;
 use crate::negotiate::{self, Choice, Preferences};
@@ -46,6 +46,7 @@ pub struct Builder {
     tenant: Option<String>,
     trust: Trust,
     credentials: Vec<(Option<String>, Credentials)>,
+    wallet: Option<Wallet>,
     headers: HeaderMap,
     user_agent: Option<HeaderValue>,
     extensions: Vec<String>,
@@ -77,6 +78,7 @@ impl Builder {
             tenant: None,
             trust: Trust::default(),
             credentials: Vec::new(),
+            wallet: None,
             headers: HeaderMap::new(),
             user_agent: None,
             extensions: Vec::new(),
@@ -122,6 +124,13 @@ impl Builder {
     /// What is shown at the origin of another address: that of the agent, where its card is elsewhere.
     pub fn credentials_for(mut self, url: impl Into<String>, credentials: Credentials) -> Self {
         self.credentials.push((Some(url.into()), credentials));
+        self
+    }
+
+    /// What there is to show at the origin of the address that this was made with; the agent's card
+    /// chooses of it.
+    pub fn wallet(mut self, wallet: Wallet) -> Self {
+        self.wallet = Some(wallet);
         self
     }
 
@@ -199,6 +208,13 @@ impl Builder {
         let choice = negotiate::choose(&card, &self.preferences, may)?;
         for passed in &choice.passed_over {
             tracing::debug!(%passed, "an interface is not called");
+        }
+        if let Some(wallet) = self.wallet.take() {
+            let http = self.http(&guard, Protocol::Negotiated, None)?;
+            let met =
+                Met { http: &http, origin: own.as_deref(), certificate: self.identity.is_some() };
+            let chosen = wallet.choose(&card, &met)?;
+            self.credentials.extend(chosen.map(|it| (None, it)));
         }
         self.make(&guard, choice, Some((card, discovery)))
     }
@@ -288,7 +304,10 @@ impl Builder {
     /// The guard: the rules, and the address that the caller named.
     fn guard(&self) -> Result<Guard, Error> {
         let mut rules = self.rules.clone();
-        if let Some(origin) = self.origin()? {
+        let client = self.wallet.iter().filter_map(|it| it.client.as_ref());
+        let servers = client.flat_map(|it| &it.servers).filter_map(|it| Url::parse(it).ok());
+        let named = servers.filter_map(|url| origin(&url));
+        for origin in self.origin()?.into_iter().chain(named) {
             let host_and_port = origin.split_once("://").map_or("", |(_, rest)| rest);
             let wrong = |error| Error::Setup(format!("the address {host_and_port} {error}"));
             rules.allow.push(host_and_port.parse::<Allowed>().map_err(wrong)?);
@@ -309,8 +328,8 @@ impl Builder {
         }
     }
 
-    /// A wire to an origin, which shows our name, and a certificate where that is for it.
-    fn wire(&self, guard: &Guard, protocol: Protocol, to: Option<&str>) -> Result<Wire, Error> {
+    /// A client for an origin, which shows a certificate where that is for it.
+    fn http(&self, guard: &Guard, protocol: Protocol, to: Option<&str>) -> Result<Http, Error> {
         let mut http = Http::builder(guard.clone()).protocol(protocol);
         for pem in &self.roots {
             http = http.root_certificates(pem.clone());
@@ -321,7 +340,12 @@ impl Builder {
         {
             http = http.identity(certificates.clone(), key.clone());
         }
-        let wire = Wire::new(http.build()?);
+        Ok(http.build()?)
+    }
+
+    /// A wire to an origin, which shows our name.
+    fn wire(&self, guard: &Guard, protocol: Protocol, to: Option<&str>) -> Result<Wire, Error> {
+        let wire = Wire::new(self.http(guard, protocol, to)?);
         Ok(match &self.user_agent {
             Some(name) => wire.user_agent(name.clone()),
             None => wire,

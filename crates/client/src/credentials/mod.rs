@@ -3,7 +3,9 @@
 //! A credential belongs to an origin, the one it was set up for. It is shown there and nowhere else:
 //! not where a redirect leads, and not at an address that somebody wrote into a card.
 
+pub mod oauth;
 mod shown;
+mod wallet;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +16,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use latimer_protocol::Secret;
 use url::Url;
 
+use oauth::Tokens;
 pub(crate) use shown::Shown;
+pub(crate) use wallet::Met;
+pub use wallet::Wallet;
 
 use crate::error::Error;
 use crate::transport::origin;
@@ -38,6 +43,7 @@ enum Kind {
     Header { what: &'static str, name: HeaderName, value: HeaderValue },
     Query { name: String, value: Secret },
     Cookie { name: String, value: Secret },
+    Token(Tokens),
 }
 
 /// Where an API key goes.
@@ -95,6 +101,17 @@ impl Credentials {
         Ok(Self(vec![kind]))
     }
 
+    /// Tokens of an authorization server, renewed as they expire.
+    #[must_use]
+    pub fn tokens(tokens: Tokens) -> Self {
+        Self(vec![Kind::Token(tokens)])
+    }
+
+    /// Nothing.
+    pub(crate) fn none() -> Self {
+        Self(Vec::new())
+    }
+
     /// Headers of any kind, each of them as secret as a key.
     #[must_use]
     pub fn headers(headers: &HeaderMap) -> Self {
@@ -148,6 +165,7 @@ impl Kind {
         match self {
             Self::Header { what, .. } => what,
             Self::Query { .. } | Self::Cookie { .. } => "API key",
+            Self::Token(_) => "OAuth token",
         }
     }
 }
@@ -173,6 +191,7 @@ impl Bound {
                 Kind::Header { name, value, .. } => shown.header(name.clone(), value.clone()),
                 Kind::Query { name, value } => shown.parameter(name, value.reveal()),
                 Kind::Cookie { name, value } => shown.cookie(name, value.reveal()),
+                Kind::Token(tokens) => shown.token(tokens, tokens.token().await?),
             }
         }
         Ok(())

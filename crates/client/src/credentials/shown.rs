@@ -1,9 +1,12 @@
 //! What one request shows.
 
-use http::header::COOKIE;
+use std::sync::Arc;
+
+use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::form_urlencoded::Serializer;
 
+use super::oauth::{Token, Tokens};
 use crate::error::Error;
 
 /// What one request shows of who makes it.
@@ -12,6 +15,7 @@ pub(crate) struct Shown {
     headers: HeaderMap,
     parameters: Vec<(String, String)>,
     cookies: Vec<String>,
+    tokens: Vec<(Tokens, Arc<Token>)>,
 }
 
 impl Shown {
@@ -27,9 +31,16 @@ impl Shown {
         self.cookies.push(format!("{name}={value}"));
     }
 
-    /// Whether what was refused has been taken back, so that something else will be shown.
+    pub(super) fn token(&mut self, tokens: &Tokens, token: Arc<Token>) {
+        self.headers.insert(AUTHORIZATION, token.header.clone());
+        self.tokens.push((tokens.clone(), token));
+    }
+
+    /// Takes back the tokens that were refused. Says whether there were any, so that others will be
+    /// shown.
     pub(crate) fn renew(&self) -> bool {
-        false
+        self.tokens.iter().for_each(|(tokens, token)| tokens.refused(token));
+        !self.tokens.is_empty()
     }
 
     /// An address with the parameters that are to be shown.

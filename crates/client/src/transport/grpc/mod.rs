@@ -29,6 +29,7 @@ use tonic_prost::ProstCodec;
 use super::endpoint::Endpoint;
 use super::wire::{Wire, active, describe};
 use super::{Events, Exchanged, Outcome, Transport, ending, page, service};
+use crate::credentials::Shown;
 use crate::error::Error;
 use channel::Channel;
 
@@ -56,7 +57,7 @@ impl Grpc {
     }
 
     /// One call, ready to be made.
-    async fn rpc(&self, call: &Call) -> Result<Rpc<'_>, Error> {
+    async fn rpc(&self, call: &Call) -> Result<(Rpc<'_>, Shown), Error> {
         let version = self.endpoint.version();
         let mut headers = HeaderMap::new();
         describe(&mut headers, call, version)?;
@@ -75,7 +76,7 @@ impl Grpc {
         let channel = Channel::new(self.wire.http().clone());
         let caller = Caller::with_origin(channel, self.origin.clone());
         let caller = caller.max_decoding_message_size(self.wire.limits.body);
-        Ok(Rpc { grpc: self, caller, path, headers })
+        Ok((Rpc { grpc: self, caller, path, headers }, shown))
     }
 
     /// What a failed call amounts to: something the agent said, or something on the way to it.
@@ -181,6 +182,14 @@ fn opened<T>(response: Response<T>) -> (Vec<String>, T) {
 }
 
 impl Grpc {
+    async fn answer(&self, rpc: Rpc<'_>, call: &Call) -> Answered {
+        match self.endpoint.version() {
+            Version::V1_0 => v1::exchange(self, rpc, &call.request).await,
+            Version::V0_3 => v0_3::exchange(self, rpc, &call.request).await,
+            Version::V0_1 => Err(latimer_protocol::Error::internal().into()),
+        }
+    }
+
     async fn events<R>(&self, events: Streaming<R>) -> Result<Events, Error>
     where
         R: Send + 'static,
@@ -220,12 +229,16 @@ fn revision(event: &StreamResponse) -> Option<Revision> {
 impl Transport for Grpc {
     async fn exchange(&self, mut call: Call) -> Result<Exchanged, Error> {
         self.endpoint.address(&mut call.request);
-        let rpc = self.rpc(&call).await?;
-        let (outcome, extensions) = match self.endpoint.version() {
-            Version::V1_0 => v1::exchange(self, rpc, &call.request).await?,
-            Version::V0_3 => v0_3::exchange(self, rpc, &call.request).await?,
-            Version::V0_1 => return Err(latimer_protocol::Error::internal().into()),
-        };
+        let (rpc, shown) = self.rpc(&call).await?;
+        let mut answer = self.answer(rpc, &call).await;
+        if let Err(Error::Agent(error)) = &answer
+            && error.kind() == ErrorKind::Unauthenticated
+            && shown.renew()
+        {
+            let (rpc, _) = self.rpc(&call).await?;
+            answer = self.answer(rpc, &call).await;
+        }
+        let (outcome, extensions) = answer?;
         Ok(Exchanged { outcome, extensions })
     }
 }

@@ -1,5 +1,8 @@
 //! What is shown, and where it never is.
 
+mod grants;
+mod wallet;
+
 use http::HeaderMap;
 use latimer_client::{Client, Credentials, Error, KeyPlace, says};
 use latimer_protocol::card::{AgentCard, AgentInterface, Form, ProtocolBinding};

@@ -82,9 +82,10 @@ impl Stub {
                     let mut stream = stream;
                     let Some(request) = read(&mut stream).await else { return };
                     log.lock().unwrap().push(request.clone());
-                    let (Answer::Close(bytes) | Answer::Hang(bytes)) = &answer(&request);
+                    let answer = answer(&request);
+                    let (Answer::Close(bytes) | Answer::Hang(bytes)) = &answer;
                     stream.write_all(bytes.as_bytes()).await.ok();
-                    if matches!(answer(&request), Answer::Hang(_)) {
+                    if matches!(answer, Answer::Hang(_)) {
                         std::future::pending::<()>().await;
                     }
                 });
