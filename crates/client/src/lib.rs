@@ -23,6 +23,7 @@
 //! # }
 //! ```
 
+mod addressed;
 mod client;
 pub mod credentials;
 mod discovery;
@@ -30,6 +31,7 @@ mod error;
 pub mod negotiate;
 pub mod transport;
 
+pub use addressed::A2aClient;
 pub use client::{Builder, Client, Following, Polling, Retry, says};
 pub use credentials::{Bound, Credentials, KeyPlace, Wallet};
 pub use discovery::{Source, Trust};

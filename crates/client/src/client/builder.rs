@@ -198,11 +198,7 @@ impl Builder {
     pub async fn connect(mut self) -> Result<Client, Error> {
         let guard = self.guard()?;
         let own = self.origin()?;
-        let limits = Limits { body: MAX_CARD, ..Limits::default() };
-        let stranger = self.wire(&guard, Protocol::Negotiated, own.as_deref())?.limits(limits);
-        let known = self.showing(stranger.clone())?;
-        let trust = std::mem::take(&mut self.trust);
-        let discovery = Discovery::new(self.source.clone(), trust, stranger, known);
+        let discovery = self.discovery(&guard)?;
         let card = discovery.card().await?;
         let may = |endpoint: &Endpoint| guard.target(endpoint.url().as_str()).map(drop);
         let choice = negotiate::choose(&card, &self.preferences, may)?;
@@ -245,6 +241,22 @@ impl Builder {
             },
         };
         self.make(&guard, choice, None)
+    }
+
+    /// Finds the agent's card, and does nothing with it but to check whether it is trusted.
+    ///
+    /// # Errors
+    /// When there is none, or none that is trusted.
+    pub async fn card(self) -> Result<Arc<AgentCard>, Error> {
+        self.discovery(&self.guard()?)?.card().await
+    }
+
+    fn discovery(&self, guard: &Guard) -> Result<Discovery, Error> {
+        let own = self.origin()?;
+        let limits = Limits { body: MAX_CARD, ..Limits::default() };
+        let stranger = self.wire(guard, Protocol::Negotiated, own.as_deref())?.limits(limits);
+        let known = self.showing(stranger.clone())?;
+        Ok(Discovery::new(self.source.clone(), self.trust.clone(), stranger, known))
     }
 
     fn make(

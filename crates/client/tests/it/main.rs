@@ -2,9 +2,11 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod addressed;
 mod credentials;
 mod discovery;
 mod following;
 mod garbage;
 mod operations;
+mod retries;
 mod support;
