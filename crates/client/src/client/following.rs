@@ -1,13 +1,16 @@
 //! Following a task to its end, whatever happens to the connection.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
+use futures_core::future::BoxFuture;
 use futures_util::{StreamExt, stream};
 use latimer_protocol::{
-    Capability, Error as AgentError, ErrorKind, Event, Message, Phase, Refused, Request, Revision,
-    SendMessageRequest, SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskStatus,
+    Capability, ContextId, Error as AgentError, ErrorKind, Event, Message, Metadata, Phase,
+    Refused, Request, Revision, SendMessageRequest, SendMessageResponse, StreamResponse, Streamed,
+    Task, TaskId, TaskState, TaskStatus,
 };
 use tokio::time::{Instant, sleep};
 
@@ -38,25 +41,31 @@ pub struct Following {
 }
 
 enum Stage {
-    /// The message is to be sent.
-    Begin(Box<SendMessageRequest>),
+    /// A call is under way. It is kept here, so that whoever stops waiting for it can go on.
+    Calling(BoxFuture<'static, Called>),
     /// Events come in. What a first event tells may be from before the message.
     Streaming { events: Events, answers: bool },
-    /// The stream is gone, and the task is known.
-    Resume(TaskId),
-    /// Nobody tells what happens: the task is to be looked at.
-    Look { id: TaskId, at_once: bool },
     /// There is nothing more to come.
     Over,
 }
 
+/// What a call came to.
+enum Called {
+    Opened { events: Result<Events, Error>, request: Box<SendMessageRequest> },
+    Sent(Result<SendMessageResponse, Error>),
+    Subscribed { events: Result<Events, Error>, id: TaskId },
+    Looked { task: Result<Arc<Task>, Error>, id: TaskId },
+}
+
 impl Following {
     pub(super) fn message(client: Client, request: SendMessageRequest) -> Self {
-        Self::new(client, Stage::Begin(Box::new(request)))
+        let stage = open(&client, Box::new(request));
+        Self::new(client, stage)
     }
 
     pub(super) fn task(client: Client, id: TaskId) -> Self {
-        Self::new(client, Stage::Resume(id))
+        let stage = subscribe(&client, id, None, Duration::ZERO);
+        Self::new(client, stage)
     }
 
     fn new(client: Client, stage: Stage) -> Self {
@@ -78,20 +87,28 @@ impl Following {
     /// The next event; none when there will be no more. A task as a whole may come at any time, after
     /// a connection was lost.
     ///
+    /// Whoever drops the future loses nothing: the next one goes on where it was.
+    ///
     /// # Errors
     /// Whatever does not pass, or has not passed for two minutes. Asking again after an error that
-    /// [may pass](Error::is_passing) goes on where the following stopped.
+    /// [may pass](Error::is_passing) goes on, if there is a task to go on with.
     pub async fn next(&mut self) -> Result<Option<StreamResponse>, Error> {
         loop {
-            let event = match std::mem::replace(&mut self.stage, Stage::Over) {
-                Stage::Begin(request) => self.begin(request).await?,
-                Stage::Streaming { events, answers } => self.read(events, answers).await?,
-                Stage::Resume(id) => self.resume(id).await?,
-                Stage::Look { id, at_once } => self.look(id, at_once).await?,
+            let event = match &mut self.stage {
                 Stage::Over => return Ok(None),
+                Stage::Calling(call) => {
+                    let called = call.await;
+                    self.stage = Stage::Over;
+                    self.called(called)?
+                }
+                Stage::Streaming { events, answers } => {
+                    let next = events.next().await;
+                    let answers = std::mem::replace(answers, false);
+                    self.told(next, answers)?
+                }
             };
-            if let Some(event) = event {
-                return Ok(Some(event));
+            if event.is_some() {
+                return Ok(event);
             }
         }
     }
@@ -149,128 +166,122 @@ impl Following {
         }
     }
 
-    async fn begin(
-        &mut self,
-        mut request: Box<SendMessageRequest>,
-    ) -> Result<Option<StreamResponse>, Error> {
-        let answers = request.message.task_id.is_some();
-        if self.client.may_offer(Capability::Streaming) {
-            let call = self.client.call(Request::SendStreamingMessage((*request).clone()));
-            match self.client.open(call).await {
-                Ok(events) => {
-                    self.stage = Stage::Streaming { events, answers };
-                    return Ok(None);
-                }
-                Err(Error::Agent(error)) if cannot_stream(&error) => {}
-                Err(error) => return Err(error),
+    /// Goes on from what a call came to.
+    fn called(&mut self, called: Called) -> Result<Option<StreamResponse>, Error> {
+        match called {
+            Called::Opened { events: Ok(events), request } => {
+                let answers = request.message.task_id.is_some();
+                self.stage = Stage::Streaming { events, answers };
+                Ok(None)
             }
-        }
-        request.configuration.get_or_insert_default().return_immediately = true;
-        match self.client.send(*request).await? {
-            SendMessageResponse::Message(message) => {
+            Called::Opened { events: Err(Error::Agent(error)), request }
+                if cannot_stream(&error) =>
+            {
+                self.stage = send(&self.client, request);
+                Ok(None)
+            }
+            Called::Opened { events: Err(error), .. } => Err(error),
+            Called::Sent(Ok(SendMessageResponse::Message(message))) => {
                 self.note(StreamResponse::Message(message), None)
             }
-            SendMessageResponse::Task(task) => {
-                let event = self.note(StreamResponse::Task(task.as_ref().clone()), None)?;
-                if task.status.state.phase() == Phase::Active {
-                    self.stage = Stage::Look { id: task.id.clone(), at_once: false };
-                }
-                Ok(event)
+            Called::Sent(Ok(SendMessageResponse::Task(task))) => {
+                self.go_on(&task);
+                self.note(StreamResponse::Task(task.as_ref().clone()), None)
+            }
+            Called::Sent(Err(error)) => Err(error),
+            Called::Subscribed { events: Ok(events), .. } => {
+                self.stage = Stage::Streaming { events, answers: false };
+                Ok(None)
+            }
+            Called::Subscribed { events: Err(error), id } => self.cut(id, error),
+            Called::Looked { task: Ok(task), .. } => {
+                self.lost = None;
+                self.go_on(&task);
+                let news = self.task.as_ref() != Some(&*task);
+                self.task = Some(task.as_ref().clone());
+                Ok(news.then(|| StreamResponse::Task(task.as_ref().clone())))
+            }
+            Called::Looked { task: Err(error), id } => {
+                let pause = self.pause(&error);
+                self.stage = look(&self.client, id, pause.unwrap_or_default());
+                pause.map_or(Err(error), |_| Ok(None))
             }
         }
     }
 
-    async fn read(
+    /// Goes on from what a stream tells.
+    fn told(
         &mut self,
-        mut events: Events,
+        next: Option<Result<Streamed, Error>>,
         answers: bool,
     ) -> Result<Option<StreamResponse>, Error> {
-        match events.next().await {
+        let Streamed { revision, event, .. } = match next {
+            Some(Ok(streamed)) => streamed,
             // In good order: there was an end or a question.
-            None => Ok(None),
-            Some(Ok(Streamed { revision, event, .. })) => {
-                // A server that begins again, or says something twice.
-                let seen = revision.is_some() && revision <= self.cursor;
-                let event = event.event().clone();
-                // The first thing that is told may be the question that the message answers.
-                let before = answers && matches!(event, StreamResponse::Task(_));
-                let settled = settles(&event)
-                    && !(before && event.status().is_some_and(|it| it.state.is_interrupted()));
-                let told = if seen { None } else { self.note(event, revision)? };
-                if !settled {
-                    self.stage = Stage::Streaming { events, answers: false };
-                }
-                Ok(told)
-            }
-            Some(Err(error)) => match &self.task {
-                Some(task) if error.is_passing() => {
-                    let id = task.id.clone();
-                    self.pause(Stage::Resume(id), error).await?;
-                    Ok(None)
-                }
-                Some(_) | None => Err(error),
-            },
-        }
-    }
-
-    async fn resume(&mut self, id: TaskId) -> Result<Option<StreamResponse>, Error> {
-        if !self.client.may_offer(Capability::Streaming) {
-            self.stage = Stage::Look { id, at_once: true };
-            return Ok(None);
-        }
-        match self.client.subscribe(id.clone(), self.cursor).await {
-            Ok(events) => self.stage = Stage::Streaming { events, answers: false },
-            // The task may be over, or the server may not know how: a look tells.
-            Err(Error::Agent(error))
-                if !is_refusal(&error) && !Error::from(error.clone()).is_passing() =>
-            {
-                self.stage = Stage::Look { id, at_once: true };
-            }
-            Err(error) => self.pause(Stage::Resume(id), error).await?,
-        }
-        Ok(None)
-    }
-
-    async fn look(&mut self, id: TaskId, at_once: bool) -> Result<Option<StreamResponse>, Error> {
-        if !at_once {
-            sleep(self.client.0.polling.interval).await;
-        }
-        let task = match self.client.get_task(id.clone()).await {
-            Ok(task) => task,
-            Err(error) => {
-                self.pause(Stage::Look { id, at_once: true }, error).await?;
+            None => {
+                self.stage = Stage::Over;
                 return Ok(None);
             }
+            Some(Err(error)) => {
+                self.stage = Stage::Over;
+                let Some(task) = &self.task else { return Err(error) };
+                return self.cut(task.id.clone(), error);
+            }
         };
-        self.lost = None;
-        if task.status.state.phase() == Phase::Active {
-            self.stage = Stage::Look { id, at_once: false };
+        let event = event.event().clone();
+        // The first thing that is told may be the question that the message answers.
+        let before = answers
+            && matches!(event, StreamResponse::Task(_))
+            && event.status().is_some_and(|it| it.state.is_interrupted());
+        if settles(&event) && !before {
+            self.stage = Stage::Over;
         }
-        if self.task.as_ref() == Some(&*task) {
+        // A server may begin again, or say something twice.
+        if revision.is_some() && revision <= self.cursor {
             return Ok(None);
         }
-        self.task = Some(task.as_ref().clone());
-        Ok(Some(StreamResponse::Task(task.as_ref().clone())))
+        self.note(event, revision)
     }
 
-    /// Waits before the next try at `stage`, unless the error does not pass or has gone on for long.
-    async fn pause(&mut self, stage: Stage, error: Error) -> Result<(), Error> {
-        if !error.is_passing() {
-            return Err(error);
+    /// Goes on with a task whose stream is gone.
+    fn cut(&mut self, id: TaskId, error: Error) -> Result<Option<StreamResponse>, Error> {
+        match error {
+            // The task may be over, or the server may not know how to go on: a look tells.
+            Error::Agent(refused) if !is_passing(&refused) && !is_refusal(&refused) => {
+                self.stage = look(&self.client, id, Duration::ZERO);
+                Ok(None)
+            }
+            error => {
+                let pause = self.pause(&error);
+                if error.is_passing() {
+                    let pause = pause.unwrap_or_default();
+                    self.stage = subscribe(&self.client, id, self.cursor, pause);
+                }
+                pause.map_or(Err(error), |_| Ok(None))
+            }
         }
-        self.stage = stage;
+    }
+
+    /// Looks at a task again later on, if there is something to wait for.
+    fn go_on(&mut self, task: &Task) {
+        if task.status.state.phase() == Phase::Active {
+            self.stage = look(&self.client, task.id.clone(), self.client.0.polling.interval);
+        }
+    }
+
+    /// How long to wait before another try; none when it is time to give up.
+    fn pause(&mut self, error: &Error) -> Option<Duration> {
         let (since, tries) = self.lost.get_or_insert_with(|| (Instant::now(), 0));
-        *tries += 1;
-        let (since, tries) = (*since, *tries);
-        if since.elapsed() > PATIENCE {
+        if !error.is_passing() || since.elapsed() > PATIENCE {
             self.lost = None;
-            return Err(error);
+            return None;
         }
+        *tries += 1;
         // The first try is at once: most connections that break are as good as new.
-        if tries > 1 {
-            sleep(self.client.0.retry.pause(tries - 1, &error)).await;
-        }
-        Ok(())
+        Some(match *tries - 1 {
+            0 => Duration::ZERO,
+            tries => self.client.0.retry.pause(tries, error),
+        })
     }
 
     /// Takes an event in.
@@ -299,23 +310,63 @@ impl Following {
     }
 }
 
+/// Sends the message, for a stream where the agent may have one.
+fn open(client: &Client, request: Box<SendMessageRequest>) -> Stage {
+    if !client.may_offer(Capability::Streaming) {
+        return send(client, request);
+    }
+    let client = client.clone();
+    let call = client.call(Request::SendStreamingMessage((*request).clone()));
+    Stage::Calling(Box::pin(
+        async move { Called::Opened { events: client.open(call).await, request } },
+    ))
+}
+
+/// Sends the message, for a task to look at.
+fn send(client: &Client, mut request: Box<SendMessageRequest>) -> Stage {
+    let client = client.clone();
+    request.configuration.get_or_insert_default().return_immediately = true;
+    Stage::Calling(Box::pin(async move { Called::Sent(client.send(*request).await) }))
+}
+
+/// Asks for a stream of what happens to a task, or looks at it where there are none.
+fn subscribe(client: &Client, id: TaskId, after: Option<Revision>, pause: Duration) -> Stage {
+    if !client.may_offer(Capability::Streaming) {
+        return look(client, id, pause);
+    }
+    let client = client.clone();
+    Stage::Calling(Box::pin(async move {
+        sleep(pause).await;
+        Called::Subscribed { events: client.subscribe(id.clone(), after).await, id }
+    }))
+}
+
+/// Looks at a task.
+fn look(client: &Client, id: TaskId, pause: Duration) -> Stage {
+    let client = client.clone();
+    Stage::Calling(Box::pin(async move {
+        sleep(pause).await;
+        Called::Looked { task: client.get_task(id.clone()).await, id }
+    }))
+}
+
 /// The task that a first event tells of. Not every server begins with the task itself.
 fn begun(event: &StreamResponse) -> Result<Task, Error> {
-    let bare = |id: &TaskId, context, status| {
-        let unnamed =
-            latimer_protocol::ContextId::new("none").map_err(|_| AgentError::internal())?;
-        let mut task = Task::new(id.clone(), unnamed, status);
-        task.context_id = context;
-        Ok::<Task, Error>(task)
+    let bare = |id: &TaskId, context_id: &Option<ContextId>, status: TaskStatus| Task {
+        id: id.clone(),
+        context_id: context_id.clone(),
+        status,
+        artifacts: Vec::new(),
+        history: Vec::new(),
+        metadata: Metadata::new(),
     };
     match event {
         StreamResponse::Task(task) => Ok(task.clone()),
         StreamResponse::StatusUpdate(it) => {
-            bare(&it.task_id, it.context_id.clone(), it.status.clone())
+            Ok(bare(&it.task_id, &it.context_id, it.status.clone()))
         }
         StreamResponse::ArtifactUpdate(it) => {
-            let state = latimer_protocol::TaskState::Working.into();
-            let mut task = bare(&it.task_id, it.context_id.clone(), state)?;
+            let mut task = bare(&it.task_id, &it.context_id, TaskState::Working.into());
             task.artifacts.push(it.artifact.clone());
             Ok(task)
         }
@@ -344,6 +395,11 @@ fn is_refusal(error: &AgentError) -> bool {
     matches!(error.kind(), ErrorKind::Unauthenticated | ErrorKind::PermissionDenied)
 }
 
+/// Whether an agent asks to come back later.
+fn is_passing(error: &AgentError) -> bool {
+    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited)
+}
+
 fn violation(problem: &str) -> Error {
     AgentError::new(ErrorKind::InvalidAgentResponse, problem.to_owned()).into()
 }
@@ -351,10 +407,8 @@ fn violation(problem: &str) -> Error {
 impl fmt::Debug for Following {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.stage {
-            Stage::Begin(_) => "begin",
+            Stage::Calling(_) => "calling",
             Stage::Streaming { .. } => "streaming",
-            Stage::Resume(_) => "resume",
-            Stage::Look { .. } => "look",
             Stage::Over => "over",
         };
         let task = self.task.as_ref().map(|it| &it.id);

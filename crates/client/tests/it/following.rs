@@ -70,6 +70,29 @@ async fn a_cut_stream_goes_on_where_it_was_cut() {
 }
 
 #[tokio::test]
+async fn whoever_stops_waiting_can_go_on() {
+    let server = demo().await;
+    let client = Client::connect(format!("http://{}", server.address())).await.unwrap();
+    let mut following = client.follow(says("chunks 6 20"));
+    let mut texts = Vec::new();
+    loop {
+        // Given up nearly at once, over and over.
+        match tokio::time::timeout(Duration::from_millis(2), following.next()).await {
+            Err(_) => continue,
+            Ok(Ok(Some(StreamResponse::ArtifactUpdate(it)))) => texts.push(it.artifact.text()),
+            Ok(Ok(Some(_))) => {}
+            Ok(Ok(None)) => break,
+            Ok(Err(error)) => panic!("{error}"),
+        }
+    }
+    let whole = following.known().unwrap();
+    assert_eq!(whole.status.state, TaskState::Completed);
+    assert_eq!(texts.concat(), text(whole));
+    let tasks = client.list_tasks(Default::default()).await.unwrap();
+    assert_eq!(tasks.total_size, 1, "the message was sent once");
+}
+
+#[tokio::test]
 async fn texts_are_told_once_and_states_as_they_change() {
     let server = demo().await;
     let proxy = Cutter::start(server.address()).await;

@@ -34,7 +34,7 @@ use crate::error::Error;
 use channel::Channel;
 
 /// Calls an agent over gRPC: 1.0 and 0.3.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Grpc {
     endpoint: Endpoint,
     wire: Wire,
@@ -195,11 +195,7 @@ impl Grpc {
         R: Send + 'static,
         StreamResponse: TryFrom<R, Error = Invalid>,
     {
-        let own = Self {
-            endpoint: self.endpoint.clone(),
-            wire: self.wire.clone(),
-            origin: self.origin.clone(),
-        };
+        let own = self.clone();
         let origin = self.endpoint.origin().to_owned();
         let events = events.map(move |event| {
             let event = event.map_err(|status| own.failure(&status))?;
