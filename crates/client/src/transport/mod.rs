@@ -1,4 +1,4 @@
-//! Transports: each is a [`Service`](latimer_protocol::Service) for one address.
+//! Transports: each is a [`Service`] for one address.
 //!
 //! A transport writes a [`Call`] in the dialect of its version, sends it over its [`Wire`], and reads
 //! what comes back, in whatever way real servers spell it. It tries nothing twice but a request whose

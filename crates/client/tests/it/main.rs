@@ -7,6 +7,7 @@ mod credentials;
 mod discovery;
 mod following;
 mod garbage;
+mod oddities;
 mod operations;
 mod retries;
 mod support;
