@@ -266,7 +266,7 @@ impl Builder {
         found: Option<(Arc<AgentCard>, Discovery)>,
     ) -> Result<Client, Error> {
         let endpoint = match choice.binding {
-            ProtocolBinding::Grpc => Endpoint::grpc(&choice.url, choice.version)?,
+            ProtocolBinding::Grpc => Endpoint::grpc(&self.schemed(&choice.url), choice.version)?,
             _ => Endpoint::new(&choice.url, choice.version)?,
         };
         let endpoint = endpoint.for_tenant(self.tenant.take().or_else(|| choice.tenant.clone()));
@@ -311,6 +311,18 @@ impl Builder {
             retry: self.retry,
             polling: self.polling,
         })))
+    }
+
+    /// An address of gRPC, which may have no scheme: it is taken to be as secure as the address that the
+    /// caller named.
+    fn schemed(&self, address: &str) -> String {
+        let own = self.source.url().and_then(|it| it.split_once("://")).map(|(scheme, _)| scheme);
+        match own {
+            Some(scheme @ ("http" | "https")) if !address.contains("://") => {
+                format!("{scheme}://{address}")
+            }
+            _ => address.to_owned(),
+        }
     }
 
     /// The guard: the rules, and the address that the caller named.

@@ -1,5 +1,6 @@
 //! What is shown, and where it never is.
 
+mod certificates;
 mod grants;
 mod wallet;
 
