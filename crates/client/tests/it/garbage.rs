@@ -10,8 +10,9 @@ use latimer_protocol::{Call, ErrorKind, GetTaskRequest, Request, TaskId, Version
 
 use crate::support::{Answer, PAIRS, Stub, transport_within};
 
-const HASTY: Limits =
-    Limits { call: Duration::from_secs(5), idle: Duration::from_secs(5), body: 64 * 1024 };
+const HASTY: Limits = Limits { call: PATIENT, idle: PATIENT, body: 64 * 1024 };
+/// More than any answer here takes, on a busy machine too.
+const PATIENT: Duration = Duration::from_secs(20);
 
 fn pairs() -> impl Iterator<Item = (ProtocolBinding, Version)> {
     PAIRS.into_iter().filter(|(binding, _)| *binding != ProtocolBinding::Grpc)
@@ -99,10 +100,13 @@ async fn an_answer_under_another_id_is_still_the_answer() {
 const WORKING: &str = r#"{"task":{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}}"#;
 const DONE: &str = r#"{"statusUpdate":{"taskId":"t1","status":{"state":"TASK_STATE_COMPLETED"}}}"#;
 
-async fn streamed(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Result<usize, Error> {
+async fn streamed(
+    idle: Duration,
+    answer: impl Fn() -> Answer + Send + Sync + 'static,
+) -> Result<usize, Error> {
     let stub = Stub::start(move |_| answer()).await;
     let pair = (ProtocolBinding::HttpJson, Version::V1_0);
-    let limits = Limits { idle: Duration::from_millis(600), ..HASTY };
+    let limits = Limits { idle, ..HASTY };
     end(&*transport_within(stub.address(), pair, limits), stream()).await
 }
 
@@ -131,7 +135,7 @@ async fn a_stream_ends_with_its_task_and_not_before() {
         (format!("{cut}data: nonsense\n\n"), Err("an event of its stream")),
     ] {
         let shown = answer.clone();
-        let got = streamed(move || Answer::Close(answer.clone())).await;
+        let got = streamed(PATIENT, move || Answer::Close(answer.clone())).await;
         match (got, want) {
             (Ok(got), Ok(want)) => assert_eq!(got, want, "{shown}"),
             (Err(got), Err(want)) => assert!(got.to_string().contains(want), "{shown}: {got}"),
@@ -143,21 +147,22 @@ async fn a_stream_ends_with_its_task_and_not_before() {
 #[tokio::test]
 async fn a_stream_that_does_not_close_ends_with_its_task_all_the_same() {
     let frames = format!("data: {WORKING}\n\ndata: {DONE}\n\n");
-    let got = streamed(move || Answer::Hang(Answer::stream(&frames))).await;
+    let got = streamed(PATIENT, move || Answer::Hang(Answer::stream(&frames))).await;
     assert_eq!(got.unwrap(), 2);
 }
 
 #[tokio::test]
 async fn a_silent_stream_is_given_up() {
     let frames = format!("data: {WORKING}\n\n");
-    let error = streamed(move || Answer::Hang(Answer::stream(&frames))).await.unwrap_err();
+    let idle = Duration::from_millis(600);
+    let error = streamed(idle, move || Answer::Hang(Answer::stream(&frames))).await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error:?}");
 }
 
 #[tokio::test]
 async fn what_never_ends_is_bounded() {
     let line = format!("data: {}", "x".repeat(100_000));
-    let error = streamed(move || Answer::Hang(Answer::stream(&line))).await.unwrap_err();
+    let error = streamed(PATIENT, move || Answer::Hang(Answer::stream(&line))).await.unwrap_err();
     assert!(error.to_string().contains("larger than 65536 bytes"), "{error}");
 
     let head = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{".to_owned();
@@ -172,7 +177,10 @@ async fn what_never_ends_is_bounded() {
 
 #[tokio::test]
 async fn nobody_there_is_not_the_same_as_nobody_answering() {
-    let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // Bound, so that it is nobody else's, and not listened at.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let gone = socket.local_addr().unwrap();
     let rude = Stub::start(|_| Answer::Close(String::new())).await;
     for pair in PAIRS {
         let transport = transport_within(gone, pair.clone(), HASTY);

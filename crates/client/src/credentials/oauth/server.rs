@@ -181,7 +181,7 @@ pub(in crate::credentials) struct Token {
     /// As it is shown.
     pub(in crate::credentials) header: HeaderValue,
     /// Until when it is good; for ever if nobody said.
-    until: Option<Instant>,
+    pub(super) until: Option<Instant>,
     /// What to get the next one with.
     pub(super) refresh: Option<Secret>,
 }

@@ -113,3 +113,31 @@ impl fmt::Debug for Tokens {
         out.write_str("Tokens")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use latimer_outbound::{Client, Guard, Rules};
+
+    use super::*;
+    use crate::credentials::oauth::OAuthClient;
+
+    #[test]
+    fn only_the_token_that_was_refused_is_taken_back() {
+        let token = |text| Token {
+            header: HeaderValue::from_static(text),
+            until: None,
+            refresh: Some(Secret::new("r")),
+        };
+        let http = Client::builder(Guard::new(Rules::default())).build().unwrap();
+        let url = "https://login.example/token";
+        let server = AuthorizationServer::new(http, OAuthClient::new("us"), url);
+        let tokens = Tokens::of_login(server, token("new"));
+        let old = Arc::new(token("old"));
+        tokens.refused(&old);
+        let new = tokens.state().token.clone().expect("a token that nobody refused");
+        tokens.refused(&new);
+        assert!(tokens.state().token.is_none());
+        assert!(tokens.state().refresh.is_some(), "there is still something to renew it with");
+    }
+}

@@ -1,23 +1,23 @@
 //! Following a task to its end, whatever happens to the connection.
 
+mod stage;
+
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
-use futures_core::future::BoxFuture;
 use futures_util::{StreamExt, stream};
 use latimer_protocol::{
-    Capability, ContextId, Error as AgentError, ErrorKind, Event, Message, Metadata, Phase,
-    Refused, Request, Revision, SendMessageRequest, SendMessageResponse, StreamResponse, Streamed,
-    Task, TaskId, TaskState, TaskStatus,
+    ContextId, Error as AgentError, ErrorKind, Event, Message, Metadata, Phase, Refused, Revision,
+    SendMessageRequest, SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskState,
+    TaskStatus,
 };
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::Client;
 use super::text::Texts;
 use crate::error::Error;
-use crate::transport::Events;
+use stage::{Called, Stage, look, open, send, subscribe};
 
 /// How long a task that is under way may be out of reach before it is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -38,23 +38,6 @@ pub struct Following {
     cursor: Option<Revision>,
     /// Since when the task is out of reach, and how often it was tried to reach it since.
     lost: Option<(Instant, u32)>,
-}
-
-enum Stage {
-    /// A call is under way. It is kept here, so that whoever stops waiting for it can go on.
-    Calling(BoxFuture<'static, Called>),
-    /// Events come in. What a first event tells may be from before the message.
-    Streaming { events: Events, answers: bool },
-    /// There is nothing more to come.
-    Over,
-}
-
-/// What a call came to.
-enum Called {
-    Opened { events: Result<Events, Error>, request: Box<SendMessageRequest> },
-    Sent(Result<SendMessageResponse, Error>),
-    Subscribed { events: Result<Events, Error>, id: TaskId },
-    Looked { task: Result<Arc<Task>, Error>, id: TaskId },
 }
 
 impl Following {
@@ -308,46 +291,6 @@ impl Following {
         }
         Ok(Some(event))
     }
-}
-
-/// Sends the message, for a stream where the agent may have one.
-fn open(client: &Client, request: Box<SendMessageRequest>) -> Stage {
-    if !client.may_offer(Capability::Streaming) {
-        return send(client, request);
-    }
-    let client = client.clone();
-    let call = client.call(Request::SendStreamingMessage((*request).clone()));
-    Stage::Calling(Box::pin(
-        async move { Called::Opened { events: client.open(call).await, request } },
-    ))
-}
-
-/// Sends the message, for a task to look at.
-fn send(client: &Client, mut request: Box<SendMessageRequest>) -> Stage {
-    let client = client.clone();
-    request.configuration.get_or_insert_default().return_immediately = true;
-    Stage::Calling(Box::pin(async move { Called::Sent(client.send(*request).await) }))
-}
-
-/// Asks for a stream of what happens to a task, or looks at it where there are none.
-fn subscribe(client: &Client, id: TaskId, after: Option<Revision>, pause: Duration) -> Stage {
-    if !client.may_offer(Capability::Streaming) {
-        return look(client, id, pause);
-    }
-    let client = client.clone();
-    Stage::Calling(Box::pin(async move {
-        sleep(pause).await;
-        Called::Subscribed { events: client.subscribe(id.clone(), after).await, id }
-    }))
-}
-
-/// Looks at a task.
-fn look(client: &Client, id: TaskId, pause: Duration) -> Stage {
-    let client = client.clone();
-    Stage::Calling(Box::pin(async move {
-        sleep(pause).await;
-        Called::Looked { task: client.get_task(id.clone()).await, id }
-    }))
 }
 
 /// The task that a first event tells of. Not every server begins with the task itself.
