@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use futures_util::TryStreamExt;
+use latimer_client::transport::Limits;
 use latimer_client::{Client, Error, Polling, Retry, says};
 use latimer_protocol::card::{AgentCapabilities, AgentCard, ProtocolBinding};
 use latimer_protocol::{
     Artifact, Part, SendMessageResponse, StreamResponse, Task, TaskState, Version,
 };
 use latimer_runtime::Demo;
-use latimer_server::Server;
+use latimer_server::{Server, Settings};
 
 use crate::support::{Cutter, PAIRS, demo, listen, loopback};
 
@@ -155,6 +157,19 @@ async fn following_stops_at_questions_and_answers_go_on() {
         let said = client.follow(says("say hello")).outcome().await.unwrap();
         assert!(matches!(said, SendMessageResponse::Message(it) if it.text() == "hello"));
     }
+}
+
+#[tokio::test]
+async fn a_comment_is_a_sign_of_life() {
+    let keep_alive = Duration::from_millis(100);
+    let settings = Settings { keep_alive, ..Settings::default() };
+    let server = listen(Server::new(Demo::agent("demo")).settings(settings)).await;
+    let limits = Limits { idle: Duration::from_millis(1500), ..Limits::default() };
+    let builder = Client::builder(format!("http://{}/a2a", server.address())).limits(limits);
+    let events = builder.build().unwrap().stream(says("wait 3000")).await.unwrap();
+    let told: Vec<_> = events.try_collect().await.unwrap();
+    let last = told.iter().rev().find_map(|it| it.event.event().status()).unwrap();
+    assert_eq!(last.state, TaskState::Completed);
 }
 
 #[tokio::test]
