@@ -83,6 +83,22 @@ impl Connection {
         Ok(head.status)
     }
 
+    /// The same where there may be no stream: then the whole answer is returned.
+    ///
+    /// # Errors
+    /// When the connection breaks, or the answer is not one.
+    pub async fn begin_or_answer(&mut self, request: &[u8]) -> io::Result<Option<(u16, Vec<u8>)>> {
+        let Head { status, end, length, .. } = self.ask(request).await?;
+        let Some(length) = length else {
+            self.input.drain(..end);
+            return Ok(None);
+        };
+        while self.input.len() < end + length {
+            self.read().await?;
+        }
+        Ok(Some((status, self.input[end..end + length].to_vec())))
+    }
+
     /// Waits for more of the body, and puts it behind what is in `body`. False at its end.
     ///
     /// # Errors

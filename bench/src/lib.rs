@@ -6,6 +6,7 @@
 //! | [`role`] | what a process is told to be: a server, or the load on one |
 //! | [`floor`], [`subject`] | the servers: one that only answers, and ours |
 //! | [`load`], [`hold`], [`watch`] | what is done to them |
+//! | [`soak`] | everything at once, for a while, and whether anything grew |
 //! | [`process`], [`disk`], [`report`] | what the machine says about it |
 //!
 //! A program here starts servers and load as processes of their own, each on its own core: itself
@@ -22,6 +23,7 @@ pub mod load;
 pub mod process;
 pub mod report;
 pub mod role;
+pub mod soak;
 pub mod subject;
 mod turns;
 pub mod watch;

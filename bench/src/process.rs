@@ -1,13 +1,16 @@
 //! Processes, each on a core of its own, and what the system says of them. Everything that knows
 //! that this is Linux is here.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process};
 
 use crate::Failure;
 use crate::role::Role;
@@ -59,6 +62,22 @@ impl Starter {
         Ok(Process { child: command.spawn()? })
     }
 
+    /// Starts another program on any core, with its errors in a log.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_logged(
+        self,
+        program: &Path,
+        arguments: &[String],
+        log: File,
+    ) -> Result<Process, Failure> {
+        let mut command = Command::new("nice");
+        command.args(["-n", &self.nice.to_string()]).arg(program).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        Ok(Process { child: command.spawn()? })
+    }
+
     fn on(self, core: usize, program: &Path) -> Command {
         let mut command = Command::new("nice");
         command.args(["-n", &self.nice.to_string(), "taskset", "-c", &core.to_string()]);
@@ -90,6 +109,23 @@ impl Process {
             thread::sleep(Duration::from_millis(10));
         }
         Err(format!("nobody listens at {address}").into())
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// When it cannot be sent.
+    pub fn signal(&self, signal: Signal) -> Result<(), Failure> {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        Ok(kill_process(id.ok_or("no such process")?, signal)?)
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
     }
 
     /// Its input; closing it tells a role to end.
@@ -150,6 +186,21 @@ pub fn cores_busy_seconds() -> f64 {
 #[must_use]
 pub fn resident_bytes(process: u32) -> u64 {
     field(&format!("/proc/{process}/status"), "VmRSS:") * 1024
+}
+
+/// How many files and sockets a process has open.
+#[must_use]
+pub fn descriptors(process: u32) -> u64 {
+    fs::read_dir(format!("/proc/{process}/fd")).map_or(0, |it| it.count() as u64)
+}
+
+/// How many processes a process has started that were not waited for.
+#[must_use]
+pub fn children(process: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let of_thread = |it: fs::DirEntry| fs::read_to_string(it.path().join("children"));
+    let children = threads.filter_map(|it| of_thread(it).ok());
+    children.map(|it| it.split_whitespace().count() as u64).sum()
 }
 
 /// How often a process wrote to a file or a socket with `write` or `writev`.

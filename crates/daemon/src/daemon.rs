@@ -44,12 +44,13 @@ impl Daemon {
     /// listened at.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         protect(config).await?;
+        let seen = config.signing.as_ref().map(signing::texts).unwrap_or_default();
         let keyring = keyring(config)?;
         let server = store::attach(server(config, keyring.clone())?, config)?;
         let running = server.listen().await.map_err(StartError::Server)?;
         let banner = Banner::new(config, running.address(), running.recovered());
         let keys = keyring.zip(config.signing.clone()).map(|(keyring, signing)| {
-            Following(tokio::spawn(signing::follow(signing, keyring, signing::EVERY)))
+            Following(tokio::spawn(signing::follow(signing, keyring, seen, signing::EVERY)))
         });
         Ok(Self { running, banner, _keys: keys })
     }

@@ -12,6 +12,7 @@ mod files;
 mod operator;
 mod signing;
 mod store;
+mod veil;
 
 pub use auth::hash_key;
 pub use banner::{Banner, Published};

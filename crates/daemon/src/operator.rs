@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, Method, Request};
+use http::{HeaderValue, Method, Request, Uri};
 use latimer_protocol::Secret;
 use latimer_server::outbound::{Client, Failure, Guard, Limits, Rules};
 use latimer_server::{Courier, Replayed};
@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use crate::config::{Config, Place};
 use crate::error::StartError;
+use crate::signing::keyring;
 use crate::store;
+use crate::veil::veil;
 
 /// Somebody who runs a daemon.
 #[derive(Debug)]
@@ -89,44 +91,56 @@ impl Operator {
         url: Option<&str>,
         key: Option<Secret>,
     ) -> Result<Self, OperatorError> {
-        let key = config.api_key.clone().or(key);
-        let api = |base: String| Self::api(base, key.clone());
-        if let Some(url) = url {
-            return api(url.trim_end_matches('/').to_owned());
+        let scheme = if config.tls.is_some() { "https" } else { "http" };
+        let here = || format!("{scheme}://{}", config.listen);
+        // The key of the configuration is for its own server.
+        let own = key.clone().or_else(|| config.api_key.clone());
+        let api = |base: String| Self::api(base, own.clone(), config);
+        if let Some(url) = url.map(|it| it.trim_end_matches('/')) {
+            let is_own = url == here() || config.settings.public_url.as_deref() == Some(url);
+            return Self::api(url.to_owned(), if is_own { own } else { key }, config);
         }
         match &config.store.place {
-            Place::Memory => api(format!("http://{}", config.listen)),
-            Place::Sqlite { path, .. } if !path.exists() => {
-                api(format!("http://{}", config.listen))
-            }
+            Place::Memory => api(here()),
+            Place::Sqlite { path, .. } if !path.exists() => api(here()),
             Place::Sqlite { .. } => match store::open(config, "latimer push dead") {
-                Err(StartError::Store(OpenError::InUse { .. })) => {
-                    api(format!("http://{}", config.listen))
-                }
+                Err(StartError::Store(OpenError::InUse { .. })) => api(here()),
                 opened => {
                     let push = config.settings.push.clone();
-                    let loopback = store::is_loopback(&config.listen);
+                    let loopback = store::is_private(config);
                     let courier = Courier::new(Arc::from(opened?), push, loopback);
+                    let issuer = || config.settings.public_url.clone().unwrap_or_else(here);
                     let failed = |it: latimer_server::outbound::InvalidTls| {
                         StartError::Server(latimer_server::Error::Setting {
                             setting: "push",
                             problem: it.to_string(),
                         })
                     };
-                    Ok(Self(Way::Store(courier.map_err(failed)?)))
+                    let courier = courier.map_err(failed)?;
+                    Ok(Self(Way::Store(match keyring(config)? {
+                        Some(keyring) => courier.signed_by(keyring, issuer()),
+                        None => courier,
+                    })))
                 }
             },
         }
     }
 
     /// The operator's own server is wherever the operator says.
-    fn api(base: String, key: Option<Secret>) -> Result<Self, OperatorError> {
-        let authority = base.split("://").last().unwrap_or_default();
-        let authority = authority.split('/').next().unwrap_or_default();
-        let rules = Rules { allow: authority.parse().into_iter().collect(), loopback: true };
-        let unreachable = |message: String| OperatorError::Refused { base: base.clone(), message };
-        let client = Client::builder(Guard::new(rules)).build();
-        let client = client.map_err(|it| unreachable(it.to_string()))?;
+    fn api(base: String, key: Option<Secret>, config: &Config) -> Result<Self, OperatorError> {
+        let uri = base.parse::<Uri>().unwrap_or_default();
+        let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+        let host = uri.host().unwrap_or_default();
+        let target = format!("{host}:{}", uri.port_u16().unwrap_or(usual));
+        let rules = Rules { allow: target.parse().into_iter().collect(), loopback: true };
+        let refused = |message: String| OperatorError::Refused { base: shown(&base), message };
+        let mut client = Client::builder(Guard::new(rules));
+        // The server of this configuration is known by its own certificate.
+        if let Some(certificate) = config.tls.as_ref().and_then(|it| it.certificates().ok()) {
+            client = client.root_certificates(certificate);
+        }
+        let client = client.build();
+        let client = client.map_err(|it| refused(it.to_string()))?;
         Ok(Self(Way::Api(Box::new(Api { client, base, key }))))
     }
 
@@ -142,10 +156,16 @@ impl Operator {
                 Ok(letters.iter().map(latimer_server::Letter::to_json).collect())
             }
             Way::Api(api) => {
-                let mut answer = api.ask(Method::GET, "").await?.unwrap_or_default();
-                let letters = answer.get_mut("letters").map(Value::take);
-                let letters = letters.and_then(|it| serde_json::from_value(it).ok());
-                Ok(letters.unwrap_or_default())
+                let mut all = Vec::<Value>::new();
+                loop {
+                    let page = format!("?skip={}", all.len());
+                    let mut answer = api.ask(Method::GET, &page).await?.unwrap_or_default();
+                    let letters = answer.get_mut("letters").map(Value::take);
+                    match letters.and_then(|it| serde_json::from_value::<Vec<_>>(it).ok()) {
+                        Some(more) if !more.is_empty() => all.extend(more),
+                        _ => return Ok(all),
+                    }
+                }
             }
         }
     }
@@ -185,7 +205,7 @@ impl Api {
     /// Asks the daemon; none when it does not know what is meant.
     async fn ask(&self, method: Method, path: &str) -> Result<Option<Value>, OperatorError> {
         let Self { client, base, key } = self;
-        let refused = |message: String| OperatorError::Refused { base: base.clone(), message };
+        let refused = |message: String| OperatorError::Refused { base: shown(base), message };
         let mut request =
             Request::builder().method(method).uri(format!("{base}/api/push/dead{path}"));
         if let Some(key) = key {
@@ -200,15 +220,20 @@ impl Api {
         let limits = Limits { body: 16 * 1024 * 1024, ..Limits::default() };
         let answer = client.send(request, &limits).await;
         let answer =
-            answer.map_err(|source| OperatorError::Unreachable { base: base.clone(), source })?;
+            answer.map_err(|source| OperatorError::Unreachable { base: shown(base), source })?;
         let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
         match answer.status().as_u16() {
             200 => Ok(Some(body)),
-            404 if !path.is_empty() => Ok(None),
+            404 if path.starts_with('/') => Ok(None),
             status => {
                 let said = body["error"]["message"].as_str();
                 Err(refused(said.map_or_else(|| format!("it answered {status}"), str::to_owned)))
             }
         }
     }
+}
+
+/// An address as it may be shown.
+fn shown(base: &str) -> String {
+    veil(base).into_owned()
 }

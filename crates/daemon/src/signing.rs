@@ -30,8 +30,12 @@ fn load(signing: &SigningConfig) -> Result<Keyring, StartError> {
 
 /// Signs with the next key as soon as its file is there in place of the former one. A file that
 /// cannot be used changes nothing.
-pub(crate) async fn follow(signing: SigningConfig, keyring: Keyring, every: Duration) {
-    let mut seen = texts(&signing);
+pub(crate) async fn follow(
+    signing: SigningConfig,
+    keyring: Keyring,
+    mut seen: Vec<Option<String>>,
+    every: Duration,
+) {
     loop {
         tokio::time::sleep(every).await;
         let now = texts(&signing);
@@ -48,8 +52,8 @@ pub(crate) async fn follow(signing: SigningConfig, keyring: Keyring, every: Dura
     }
 }
 
-/// What the files say. They are short.
-fn texts(signing: &SigningConfig) -> Vec<Option<String>> {
+/// What the files say. They are short. From before they are used, so that no change is missed.
+pub(crate) fn texts(signing: &SigningConfig) -> Vec<Option<String>> {
     let files: Vec<&PathBuf> = [&signing.key].into_iter().chain(&signing.publish).collect();
     files.into_iter().map(|it| fs::read_to_string(it).ok()).collect()
 }
@@ -79,12 +83,11 @@ mod tests {
         let new = || generate(JwsAlgorithm::EdDsa).unwrap();
         write(new().reveal());
         let signing = SigningConfig { key: key.clone(), publish: Vec::new() };
+        let seen = texts(&signing);
         let keyring = load(&signing).unwrap();
         let first = keyring.kid();
         let every = Duration::from_millis(5);
-        let following = tokio::spawn(follow(signing, keyring.clone(), every));
-        // From here on it has read the first.
-        tokio::time::sleep(4 * every).await;
+        let following = tokio::spawn(follow(signing, keyring.clone(), seen, every));
         write("no key");
         tokio::time::sleep(4 * every).await;
         assert_eq!(keyring.kid(), first);

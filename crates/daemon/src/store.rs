@@ -32,8 +32,8 @@ pub(crate) fn open(config: &Config, holder: &str) -> Result<Box<dyn TaskStore>, 
     Ok(Box::new(store.map_err(StartError::Store)?))
 }
 
-/// Whether only this machine reaches an address.
-pub(crate) fn is_loopback(listen: &str) -> bool {
-    let addresses = listen.to_socket_addrs();
-    addresses.is_ok_and(|mut all| all.all(|it| it.ip().to_canonical().is_loopback()))
+/// Whether only this machine reaches the server of a configuration.
+pub(crate) fn is_private(config: &Config) -> bool {
+    let addresses = config.listen.to_socket_addrs();
+    addresses.is_ok_and(|mut all| all.all(|it| config.settings.is_private(it)))
 }

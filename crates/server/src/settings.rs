@@ -1,13 +1,15 @@
 //! How a server is set up: what it is reached under, what it tolerates, and its limits.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use latimer_outbound::Network;
 use latimer_protocol::binding::VersionRule;
 
+use crate::address::Address;
 use crate::binding::cors::is_origin;
 use crate::engine::Limits;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_local};
 use crate::host::is_host;
 use crate::push::PushSettings;
 use crate::rate::Rate;
@@ -102,6 +104,16 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Whether nobody but this machine reaches a server that listens here: it has no name that leads
+    /// here from elsewhere, and no proxy passes others on.
+    #[must_use]
+    pub fn is_private(&self, listens: SocketAddr) -> bool {
+        let here = |url: &str| url.parse::<Address>().is_ok_and(|it| it.is_loopback());
+        is_local(listens)
+            && self.trusted_proxies.is_empty()
+            && self.public_url.as_deref().is_none_or(here)
+    }
+
     /// Checks what a server would not start with.
     ///
     /// # Errors
@@ -176,6 +188,32 @@ impl Default for HttpLimits {
             header_time: Duration::from_secs(60),
             connections: 10_000,
             calls_per_connection: 1000,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_a_name_or_a_proxy_elsewhere_is_not_private() {
+        for (listens, url, proxies, want) in [
+            ("127.0.0.1:1", None, &[][..], true),
+            ("[::1]:1", None, &[], true),
+            ("[::ffff:127.0.0.1]:1", Some("http://localhost:1"), &[], true),
+            ("0.0.0.0:1", None, &[], false),
+            ("192.0.2.1:1", None, &[], false),
+            ("127.0.0.1:1", Some("https://agents.example"), &[], false),
+            ("127.0.0.1:1", None, &["127.0.0.1"], false),
+        ] {
+            let settings = Settings {
+                public_url: url.map(str::to_owned),
+                trusted_proxies: proxies.iter().map(|it| it.parse().unwrap()).collect(),
+                ..Settings::default()
+            };
+            let found = settings.is_private(listens.parse().unwrap());
+            assert_eq!(found, want, "{listens} {url:?} {proxies:?}");
         }
     }
 }

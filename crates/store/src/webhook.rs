@@ -18,6 +18,8 @@ pub struct Webhook {
     pub config: TaskPushNotificationConfig,
     /// The dialect in which it was registered, which is that of what is delivered.
     pub dialect: Dialect,
+    /// How often it was replaced by another of its name. The store counts.
+    pub generation: u64,
     /// How far it got.
     pub progress: Progress,
 }
@@ -61,6 +63,8 @@ pub struct Step {
     pub task: Key,
     /// The webhook.
     pub webhook: PushConfigId,
+    /// The one of that name which makes the step.
+    pub generation: u64,
     /// What it had seen before.
     pub from: Revision,
     /// How far it is now.
@@ -103,8 +107,8 @@ pub trait WebhookStore: fmt::Debug + Send + Sync {
     /// have not seen.
     async fn active(&self) -> Result<Vec<(Key, PushConfigId)>, Error>;
 
-    /// Writes down how far a webhook got, and what was given up, in one step; false when it is gone
-    /// or is not where the step begins.
+    /// Writes down how far a webhook got, and what was given up, in one step; false when it is gone,
+    /// was replaced, or is not where the step begins.
     async fn advance(&self, step: Step) -> Result<bool, Error>;
 
     /// What was given up, the earliest first, at most `limit`.

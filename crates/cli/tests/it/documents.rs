@@ -12,9 +12,13 @@ fn root() -> PathBuf {
 
 /// The blocks of a kind in the README, in their order.
 fn blocks(kind: &str) -> Vec<String> {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    blocks_of("README.md", kind)
+}
+
+fn blocks_of(document: &str, kind: &str) -> Vec<String> {
+    let text = fs::read_to_string(root().join(document)).unwrap();
     let start = format!("```{kind}\n");
-    let parts = readme.split(&start).skip(1);
+    let parts = text.split(&start).skip(1);
     parts.map(|it| it.split_once("```").unwrap().0.to_owned()).collect()
 }
 
@@ -111,8 +115,60 @@ fn the_agent_of_the_readme_is_the_example() {
 }
 
 #[test]
+fn the_guide_to_security_can_be_followed() {
+    const GUIDE: &str = "docs/guide/security.md";
+    let configurations = blocks_of(GUIDE, "toml");
+    let certificate = rcgen::generate_simple_self_signed(["agents.example.com".to_owned()]);
+    let certificate = certificate.unwrap();
+    let place = Place::new()
+        .file("server.pem", &certificate.cert.pem())
+        .file("server.key", &certificate.signing_key.serialize_pem());
+    let program = Path::new(env!("CARGO_BIN_EXE_latimer")).parent().unwrap().to_str().unwrap();
+    let path = format!("{program}:{}", std::env::var("PATH").unwrap());
+    let run = |commands: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", commands]).current_dir(place.folder.path()).env("PATH", &path);
+        let output = shell.env("HOME", place.folder.path()).output().unwrap();
+        assert!(output.status.success(), "{commands}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let printed = run(&blocks_of(GUIDE, "sh")[0]);
+    let digest = printed.lines().next().unwrap();
+    assert_eq!(digest.len(), 64, "{printed}");
+    for configuration in &configurations {
+        let own = configuration.replace(&"0".repeat(64), digest);
+        assert_ne!(own, *configuration, "there is a key in it");
+        fs::write(place.path("latimer.toml"), own).unwrap();
+        let checked = place.run(&["config", "check"]);
+        let want = (Some(0), "latimer.toml: ok\n", "");
+        assert_eq!((checked.code, checked.out.as_str(), checked.errors.as_str()), want);
+        assert_eq!(place.run(&["serve", "--check"]).out, "ok\n");
+    }
+    assert_eq!(configurations.len(), 2);
+    // Whoever has the key may call, and nobody else. Here, no proxy has the public address.
+    let last = fs::read_to_string(place.path("latimer.toml")).unwrap();
+    let here = last.replace("public_url = \"https://agents.example.com\"\n", "");
+    fs::write(place.path("latimer.toml"), here).unwrap();
+    let server = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    let key = fs::read_to_string(place.path("ci.key")).unwrap();
+    let call = |key: &str| {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}"#;
+        server.post_with("/a2a", call, &format!("Authorization: Bearer {key}\r\n"))
+    };
+    assert!(call(key.trim()).starts_with("HTTP/1.1 200"), "{}", call(key.trim()));
+    assert!(call("another").starts_with("HTTP/1.1 401"), "{}", call("another"));
+}
+
+#[test]
 fn every_document_that_is_named_exists() {
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/features.md"] {
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/features.md",
+        "docs/guide/security.md",
+    ] {
         let text = fs::read_to_string(root().join(name)).unwrap();
         let folder = root().join(name);
         let folder = folder.parent().unwrap();

@@ -11,5 +11,6 @@ mod interop;
 mod program;
 mod push;
 mod restart;
+mod secrets;
 mod serve;
 mod survival;

@@ -1,5 +1,6 @@
 //! Runs the binary in a place of its own.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -58,18 +59,29 @@ impl Place {
 
     /// Starts a server, and waits until it is ready.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Serving {
+        self.start(arguments, Stdio::piped())
+    }
+
+    /// The same for a server that logs more than a pipe holds: a file takes it.
+    pub(crate) fn serve_logging_to(&self, name: &str, arguments: &[&str]) -> Serving {
+        self.start(arguments, File::create(self.path(name)).unwrap().into())
+    }
+
+    fn start(&self, arguments: &[&str], log: Stdio) -> Serving {
         let mut command = self.command(arguments);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut log = child.stderr.take().map(BufReader::new);
         let mut greeting = String::new();
         while !greeting.contains("ready in") {
             if output.read_line(&mut greeting).unwrap() == 0 {
                 let mut errors = String::new();
-                child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+                if let Some(log) = &mut log {
+                    log.read_to_string(&mut errors).unwrap();
+                }
                 panic!("{greeting}\n{errors}");
             }
         }
-        let log = BufReader::new(child.stderr.take().unwrap());
         Serving { child, greeting, output, log }
     }
 }
@@ -98,7 +110,7 @@ pub(crate) struct Serving {
     child: Child,
     pub(crate) greeting: String,
     output: BufReader<ChildStdout>,
-    log: BufReader<ChildStderr>,
+    log: Option<BufReader<ChildStderr>>,
 }
 
 impl Drop for Serving {
@@ -113,7 +125,7 @@ impl Serving {
     pub(crate) fn address(&self) -> String {
         let line = self.greeting.lines().find(|it| it.starts_with("a2a")).unwrap();
         let url = line.split_whitespace().nth(1).unwrap();
-        url.strip_prefix("http://").unwrap().trim_end_matches("/a2a").to_owned()
+        url.split_once("://").unwrap().1.trim_end_matches("/a2a").to_owned()
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -127,9 +139,10 @@ impl Serving {
 
     /// Waits until it logs something with these words, and returns that line.
     pub(crate) fn until_logged(&mut self, words: &str) -> String {
+        let log = self.log.as_mut().expect("a log that is no file");
         loop {
             let mut line = String::new();
-            assert_ne!(self.log.read_line(&mut line).unwrap(), 0, "{words:?} was not logged");
+            assert_ne!(log.read_line(&mut line).unwrap(), 0, "{words:?} was not logged");
             if line.contains(words) {
                 return line;
             }
@@ -155,6 +168,13 @@ impl Serving {
             assert_ne!(self.output.read_line(&mut text).unwrap(), 0, "{text}");
         }
         text.split_once("Try it:").unwrap().1.trim().to_owned()
+    }
+
+    /// All that it says after it is ready, which must have ended.
+    pub(crate) fn last_words(&mut self) -> String {
+        let mut text = String::new();
+        self.output.read_to_string(&mut text).unwrap();
+        text
     }
 
     /// The body of what is at a path.

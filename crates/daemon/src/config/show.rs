@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::key::{Content, Section, Shape};
 use super::tree::{Node, NodeKind, Origin};
 use super::{Loaded, ROOT};
+use crate::veil::{HIDDEN, veil};
 
 /// One value of a configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +13,7 @@ use super::{Loaded, ROOT};
 pub struct Setting {
     /// Its key, with dots.
     pub key: String,
-    /// The value in TOML. Secrets are hidden.
+    /// The value in TOML. Secrets are hidden, also those in addresses.
     pub value: String,
     /// Where it comes from.
     pub origin: Origin,
@@ -56,10 +57,10 @@ fn collect(node: &Node, section: &Section, prefix: &str, settings: &mut Vec<Sett
 
 fn visible(node: &Node, content: Content) -> String {
     match (content, &node.kind) {
-        (Content::Secret, _) => "\"(hidden)\"".to_owned(),
+        (Content::Secret, _) => format!("\"{HIDDEN}\""),
         (Content::Secrets, NodeKind::Table(members)) if members.is_empty() => "{}".to_owned(),
         (Content::Secrets, NodeKind::Table(members)) => {
-            let hidden: Vec<_> = members.keys().map(|it| format!("{it} = \"(hidden)\"")).collect();
+            let hidden: Vec<_> = members.keys().map(|it| format!("{it} = \"{HIDDEN}\"")).collect();
             format!("{{ {} }}", hidden.join(", "))
         }
         (Content::Secrets | Content::Text | Content::Other, _) => write(&node.to_value()),
@@ -77,6 +78,7 @@ fn write(value: &Value) -> String {
             format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
         }
         // The escapes of JSON are escapes of TOML.
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+        Value::String(text) => Value::from(veil(text)).to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }

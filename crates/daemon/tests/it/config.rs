@@ -159,7 +159,7 @@ fn what_is_wrong_is_named_with_its_line_and_a_guess() {
         ),
         (
             "public_url = \"example.com\"",
-            "latimer.toml:1: `public_url`: \"example.com\" is no address\n  hint: begin it with https:// or http://",
+            "latimer.toml:1: `public_url` is no address\n  hint: begin it with https:// or http://",
         ),
         (
             "primary_agent = \"b\"\n[[agents]]\nname = \"a\"\nkind = \"echo\"",

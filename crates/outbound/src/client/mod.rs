@@ -79,8 +79,32 @@ impl Client {
         request: Request<Bytes>,
         limits: &Limits,
     ) -> Result<Response<Bytes>, Failure> {
-        let answer = Box::pin(self.follow(request, limits));
+        let answer = Box::pin(async {
+            body::whole(self.follow(request, limits.redirects).await?, limits.body).await
+        });
         tokio::time::timeout(limits.time, answer).await.map_err(|_| Failure::Timeout)?
+    }
+
+    /// Sends a request of whose answer only the head matters, following redirects as
+    /// [`send`](Self::send) does. The body is read on the side, within the limits, so that the
+    /// connection can be used again.
+    ///
+    /// # Errors
+    /// [`Failure`]; an answer of any status that is not a redirect is none.
+    pub async fn tell(
+        &self,
+        request: Request<Bytes>,
+        limits: &Limits,
+    ) -> Result<Response<()>, Failure> {
+        let answer = Box::pin(self.follow(request, limits.redirects));
+        let answer = tokio::time::timeout(limits.time, answer).await;
+        let (head, body) = answer.map_err(|_| Failure::Timeout)??.into_parts();
+        let Limits { time, body: most, .. } = *limits;
+        tokio::spawn(async move {
+            // Whatever comes of it, the answer is there.
+            let _ = tokio::time::timeout(time, body::whole(Response::new(body), most)).await;
+        });
+        Ok(Response::from_parts(head, ()))
     }
 
     /// Sends a request and returns as soon as the answer begins. No redirect is followed, and no time
@@ -100,16 +124,16 @@ impl Client {
     async fn follow(
         &self,
         request: Request<Bytes>,
-        limits: &Limits,
-    ) -> Result<Response<Bytes>, Failure> {
+        redirects: usize,
+    ) -> Result<Response<Body>, Failure> {
         let (parts, content) = request.into_parts();
         let mut target = self.guard.target(&parts.uri.to_string())?;
-        for _ in 0..=limits.redirects {
+        for _ in 0..=redirects {
             let body = body::sent(Full::new(content.clone()));
             let request = Request::from_parts(parts.clone(), body);
             let response = self.exchange(&target, request).await?;
             match redirect::next(&target, &parts, &response)? {
-                None => return body::whole(response, limits.body).await,
+                None => return Ok(response),
                 // The connector looks at it as it does at every target.
                 Some(next) => target = next,
             }

@@ -120,7 +120,7 @@ where
 {
     let mut reader = serde_json::Deserializer::from_str(text);
     let read = Objects(seed).deserialize(&mut reader);
-    read.and_then(|value| reader.end().map(|()| value)).map_err(|error| explain(text, &error, seed))
+    read.and_then(|value| reader.end().map(|()| value)).map_err(|_| explain(text, seed))
 }
 
 /// Reads one value of type `T` from JSON that has been parsed already.
@@ -157,22 +157,23 @@ pub(crate) fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     serde_json::to_writer(out, value).expect("a value of our own is JSON");
 }
 
+/// Says what is wrong with a text that cannot be read: with the text, or else with a field of it.
 #[cold]
-fn explain<T, S>(text: &str, error: &serde_json::Error, seed: S) -> Unreadable
+fn explain<T, S>(text: &str, seed: S) -> Unreadable
 where
     S: Copy + for<'de> DeserializeSeed<'de, Value = T>,
 {
-    if error.is_data() {
-        let value = serde_json::from_str::<Value>(text);
-        let invalid = value.ok().and_then(|value| seed_from_value(&value, seed).err());
-        // A tree has each member once: what only the text can have wrong is a member given twice.
-        let twice = || Invalid::new(path_of(text, seed), "has a member twice");
-        return invalid.unwrap_or_else(twice).into();
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => {
+            // A tree has each member once: what only the text can have wrong is a member given twice.
+            let twice = || Invalid::new(path_of(text, seed), "has a member twice");
+            seed_from_value(&value, seed).err().unwrap_or_else(twice).into()
+        }
+        Err(_) if depth(text.as_bytes()) > MAX_DEPTH => {
+            Invalid::too_deep().within(&path_of(text, seed)).into()
+        }
+        Err(error) => malformed(&error),
     }
-    if depth(text.as_bytes()) > MAX_DEPTH {
-        return Invalid::too_deep().within(&path_of(text, seed)).into();
-    }
-    malformed(error)
 }
 
 /// Where reading a text fails.
@@ -339,6 +340,8 @@ mod tests {
             (r#"{"inner":[{"someId":"a","someId":"b"}]}"#, "inner[0]: has a member twice"),
             (r#"{"#, "malformed JSON: the text ends too early at line 1, column 1"),
             ("{\n]", "malformed JSON: the text is not JSON at line 2, column 1"),
+            (r#"["#, "malformed JSON: the text ends too early at line 1, column 1"),
+            (r#"{"inner":5"#, "malformed JSON: the text ends too early at line 1, column 10"),
         ] {
             let error = from_str::<Outer>(text).unwrap_err();
             assert_eq!(error.to_string(), want, "{text}");

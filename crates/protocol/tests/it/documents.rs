@@ -1,5 +1,6 @@
-//! The list of features says what is true: the tests it names exist.
+//! The list of features and the guide to security say what is true: the tests they name exist.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,38 @@ fn every_capability_has_a_line_and_every_proof_exists() {
         features.contains(&format!("done {done}, part {part}, open {open} of 238")),
         "{states:?}"
     );
+}
+
+#[test]
+fn every_claim_about_security_has_a_test_that_exists() {
+    let guide = fs::read_to_string(root().join("docs/guide/security.md")).expect("the guide");
+    let mut sources = BTreeMap::new();
+    let (mut claims, mut claimed) = (0, false);
+    for line in guide.lines().filter(|it| it.starts_with('|')) {
+        let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let (what, tests) = (cells[0], cells[cells.len() - 1]);
+        match tests {
+            "test" => claimed = true,
+            "is trusted with" => claimed = false,
+            _ if !claimed || what == "---" => {}
+            _ => {
+                claims += 1;
+                assert!(tests.contains("::"), "{what}: no test");
+            }
+        }
+    }
+    let words = guide.split('`').skip(1).step_by(2);
+    for path in words.filter(|it| it.contains("::") && !it.contains('"')) {
+        let (folder, name) = (path.split("::").next(), path.rsplit("::").next());
+        let (folder, name) = (folder.expect("a crate"), name.expect("a name"));
+        let source = sources.entry(folder.to_owned()).or_insert_with(|| {
+            let mut source = String::new();
+            collect(&root().join("crates").join(folder), &mut source);
+            source
+        });
+        assert!(source.contains(&format!("fn {name}(")), "there is no {path}");
+    }
+    assert!(claims > 40, "{claims}");
 }
 
 /// All Rust below a folder, as one text.

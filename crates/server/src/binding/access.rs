@@ -48,8 +48,8 @@ impl Front {
         }
     }
 
-    /// Whether somebody may see what is for whoever runs the server, if it is there at all.
-    pub(super) async fn check_operator(
+    /// Whether somebody may see what is for everybody who is known, if it is there at all.
+    pub(super) async fn check_insider(
         &self,
         at: &At<'_>,
         served: Option<bool>,

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use http::header::AUTHORIZATION;
 use http::request::Parts;
 use latimer_protocol::{Caller, Error, ErrorKind, Operation};
 
@@ -62,7 +63,11 @@ impl Front {
     /// Counts credentials that do not count.
     pub(super) fn count_failure(&self, at: &At<'_>, caller: &Result<Caller, Error>) {
         let failed = |it: &Error| it.kind() == ErrorKind::Unauthenticated;
+        let headers = &at.head.headers;
+        // Who shows nothing guesses nothing.
+        let shown = headers.contains_key(AUTHORIZATION) || headers.contains_key("x-api-key");
         if self.rates.counts_failures()
+            && shown
             && caller.as_ref().is_err_and(failed)
             && let Some(who) = self.sender(at)
         {

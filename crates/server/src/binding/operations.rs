@@ -82,7 +82,7 @@ impl Front {
         if self.check_host(head, at.peer).is_err() {
             return status(StatusCode::FORBIDDEN, "not a name of this server");
         }
-        match self.check_operator(at, self.settings.metrics).await {
+        match self.check_insider(at, self.settings.metrics).await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::MethodNotFound => return self.nothing(at),
             Err(error) => return self.plain_error(None, &error),

@@ -2,7 +2,7 @@
 //!
 //! | address | what |
 //! | --- | --- |
-//! | `GET /api/push/dead` | dead letters, the earliest first |
+//! | `GET /api/push/dead` | dead letters, the earliest first; `?skip=N` leaves so many out |
 //! | `POST /api/push/dead/{id}/replay` | tries one once more |
 //! | `DELETE /api/push/dead/{id}` | forgets one |
 
@@ -20,7 +20,7 @@ use crate::push::{Courier, Letter, Replayed};
 /// The scope of callers who run the server.
 pub const OPERATOR: &str = "latimer:operator";
 
-/// How many dead letters are shown.
+/// How many dead letters are shown at a time.
 const SHOWN: usize = 1_000;
 
 impl Front {
@@ -33,7 +33,10 @@ impl Front {
     }
 
     async fn operate(&self, at: &At<'_>, rest: &str) -> Result<Value, Error> {
+        self.check_host(at.head, at.peer)?;
+        self.check_origin(at.head, at.peer)?;
         let caller = self.caller(at).await?;
+        self.charge(at, &caller, None)?;
         if !self.is_operator(&caller) {
             let message = "only whoever runs the server may do this";
             return Err(Error::new(ErrorKind::PermissionDenied, message));
@@ -41,7 +44,7 @@ impl Front {
         let courier = self.courier.as_ref().ok_or(ErrorKind::PushNotificationNotSupported)?;
         let segments: Vec<_> = rest.split('/').filter(|it| !it.is_empty()).collect();
         match (&at.head.method, segments.as_slice()) {
-            (&Method::GET, []) => list(courier).await,
+            (&Method::GET, []) => list(courier, skip(at.head.uri.query())).await,
             (&Method::POST, [id, "replay"]) => replay(courier, id).await,
             (&Method::DELETE, [id]) => forget(courier, id).await,
             _ => Err(Error::new(ErrorKind::MethodNotFound, "there is nothing at this address")),
@@ -58,10 +61,15 @@ impl Front {
     }
 }
 
-async fn list(courier: &Courier) -> Result<Value, Error> {
-    let letters = courier.dead_letters(SHOWN).await.map_err(failed)?;
-    let letters: Vec<_> = letters.iter().map(Letter::to_json).collect();
+async fn list(courier: &Courier, skip: usize) -> Result<Value, Error> {
+    let letters = courier.dead_letters(skip.saturating_add(SHOWN)).await.map_err(failed)?;
+    let letters: Vec<_> = letters.iter().skip(skip).map(Letter::to_json).collect();
     Ok(json!({ "letters": letters }))
+}
+
+fn skip(query: Option<&str>) -> usize {
+    let skip = query.and_then(|it| it.strip_prefix("skip="));
+    skip.and_then(|it| it.parse().ok()).unwrap_or_default()
 }
 
 async fn replay(courier: &Courier, id: &str) -> Result<Value, Error> {

@@ -31,8 +31,8 @@ mod work;
 use std::fmt;
 use std::future::ready;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use latimer_protocol::binding::parameters::CURSOR;
@@ -67,7 +67,7 @@ struct Inner {
     store: Arc<dyn TaskStore>,
     limits: Limits,
     /// None when nobody is told about tasks.
-    courier: Option<Courier>,
+    courier: OnceLock<Courier>,
     lives: Arc<Lives>,
     lanes: Arc<Lanes>,
     repeats: Arc<Repeats>,
@@ -118,7 +118,7 @@ impl Engine {
         Self(Arc::new(Inner {
             registry,
             store,
-            courier: None,
+            courier: OnceLock::new(),
             lives: Arc::default(),
             lanes: Arc::default(),
             repeats: Arc::default(),
@@ -131,12 +131,10 @@ impl Engine {
         }))
     }
 
-    /// The same engine, which also tells webhooks about tasks. For an engine that nobody else has yet.
+    /// The same engine, which also tells webhooks about tasks. The first courier stays.
     #[must_use]
-    pub fn with_courier(mut self, courier: Courier) -> Self {
-        if let Some(inner) = Arc::get_mut(&mut self.0) {
-            inner.courier = Some(courier);
-        }
+    pub fn with_courier(self, courier: Courier) -> Self {
+        self.0.courier.get_or_init(|| courier);
         self
     }
 
@@ -169,7 +167,7 @@ impl Engine {
             let _ = tokio::time::timeout(LAST_WORDS, self.0.tracker.wait()).await;
         }
         self.stop_courier();
-        if let Some(courier) = &self.0.courier {
+        if let Some(courier) = self.0.courier.get() {
             courier.stopped().await;
         }
     }
@@ -182,14 +180,14 @@ impl Engine {
     }
 
     fn stop_courier(&self) {
-        if let Some(courier) = &self.0.courier {
+        if let Some(courier) = self.0.courier.get() {
             courier.stop();
         }
     }
 
     /// Tells webhooks that a task has new events.
     fn happened(&self, task: &Key) {
-        if let Some(courier) = &self.0.courier {
+        if let Some(courier) = self.0.courier.get() {
             courier.happened(task);
         }
     }

@@ -44,7 +44,7 @@ impl Engine {
             info!(tasks = abandoned.len(), "taking over the tasks of a former process");
         }
         let count = abandoned.len() as u64;
-        if let Some(courier) = &self.0.courier {
+        if let Some(courier) = self.0.courier.get() {
             courier.resume().await.map_err(unavailable)?;
         }
         // What was going on is before what was waiting for it.

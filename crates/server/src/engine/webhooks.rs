@@ -18,7 +18,7 @@ impl Engine {
     /// # Errors
     /// When nobody does.
     pub(super) fn courier(&self, agent: &Agent) -> Result<&Courier, Error> {
-        let courier = self.0.courier.as_ref().filter(|_| agent.notifies());
+        let courier = self.0.courier.get().filter(|_| agent.notifies());
         courier.ok_or_else(|| ErrorKind::PushNotificationNotSupported.into())
     }
 
@@ -69,9 +69,13 @@ impl Engine {
         };
         let Asked { courier, found } = self.asked(&call, &request.task_id).await?;
         let key = found.stored.key;
+        let ids = match &request.id {
+            Some(id) => vec![id.clone()],
+            None => self.webhooks(&key, None).await?.into_iter().map(|it| it.id).collect(),
+        };
         let mut removed = 0;
-        for webhook in self.webhooks(&key, request.id.as_ref()).await? {
-            let there = self.store().webhooks().remove(&key, &webhook.id).await;
+        for id in ids {
+            let there = self.store().webhooks().remove(&key, &id).await;
             removed += u32::from(there.map_err(unavailable)?);
         }
         courier.changed(&key);
@@ -96,7 +100,7 @@ impl Engine {
 
     /// Registers a webhook with a task that is there.
     pub(super) async fn register(&self, webhook: Webhook) -> Result<(), Error> {
-        let Some(courier) = &self.0.courier else { return Err(Error::internal()) };
+        let Some(courier) = self.0.courier.get() else { return Err(Error::internal()) };
         let (task, id) = (webhook.task.clone(), webhook.id.clone());
         let limit = courier.settings().per_task;
         let added = self.store().webhooks().add(webhook, limit).await.map_err(unavailable)?;
@@ -113,7 +117,13 @@ impl Engine {
 
     /// §3.3.4: whether there are webhooks at all comes before anything else.
     async fn asked(&self, call: &Call, task: &TaskId) -> Result<Asked<'_>, Error> {
-        self.courier(self.addressed(call)?)?;
+        match self.named(call)? {
+            Some(agent) => drop(self.courier(agent)?),
+            None if self.0.courier.get().is_none() => {
+                return Err(ErrorKind::PushNotificationNotSupported.into());
+            }
+            None => {}
+        }
         let found = self.find(call, task).await?;
         let agent = self.0.registry.get(&found.stored.key.agent);
         let courier = self.courier(agent.ok_or_else(Error::internal)?)?;

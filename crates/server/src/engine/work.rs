@@ -374,7 +374,7 @@ impl Work {
             self.engine.shares().end(self.key());
         }
         self.live.publish(events, published);
-        match (self.webhook.take(), &self.engine.0.courier) {
+        match (self.webhook.take(), self.engine.0.courier.get()) {
             (Some(webhook), Some(courier)) => courier.take_on(self.key(), &webhook.id),
             _ => self.engine.happened(self.key()),
         }

@@ -82,6 +82,14 @@ impl Tls {
         self.load().map(drop)
     }
 
+    /// The certificates that it shows, in PEM.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn certificates(&self) -> io::Result<Vec<u8>> {
+        fs::read(&self.certificate)
+    }
+
     fn load(&self) -> Result<ServerConfig, Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone());

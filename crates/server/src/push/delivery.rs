@@ -139,7 +139,7 @@ pub(super) struct Undelivered {
 }
 
 /// Whether a delivery arrived.
-pub(super) fn judge(answer: Result<Response<Bytes>, Failure>) -> Result<(), Undelivered> {
+pub(super) fn judge(answer: Result<Response<()>, Failure>) -> Result<(), Undelivered> {
     let response =
         answer.map_err(|failure| Undelivered { reason: failure.to_string(), retry_after: None })?;
     if response.status().is_success() {

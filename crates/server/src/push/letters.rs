@@ -56,8 +56,9 @@ impl Courier {
     pub async fn dead_letters(&self, limit: usize) -> Result<Vec<Letter>, StoreError> {
         let mut letters = Vec::new();
         for dead in self.0.store.webhooks().dead_letters(limit).await? {
-            let webhook = self.0.store.webhooks().get(&dead.task, &dead.webhook).await?;
-            let receiver = webhook.map_or_else(String::new, |it| self.receiver(&it));
+            // One that cannot be read does not hide the others.
+            let webhook = self.0.store.webhooks().get(&dead.task, &dead.webhook).await;
+            let receiver = webhook.ok().flatten().map_or_else(String::new, |it| self.receiver(&it));
             letters.push(Letter { dead, receiver });
         }
         Ok(letters)
@@ -80,9 +81,7 @@ impl Courier {
         };
         let mut replay = Replay::default();
         let sent = notification(&self.0, &webhook, revision, event, &mut replay).await?;
-        if let Some(sent) = sent
-            && let Err(undelivered) = attempt(&self.0, &webhook, revision, sent).await
-        {
+        if let Err(undelivered) = attempt(&self.0, &webhook, revision, sent).await {
             return Ok(Replayed::Failed(undelivered.reason));
         }
         store.webhooks().remove_dead_letter(id).await?;

@@ -15,7 +15,7 @@ mod settings;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use latimer_outbound::{Client, Guard, InvalidTls, Rules};
 use latimer_protocol::{
@@ -28,15 +28,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-pub(crate) use delivery::Signer;
+use delivery::Signer;
 use gates::Gates;
 pub use letters::{Letter, Replayed};
 pub use settings::{OlderBody, PushSettings};
 
 use crate::engine::ids;
-use crate::metrics::Deliveries;
+use crate::metrics::{Deliveries, Delivery};
+use crate::signing::Keyring;
 
-/// How many deliveries go on at a time to one receiver, and for one caller.
+/// How many deliveries of one caller go on at a time, to one receiver and to all.
 const PER_RECEIVER: usize = 32;
 const PER_CALLER: usize = 256;
 
@@ -49,16 +50,16 @@ struct Inner {
     settings: PushSettings,
     guard: Guard,
     client: Client,
-    signer: Option<Signer>,
+    signer: OnceLock<Signer>,
     /// Webhooks with something to do, now or later.
     active: Mutex<Active>,
     /// How many there are, so that tasks without any need not look.
     count: AtomicUsize,
-    receivers: Gates<String>,
+    receivers: Gates<(Arc<str>, String)>,
     callers: Gates<Arc<str>>,
     stopped: CancellationToken,
     runs: TaskTracker,
-    deliveries: Arc<Deliveries>,
+    deliveries: OnceLock<Arc<Deliveries>>,
 }
 
 /// Webhooks with something to do.
@@ -118,23 +119,27 @@ impl Courier {
             settings,
             guard,
             client,
-            signer: None,
+            signer: OnceLock::new(),
             active: Mutex::default(),
             count: AtomicUsize::new(0),
             receivers: Gates::new(PER_RECEIVER),
             callers: Gates::new(PER_CALLER),
             stopped: CancellationToken::new(),
             runs: TaskTracker::new(),
-            deliveries: Arc::default(),
+            deliveries: OnceLock::new(),
         }))
     }
 
-    /// Counts here, and signs if somebody does. For a courier that nobody else has yet.
-    pub(crate) fn of_server(mut self, deliveries: Arc<Deliveries>, signer: Option<Signer>) -> Self {
-        if let Some(inner) = Arc::get_mut(&mut self.0) {
-            inner.deliveries = deliveries;
-            inner.signer = signer;
-        }
+    /// Signs deliveries from now on, unless somebody does. `issuer` is who it says it is.
+    #[must_use]
+    pub fn signed_by(self, keyring: Keyring, issuer: impl Into<String>) -> Self {
+        self.0.signer.get_or_init(|| Signer { keyring, issuer: issuer.into() });
+        self
+    }
+
+    /// Counts here.
+    pub(crate) fn counting(self, deliveries: Arc<Deliveries>) -> Self {
+        self.0.deliveries.get_or_init(|| deliveries);
         self
     }
 
@@ -158,7 +163,8 @@ impl Courier {
         seen: Revision,
         dialect: Dialect,
     ) -> Result<Webhook, Error> {
-        if self.0.settings.per_caller <= self.active_of(&task.caller) {
+        let is_there = config.id.as_ref().is_some_and(|id| self.has(&task, id));
+        if self.0.settings.per_caller <= self.active_of(&task.caller) && !is_there {
             let message = "too many webhooks have something to do; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
@@ -171,7 +177,7 @@ impl Courier {
         config.task_id = Some(task.id.clone());
         config.tenant = None;
         let progress = Progress { seen, ..Progress::default() };
-        let webhook = Webhook { task, id, config, dialect, progress };
+        let webhook = Webhook { task, id, config, dialect, generation: 0, progress };
         let nothing = Notification { media_type: "", body: Vec::new() };
         match delivery::request(&webhook, nothing, "", None) {
             Ok(_) => Ok(webhook),
@@ -292,12 +298,24 @@ impl Courier {
         true
     }
 
+    fn has(&self, task: &Key, id: &PushConfigId) -> bool {
+        self.lock().tasks.get(task).is_some_and(|slots| slots.iter().any(|it| it.id == *id))
+    }
+
     fn active_of(&self, caller: &Arc<str>) -> usize {
         self.lock().callers.get(caller).copied().unwrap_or_default()
     }
 
     fn lock(&self) -> MutexGuard<'_, Active> {
         self.0.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn count(&self, delivery: Delivery) {
+        if let Some(deliveries) = self.deliveries.get() {
+            deliveries.count(delivery);
+        }
     }
 }
 

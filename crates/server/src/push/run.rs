@@ -7,7 +7,7 @@ use latimer_outbound::Limits;
 use latimer_protocol::{Dialect, Event, Notification, PushConfigId, Revision, Task, Then};
 use latimer_store::{DeadLetter, Error as StoreError, Key, Logged, Progress, Step, Webhook};
 use tokio::sync::Notify;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use super::budget::{self, Verdict};
 use super::delivery::{self, Undelivered};
@@ -18,7 +18,7 @@ use crate::metrics::Delivery;
 /// How many events are read at a time.
 const BATCH: usize = 32;
 
-/// The most of an answer that is read: nobody is interested in it.
+/// The most of an answer that is read, to have the connection again: nobody is interested in it.
 const ANSWER: usize = 64 * 1024;
 
 /// How a run ended.
@@ -40,60 +40,93 @@ pub(super) async fn run(
     changed: &Notify,
 ) -> Result<End, StoreError> {
     let mut replay = Replay::default();
+    let mut behind = false;
     loop {
-        let Some(webhook) = courier.store.webhooks().get(task, id).await? else {
-            return Ok(End::Over);
+        let webhook = match courier.store.webhooks().get(task, id).await {
+            Ok(Some(webhook)) => webhook,
+            Ok(None) => {
+                if behind && courier.store.load(task).await?.is_none() {
+                    lost(courier, task);
+                }
+                return Ok(End::Over);
+            }
+            Err(error @ StoreError::Unreadable { .. }) => {
+                warn!(task = %task.id, %error, "webhook cannot be read, and is told nothing more");
+                return Ok(End::Over);
+            }
+            Err(error) => return Err(error),
         };
         tokio::select! {
-            () = wait(webhook.progress) => {}
+            () = wait(webhook.progress, courier.settings.longest_pause) => {}
             () = changed.notified() => continue,
         }
-        let seen = webhook.progress.seen;
+        let Progress { seen, attempts, .. } = webhook.progress;
+        behind |= attempts > 0;
         let events = courier.store.events(task, seen, BATCH).await?;
         if events.is_empty() {
-            let stored = courier.store.load(task).await?;
-            let over = stored.is_none_or(|it| it.header.state.is_terminal() && it.revision <= seen);
+            let Some(stored) = courier.store.load(task).await? else {
+                if behind {
+                    lost(courier, task);
+                }
+                return Ok(End::Over);
+            };
+            let over = stored.header.state.is_terminal() && stored.revision <= seen;
             return Ok(if over { End::Over } else { End::Quiet });
         }
-        deliver(courier, webhook, events, &mut replay).await?;
+        behind = !deliver(courier, webhook, events, &mut replay).await?;
     }
 }
 
-/// Waits until the next attempt is due.
-async fn wait(progress: Progress) {
+/// Takes note that a task went before its webhook was told everything.
+fn lost(courier: &Inner, task: &Key) {
+    courier.count(Delivery::GivenUp);
+    warn!(task = %task.id, "task was removed before its webhook was told everything");
+}
+
+/// Waits until the next attempt is due; not for ever when somebody has set the clock back.
+async fn wait(progress: Progress, longest: Duration) {
     let Some(due) = progress.due else { return };
     let left = due.as_millis().saturating_sub(ids::now().as_millis());
     if let Ok(left) = u64::try_from(left) {
-        tokio::time::sleep(Duration::from_millis(left)).await;
+        tokio::time::sleep(Duration::from_millis(left).min(longest)).await;
     }
 }
 
-/// Delivers events one after the other, up to the first that fails.
+/// Delivers events one after the other, up to the first that fails; false when one did.
 async fn deliver(
     courier: &Inner,
     mut webhook: Webhook,
     events: Vec<Logged>,
     replay: &mut Replay,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     for Logged { revision, event } in events {
-        let outcome = match notification(courier, &webhook, revision, event, replay).await? {
-            // It shows in the history alone.
-            None => Ok(()),
-            Some(notification) => attempt(courier, &webhook, revision, notification).await,
-        };
+        let notification = notification(courier, &webhook, revision, event, replay).await?;
+        let outcome = attempt(courier, &webhook, revision, notification).await;
         let from = webhook.progress.seen;
         let (to, dead) = match outcome {
             Ok(()) => (budget::done(webhook.progress, true), None),
             Err(undelivered) => failed(courier, &webhook, revision, undelivered),
         };
         let goes_on = to.seen == revision;
-        let step = Step { task: webhook.task.clone(), webhook: webhook.id.clone(), from, to, dead };
+        let Webhook { task, id, generation, .. } = &webhook;
+        let (task, id, generation) = (task.clone(), id.clone(), *generation);
+        let step = Step { task, webhook: id, generation, from, to, dead };
         if !courier.store.webhooks().advance(step).await? || !goes_on {
-            return Ok(());
+            return Ok(false);
         }
         webhook.progress = to;
     }
-    Ok(())
+    Ok(true)
+}
+
+/// What a webhook is to be sent about an event.
+pub(super) enum About {
+    /// This.
+    This(Notification),
+    /// Nothing: the event shows in the history alone.
+    Nothing,
+    /// What its version has no words for.
+    Unspeakable,
 }
 
 /// Tries once to deliver an event.
@@ -101,26 +134,32 @@ pub(super) async fn attempt(
     courier: &Inner,
     webhook: &Webhook,
     revision: Revision,
-    notification: Notification,
+    about: About,
 ) -> Result<(), Undelivered> {
     let refused = |reason: String| Undelivered { reason, retry_after: None };
+    let notification = match about {
+        About::This(notification) => notification,
+        About::Nothing => return Ok(()),
+        About::Unspeakable => return Err(refused("the version has no words for it".to_owned())),
+    };
     let target = courier.guard.target(&webhook.config.url);
     let target = target.map_err(|it| refused(format!("the URL {it}")))?;
+    let (caller, receiver) = (webhook.task.caller.clone(), target.origin());
+    // In this order: whoever waits for a slow receiver is in nobody's way.
+    let _receiver = courier.receivers.enter(&(caller.clone(), receiver.clone())).await;
+    let _caller = courier.callers.enter(&caller).await;
     let id = delivery::id(webhook, revision);
-    let request = delivery::request(webhook, notification, &id, courier.signer.as_ref());
+    let request = delivery::request(webhook, notification, &id, courier.signer.get());
     let request = request.map_err(|it| refused(it.to_owned()))?;
-    let receiver = target.origin();
-    let _caller = courier.callers.enter(&webhook.task.caller).await;
-    let _receiver = courier.receivers.enter(&receiver).await;
     let limits = Limits { time: courier.settings.timeout, body: ANSWER, ..Limits::default() };
-    let outcome = delivery::judge(courier.client.send(request, &limits).await);
+    let outcome = delivery::judge(courier.client.tell(request, &limits).await);
     match &outcome {
         Ok(()) => {
-            courier.deliveries.count(Delivery::Delivered);
+            courier.count(Delivery::Delivered);
             debug!(task = %webhook.task.id, %revision, %receiver, "delivered");
         }
         Err(Undelivered { reason, .. }) => {
-            courier.deliveries.count(Delivery::Failed);
+            courier.count(Delivery::Failed);
             debug!(task = %webhook.task.id, %revision, %receiver, %reason, "not delivered");
         }
     }
@@ -146,7 +185,7 @@ fn failed(
             (Progress { attempts, failing_since, due: Some(due), ..progress }, None)
         }
         Verdict::Enough => {
-            courier.deliveries.count(Delivery::GivenUp);
+            courier.count(Delivery::GivenUp);
             info!(task = %webhook.task.id, %revision, %reason, attempts, "delivery given up");
             let dead = DeadLetter {
                 id: delivery::id(webhook, revision),
@@ -163,34 +202,33 @@ fn failed(
     }
 }
 
-/// What a webhook is sent about an event, if that has a form of its own.
+/// What a webhook is sent about an event.
 pub(super) async fn notification(
     courier: &Inner,
     webhook: &Webhook,
     revision: Revision,
     event: Event,
     replay: &mut Replay,
-) -> Result<Option<Notification>, StoreError> {
+) -> Result<About, StoreError> {
     let dialect = webhook.dialect;
     let is_0_3 = matches!(dialect, Dialect::V0_3 | Dialect::V0_3Proto);
     let in_envelope = is_0_3 && courier.settings.older_body == OlderBody::Envelope;
     let written = if dialect.notifies_of_tasks() && !in_envelope {
         if matches!(event, Event::Message(_)) {
-            return Ok(None);
+            return Ok(About::Nothing);
         }
         let Some(task) = replay.task(courier, &webhook.task, revision).await? else {
-            return Ok(None);
+            return Ok(About::Unspeakable);
         };
         dialect.notify_of_task(&task)
     } else {
-        let Some(event) = event.into_stream() else { return Ok(None) };
+        let Some(event) = event.into_stream() else { return Ok(About::Nothing) };
         match in_envelope {
             true => Dialect::V0_3.notify_in_envelope(&event, then(&event)),
             false => dialect.notify_of_event(&event),
         }
     };
-    // What cannot be written now never can.
-    Ok(written.ok())
+    Ok(written.map_or(About::Unspeakable, About::This))
 }
 
 /// Whether a stream would end behind an event.
@@ -221,6 +259,13 @@ impl Replay {
         key: &Key,
         revision: Revision,
     ) -> Result<Option<Arc<Task>>, StoreError> {
+        if self.task.is_none()
+            && let Some(stored) = courier.store.load(key).await?
+            && stored.revision == revision
+        {
+            // Whoever keeps up need not read the log.
+            return Ok(Some(stored.task));
+        }
         while self.at < revision {
             let left = revision.get() - self.at.get();
             let limit = usize::try_from(left).unwrap_or(BATCH).min(BATCH);

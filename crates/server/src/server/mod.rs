@@ -24,11 +24,11 @@ use crate::agent::{Agent, Registry};
 use crate::auth::{Authenticate, Extractor};
 use crate::binding::{Cards, Front, Helpers, Places, Readiness};
 use crate::engine::{Activity, Engine, ids};
-use crate::error::{Error, Result, is_local};
+use crate::error::{Error, Result};
 use crate::host::Hosts;
 use crate::listener::{Entry, Listener, Secure, Tls, behind};
 use crate::metrics::Metrics;
-use crate::push::{Courier, Signer};
+use crate::push::Courier;
 use crate::rate::Rates;
 use crate::settings::Settings;
 use crate::signing::Keyring;
@@ -197,8 +197,8 @@ impl Server {
     /// Signs cards and what webhooks are told, and publishes the keys that prove it at `/.well-known/jwks.json`.
     ///
     /// A card is signed where its addresses are the server's own for certain: with
-    /// [`Server::public_url`], behind a trusted proxy, and on this machine. What a caller says in its
-    /// `Host` header is repeated in its card, and not signed.
+    /// [`Server::public_url`], and on this machine. What a caller says in its `Host` header, or a proxy
+    /// for it, is repeated in its card, and not signed.
     pub fn signing(mut self, keyring: Keyring) -> Self {
         self.keyring = Some(keyring);
         self
@@ -277,7 +277,7 @@ impl Server {
     pub async fn run(self) -> Result<()> {
         let known = self.auth.is_some();
         let running = self.listen().await?;
-        if !known && !is_local(running.address()) {
+        if !known && !running.front.local {
             warn!(
                 address = %running.address(),
                 "ANYBODY WHO REACHES THIS ADDRESS CAN CALL THE AGENTS: nobody is asked who they are"
@@ -302,18 +302,22 @@ impl Server {
         }
         let courier = match &self.courier {
             Some(make) => make(Arc::clone(store)),
-            None => Courier::new(Arc::clone(store), push.clone(), local.is_some_and(is_local))
+            None => Courier::new(Arc::clone(store), push.clone(), self.is_private(local))
                 .map_err(|it| Error::setting("push", it.to_string()))?,
         };
         let here = || {
             let scheme = if self.tls.is_some() { "https" } else { "http" };
             local.map_or_else(|| "latimer".to_owned(), |it| format!("{scheme}://{it}"))
         };
-        let signer = self
-            .keyring
-            .clone()
-            .map(|keyring| Signer { keyring, issuer: public_url.clone().unwrap_or_else(here) });
-        Ok(Some(courier.of_server(metrics.deliveries(), signer)))
+        let courier = courier.counting(metrics.deliveries());
+        Ok(Some(match self.keyring.clone() {
+            Some(keyring) => courier.signed_by(keyring, public_url.clone().unwrap_or_else(here)),
+            None => courier,
+        }))
+    }
+
+    fn is_private(&self, local: Option<SocketAddr>) -> bool {
+        local.is_some_and(|it| self.settings.is_private(it))
     }
 
     async fn front(self, local: Option<SocketAddr>) -> Result<Ready> {
@@ -358,6 +362,7 @@ impl Server {
                 "CARDS ARE SIGNED ON THIS MACHINE ONLY: set public_url to sign them for everybody"
             );
         }
+        let private = self.is_private(local);
         let helpers = Helpers::new().map_err(|error| Error::setting("grpc", error.to_string()))?;
         helpers.serve(true).await;
         let front = Front {
@@ -374,7 +379,7 @@ impl Server {
             security: self.auth.as_ref().map(|it| it.security()).unwrap_or_default(),
             auth: self.auth,
             keyring: self.keyring,
-            local: local.is_some_and(is_local),
+            local: private,
             anonymous: Caller::anonymous(),
             helpers,
             settings: self.settings,

@@ -30,6 +30,7 @@ fn webhook(task: &Key, name: &str, seen: u64) -> Webhook {
             ..TaskPushNotificationConfig::default()
         },
         dialect: Dialect::V0_3,
+        generation: 0,
         progress: Progress { seen: Revision::new(seen), ..Progress::default() },
     }
 }
@@ -38,6 +39,7 @@ fn step(webhook: &Webhook, seen: u64) -> Step {
     Step {
         task: webhook.task.clone(),
         webhook: webhook.id.clone(),
+        generation: webhook.generation,
         from: webhook.progress.seen,
         to: Progress { seen: Revision::new(seen), ..Progress::default() },
         dead: None,
@@ -135,6 +137,11 @@ pub(super) async fn a_webhook_of_the_same_name_takes_over(home: &dyn Home) {
     let added = store.webhooks().add(new.clone(), 2).await.expect("adds");
     assert_eq!(added, Added::Yes, "it is not one more");
     new.progress.seen = Revision::new(1);
+    new.generation = 1;
+    check(&*store, &script.key, &[new.clone(), other.clone()]).await;
+    // What the former one was at is not the new one's.
+    let late = Step { from: Revision::new(1), ..step(&old, 2) };
+    assert!(!store.webhooks().advance(late).await.expect("advances"), "it was replaced");
     check(&*store, &script.key, &[new, other]).await;
 }
 

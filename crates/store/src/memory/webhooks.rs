@@ -23,7 +23,8 @@ impl Webhooks {
         match self.all.iter_mut().find(|it| it.id == webhook.id) {
             Some(there) => {
                 let progress = Progress { seen: there.progress.seen, ..Progress::default() };
-                *there = Webhook { progress, ..webhook };
+                let generation = there.generation + 1;
+                *there = Webhook { generation, progress, ..webhook };
             }
             None => self.all.push(webhook),
         }
@@ -109,10 +110,11 @@ impl WebhookStore for Memory {
     }
 
     async fn advance(&self, step: Step) -> Result<bool, Error> {
-        let Step { task, webhook: id, from, to, dead } = step;
+        let Step { task, webhook: id, generation, from, to, dead } = step;
         let advanced = self.with_webhooks(&task, |webhooks| {
             let mut all = webhooks.all.iter_mut();
-            let Some(webhook) = all.find(|it| it.id == id && it.progress.seen == from) else {
+            let is_it = |it: &&mut Webhook| it.id == id && it.generation == generation;
+            let Some(webhook) = all.find(is_it).filter(|it| it.progress.seen == from) else {
                 return false;
             };
             webhook.progress = to;

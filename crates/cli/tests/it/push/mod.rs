@@ -1,8 +1,9 @@
 //! Webhooks of the real binary: through failing receivers, `kill -9`, and an operator's hands.
 
-mod receiver;
+pub(crate) mod receiver;
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -174,6 +175,33 @@ fn send_with_key(server: &Serving, url: &str) {
     let answer =
         server.post_with("/a2a", &call.to_string(), "Authorization: Bearer correct horse\r\n");
     assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
+}
+
+#[test]
+fn a_server_with_tls_is_known_by_its_own_certificate() {
+    let signed = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let place =
+        place(2, "api_key = \"correct horse\"\n[tls]\ncertificate = \"c.pem\"\nkey = \"k.pem\"")
+            .file("c.pem", &signed.cert.pem())
+            .file("k.pem", &signed.signing_key.serialize_pem());
+    let server = place.serve(&["serve"]);
+    let ran = place.run(&["push", "dead", "list"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "no dead letters\n"), "{ran:?}");
+    // Its key is for it alone.
+    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", elsewhere.local_addr().unwrap());
+    let asked = thread::spawn(move || {
+        let mut request = String::new();
+        let (mut stream, _) = elsewhere.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        // Until nothing more comes.
+        let _ = stream.read_to_string(&mut request);
+        request
+    });
+    assert_eq!(place.run(&["push", "dead", "list", "--url", &url]).code, Some(1));
+    let request = asked.join().unwrap();
+    assert!(request.starts_with("GET /api/push/dead") && !request.contains("horse"), "{request}");
+    drop(server);
 }
 
 #[test]

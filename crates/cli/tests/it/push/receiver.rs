@@ -24,6 +24,8 @@ pub(crate) enum Mood {
 pub(crate) struct Taken {
     pub(crate) path: String,
     pub(crate) id: String,
+    /// All headers, as they came.
+    pub(crate) head: String,
     pub(crate) body: String,
 }
 
@@ -147,11 +149,12 @@ fn read(stream: TcpStream) -> Option<(Taken, TcpStream)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let path = line.split(' ').nth(1)?.trim_start_matches('/').to_owned();
-    let (mut length, mut id) = (0, String::new());
+    let (mut length, mut id, mut head) = (0, String::new(), String::new());
     loop {
         line.clear();
         reader.read_line(&mut line).ok()?;
         let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        head.push_str(&line);
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.parse().ok()?,
             "webhook-id" => id = value.to_owned(),
@@ -161,5 +164,5 @@ fn read(stream: TcpStream) -> Option<(Taken, TcpStream)> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body = String::from_utf8(body).ok()?;
-    Some((Taken { path, id, body }, reader.into_inner()))
+    Some((Taken { path, id, head, body }, reader.into_inner()))
 }

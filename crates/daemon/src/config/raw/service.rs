@@ -77,6 +77,7 @@ section! {
     /// What the server writes to its log, which is its standard error.
     Log {
         /// Which messages: a level, or levels by module. `LATIMER_LOG` and `RUST_LOG` go before it.
+        /// Of the libraries in use, nothing below `info` is written: it has addresses in it.
         filter: String, default("\"info\"") => "\"info,latimer_server=debug\"";
         /// How they are written. `LATIMER_LOG_FORMAT` goes before it.
         format: LogFormat, default("\"text\"") => "\"json\"";
@@ -110,8 +111,7 @@ section! {
     /// The keys that vouch for cards and webhooks. They are made with `latimer card keygen`.
     Signing {
         /// The private key that signs: PEM or a JWK. Cards are signed where their addresses are the
-        /// server's own for certain: with `public_url`, behind `trusted_proxies`, and on this
-        /// machine.
+        /// server's own for certain: with `public_url`, and on this machine.
         key: PathBuf, optional("nothing is signed") => "\"signing.pem\"";
         /// More keys that are published at `/.well-known/jwks.json`, in any form: those that signed
         /// before, and those that will.

@@ -78,9 +78,14 @@ impl Resolve<'_> {
 
     fn check_url(&mut self, path: &[&str], url: Option<&str>) {
         let Some(url) = url else { return };
-        if !url.starts_with("http://") && !url.starts_with("https://") {
-            let message = format!("`{}`: {url:?} is no address", path.join("."));
-            self.problem(path, message, "begin it with https:// or http://");
+        let Some(rest) = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))
+        else {
+            let message = format!("`{}` is no address", path.join("."));
+            return self.problem(path, message, "begin it with https:// or http://");
+        };
+        if rest.split(['/', '?', '#']).next().is_some_and(|it| it.contains('@')) {
+            let message = format!("`{}` has a user name or a password in it", path.join("."));
+            self.problem(path, message, "leave it out: addresses are shown to everybody");
         }
     }
 
@@ -132,7 +137,14 @@ impl Resolve<'_> {
     }
 
     /// A path is relative to the file that has it, or else to the current folder.
-    fn path(&self, key: &[&str], path: &Path) -> PathBuf {
+    fn path(&mut self, key: &[&str], path: &Path) -> PathBuf {
+        let text = path.to_string_lossy();
+        if text.contains('\n') || text.starts_with('{') {
+            // A key, most likely, so that it is not repeated.
+            let message =
+                format!("`{}` has what belongs into a file, and not its path", key.join("."));
+            self.problem(key, message, "write it to a file that only its owner can read");
+        }
         let origin = self.origin(key);
         let folder = origin.folder().unwrap_or(Path::new(""));
         self.surroundings.folder.join(folder).join(path)

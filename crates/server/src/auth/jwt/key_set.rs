@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::task::JoinHandle;
 use tracing::{debug, warn};
 
 use super::provider::Provider;
@@ -20,11 +21,11 @@ const MOST: usize = 100;
 
 /// The keys of an identity provider.
 pub(super) struct KeySet {
-    provider: Provider,
+    provider: Arc<Provider>,
     max_age: Duration,
-    current: RwLock<Option<Arc<Fetched>>>,
+    current: Arc<RwLock<Option<Arc<Fetched>>>>,
     /// When somebody asked in vain. Held while somebody asks.
-    asking: Mutex<Option<Instant>>,
+    asking: Arc<Mutex<Option<Instant>>>,
 }
 
 /// The key that a token is signed with.
@@ -45,6 +46,9 @@ pub(super) enum NoKey {
     Unavailable,
 }
 
+/// The right to ask, and when somebody did so in vain.
+type Asking = OwnedMutexGuard<Option<Instant>>;
+
 struct Fetched {
     keys: Vec<Key>,
     at: Instant,
@@ -59,7 +63,8 @@ struct Key {
 
 impl KeySet {
     pub(super) fn new(provider: Provider, max_age: Duration) -> Self {
-        Self { provider, max_age, current: RwLock::default(), asking: Mutex::default() }
+        let provider = Arc::new(provider);
+        Self { provider, max_age, current: Arc::default(), asking: Arc::default() }
     }
 
     /// The key that a token is signed with. Keys that are too old are still good while the provider
@@ -75,35 +80,46 @@ impl KeySet {
         }
         let mut vain = match &known {
             // One who asks is enough.
-            Ok(key) => match self.asking.try_lock() {
+            Ok(key) => match self.asking.clone().try_lock_owned() {
                 Ok(vain) => vain,
                 Err(_) => return Ok(key.clone()),
             },
-            Err(_) => self.asking.lock().await,
+            Err(_) => self.asking.clone().lock_owned().await,
         };
         let now = self.current();
         if !same(before.as_ref(), now.as_ref()) || vain.is_some_and(|it| it.elapsed() < PAUSE) {
             return find(now.as_deref(), wanted);
         }
-        // Whoever goes away while it asks has asked all the same.
         *vain = Some(Instant::now());
-        match self.provider.keys().await {
-            Ok(keys) => {
-                let keys = keys.iter().take(MOST).filter_map(Key::of).collect();
-                let fetched = Arc::new(Fetched { keys, at: Instant::now() });
-                debug!(keys = fetched.keys.len(), "keys of the identity provider have come");
-                let found = find(Some(&fetched), wanted);
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(fetched);
-                if found.is_ok() {
-                    *vain = None;
-                }
-                found
-            }
-            Err(error) => {
-                warn!(%error, "keys of the identity provider cannot be had");
-                known
-            }
+        let Ok((fetched, mut vain)) = self.ask(vain).await else { return known };
+        let Some(fetched) = fetched else { return known };
+        let found = find(Some(&fetched), wanted);
+        if found.is_ok() {
+            *vain = None;
         }
+        found
+    }
+
+    /// Asks the provider, to the end: also when whoever wanted to know goes away meanwhile, because
+    /// others wait for the answer.
+    fn ask(&self, vain: Asking) -> JoinHandle<(Option<Arc<Fetched>>, Asking)> {
+        let (provider, current) = (self.provider.clone(), self.current.clone());
+        tokio::spawn(async move {
+            match provider.keys().await {
+                Ok(keys) => {
+                    let keys = keys.iter().take(MOST).filter_map(Key::of).collect();
+                    let fetched = Arc::new(Fetched { keys, at: Instant::now() });
+                    debug!(keys = fetched.keys.len(), "keys of the identity provider have come");
+                    let new = Some(fetched.clone());
+                    *current.write().unwrap_or_else(PoisonError::into_inner) = new;
+                    (Some(fetched), vain)
+                }
+                Err(error) => {
+                    warn!(%error, "keys of the identity provider cannot be had");
+                    (None, vain)
+                }
+            }
+        })
     }
 
     fn current(&self) -> Option<Arc<Fetched>> {

@@ -105,9 +105,9 @@ pub(super) fn origins(issuer: &str, keys_url: Option<&str>) -> Result<Vec<Allowe
         let invalid = |problem: String| InvalidJwt { setting, problem };
         // What stands behind it in the name of a caller is the subject.
         if setting == "issuer" && url.contains(['?', '#']) {
-            return Err(invalid(format!("{url:?} must have neither a query nor a fragment")));
+            return Err(invalid("must have neither a query nor a fragment".to_owned()));
         }
-        let origin = origin(url).map_err(|it| invalid(format!("{url:?} {it}")))?;
+        let origin = origin(url).map_err(|it| invalid(it.to_owned()))?;
         allowed.push(origin.parse().map_err(|it| invalid(format!("{origin:?} {it}")))?);
     }
     Ok(allowed)

@@ -201,7 +201,7 @@ impl Front {
     fn address(&self, at: &At<'_>) -> (Address, Option<String>) {
         let peer = at.peer.map(|it| it.ip());
         let address = self.addresses.of(&at.head.uri, &at.head.headers, peer);
-        let keyring = self.keyring.as_ref().filter(|_| self.addresses.vouch_for(&address, peer));
+        let keyring = self.keyring.as_ref().filter(|_| self.addresses.vouch_for(&address));
         (address, keyring.map(Keyring::kid))
     }
 

@@ -98,7 +98,7 @@ impl Front {
                 return refused(&error, Version::V1_0);
             }
             if at.path.starts_with(helpers::REFLECTION)
-                && let Err(error) = self.check_operator(at, self.settings.reflection).await
+                && let Err(error) = self.check_insider(at, self.settings.reflection).await
             {
                 return refused(&error, Version::V1_0);
             }

@@ -69,10 +69,16 @@ async fn every_operation_asks_whether_the_caller_may() {
             let allowed = ann.post(&path, call(method, params)).await;
             assert_eq!(allowed.status, 200, "{name} {method}: {}", allowed.text());
         }
-        // Whoever sends none is not told more by asking for webhooks.
         let bob = site.v1().with("x-api-key", "bob");
-        let webhook = bob.post(&path, call("CreateTaskPushNotificationConfig", &push)).await;
-        assert!(webhook.json()["error"].is_object(), "{}", webhook.text());
+        for method in [
+            "CreateTaskPushNotificationConfig",
+            "GetTaskPushNotificationConfig",
+            "ListTaskPushNotificationConfigs",
+            "DeleteTaskPushNotificationConfig",
+        ] {
+            let refused = bob.post(&path, call(method, &push)).await;
+            assert_eq!((refused.status, refused.code()), (403, -31403), "{name} {method}");
+        }
         assert_eq!(bob.get(&format!("{path}/.well-known/agent-card.json")).await.status, 200);
     }
     let bob = site.v1().with("x-api-key", "bob");

@@ -3,7 +3,7 @@
 use latimer_pb::v0_3;
 use latimer_protocol::Secret;
 use latimer_protocol::card::AgentCard;
-use latimer_server::{Keys, Server, Settings};
+use latimer_server::{KeyDigest, Keys, OPERATOR, Server, Settings};
 use serde_json::json;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
@@ -135,6 +135,33 @@ async fn what_is_for_operators_follows_one_rule() {
             assert_eq!(caller.with("x-api-key", "sesame").get("/metrics").await.status, 200);
             assert_eq!(reflect(channel, Some("sesame")).await, None, "{what}");
         }
+    }
+}
+
+#[tokio::test]
+async fn dead_letters_are_for_whoever_runs_the_server() {
+    let digest = |key: &str| KeyDigest::of(&Secret::new(key));
+    let keys = keys().with("ops", digest("ops"), [OPERATOR]).with("ci", digest("ci"), ["deploy"]);
+    for (address, proxy, key, want) in [
+        ("127.0.0.1:0", false, None, 200),
+        ("127.0.0.1:0", true, None, 403),
+        ("0.0.0.0:0", false, None, 403),
+        ("127.0.0.1:0", false, Some(""), 401),
+        ("127.0.0.1:0", false, Some("ci"), 403),
+        ("127.0.0.1:0", true, Some("ops"), 200),
+        ("0.0.0.0:0", false, Some("sesame"), 200),
+    ] {
+        let trusted_proxies = proxy.then(|| "10.0.0.1".parse().unwrap()).into_iter().collect();
+        let server = server(Settings { trusted_proxies, ..Settings::default() }).bind(address);
+        let server = if key.is_some() { server.authenticate(keys.clone()) } else { server };
+        let running = server.listen().await.unwrap();
+        let caller = Caller::new(([127, 0, 0, 1], running.address().port()).into());
+        let caller = match key {
+            None | Some("") => caller,
+            Some(key) => caller.with("x-api-key", key),
+        };
+        let answer = caller.get("/api/push/dead").await;
+        assert_eq!(answer.status, want, "{address} {proxy} {key:?}: {}", answer.text());
     }
 }
 

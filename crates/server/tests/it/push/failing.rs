@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use latimer_server::store::{Sqlite, SqliteConfig};
+use latimer_server::store::{Memory, Retention, Sqlite, SqliteConfig};
 use latimer_server::{Courier, PushSettings, Replayed};
 
 use super::{Receiver, at, hasty, id, send, server, talking};
@@ -35,7 +35,7 @@ async fn a_slow_receiver_delays_nobody_else() {
     let (slow, quick) = (Receiver::that(|_| None).await, Receiver::new().await);
     let push = PushSettings { timeout: Duration::from_secs(60), ..hasty() };
     let site = talking(push).await;
-    for _ in 0..100 {
+    for _ in 0..300 {
         site.v1().post("/a2a", send("one", &at(&slow.url("/")), true)).await;
     }
     // As many as may be at a time are with it.
@@ -142,6 +142,18 @@ async fn deliveries_go_on_after_a_restart() {
     }
 }
 
+/// Has another receiver told in place of the first, and waits until it knows everything.
+async fn replaced(site: &Site, task: &str, new: &Receiver) {
+    let create = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"CreateTaskPushNotificationConfig",
+            "params":{{"taskId":"{task}","id":"w","url":"{}"}}}}"#,
+        new.url("/")
+    );
+    site.v1().post("/a2a", create).await;
+    let said: Vec<_> = new.taken(4).await.iter().map(|it| it.says()).collect();
+    assert_eq!(said, ["task SUBMITTED", "WORKING", "artifact one", "COMPLETED"]);
+}
+
 #[tokio::test]
 async fn a_receiver_that_moved_is_told_at_once() {
     let (old, new) = (Receiver::that(|_| Some(500)).await, Receiver::new().await);
@@ -150,15 +162,68 @@ async fn a_receiver_that_moved_is_told_at_once() {
     let webhook = format!(r#"{{"id":"w","url":"{}"}}"#, old.url("/"));
     let answer = site.v1().post("/a2a", send("one", &webhook, false)).await;
     old.until(|all| !all.is_empty()).await;
-    let create = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"CreateTaskPushNotificationConfig",
-            "params":{{"taskId":"{}","id":"w","url":"{}"}}}}"#,
-        id(&answer),
-        new.url("/")
+    replaced(&site, &id(&answer), &new).await;
+}
+
+/// What the former address fails with is not held against the new one.
+#[tokio::test]
+async fn a_receiver_that_is_replaced_while_it_is_told_fails_for_itself_alone() {
+    let (old, new) = (Receiver::that(|_| None).await, Receiver::new().await);
+    let timeout = Duration::from_millis(300);
+    let push = PushSettings { timeout, first_pause: Duration::from_secs(600), ..hasty() };
+    let site = talking(PushSettings { longest_pause: Duration::from_secs(600), ..push }).await;
+    let webhook = format!(r#"{{"id":"w","url":"{}"}}"#, old.url("/"));
+    let answer = site.v1().post("/a2a", send("one", &webhook, false)).await;
+    // It is being told, and will not answer.
+    old.until(|all| !all.is_empty()).await;
+    replaced(&site, &id(&answer), &new).await;
+    assert_eq!(old.got().len(), 1);
+}
+
+#[tokio::test]
+async fn the_end_of_a_task_that_waits_arrives_too() {
+    let (site, receiver) = (talking(hasty()).await, Receiver::new().await);
+    let answer = site.v1().post("/a2a", send("ask", &at(&receiver.url("/")), false)).await;
+    receiver.taken(3).await;
+    let cancel = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{{"id":"{}"}}}}"#,
+        id(&answer)
     );
-    site.v1().post("/a2a", create).await;
-    let said: Vec<_> = new.taken(4).await.iter().map(|it| it.says()).collect();
-    assert_eq!(said, ["task SUBMITTED", "WORKING", "artifact one", "COMPLETED"]);
+    site.v1().post("/a2a", cancel).await;
+    assert_eq!(receiver.taken(4).await[3].says(), "CANCELED");
+}
+
+/// How many events were given up, as the numbers have it.
+async fn given_up(site: &Site) -> String {
+    let numbers = site.get("/metrics").await;
+    let line = numbers.text().lines().find(|it| it.contains(r#"outcome="given_up""#));
+    line.unwrap().rsplit(' ').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_task_that_goes_before_its_webhook_was_told_is_counted() {
+    let store = || Memory::new(Retention { max_tasks: 1, ..Retention::MEMORY });
+    let (broken, well) = (Receiver::that(|_| Some(500)).await, Receiver::new().await);
+    let site = site(server(hasty()).store(store())).await;
+    site.v1().post("/a2a", send("one", &at(&well.url("/")), false)).await;
+    well.taken(4).await;
+    // It makes room for the next, which makes room for another.
+    site.v1().post("/a2a", send("one", &at(&broken.url("/")), false)).await;
+    broken.until(|all| !all.is_empty()).await;
+    assert_eq!(given_up(&site).await, "0", "what was told is not lost");
+    site.v1().post("/a2a", crate::support::send("SendMessage", "one")).await;
+    while given_up(&site).await != "1" {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Nobody is interested in what a receiver has to say besides.
+#[tokio::test]
+async fn a_long_answer_is_an_answer() {
+    let (site, receiver) = (talking(hasty()).await, Receiver::talkative().await);
+    site.v1().post("/a2a", send("one", &at(&receiver.url("/")), false)).await;
+    receiver.taken(4).await;
+    assert_eq!(receiver.got().len(), 4, "none came twice");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod failing;
 mod forms;
+mod operator;
 mod receiver;
 mod registered;
 mod signed;

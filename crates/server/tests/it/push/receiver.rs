@@ -61,6 +61,8 @@ struct Inner {
     got: Mutex<Vec<Delivery>>,
     more: Notify,
     behave: Behave,
+    /// How much it says when it takes something.
+    says: usize,
 }
 
 impl Receiver {
@@ -69,13 +71,22 @@ impl Receiver {
         Self::that(|_| Some(200)).await
     }
 
+    /// One that takes everything, and has a lot to say about it.
+    pub(crate) async fn talkative() -> Self {
+        Self::listen(Box::new(|_| Some(200)), 1024 * 1024).await
+    }
+
     pub(crate) async fn that(
         behave: impl Fn(usize) -> Option<u16> + Send + Sync + 'static,
     ) -> Self {
+        Self::listen(Box::new(behave), 0).await
+    }
+
+    async fn listen(behave: Behave, says: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let behave: Behave = Box::new(behave);
-        let inner = Inner { address, got: Mutex::default(), more: Notify::new(), behave };
+        let (got, more) = (Mutex::default(), Notify::new());
+        let inner = Inner { address, got, more, behave, says };
         let receiver = Self(Arc::new(inner));
         let serving = receiver.clone();
         tokio::spawn(async move {
@@ -109,7 +120,7 @@ impl Receiver {
         match status {
             Some(status) => {
                 let answer = Response::builder().status(status).header("retry-after", "0");
-                Ok(answer.body(Full::default()).unwrap())
+                Ok(answer.body(Full::from(vec![b' '; self.0.says])).unwrap())
             }
             None => std::future::pending().await,
         }

@@ -2,7 +2,7 @@
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, jwk};
 use latimer_protocol::card::{JwsAlgorithm, SigningKey};
-use latimer_server::{Keyring, generate};
+use latimer_server::{Keyring, PushSettings, generate};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -36,7 +36,8 @@ async fn claims(site: &Site, delivery: &Delivery, token: &str, receiver: &str) -
 #[tokio::test]
 async fn a_delivery_proves_who_sent_it_and_what() {
     let keyring = keyring();
-    let server = server(hasty()).public_url("https://agents.example").signing(keyring.clone());
+    let push = PushSettings { allow_loopback: Some(true), ..hasty() };
+    let server = server(push).public_url("https://agents.example").signing(keyring.clone());
     let (site, receiver) = (site(server).await, Receiver::new().await);
     let plain = json!({"url": receiver.url("/plain?secret=1")});
     site.v1().post("/a2a", send("one", &plain.to_string(), false)).await;

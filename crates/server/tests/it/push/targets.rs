@@ -49,6 +49,17 @@ const FORBIDDEN: &[&str] = &[
     "",
 ];
 
+/// Knows this machine, and one that is elsewhere.
+#[derive(Debug)]
+struct Names;
+
+#[async_trait]
+impl Resolve for Names {
+    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        Ok(vec![if name == "localhost" { [127, 0, 0, 1] } else { [93, 184, 215, 14] }.into()])
+    }
+}
+
 /// A resolver that says one thing first and another from then on.
 #[derive(Debug)]
 struct Fickle {
@@ -78,9 +89,17 @@ impl Dial for Recorder {
 
 /// A server whose webhooks are resolved like this, and what it dials.
 async fn recorded(rules: Rules, answers: &[&str], push: PushSettings) -> (Site, Recorder, Courier) {
-    let recorder = Recorder::default();
     let answers = Mutex::new(answers.iter().map(|it| it.parse().unwrap()).collect());
-    let guard = Guard::with_resolver(rules, Arc::new(Fickle { answers }));
+    recorded_with(rules, Arc::new(Fickle { answers }), push).await
+}
+
+async fn recorded_with(
+    rules: Rules,
+    resolver: Arc<dyn Resolve>,
+    push: PushSettings,
+) -> (Site, Recorder, Courier) {
+    let recorder = Recorder::default();
+    let guard = Guard::with_resolver(rules, resolver);
     let client = Client::builder(guard.clone()).dial(Arc::new(recorder.clone())).build().unwrap();
     let made = Arc::new(Mutex::new(None));
     let courier = made.clone();
@@ -96,11 +115,8 @@ async fn recorded(rules: Rules, answers: &[&str], push: PushSettings) -> (Site, 
 
 #[tokio::test]
 async fn what_may_not_be_called_is_refused_at_registration() {
-    let settings = Settings {
-        push: PushSettings { allow_loopback: Some(false), ..hasty() },
-        ..Settings::default()
-    };
-    let site = site(Server::new(talker()).settings(settings)).await;
+    let (site, recorder, _courier) =
+        recorded_with(Rules::default(), Arc::new(Names), hasty()).await;
     let asked = site.v1().post("/a2a", crate::support::send("SendMessage", "ask")).await;
     let task = id(&asked);
     for url in FORBIDDEN {
@@ -121,6 +137,7 @@ async fn what_may_not_be_called_is_refused_at_registration() {
     assert_eq!(list.json()["result"]["configs"].as_array().map_or(0, Vec::len), 0);
     let tasks = site.v1().get("/a2a/tasks").await.json();
     assert_eq!(tasks["totalSize"], 1, "nothing is left of what was refused: {tasks}");
+    assert_eq!(*recorder.0.lock().unwrap(), []);
 }
 
 #[tokio::test]
@@ -181,15 +198,29 @@ async fn this_machine_is_allowed_exactly_while_nobody_else_can_reach_the_server(
     let caller = crate::support::Caller::new(SocketAddr::from(([127, 0, 0, 1], port)));
     let answer = caller.v1().post("/a2a", send("one", &hook, false)).await;
     assert_eq!(answer.code(), -32602, "{}", answer.text());
+    // A proxy on this machine passes others on.
+    let mut settings = Settings { push: hasty(), ..Settings::default() };
+    settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let proxied = site(Server::new(talker()).settings(settings)).await;
+    let answer = proxied.v1().post("/a2a", send("one", &hook, false)).await;
+    assert_eq!(answer.code(), -32602, "{}", answer.text());
     let open = PushSettings { allow_loopback: Some(true), ..hasty() };
     let running = server(open).bind("0.0.0.0:0").listen().await.unwrap();
     let port = running.address().port();
     let caller = crate::support::Caller::new(SocketAddr::from(([127, 0, 0, 1], port)));
     id(&caller.v1().post("/a2a", send("one", &hook, false)).await);
     receiver.taken(8).await;
-    // Private addresses are never part of it.
-    let answer = caller.v1().post("/a2a", send("one", &at("http://10.0.0.1/"), false)).await;
-    assert_eq!(answer.code(), -32602, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn private_addresses_are_no_part_of_this_machine() {
+    let rules = Rules { loopback: true, ..Rules::default() };
+    let (site, recorder, _courier) = recorded_with(rules, Arc::new(Names), hasty()).await;
+    for url in ["http://10.0.0.1/", "https://192.168.0.1/", "http://169.254.169.254/"] {
+        let answer = site.v1().post("/a2a", send("one", &at(url), false)).await;
+        assert_eq!(answer.code(), -32602, "{}", answer.text());
+    }
+    assert_eq!(*recorder.0.lock().unwrap(), []);
 }
 
 #[tokio::test]

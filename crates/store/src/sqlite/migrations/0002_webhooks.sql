@@ -3,6 +3,8 @@ CREATE TABLE webhooks (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     task INTEGER NOT NULL,
     id TEXT NOT NULL,
+    -- How often it was replaced.
+    generation INTEGER NOT NULL DEFAULT 0,
     dialect INTEGER NOT NULL,
     -- The last event that was delivered, or given up.
     seen INTEGER NOT NULL,

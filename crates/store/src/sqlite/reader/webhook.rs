@@ -9,7 +9,7 @@ use crate::sqlite::seal::Seal;
 use crate::{DeadLetter, Error, Key, Progress, Webhook};
 
 const OF_A_TASK: &str = "SELECT w.id, w.dialect, w.seen, w.attempts, w.failing_since, w.due,
-         w.format, w.config
+         w.format, w.config, w.generation
      FROM tasks t JOIN webhooks w ON w.task = t.number
      WHERE t.id = ?1 AND t.caller = ?2 AND t.agent = ?3";
 
@@ -48,7 +48,12 @@ pub(in crate::sqlite) fn active(db: &Connection) -> Result<Vec<(Key, PushConfigI
         let active = !state.is_terminal() || row.get(5)?;
         Ok(active.then_some((read_key(row)?, read_id(row, 3)?)))
     };
-    let found = collect(db, select, [], read).map_err(damaged)?;
+    let passing = |row: &Row<'_>| match read(row) {
+        // What cannot be read does not keep the others from going on.
+        Err(Damage::Row(_)) => Ok(None),
+        read => read,
+    };
+    let found = collect(db, select, [], passing).map_err(damaged)?;
     Ok(found.into_iter().flatten().collect())
 }
 
@@ -102,6 +107,7 @@ fn read_webhook(row: &Row<'_>, task: &Key, seal: &Seal) -> Result<Webhook, Damag
         id,
         config,
         dialect: codec::read_dialect(row.get(1)?)?,
+        generation: row.get::<_, i64>(8)?.unsigned_abs(),
         progress: Progress {
             seen: codec::read_revision(row.get(2)?)?,
             attempts: row.get(3)?,

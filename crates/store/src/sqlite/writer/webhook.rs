@@ -71,12 +71,12 @@ impl Work for Advance {
     type Answer = bool;
 
     fn run(&mut self, desk: &mut Desk) -> rusqlite::Result<Result<bool, Error>> {
-        let Step { task, webhook, from, to, dead } = &self.0;
+        let Step { task, webhook, generation, from, to, dead } = &self.0;
         let Some(task) = desk.number_of(task)? else { return Ok(Ok(false)) };
         let connection = &desk.connection;
         let Progress { seen, attempts, failing_since, due } = to;
         let advance = "UPDATE webhooks SET seen = ?4, attempts = ?5, failing_since = ?6, due = ?7
-             WHERE task = ?1 AND id = ?2 AND seen = ?3 RETURNING number";
+             WHERE task = ?1 AND id = ?2 AND seen = ?3 AND generation = ?8 RETURNING number";
         let advanced: Option<i64> = connection
             .prepare_cached(advance)?
             .query_row(
@@ -87,7 +87,8 @@ impl Work for Advance {
                     signed(*seen),
                     attempts,
                     millis(*failing_since),
-                    millis(*due)
+                    millis(*due),
+                    i64::try_from(*generation).unwrap_or(i64::MAX)
                 ],
                 |row| row.get(0),
             )
@@ -126,7 +127,8 @@ impl Desk {
         let add = "INSERT INTO webhooks
              (task, id, dialect, seen, attempts, failing_since, due, format, config)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT (task, id) DO UPDATE SET dialect = excluded.dialect, attempts = 0,
+             ON CONFLICT (task, id) DO UPDATE SET dialect = excluded.dialect,
+                 generation = generation + 1, attempts = 0,
                  failing_since = NULL, due = NULL, format = excluded.format,
                  config = excluded.config";
         let dialect = codec::dialect_number(*dialect);

@@ -1,0 +1,88 @@
+//! Streams of events, and how answers are read.
+
+use std::collections::VecDeque;
+
+use latimer_protocol::binding::sse::{Decoder, Frame};
+use serde_json::Value;
+
+use super::seen::Seen;
+use super::trouble::{Run, Since};
+use crate::http::Connection;
+
+/// The events of a stream.
+#[derive(Debug)]
+pub struct Events {
+    connection: Connection,
+    since: Since,
+    decoder: Decoder,
+    ready: VecDeque<Frame>,
+    ended: bool,
+}
+
+impl Events {
+    pub(super) fn new(connection: Connection, since: Since) -> Self {
+        Self { connection, since, decoder: Decoder::new(), ready: VecDeque::new(), ended: false }
+    }
+
+    /// The next event with its number; none at the end.
+    ///
+    /// # Errors
+    /// When the stream breaks, or ends with an error.
+    pub async fn next(&mut self) -> Run<Option<(u64, Seen)>> {
+        while self.ready.is_empty() {
+            if self.ended {
+                return Ok(None);
+            }
+            let mut body = Vec::new();
+            self.ended = !self.since.wait(self.connection.more(&mut body)).await?;
+            let mut rest = &body[..];
+            while let Some(frame) = self.decoder.read(&mut rest).map_err(|it| it.to_string())? {
+                self.ready.push_back(frame);
+            }
+        }
+        let Some(frame) = self.ready.pop_front() else { return Ok(None) };
+        let value = read_json(&frame.data)?;
+        if refusal(200, &value).is_some() {
+            return Err(self.since.judge(format!("the stream failed: {value}")));
+        }
+        let id = frame.id.and_then(|it| it.parse().ok()).unwrap_or_default();
+        Ok(Some((id, Seen(result(value)))))
+    }
+
+    /// All that are left.
+    ///
+    /// # Errors
+    /// When the stream breaks.
+    pub async fn rest(&mut self) -> Run<Vec<(u64, Seen)>> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await? {
+            events.push(event);
+        }
+        Ok(events)
+    }
+}
+
+/// What is in a body.
+pub(super) fn read_json(body: &[u8]) -> Run<Value> {
+    let value = serde_json::from_slice(body);
+    value.map_err(|it| {
+        format!("{it}: {:?}", String::from_utf8_lossy(&body[..body.len().min(200)])).into()
+    })
+}
+
+/// The code of an error of JSON-RPC, or the status of another one; none when all is well.
+pub(super) fn refusal(status: u16, value: &Value) -> Option<i32> {
+    let error = value.get("error");
+    match (status, error) {
+        (200, None) => None,
+        (200, Some(error)) => {
+            Some(error["code"].as_i64().and_then(|it| it.try_into().ok()).unwrap_or(0))
+        }
+        (status, _) => Some(status.into()),
+    }
+}
+
+/// An answer without its envelope.
+pub(super) fn result(mut value: Value) -> Value {
+    value.get_mut("result").map(Value::take).unwrap_or(value)
+}

@@ -1,0 +1,52 @@
+//! One delivery, as it is read from a socket.
+
+use memchr::memmem;
+use serde_json::Value;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+
+use crate::soak::seen::Seen;
+
+/// An event that was brought.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    /// The path of the webhook.
+    pub(super) hook: String,
+    /// Names it, however often it is brought.
+    pub(super) id: String,
+    /// The number of the piece in it, if it brings one alone.
+    pub(super) piece: Option<u64>,
+}
+
+impl Delivery {
+    /// The next one; none when the connection ends. `input` is what was read and not used.
+    pub(super) async fn read(socket: &mut TcpStream, input: &mut Vec<u8>) -> Option<Self> {
+        let end = loop {
+            if let Some(end) = memmem::find(input, b"\r\n\r\n") {
+                break end + 4;
+            }
+            more(socket, input).await?;
+        };
+        let head = String::from_utf8(input[..end].to_vec()).ok()?;
+        let hook = head.split(' ').nth(1)?.to_owned();
+        let header = |name: &str| {
+            let mut lines = head.lines().filter_map(|it| it.split_once(':'));
+            lines.find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+        };
+        let length: usize = header("content-length")?.parse().ok()?;
+        let id = header("webhook-id")?.to_owned();
+        while input.len() < end + length {
+            more(socket, input).await?;
+        }
+        let body: Value = serde_json::from_slice(&input[end..end + length]).ok()?;
+        input.drain(..end + length);
+        // Older receivers are told of the task with all its pieces.
+        let seen = Seen(body);
+        let piece = if seen.is_task() { None } else { seen.pieces().first().copied() };
+        Some(Self { hook, id, piece })
+    }
+}
+
+async fn more(socket: &mut TcpStream, input: &mut Vec<u8>) -> Option<usize> {
+    socket.read_buf(input).await.ok().filter(|it| *it > 0)
+}

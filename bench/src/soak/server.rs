@@ -1,0 +1,165 @@
+//! The program, in a folder of its own: started, stopped, killed, and started again.
+
+use std::fs::{self, OpenOptions};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use super::Plan;
+use super::world::World;
+use crate::Failure;
+use crate::http::Connection;
+use crate::process::{Process, Signal, Starter, free_address};
+
+/// The most tasks that are kept: little, so that it is soon as it stays.
+pub const MAX_TASKS: u64 = 3_000;
+
+/// The most bytes of a request.
+pub const MAX_BODY: usize = 1024 * 1024;
+
+/// How long a request may take to arrive, and how long an attempt to tell a webhook may take.
+pub const BRIEF: Duration = Duration::from_secs(2);
+
+/// How long it may take to come, and to go.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It is told to, and goes when it is done.
+    Terminate,
+    /// It has no time for anything.
+    Kill,
+}
+
+/// The program.
+#[derive(Debug)]
+pub struct Server {
+    program: PathBuf,
+    folder: PathBuf,
+    address: String,
+    starter: Starter,
+    process: Option<Process>,
+}
+
+impl Server {
+    /// Writes its configuration.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn set_up(plan: &Plan) -> Result<Self, Failure> {
+        let address = free_address()?;
+        let server = Self {
+            program: plan.latimer.clone(),
+            folder: plan.folder.clone(),
+            starter: Starter { nice: plan.nice },
+            address,
+            process: None,
+        };
+        fs::write(server.path("latimer.toml"), server.configuration())?;
+        Ok(server)
+    }
+
+    fn configuration(&self) -> String {
+        let (address, brief) = (&self.address, BRIEF.as_secs());
+        format!(
+            "listen = \"{address}\"\n\n\
+             [store]\npath = \"tasks.db\"\nmax_tasks = {MAX_TASKS}\nsweep_every = \"2s\"\n\
+             durability = \"process\"\n\n\
+             [limits]\nmax_body = {MAX_BODY}\nheader_time = \"{brief}s\"\nbody_time = \"{brief}s\"\n\n\
+             [push]\ntimeout = \"500ms\"\nattempts = 4\nfirst_pause = \"50ms\"\n\
+             longest_pause = \"400ms\"\n\n\
+             [log]\nfilter = \"warn\"\n\n\
+             [server]\ndrain = \"{brief}s\"\nkeep_alive = \"1s\"\n\n\
+             [[agents]]\nname = \"demo\"\nkind = \"demo\"\ncancel_grace = \"200ms\"\n\
+             repeat_window = \"1m\"\n\n\
+             [[agents]]\nname = \"shout\"\nkind = \"command\"\ncommand = [\"tr\", \"a-z\", \"A-Z\"]\n\
+             repeat_window = \"1m\"\n"
+        )
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Its number, while it is there.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.process.as_ref().map_or(0, Process::id)
+    }
+
+    /// Where its database is.
+    #[must_use]
+    pub fn database(&self) -> PathBuf {
+        self.path("tasks.db")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Starts it, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub async fn start(&mut self) -> Result<(), Failure> {
+        let log = OpenOptions::new().create(true).append(true).open(self.path("log"))?;
+        let config = self.path("latimer.toml").display().to_string();
+        let arguments = ["serve".to_owned(), "--config".to_owned(), config];
+        let process = self.starter.start_logged(&self.program, &arguments, log)?;
+        let process = self.process.insert(process);
+        let begin = Instant::now();
+        while !is_ready(&self.address).await {
+            if let Some(status) = process.ended()? {
+                return Err(format!("the server ended with {status}").into());
+            }
+            if begin.elapsed() > PATIENCE {
+                return Err("the server does not become ready".into());
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
+    /// Ends it. One that is told to go and does not do so in peace is a fault.
+    ///
+    /// # Errors
+    /// When it does not go.
+    pub async fn stop(&mut self, stop: Stop, world: &World) -> Result<(), Failure> {
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        process.signal(match stop {
+            Stop::Terminate => Signal::TERM,
+            Stop::Kill => Signal::KILL,
+        })?;
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = process.ended()? {
+                if stop == Stop::Terminate && !status.success() {
+                    world.fault("stop", format!("told to go, the server ended with {status}"));
+                }
+                return Ok(());
+            }
+            if begin.elapsed() > PATIENCE {
+                return Err("the server does not end".into());
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// What it wrote to its log: nothing that happens here is worth a warning.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn complaints(&self) -> Result<Vec<String>, Failure> {
+        Ok(fs::read_to_string(self.path("log"))?.lines().map(str::to_owned).collect())
+    }
+}
+
+async fn is_ready(address: &str) -> bool {
+    let Ok(mut connection) = Connection::open(address, None).await else { return false };
+    let request = format!("GET /ready HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    connection.exchange(request.as_bytes()).await.is_ok_and(|it| it.status == 200)
+}

@@ -1,0 +1,41 @@
+//! What may be shown of an address that somebody wrote down.
+
+use std::borrow::Cow;
+
+/// In place of what nobody should see.
+pub(crate) const HIDDEN: &str = "(hidden)";
+
+/// A text without what is secret about an address in it: whatever stands before a host, and the
+/// query. It hides too much rather than too little.
+pub(crate) fn veil(text: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((_, rest)) => (format!("{HIDDEN}@"), rest),
+        None => (String::new(), rest),
+    };
+    match rest.split_once('?') {
+        Some((path, _)) => format!("{scheme}://{user}{path}?{HIDDEN}").into(),
+        None => format!("{scheme}://{user}{rest}").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::veil;
+
+    #[test]
+    fn addresses_are_shown_without_their_secrets() {
+        for (text, want) in [
+            ("https://a.example/b", "https://a.example/b"),
+            ("https://me:secret@a.example/b", "https://(hidden)@a.example/b"),
+            ("https://secret@a.example:1", "https://(hidden)@a.example:1"),
+            ("https://a.example/b?key=secret#c", "https://a.example/b?(hidden)"),
+            ("https://me:secret@a.example?secret", "https://(hidden)@a.example?(hidden)"),
+            ("postgresql://me:se/cr?et@a.example/b", "postgresql://(hidden)@a.example/b"),
+            ("--to=http://me:secret@a.example", "--to=http://(hidden)@a.example"),
+            ("@scope/name?", "@scope/name?"),
+        ] {
+            assert_eq!(veil(text), want);
+        }
+    }
+}
