@@ -4,7 +4,7 @@ use latimer_outbound::Client as Http;
 use latimer_protocol::Secret;
 use latimer_protocol::card::{AgentCard, OAuthFlows, SecurityRequirement, SecurityScheme};
 
-use super::oauth::{AuthorizationServer, OAuthClient, Tokens};
+use super::oauth::{AuthorizationServer, OAuthClient, Provider, Tokens};
 use super::{Credentials, KeyPlace};
 use crate::error::Error;
 
@@ -38,7 +38,7 @@ pub(crate) struct Met<'a> {
 
 impl Wallet {
     /// What to show to the agent of a card; nothing when it wants nothing.
-    pub(crate) fn choose(
+    pub(crate) async fn choose(
         &self,
         card: &AgentCard,
         met: &Met<'_>,
@@ -50,7 +50,7 @@ impl Wallet {
         }
         let mut reasons = Vec::new();
         for requirement in requirements {
-            match self.meet(requirement, card, met)? {
+            match self.meet(requirement, card, met).await? {
                 Ok(credentials) => return Ok(Some(credentials)),
                 Err(reason) => reasons.push(reason),
             }
@@ -58,7 +58,7 @@ impl Wallet {
         Err(Error::Credentials(reasons.join("; ")))
     }
 
-    fn meet(
+    async fn meet(
         &self,
         requirement: &SecurityRequirement,
         card: &AgentCard,
@@ -69,7 +69,7 @@ impl Wallet {
             let Some(scheme) = card.security_schemes.get(name) else {
                 return Ok(Err(format!("the card does not say what {name:?} is")));
             };
-            match self.scheme(scheme, scopes, met)? {
+            match self.scheme(scheme, scopes, met).await? {
                 Ok(credentials) => all = all.and(credentials),
                 Err(missing) => return Ok(Err(format!("{name:?} needs {missing}"))),
             }
@@ -78,7 +78,7 @@ impl Wallet {
     }
 
     /// What meets one scheme, or what would.
-    fn scheme(
+    async fn scheme(
         &self,
         scheme: &SecurityScheme,
         scopes: &[String],
@@ -102,10 +102,13 @@ impl Wallet {
                 self.token().ok_or("a bearer token")
             }
             SecurityScheme::HttpAuth(_) => Err("a way to authenticate that is not known here"),
-            SecurityScheme::OpenIdConnect(_) => self.token().ok_or("a token"),
+            SecurityScheme::OpenIdConnect(it) => match self.token() {
+                Some(token) => Ok(token),
+                None => self.provided(&it.open_id_connect_url, scopes, met).await.map(Ok),
+            },
             SecurityScheme::OAuth2(it) => match self.token() {
                 Some(token) => Ok(token),
-                None => self.granted(&it.flows, scopes, met).map(Ok),
+                None => self.flow(&it.flows, scopes, met).map(Ok),
             },
             SecurityScheme::MutualTls(_) if met.certificate => Ok(Ok(Credentials::none())),
             SecurityScheme::MutualTls(_) => Err("a client certificate"),
@@ -121,24 +124,57 @@ impl Wallet {
         }
     }
 
-    /// Tokens that we get ourselves, from a server that may be shown our secret.
-    fn granted(
+    /// Tokens by one of the flows that a card offers.
+    fn flow(
         &self,
         flows: &OAuthFlows,
         scopes: &[String],
         met: &Met<'_>,
     ) -> Result<Credentials, &'static str> {
-        let OAuthFlows::ClientCredentials(flow) = flows else {
+        match flows {
+            OAuthFlows::ClientCredentials(flow) => self.granted(&flow.token_url, scopes, met),
+            OAuthFlows::AuthorizationCode(_)
+            | OAuthFlows::Implicit(_)
+            | OAuthFlows::Password(_)
+            | OAuthFlows::DeviceCode(_) => Err("somebody to log in first"),
+        }
+    }
+
+    /// Tokens of the provider that describes itself at a URL.
+    async fn provided(
+        &self,
+        url: &str,
+        scopes: &[String],
+        met: &Met<'_>,
+    ) -> Result<Credentials, &'static str> {
+        if self.client.is_none() {
+            return Err("a token, or a client that the provider knows");
+        }
+        let provider = Provider::discover(met.http, url).await.map_err(|error| {
+            tracing::warn!(%error, "a provider that a card names cannot be asked");
+            "a provider that says what it is"
+        })?;
+        if !provider.grants("client_credentials") {
             return Err("somebody to log in first");
-        };
+        }
+        self.granted(&provider.token_url, scopes, met)
+    }
+
+    /// Tokens that we get ourselves, from a server that may be shown our secret.
+    fn granted(
+        &self,
+        token_url: &str,
+        scopes: &[String],
+        met: &Met<'_>,
+    ) -> Result<Credentials, &'static str> {
         let mut client = self.client.clone().ok_or("a client that the server knows")?;
-        if !client.trusts(&flow.token_url, met.origin) {
+        if !client.trusts(token_url, met.origin) {
             return Err("an authorization server that is trusted with the client's secret");
         }
         if client.scopes.is_empty() {
             client.scopes = scopes.to_vec();
         }
-        let server = AuthorizationServer::new(met.http.clone(), client, flow.token_url.clone());
+        let server = AuthorizationServer::new(met.http.clone(), client, token_url);
         Ok(Credentials::tokens(Tokens::for_client(server)))
     }
 }

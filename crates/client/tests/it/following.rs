@@ -173,6 +173,16 @@ async fn a_comment_is_a_sign_of_life() {
 }
 
 #[tokio::test]
+async fn a_task_may_be_silent_for_longer_than_a_stream() {
+    let server = demo().await;
+    let limits = Limits { idle: Duration::from_millis(300), ..Limits::default() };
+    let builder = Client::builder(format!("http://{}", server.address())).limits(limits);
+    let client = builder.bindings([ProtocolBinding::Grpc]).connect().await.unwrap();
+    let done = task(client.follow(says("wait 1500")).outcome().await.unwrap());
+    assert_eq!(done.status.state, TaskState::Completed);
+}
+
+#[tokio::test]
 async fn waiting_has_an_end() {
     let server = demo().await;
     let client = Client::builder(format!("http://{}/a2a", server.address()))

@@ -8,7 +8,7 @@ use latimer_client::{Error, says};
 use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{Call, ErrorKind, GetTaskRequest, Request, TaskId, Version};
 
-use crate::support::{Answer, PAIRS, Stub, transport_within};
+use crate::support::{Answer, PAIRS, Stub, demo, transport_within};
 
 const HASTY: Limits = Limits { call: PATIENT, idle: PATIENT, body: 64 * 1024 };
 /// More than any answer here takes, on a busy machine too.
@@ -157,6 +157,14 @@ async fn a_silent_stream_is_given_up() {
     let idle = Duration::from_millis(600);
     let error = streamed(idle, move || Answer::Hang(Answer::stream(&frames))).await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error:?}");
+    let server = demo().await;
+    for pair in PAIRS.into_iter().filter(|(binding, _)| *binding == ProtocolBinding::Grpc) {
+        let limits = Limits { idle, ..HASTY };
+        let transport = transport_within(server.address(), pair.clone(), limits);
+        let call = Call::new(Request::SendStreamingMessage(says("wait 60000").into()));
+        let error = end(&*transport, call).await.unwrap_err();
+        assert!(matches!(error, Error::Timeout { .. }), "{pair:?}: {error:?}");
+    }
 }
 
 #[tokio::test]

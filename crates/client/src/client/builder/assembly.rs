@@ -17,17 +17,16 @@ use crate::negotiate::Choice;
 use crate::transport::{Endpoint, Grpc, HttpJson, JsonRpc, Limits, Transport, Wire, origin};
 
 impl Builder {
-    pub(super) fn discovery(&self, guard: &Guard) -> Result<Discovery, Error> {
-        let own = self.origin()?;
+    pub(super) fn discovery(&self, http: &Http) -> Result<Discovery, Error> {
         let limits = Limits { body: MAX_CARD, ..Limits::default() };
-        let stranger = self.wire(guard, Protocol::Negotiated, own.as_deref())?.limits(limits);
+        let stranger = self.wire(http.clone()).limits(limits);
         let known = self.showing(stranger.clone())?;
         Ok(Discovery::new(self.source.clone(), self.trust.clone(), stranger, known))
     }
 
     pub(super) fn make(
         mut self,
-        guard: &Guard,
+        http: Http,
         choice: Choice,
         found: Option<(Arc<AgentCard>, Discovery)>,
     ) -> Result<Client, Error> {
@@ -40,12 +39,11 @@ impl Builder {
         if choice.binding == ProtocolBinding::Grpc && numbers_events(card.as_deref()) {
             self.extensions.push(parameters::CURSOR.to_owned());
         }
-        let protocol = match choice.binding {
-            ProtocolBinding::Grpc => Protocol::Http2,
-            _ => Protocol::Negotiated,
+        let http = match choice.binding {
+            ProtocolBinding::Grpc => http.speaking(Protocol::Http2),
+            _ => http,
         };
-        let wire = self.wire(guard, protocol, Some(endpoint.origin()))?;
-        let wire = self.showing(wire)?.limits(self.limits.clone());
+        let wire = self.showing(self.wire(http))?.limits(self.limits.clone());
         let shows_something = !self.credentials.is_empty() || !self.headers.is_empty();
         if shows_something && !wire.knows(&endpoint) {
             tracing::warn!(origin = endpoint.origin(), "no credentials are for the agent's origin");
@@ -118,38 +116,27 @@ impl Builder {
         }
     }
 
-    /// A client for an origin, which shows a certificate where that is for it.
-    pub(super) fn http(
-        &self,
-        guard: &Guard,
-        protocol: Protocol,
-        to: Option<&str>,
-    ) -> Result<Http, Error> {
-        let mut http = Http::builder(guard.clone()).protocol(protocol);
+    /// The client for all requests, which shows a certificate at the origin that it is for.
+    pub(super) fn http(&self, guard: &Guard) -> Result<Http, Error> {
+        let mut http = Http::builder(guard.clone());
         for pem in &self.roots {
             http = http.root_certificates(pem.clone());
         }
         if let Some(Identity { certificates, key }) = &self.identity
-            && to.is_some()
-            && self.origin()?.as_deref() == to
+            && let Some(own) = self.origin()?
         {
-            http = http.identity(certificates.clone(), key.clone());
+            http = http.identity(own, certificates.clone(), key.clone());
         }
         Ok(http.build()?)
     }
 
-    /// A wire to an origin, which shows our name.
-    pub(super) fn wire(
-        &self,
-        guard: &Guard,
-        protocol: Protocol,
-        to: Option<&str>,
-    ) -> Result<Wire, Error> {
-        let wire = Wire::new(self.http(guard, protocol, to)?);
-        Ok(match &self.user_agent {
+    /// A wire, which shows our name.
+    fn wire(&self, http: Http) -> Wire {
+        let wire = Wire::new(http);
+        match &self.user_agent {
             Some(name) => wire.user_agent(name.clone()),
             None => wire,
-        })
+        }
     }
 
     /// The same wire, showing each credential at its origin.

@@ -5,7 +5,7 @@ mod assembly;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue};
-use latimer_outbound::{Protocol, Rules};
+use latimer_outbound::Rules;
 use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, ProtocolBinding};
 
@@ -198,7 +198,8 @@ impl Builder {
     pub async fn connect(mut self) -> Result<Client, Error> {
         let guard = self.guard()?;
         let own = self.origin()?;
-        let discovery = self.discovery(&guard)?;
+        let http = self.http(&guard)?;
+        let discovery = self.discovery(&http)?;
         let card = discovery.card().await?;
         let may = |endpoint: &Endpoint| guard.target(endpoint.url().as_str()).map(drop);
         let choice = negotiate::choose(&card, &self.preferences, may)?;
@@ -206,13 +207,12 @@ impl Builder {
             tracing::debug!(%passed, "an interface is not called");
         }
         if let Some(wallet) = self.wallet.take() {
-            let http = self.http(&guard, Protocol::Negotiated, None)?;
             let met =
                 Met { http: &http, origin: own.as_deref(), certificate: self.identity.is_some() };
-            let chosen = wallet.choose(&card, &met)?;
+            let chosen = wallet.choose(&card, &met).await?;
             self.credentials.extend(chosen.map(|it| (None, it)));
         }
-        self.make(&guard, choice, Some((card, discovery)))
+        self.make(http, choice, Some((card, discovery)))
     }
 
     /// Calls the agent at the address without looking at its card: in the first binding and version
@@ -229,7 +229,6 @@ impl Builder {
                 return Err(Error::Setup(problem.into()));
             }
         };
-        let guard = self.guard()?;
         let choice = match card {
             Some(card) => negotiate::negotiate(&card, &self.preferences)?,
             None => Choice {
@@ -240,7 +239,8 @@ impl Builder {
                 passed_over: Vec::new(),
             },
         };
-        self.make(&guard, choice, None)
+        let http = self.http(&self.guard()?)?;
+        self.make(http, choice, None)
     }
 
     /// Finds the agent's card, and does nothing with it but to check whether it is trusted.
@@ -248,6 +248,6 @@ impl Builder {
     /// # Errors
     /// When there is none, or none that is trusted.
     pub async fn card(self) -> Result<Arc<AgentCard>, Error> {
-        self.discovery(&self.guard()?)?.card().await
+        self.discovery(&self.http(&self.guard()?)?)?.card().await
     }
 }

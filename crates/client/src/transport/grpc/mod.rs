@@ -1,16 +1,19 @@
 //! gRPC.
 //!
-//! A stream of gRPC has no comments to show that it lives: whether its connection does is found out
-//! by the pings of HTTP/2, and there is no limit on how long it may be silent.
+//! Whether a connection lives is found out by the pings of HTTP/2. A stream of gRPC has no comments: one
+//! that tells nothing for longer than the limit is given up, and whoever follows its task subscribes
+//! again.
 
 mod channel;
 mod v0_3;
 mod v1;
 
 use std::error::Error as _;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::StreamExt;
+use futures_core::Stream;
+use futures_util::{StreamExt, stream};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Uri};
 use latimer_outbound::Failure;
@@ -19,6 +22,7 @@ use latimer_protocol::{
     Call, ErrorKind, GrpcStatus, Invalid, Revision, SharedEvent, StreamResponse, Streamed, Version,
 };
 use prost::Message;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tonic::client::Grpc as Caller;
 use tonic::codec::Streaming;
@@ -197,14 +201,29 @@ impl Grpc {
     {
         let own = self.clone();
         let origin = self.endpoint.origin().to_owned();
-        let events = events.map(move |event| {
-            let event = event.map_err(|status| own.failure(&status))?;
+        let events = within(self.wire.limits.idle, events).map(move |event| {
+            let late = |_| Error::of(own.endpoint.origin(), Failure::Timeout, own.wire.limits.idle);
+            let event = event.map_err(late)?.map_err(|status| own.failure(&status))?;
             let event = StreamResponse::try_from(event).map_err(|it| own.malformed(&it))?;
             let (revision, then) = (revision(&event), ending::then(&event));
             Ok(Streamed { revision, event: SharedEvent::new(event), then })
         });
         ending::begun(ending::until_the_end(Box::pin(events), origin)).await
     }
+}
+
+/// The items of a stream, each within a time of its own; what comes late is the last.
+fn within<S: Stream + Unpin>(
+    limit: Duration,
+    items: S,
+) -> impl Stream<Item = Result<S::Item, Elapsed>> {
+    stream::unfold(Some(items), move |items| async move {
+        let mut items = items?;
+        match timeout(limit, items.next()).await {
+            Ok(item) => Some((Ok(item?), Some(items))),
+            Err(late) => Some((Err(late), None)),
+        }
+    })
 }
 
 /// The number of an event, where the extension for it is active.

@@ -26,6 +26,9 @@ async fn wanting(schemes: Value, requirements: Value) -> Stub {
     Stub::start(move |asked| {
         let own = format!("http://{}", asked.header("host").unwrap());
         match (asked.method.as_str(), asked.path.as_str()) {
+            ("GET", path) if path.ends_with("/openid-configuration") => {
+                Answer::json(described(&own, path.trim_end_matches(WELL_KNOWN)))
+            }
             ("GET", _) => {
                 let mut card = card(&own);
                 let schemes = schemes.to_string().replace("OWN", &own);
@@ -42,10 +45,29 @@ async fn wanting(schemes: Value, requirements: Value) -> Stub {
     .await
 }
 
+const WELL_KNOWN: &str = "/.well-known/openid-configuration";
+
+/// What a provider of the agent's origin says about itself.
+fn described(own: &str, name: &str) -> Value {
+    let (mut issuer, mut token) = (format!("{own}{name}"), format!("{own}/token"));
+    let mut grants = json!(["authorization_code", "client_credentials"]);
+    match name {
+        "/thief" => token = "https://thief.example/token".into(),
+        "/impostor" => issuer = "https://login.example".into(),
+        "/for-people" => grants = json!(["authorization_code"]),
+        _ => {}
+    }
+    json!({"issuer": issuer, "token_endpoint": token, "grant_types_supported": grants})
+}
+
 fn schemes() -> Value {
     let oauth = |url: &str| {
         let flow = json!({"tokenUrl": url, "scopes": {"read": "Read"}});
         json!({"oauth2SecurityScheme": {"flows": {"clientCredentials": flow}}})
+    };
+    let oidc = |name: &str| {
+        let url = format!("OWN{name}{WELL_KNOWN}");
+        json!({"openIdConnectSecurityScheme": {"openIdConnectUrl": url}})
     };
     json!({
         "key": {"apiKeySecurityScheme": {"location": "header", "name": "X-Key"}},
@@ -55,6 +77,10 @@ fn schemes() -> Value {
         "oauth": oauth("OWN/token"),
         "thief": oauth("https://thief.example/token"),
         "mtls": {"mtlsSecurityScheme": {}},
+        "oidc": oidc("/login"),
+        "oidc-thief": oidc("/thief"),
+        "oidc-impostor": oidc("/impostor"),
+        "oidc-for-people": oidc("/for-people"),
     })
 }
 
@@ -75,6 +101,7 @@ async fn the_first_requirement_that_can_be_met_is() {
             Some("Basic dXM6dzByZA=="),
         ),
         (json!([needs(&["key", "oauth"])]), "authorization", Some("Bearer granted")),
+        (json!([needs(&["oidc"])]), "authorization", Some("Bearer granted")),
         (json!([needs(&["mtls"]), needs(&["key", "oauth"])]), "x-key", Some("k3y")),
         (json!([needs(&["key"]), needs(&[])]), "x-key", None),
         (json!([]), "x-key", None),
@@ -97,6 +124,9 @@ async fn what_cannot_be_met_is_said() {
         (json!([needs(&["key", "mtls"])]), "\"mtls\" needs a client certificate"),
         (json!([needs(&["unknown"])]), "does not say what \"unknown\" is"),
         (json!([needs(&["thief"])]), "that is trusted with the client's secret"),
+        (json!([needs(&["oidc-thief"])]), "that is trusted with the client's secret"),
+        (json!([needs(&["oidc-impostor"])]), "a provider that says what it is"),
+        (json!([needs(&["oidc-for-people"])]), "somebody to log in first"),
     ] {
         let agent = wanting(schemes(), requirements).await;
         let error = Client::builder(agent.url()).wallet(wallet()).connect().await.unwrap_err();
@@ -124,4 +154,15 @@ async fn a_secret_goes_to_a_server_that_was_named_for_it() {
     client.send(says("hello")).await.unwrap();
     assert_eq!(granting.asked().len(), 1);
     assert!(agent.asked().iter().all(|it| !it.all().contains("s3cret")));
+}
+
+#[tokio::test]
+async fn a_card_does_not_send_us_to_a_provider_within() {
+    let within = Stub::start(|_| Answer::json(described("http://127.0.0.1", ""))).await;
+    let url = format!("{}{WELL_KNOWN}", within.url());
+    let scheme = json!({"openIdConnectSecurityScheme": {"openIdConnectUrl": url}});
+    let agent = wanting(json!({ "oidc": scheme }), json!([needs(&["oidc"])])).await;
+    let refused = Client::builder(agent.url()).wallet(wallet()).connect().await;
+    assert!(matches!(refused, Err(Error::Credentials(_))), "{refused:?}");
+    assert!(within.asked().is_empty());
 }
