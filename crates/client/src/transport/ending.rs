@@ -9,7 +9,8 @@ use tokio::time::timeout;
 use super::Events;
 use crate::error::Error;
 
-/// How long a stream may go on behind its end, for those that tell the finished task once more.
+/// How long a stream may go on behind its end, for those that tell the finished task once more; and how
+/// long its beginning is waited for.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// How far a stream has told its story.
@@ -69,14 +70,14 @@ pub(super) fn until_the_end(events: Events, origin: String) -> Events {
     }))
 }
 
-/// A stream that has begun: one whose first event has come.
+/// A stream that has begun: one whose first event has come, or does not come soon.
 ///
 /// Some servers say in the first event what others say in place of a stream. Either is an answer to
-/// the call.
+/// the call. Others have nothing to say until something happens.
 pub(super) async fn begun(mut events: Events) -> Result<Events, Error> {
-    match events.next().await {
-        None => Ok(events),
-        Some(first) => {
+    match timeout(LINGER, events.next()).await {
+        Err(_) | Ok(None) => Ok(events),
+        Ok(Some(first)) => {
             let first = first?;
             Ok(Box::pin(stream::iter([Ok(first)]).chain(events)))
         }

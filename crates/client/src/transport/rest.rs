@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::binding::jsonrpc;
 use latimer_protocol::binding::rest::Outgoing;
-use latimer_protocol::{Call, Dialect, Operation, Reply};
+use latimer_protocol::{Call, Dialect, ErrorKind, Operation, Reply, Request};
 
 use super::endpoint::Endpoint;
 use super::events::Reading;
@@ -82,9 +82,41 @@ impl HttpJson {
     }
 }
 
+/// What is missing where there is nothing at the address of a request; none where it may be the task.
+fn missing(request: &Request) -> Option<ErrorKind> {
+    match request {
+        Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
+            let names = it.message.task_id.is_some() || !it.message.reference_task_ids.is_empty();
+            (!names).then_some(ErrorKind::MethodNotFound)
+        }
+        Request::ListTasks(_) | Request::GetAgentCard => Some(ErrorKind::MethodNotFound),
+        Request::GetExtendedAgentCard(_) => Some(ErrorKind::ExtendedAgentCardNotConfigured),
+        Request::GetTask(_)
+        | Request::CancelTask(_)
+        | Request::SubscribeToTask(_)
+        | Request::CreateTaskPushNotificationConfig(_)
+        | Request::GetTaskPushNotificationConfig(_)
+        | Request::ListTaskPushNotificationConfigs(_)
+        | Request::DeleteTaskPushNotificationConfig(_) => None,
+    }
+}
+
+/// The same error, unless it says that there is no task to somebody who named none: a status of 404 is
+/// also that of an address where nobody is.
+fn told_apart(error: Error, missing: Option<ErrorKind>) -> Error {
+    match (error, missing) {
+        (Error::Agent(said), Some(kind)) if said.kind() == ErrorKind::TaskNotFound => {
+            let message = "there is nothing at this address; the agent may speak another version";
+            latimer_protocol::Error::new(kind, message).into()
+        }
+        (error, _) => error,
+    }
+}
+
 #[async_trait]
 impl Transport for HttpJson {
     async fn exchange(&self, mut call: Call) -> Result<Exchanged, Error> {
+        let missing = missing(&call.request);
         self.endpoint.address(&mut call.request);
         let version = self.endpoint.version();
         let dialect = Dialect::over_http(version);
@@ -95,14 +127,17 @@ impl Transport for HttpJson {
             let ask = ask.accepting("application/a2a+json, application/json");
             let response = self.wire.fetch(&self.endpoint, &ask).await?;
             let extensions = active(response.headers());
-            let outcome = Outcome::Reply(self.read(dialect, operation, &response)?);
-            return Ok(Exchanged { outcome, extensions });
+            let reply = self.read(dialect, operation, &response);
+            let reply = reply.map_err(|error| told_apart(error, missing))?;
+            return Ok(Exchanged { outcome: Outcome::Reply(reply), extensions });
         }
         let response = self.open(&ask.accepting("text/event-stream")).await?;
         let extensions = active(response.headers());
         let origin = self.endpoint.origin().to_owned();
         let reading = Reading { dialect, origin, limits: self.wire.limits.clone() };
-        Ok(Exchanged { outcome: Outcome::Events(reading.events(response).await?), extensions })
+        let events = reading.events(response).await;
+        let events = events.map_err(|error| told_apart(error, missing))?;
+        Ok(Exchanged { outcome: Outcome::Events(events), extensions })
     }
 }
 

@@ -86,6 +86,22 @@ async fn errors_of_every_shape_are_the_agents() {
 }
 
 #[tokio::test]
+async fn an_address_where_nobody_is_is_no_missing_task() {
+    let stub = Stub::start(|_| Answer::of(404, "application/json", r#"{"detail":"Not Found"}"#));
+    let stub = stub.await;
+    for pair in pairs().filter(|(binding, _)| *binding == ProtocolBinding::HttpJson) {
+        let transport = transport_within(stub.address(), pair.clone(), HASTY);
+        let mut message = says("hello");
+        for want in [ErrorKind::MethodNotFound, ErrorKind::TaskNotFound] {
+            let send = Call::new(Request::SendMessage(message.clone().into()));
+            let Err(Error::Agent(error)) = end(&*transport, send).await else { panic!("{pair:?}") };
+            assert_eq!(error.kind(), want, "{pair:?}");
+            message.task_id = TaskId::new("t1").ok();
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_answer_under_another_id_is_still_the_answer() {
     let task = r#"{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}"#;
     for id in ["\"other\"", "7", "null"] {

@@ -93,6 +93,30 @@ async fn a_stream_without_numbers_begins_with_the_task_again() {
 }
 
 #[tokio::test]
+async fn what_a_stream_leaves_out_is_looked_up_in_the_end() {
+    let (stub, client) = agent(|method| match method {
+        "SendStreamingMessage" => stream(&[(None, task(WORKING)), (None, piece("a"))]),
+        "SubscribeToTask" => stream(&[(None, piece("c")), (None, status(DONE))]),
+        _ => {
+            let parts = ["a", "b", "c"].map(|it| json!({"text": it}));
+            let mut known = task(DONE);
+            known["task"]["artifacts"] = json!([{"artifactId": "a", "parts": parts}]);
+            result(&known["task"])
+        }
+    })
+    .await;
+    let task = whole(client.follow(says("hello")).outcome().await.unwrap());
+    assert_eq!((task.status.state, task.text().as_str()), (TaskState::Completed, "a\nb\nc"));
+    assert_eq!(stub.asked().len(), 3);
+}
+
+#[tokio::test]
+async fn a_stream_without_a_word_has_begun() {
+    let (_stub, client) = agent(|_| Answer::Hang(Answer::stream(""))).await;
+    drop(client.subscribe(TaskId::new("t1").unwrap(), None).await.expect("a silent stream"));
+}
+
+#[tokio::test]
 async fn the_question_that_a_message_answers_is_not_the_end() {
     let (_stub, client) = agent(|_| {
         stream(&[

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::Client;
 use super::text::Texts;
 use crate::error::Error;
-use stage::{Called, Stage, look, open, send, subscribe};
+use stage::{Called, First, Stage, look, open, send, subscribe};
 
 /// How long a task that is under way may be out of reach before it is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -25,9 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A task that is followed until it is over or asks for something.
 ///
 /// Its events come over a stream. When that breaks, another one goes on behind the last event that was
-/// seen, where the server can do that; elsewhere it begins with the task as it stands. Where a server
-/// cannot stream, the task is looked at again and again. That a stream has ended never means that the
-/// task has: a follower ends with a task that is over or asks, with a direct answer, or with an error.
+/// seen, where the server can do that; elsewhere it begins with the task as it stands, or with whatever
+/// happens next, and then the task is looked at in the end. Where a server cannot stream, the task is
+/// looked at again and again. That a stream has ended never means that the task has: a follower ends
+/// with a task that is over or asks, with a direct answer, or with an error.
 ///
 /// Dropping it stops nothing but the following.
 pub struct Following {
@@ -36,6 +37,8 @@ pub struct Following {
     task: Option<Task>,
     answer: Option<Message>,
     cursor: Option<Revision>,
+    /// Whether something may have happened that nobody told.
+    gap: bool,
     /// Since when the task is out of reach, and how often it was tried to reach it since.
     lost: Option<(Instant, u32)>,
 }
@@ -52,7 +55,7 @@ impl Following {
     }
 
     fn new(client: Client, stage: Stage) -> Self {
-        Self { client, stage, task: None, answer: None, cursor: None, lost: None }
+        Self { client, stage, task: None, answer: None, cursor: None, gap: false, lost: None }
     }
 
     /// The task as it is known so far.
@@ -84,10 +87,10 @@ impl Following {
                     self.stage = Stage::Over;
                     self.called(called)?
                 }
-                Stage::Streaming { events, answers } => {
+                Stage::Streaming { events, first } => {
                     let next = events.next().await;
-                    let answers = std::mem::replace(answers, false);
-                    self.told(next, answers)?
+                    let first = first.take();
+                    self.told(next, first)?
                 }
             };
             if event.is_some() {
@@ -154,7 +157,8 @@ impl Following {
         match called {
             Called::Opened { events: Ok(events), request } => {
                 let answers = request.message.task_id.is_some();
-                self.stage = Stage::Streaming { events, answers };
+                let first = Some(if answers { First::Old } else { First::New });
+                self.stage = Stage::Streaming { events, first };
                 Ok(None)
             }
             Called::Opened { events: Err(Error::Agent(error)), request }
@@ -173,12 +177,12 @@ impl Following {
             }
             Called::Sent(Err(error)) => Err(error),
             Called::Subscribed { events: Ok(events), .. } => {
-                self.stage = Stage::Streaming { events, answers: false };
+                self.stage = Stage::Streaming { events, first: Some(First::Again) };
                 Ok(None)
             }
             Called::Subscribed { events: Err(error), id } => self.cut(id, error),
             Called::Looked { task: Ok(task), .. } => {
-                self.lost = None;
+                (self.lost, self.gap) = (None, false);
                 self.go_on(&task);
                 let news = self.task.as_ref() != Some(&*task);
                 self.task = Some(task.as_ref().clone());
@@ -196,7 +200,7 @@ impl Following {
     fn told(
         &mut self,
         next: Option<Result<Streamed, Error>>,
-        answers: bool,
+        first: Option<First>,
     ) -> Result<Option<StreamResponse>, Error> {
         let Streamed { revision, event, .. } = match next {
             Some(Ok(streamed)) => streamed,
@@ -212,12 +216,17 @@ impl Following {
             }
         };
         let event = event.event().clone();
-        // The first thing that is told may be the question that the message answers.
-        let before = answers
-            && matches!(event, StreamResponse::Task(_))
+        let snapshot = matches!(event, StreamResponse::Task(_));
+        let before = first == Some(First::Old)
+            && snapshot
             && event.status().is_some_and(|it| it.state.is_interrupted());
+        // Whoever begins neither with the task nor behind what was seen has left something out.
+        self.gap |= first == Some(First::Again) && !snapshot && revision.is_none();
         if settles(&event) && !before {
-            self.stage = Stage::Over;
+            self.stage = match event.task_id().filter(|_| self.gap) {
+                Some(id) => look(&self.client, id.clone(), Duration::ZERO),
+                None => Stage::Over,
+            };
         }
         // A server may begin again, or say something twice.
         if revision.is_some() && revision <= self.cursor {

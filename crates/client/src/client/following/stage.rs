@@ -17,10 +17,21 @@ use crate::transport::Events;
 pub(super) enum Stage {
     /// A call is under way. It is kept here, so that whoever stops waiting for it can go on.
     Calling(BoxFuture<'static, Called>),
-    /// Events come in. What a first event tells may be from before the message.
-    Streaming { events: Events, answers: bool },
+    /// Events come in.
+    Streaming { events: Events, first: Option<First> },
     /// There is nothing more to come.
     Over,
+}
+
+/// What the first event of a stream may tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// What came of a message.
+    New,
+    /// The question that the message answers.
+    Old,
+    /// What has happened meanwhile, or only what happens now.
+    Again,
 }
 
 /// What a call came to.
