@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 /// Passes bytes on in both directions until told to cut.
-pub(super) struct Cutter {
+pub(crate) struct Cutter {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -19,9 +19,20 @@ struct Shared {
     count: AtomicUsize,
 }
 
-impl Cutter {
-    pub(super) async fn start(to: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+/// A proxy that waits to be told where to.
+pub(crate) struct Waiting(TcpListener);
+
+impl Waiting {
+    pub(crate) async fn new() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
+    }
+
+    pub(crate) fn lead(self, to: SocketAddr) -> Cutter {
+        let Self(listener) = self;
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
         let accepting = Arc::clone(&shared);
@@ -30,19 +41,25 @@ impl Cutter {
                 tokio::spawn(pass(from, to, Arc::clone(&accepting)));
             }
         });
-        Self { address, shared }
+        Cutter { address, shared }
+    }
+}
+
+impl Cutter {
+    pub(crate) async fn start(to: SocketAddr) -> Self {
+        Waiting::new().await.lead(to)
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Cuts every connection there is.
-    pub(super) fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.shared.cut.notify_waiters();
     }
 
-    pub(super) fn connections_cut(&self) -> usize {
+    pub(crate) fn connections_cut(&self) -> usize {
         self.shared.count.load(Ordering::Relaxed)
     }
 }
