@@ -37,3 +37,8 @@ pub use credentials::{Bound, Credentials, KeyPlace, Wallet};
 pub use discovery::{Source, Trust};
 pub use error::Error;
 pub use latimer_outbound as outbound;
+
+/// The code of the guide, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/calling.md")]
+mod guide {}
