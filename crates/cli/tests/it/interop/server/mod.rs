@@ -171,11 +171,15 @@ impl Server {
         let process = Process::start(self).await;
         let mut columns = Vec::new();
         for &binding in Binding::ALL {
+            let mut peer = Peer::connect(&process, self.version, binding).await;
             let mut fates = Vec::new();
             for operation in OPERATIONS {
-                // Each with connections of its own: some servers close theirs behind an error.
-                let peer = Peer::connect(&process, self.version, binding).await;
-                fates.push(self.fate(operation, &peer).await);
+                let fate = self.fate(operation, &peer).await;
+                // Some servers close their connections behind an error, without a word.
+                if !matches!(fate, Fate::Worked { .. }) {
+                    peer = Peer::connect(&process, self.version, binding).await;
+                }
+                fates.push(fate);
             }
             columns.push(Column { name: self.name(), binding, fates });
         }
