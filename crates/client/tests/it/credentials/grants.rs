@@ -17,7 +17,7 @@ use latimer_protocol::Secret;
 use serde_json::json;
 use url::Url;
 
-use super::task;
+use super::{card, task};
 use crate::support::{Answer, Stub, loopback};
 
 const SECRET: &str = "s3cret of the client";
@@ -99,6 +99,27 @@ async fn a_hundred_calls_renew_once() {
     let asked = granting.asked();
     assert_eq!(asked.len(), 2, "one that was refused, and one for all");
     assert_eq!(form(&asked[1].body)["refresh_token"], "refresh-1");
+}
+
+#[tokio::test]
+async fn a_granted_token_stays_at_its_origin() {
+    let (granting, elsewhere) = (granting(3600).await, Stub::start(|_| Answer::json(task())).await);
+    let to = elsewhere.url();
+    let own = Stub::start(move |asked| match asked.method.as_str() {
+        "GET" => Answer::json(card(&to)),
+        _ => Answer::with(307, &format!("location: {to}\r\n"), ""),
+    })
+    .await;
+    let credentials = Credentials::tokens(Tokens::for_client(server(&granting, true)));
+    let builder = || Client::builder(own.url()).rules(loopback()).credentials(credentials.clone());
+    builder().connect().await.unwrap().send(says("to where the card leads")).await.unwrap();
+    builder().build().unwrap().send(says("to where the redirect leads")).await.unwrap_err();
+    assert!(own.asked().iter().any(|it| it.all().contains("token-1")), "shown at its own");
+    assert_eq!(elsewhere.asked().len(), 1, "no message follows a redirect");
+    for asked in elsewhere.asked() {
+        assert!(!asked.all().contains("token-") && !asked.all().contains("s3cret"));
+        assert_eq!(asked.header("authorization"), None);
+    }
 }
 
 #[tokio::test]
