@@ -12,7 +12,8 @@ use latimer_outbound::{Body, Failure};
 use latimer_protocol::binding::jsonrpc;
 use latimer_protocol::binding::sse::{self, Decoder, Frame};
 use latimer_protocol::{
-    Dialect, Operation, Reply, SendMessageResponse, SharedEvent, StreamResponse, Streamed,
+    Dialect, ErrorKind, Operation, Reply, SendMessageResponse, SharedEvent, StreamResponse,
+    Streamed,
 };
 use tokio::time::timeout;
 
@@ -26,6 +27,8 @@ pub(super) struct Reading {
     pub(super) dialect: Dialect,
     pub(super) origin: String,
     pub(super) limits: Limits,
+    /// What is missing where there is nothing at the address; none where it may be the task.
+    pub(super) missing: Option<ErrorKind>,
 }
 
 impl Reading {
@@ -44,7 +47,9 @@ impl Reading {
         }
         let body = self.whole(response.into_body()).await?;
         if !status.is_success() {
-            return Err(page::failure(&self.origin, status, &body, self.dialect.version()));
+            let version = self.dialect.version();
+            let error = page::failure(&self.origin, status, &body, version);
+            return Err(page::told_apart(error, &body, version, self.missing));
         }
         let event = self.only_event(status, &body)?;
         let only = stream::iter([Ok(streamed(event, None))]);

@@ -77,7 +77,8 @@ impl Transport for JsonRpc {
         let response = self.wire.open(&self.endpoint, &ask).await?;
         let extensions = active(response.headers());
         let origin = self.endpoint.origin().to_owned();
-        let reading = Reading { dialect, origin, limits: self.wire.limits.clone() };
+        let limits = self.wire.limits.clone();
+        let reading = Reading { dialect, origin, limits, missing: None };
         Ok(Exchanged { outcome: Outcome::Events(reading.events(response).await?), extensions })
     }
 }

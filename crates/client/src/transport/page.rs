@@ -43,6 +43,28 @@ pub(super) fn said(json: &[u8], status: u16, version: Version) -> latimer_protoc
     latimer_protocol::Error::from_http(status, json, version)
 }
 
+/// The same error, unless it says that there is no task, by its status alone, to somebody who named
+/// none: 404 is also the status of an address where nobody is.
+pub(super) fn told_apart(
+    error: Error,
+    body: &[u8],
+    version: Version,
+    missing: Option<ErrorKind>,
+) -> Error {
+    let none = |error: &latimer_protocol::Error| error.kind() == ErrorKind::TaskNotFound;
+    // Under another status only the body can still say it.
+    let other = StatusCode::INTERNAL_SERVER_ERROR.as_u16();
+    match (error, missing) {
+        (Error::Agent(said_so), Some(kind))
+            if none(&said_so) && !none(&said(body, other, version)) =>
+        {
+            let message = "there is nothing at this address; the agent may speak another version";
+            latimer_protocol::Error::new(kind, message).into()
+        }
+        (error, _) => error,
+    }
+}
+
 /// An answer that cannot be read, with its first words.
 pub(super) fn unreadable(origin: &str, status: StatusCode, body: &[u8], problem: &str) -> Error {
     let excerpt = excerpt(body);

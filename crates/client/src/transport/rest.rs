@@ -101,18 +101,6 @@ fn missing(request: &Request) -> Option<ErrorKind> {
     }
 }
 
-/// The same error, unless it says that there is no task to somebody who named none: a status of 404 is
-/// also that of an address where nobody is.
-fn told_apart(error: Error, missing: Option<ErrorKind>) -> Error {
-    match (error, missing) {
-        (Error::Agent(said), Some(kind)) if said.kind() == ErrorKind::TaskNotFound => {
-            let message = "there is nothing at this address; the agent may speak another version";
-            latimer_protocol::Error::new(kind, message).into()
-        }
-        (error, _) => error,
-    }
-}
-
 #[async_trait]
 impl Transport for HttpJson {
     async fn exchange(&self, mut call: Call) -> Result<Exchanged, Error> {
@@ -128,16 +116,15 @@ impl Transport for HttpJson {
             let response = self.wire.fetch(&self.endpoint, &ask).await?;
             let extensions = active(response.headers());
             let reply = self.read(dialect, operation, &response);
-            let reply = reply.map_err(|error| told_apart(error, missing))?;
+            let told_apart = |it| page::told_apart(it, response.body(), version, missing);
+            let reply = reply.map_err(told_apart)?;
             return Ok(Exchanged { outcome: Outcome::Reply(reply), extensions });
         }
         let response = self.open(&ask.accepting("text/event-stream")).await?;
         let extensions = active(response.headers());
         let origin = self.endpoint.origin().to_owned();
-        let reading = Reading { dialect, origin, limits: self.wire.limits.clone() };
-        let events = reading.events(response).await;
-        let events = events.map_err(|error| told_apart(error, missing))?;
-        Ok(Exchanged { outcome: Outcome::Events(events), extensions })
+        let reading = Reading { dialect, origin, limits: self.wire.limits.clone(), missing };
+        Ok(Exchanged { outcome: Outcome::Events(reading.events(response).await?), extensions })
     }
 }
 

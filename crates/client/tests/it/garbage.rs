@@ -99,6 +99,15 @@ async fn an_address_where_nobody_is_is_no_missing_task() {
             message.task_id = TaskId::new("t1").ok();
         }
     }
+    // One that says so in so many words means it.
+    let said = latimer_protocol::Error::task_not_found("t0").to_http(Version::V1_0).body;
+    let stub = Stub::start(move |_| Answer::of(404, "application/json", &said.to_string())).await;
+    let pair = (ProtocolBinding::HttpJson, Version::V1_0);
+    let transport = transport_within(stub.address(), pair, HASTY);
+    for call in [stream(), Call::new(Request::SendMessage(says("hello").into()))] {
+        let Err(Error::Agent(error)) = end(&*transport, call).await else { panic!() };
+        assert_eq!(error.kind(), ErrorKind::TaskNotFound);
+    }
 }
 
 #[tokio::test]
