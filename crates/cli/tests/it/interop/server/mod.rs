@@ -24,7 +24,7 @@ use peer::Peer;
 use process::Process;
 
 /// Long enough for a slow machine: what takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An agent on an SDK, and the version that is spoken with it.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +139,7 @@ operations! {
         no_parts "send without parts"
         page_token "a page token that nobody gave out"
         content_type "a media type that the agent does not read"
-        agent_refuses "an error that the agent raises, or a task that it fails"
+        agent_refuses "errors that the agent raises, each by its meaning, or tasks that fail by them"
         agent_crashes "an agent that crashes, or a task that fails by it"
         no_streaming "stream, without streaming"
         no_push_create "make a webhook, without push notifications"

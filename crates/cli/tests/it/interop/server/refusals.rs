@@ -90,8 +90,19 @@ async fn agent_fails(peer: &Peer<'_>, text: &str, reason: ErrorKind) -> Checked 
 }
 
 pub(super) async fn agent_refuses(peer: &Peer<'_>) -> Checked {
-    let text = "refuse UnsupportedOperationError";
-    agent_fails(peer, text, ErrorKind::UnsupportedOperation).await
+    for (name, reason) in [
+        ("TaskNotFoundError", ErrorKind::TaskNotFound),
+        ("TaskNotCancelableError", ErrorKind::TaskNotCancelable),
+        ("PushNotificationNotSupportedError", ErrorKind::PushNotificationNotSupported),
+        ("UnsupportedOperationError", ErrorKind::UnsupportedOperation),
+        ("ContentTypeNotSupportedError", ErrorKind::ContentTypeNotSupported),
+        ("InvalidAgentResponseError", ErrorKind::InvalidAgentResponse),
+        ("InvalidParamsError", ErrorKind::InvalidParams),
+        ("InternalError", ErrorKind::Internal),
+    ] {
+        agent_fails(peer, &format!("refuse {name}"), reason).await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn agent_crashes(peer: &Peer<'_>) -> Checked {

@@ -103,7 +103,8 @@ pub(super) async fn cancel_waiting(peer: &Peer<'_>) -> Checked {
 }
 
 pub(super) async fn subscribe(peer: &Peer<'_>) -> Checked {
-    let id = peer.begin("drip 8 100").await?;
+    // Slow enough for a busy machine to come in time.
+    let id = peer.begin("drip 20 150").await?;
     let told = told(peer.client.subscribe(id, None).await?).await?;
     let chunk = |it: &StreamResponse| matches!(it, StreamResponse::ArtifactUpdate(_));
     that(told.iter().any(chunk), "no piece was left to see")?;
