@@ -1,12 +1,12 @@
 // A server of @a2a-js/sdk 0.3 over JSON-RPC, HTTP+JSON and gRPC; the first word of a message picks the answer.
 
-import { readFileSync } from 'node:fs';
 import crypto from 'node:crypto';
 import express from 'express';
 import grpc from '@grpc/grpc-js';
 import * as server from 'a2a-0.3/server';
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from 'a2a-0.3/server/express';
 import { A2AService, grpcService } from 'a2a-0.3/server/grpc';
+import { readCard } from './cards.mjs';
 
 const userBuilder = UserBuilder.noAuthentication;
 const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -57,6 +57,15 @@ const words = {
     });
     updater.artifact({ artifactId: 'a2', name: 'single', parts: text('whole') }, false, true);
     updater.status('completed', updater.message('all sent'), final);
+  },
+  async drip(updater, message) {
+    const [count, pause] = message.parts[0].text.split(' ').slice(1).map(Number);
+    updater.status('working');
+    for (let number = 0; number < count; number += 1) {
+      updater.artifact({ artifactId: 'a1', parts: text(`${number} `) }, number > 0, number === count - 1);
+      await sleep(pause);
+    }
+    updater.status('completed', undefined, final);
   },
   fail(updater) {
     updater.status('working');
@@ -113,7 +122,7 @@ class FixtureAgent {
 }
 
 function loadCard(kind) {
-  const data = JSON.parse(readFileSync(new URL('../cards/0.3.json', import.meta.url), 'utf8'));
+  const data = readCard('0.3.json', kind);
   delete data.capabilities.extensions[0].params.none; // the gRPC writer of this SDK fails on null
   if (kind === 'full') return data;
   const on = kind === 'half';

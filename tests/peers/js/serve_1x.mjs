@@ -1,6 +1,5 @@
 // A server of @a2a-js/sdk 1.x over JSON-RPC, HTTP+JSON and gRPC; the first word of a message picks the answer.
 
-import { readFileSync } from 'node:fs';
 import crypto from 'node:crypto';
 import express from 'express';
 import grpc from '@grpc/grpc-js';
@@ -11,6 +10,7 @@ import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from 'a2a-
 import { A2AService, grpcService } from 'a2a-1.x/server/grpc';
 import { createLegacyAwarePushNotificationSender } from 'a2a-1.x/compat/v0_3/server';
 import { LegacyA2AService, legacyGrpcService } from 'a2a-1.x/compat/v0_3/server/grpc';
+import { readCard } from './cards.mjs';
 
 const compat = process.argv.includes('--compat');
 const { AgentEvent } = server;
@@ -64,6 +64,15 @@ const words = {
     updater.artifact({ artifactId: 'a2', name: 'single', parts: [{ text: 'whole' }] }, false, true);
     updater.status('COMPLETED', updater.message('all sent'));
   },
+  async drip(updater, message) {
+    const [count, pause] = message.parts[0].content.value.split(' ').slice(1).map(Number);
+    updater.status('WORKING');
+    for (let number = 0; number < count; number += 1) {
+      updater.artifact({ artifactId: 'a1', parts: [{ text: `${number} ` }] }, number > 0, number === count - 1);
+      await sleep(pause);
+    }
+    updater.status('COMPLETED');
+  },
   fail(updater) {
     updater.status('WORKING');
     updater.status('FAILED', updater.message('it broke'));
@@ -93,7 +102,7 @@ const words = {
 
 /** Follows the first word of the message. */
 class FixtureAgent {
-  cancels = new Map();
+  turns = new Map();
 
   async execute(context, bus) {
     const message = context.userMessage;
@@ -112,18 +121,27 @@ class FixtureAgent {
       bus.publish(AgentEvent.task(context.task ?? task));
     }
     for (const uri of message.extensions ?? []) context.context?.addActivatedExtension(uri);
-    const canceled = new Promise((done) => this.cancels.set(taskId, done));
+    const turn = { contextId };
+    const canceled = new Promise((done) => (turn.cancel = done));
+    this.turns.set(taskId, turn);
     await words[word](new Updater(bus, taskId, contextId), message, canceled);
+    turn.over = true;
     bus.finished();
   }
 
-  async cancelTask(taskId) {
-    this.cancels.get(taskId)?.();
+  async cancelTask(taskId, bus) {
+    const { contextId, cancel, over } = this.turns.get(taskId);
+    cancel();
+    if (!over) return;
+    // It waits for an answer, and nobody else is there to say so.
+    const updater = new Updater(bus, taskId, contextId);
+    updater.status('CANCELED', updater.message('stopped'));
+    bus.finished();
   }
 }
 
 function loadCard(kind) {
-  const data = JSON.parse(readFileSync(new URL('../cards/1.0.json', import.meta.url), 'utf8'));
+  const data = readCard('1.0.json', kind);
   if (kind !== 'full') {
     const on = kind === 'half';
     data.name = `Fixture Agent (${kind})`;

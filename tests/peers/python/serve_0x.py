@@ -7,7 +7,6 @@ import json
 import logging
 import uuid
 from importlib.metadata import version
-from pathlib import Path
 
 import grpc
 import httpx
@@ -26,9 +25,9 @@ from a2a.types import AgentCard, Message, Part, Role, Task, TaskState, TaskStatu
 from a2a.utils.errors import ServerError
 from starlette.applications import Starlette
 
+import cards
 import hop
 
-CARDS = Path(__file__).parent.parent / 'cards'
 OLD = version('a2a-sdk').startswith('0.2.')
 SIGNING_SEED = bytes([7]) * 32
 SERVERS = []
@@ -39,7 +38,7 @@ def text(value: str) -> list[Part]:
 
 
 class FixtureAgent(AgentExecutor):
-    """Follows the first word of the message: complete, direct, echo, chunks, fail, slow, hang and so on."""
+    """Follows the first word of the message: complete, direct, echo, chunks, drip, fail, slow, hang and so on."""
 
     async def execute(self, context, event_queue):
         message = context.message
@@ -87,6 +86,15 @@ class FixtureAgent(AgentExecutor):
         await updater.add_artifact(text('whole'), artifact_id='a2', name='single', last_chunk=True)
         await self.state(updater, TaskState.completed, 'all sent')
 
+    async def drip(self, context, updater, message):
+        count, pause = map(int, message.parts[0].root.text.split()[1:])
+        await self.state(updater, TaskState.working)
+        for number in range(count):
+            await updater.add_artifact(
+                text(f'{number} '), artifact_id='a1', append=number > 0, last_chunk=number == count - 1)
+            await asyncio.sleep(pause / 1000)
+        await self.state(updater, TaskState.completed)
+
     async def fail(self, context, updater, message):
         await self.state(updater, TaskState.working)
         await self.state(updater, TaskState.failed, 'it broke')
@@ -126,7 +134,7 @@ class PlainIds(SimpleRequestContextBuilder):
 
 
 def load_card(kind: str) -> AgentCard:
-    data = json.loads((CARDS / '0.3.json').read_text(encoding='utf-8'))
+    data = cards.read('0.3.json', kind)
     if OLD:
         data['protocolVersion'] = '0.2.6'
         data['additionalInterfaces'] = [i for i in data['additionalInterfaces'] if i['transport'] != 'HTTP+JSON']

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import sys
-from pathlib import Path
 
 import grpc
 import httpx
@@ -28,9 +27,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from google.protobuf.json_format import ParseDict
 from starlette.applications import Starlette
 
+import cards
 import hop
 
-CARDS = Path(__file__).parent.parent / 'cards'
 COMPAT = '--compat' in sys.argv
 SIGNING_SEED = bytes([7]) * 32
 
@@ -40,7 +39,7 @@ def text(value: str) -> list[Part]:
 
 
 class FixtureAgent(AgentExecutor):
-    """Follows the first word of the message: complete, direct, echo, chunks, fail, slow, hang and so on."""
+    """Follows the first word of the message: complete, direct, echo, chunks, drip, fail, slow, hang and so on."""
 
     async def execute(self, context, event_queue):
         message = context.message
@@ -85,6 +84,15 @@ class FixtureAgent(AgentExecutor):
         await updater.add_artifact(text('whole'), artifact_id='a2', name='single', last_chunk=True)
         await updater.complete(updater.new_agent_message(text('all sent')))
 
+    async def drip(self, context, updater, message):
+        count, pause = map(int, message.parts[0].text.split()[1:])
+        await updater.start_work()
+        for number in range(count):
+            await updater.add_artifact(
+                text(f'{number} '), artifact_id='a1', append=number > 0, last_chunk=number == count - 1)
+            await asyncio.sleep(pause / 1000)
+        await updater.complete()
+
     async def fail(self, context, updater, message):
         await updater.start_work()
         await updater.failed(updater.new_agent_message(text('it broke')))
@@ -117,7 +125,7 @@ class FixtureAgent(AgentExecutor):
 
 
 def load_card(kind: str) -> AgentCard:
-    data = json.loads((CARDS / '1.0.json').read_text(encoding='utf-8'))
+    data = cards.read('1.0.json', kind)
     if kind != 'full':
         data = {k: v for k, v in data.items() if not k.startswith('security')}
         data['name'] = f'Fixture Agent ({kind})'

@@ -115,6 +115,13 @@ fn the_agent_of_the_readme_is_the_example() {
 }
 
 #[test]
+fn the_call_of_the_readme_is_one_of_the_guide() {
+    // Whose code is compiled by the documentation tests of the client.
+    let calls = blocks_of("docs/guide/calling.md", "rust,no_run");
+    assert!(calls.contains(&blocks("rust")[1]));
+}
+
+#[test]
 fn the_guide_to_security_can_be_followed() {
     const GUIDE: &str = "docs/guide/security.md";
     let configurations = blocks_of(GUIDE, "toml");
@@ -167,7 +174,9 @@ fn every_document_that_is_named_exists() {
         "CONTRIBUTING.md",
         "SECURITY.md",
         "docs/features.md",
+        "docs/guide/calling.md",
         "docs/guide/security.md",
+        "docs/interop.md",
     ] {
         let text = fs::read_to_string(root().join(name)).unwrap();
         let folder = root().join(name);

@@ -6,6 +6,7 @@
 mod card;
 mod command_line;
 mod config;
+mod cutter;
 mod documents;
 mod interop;
 mod program;

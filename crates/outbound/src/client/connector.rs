@@ -14,10 +14,11 @@ use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
+use super::Protocol;
 use super::stream::Stream;
+use super::tls::Tls;
 use crate::dial::Dial;
 use crate::forbidden::Forbidden;
 use crate::guard::{Guard, Unreachable};
@@ -31,18 +32,19 @@ pub(super) struct Connector(Arc<Inner>);
 struct Inner {
     guard: Guard,
     dial: Arc<dyn Dial>,
-    tls: TlsConnector,
+    tls: Tls,
     patience: Duration,
 }
 
 impl Connector {
-    pub(super) fn new(
-        guard: Guard,
-        dial: Arc<dyn Dial>,
-        tls: rustls::ClientConfig,
-        patience: Duration,
-    ) -> Self {
-        Self(Arc::new(Inner { guard, dial, tls: Arc::new(tls).into(), patience }))
+    pub(super) fn new(guard: Guard, dial: Arc<dyn Dial>, tls: Tls, patience: Duration) -> Self {
+        Self(Arc::new(Inner { guard, dial, tls, patience }))
+    }
+
+    /// The same, for these versions of HTTP.
+    pub(super) fn speaking(&self, protocol: Protocol) -> Self {
+        let Inner { guard, dial, tls, patience } = &*self.0;
+        Self::new(guard.clone(), Arc::clone(dial), tls.speaking(protocol), *patience)
     }
 }
 
@@ -54,7 +56,8 @@ impl Inner {
             Scheme::Http => Ok(Stream::Plain(stream)),
             Scheme::Https => {
                 let name = server_name(target.host())?;
-                let stream = self.tls.connect(name, stream).await.map_err(Problem::Tls)?;
+                let connector = self.tls.connector(target);
+                let stream = connector.connect(name, stream).await.map_err(Problem::Tls)?;
                 Ok(Stream::Tls(Box::new(stream)))
             }
         }

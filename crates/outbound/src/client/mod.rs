@@ -23,7 +23,7 @@ use crate::guard::Guard;
 use crate::target::Target;
 use body::Sent;
 use connector::Connector;
-use tls::Identity;
+use tls::{Identity, Tls};
 
 pub use body::Body;
 pub use failure::Failure;
@@ -48,6 +48,7 @@ pub use tls::InvalidTls;
 #[derive(Clone)]
 pub struct Client {
     guard: Guard,
+    connector: Connector,
     inner: legacy::Client<Connector, Sent>,
 }
 
@@ -63,6 +64,26 @@ impl Client {
             roots: Vec::new(),
             identity: None,
         }
+    }
+
+    /// The same client, with connections of its own over which these versions of HTTP are spoken.
+    #[must_use]
+    pub fn speaking(&self, protocol: Protocol) -> Self {
+        Self::new(self.guard.clone(), &self.connector, protocol)
+    }
+
+    fn new(guard: Guard, connector: &Connector, protocol: Protocol) -> Self {
+        let connector = connector.speaking(protocol);
+        let inner = legacy::Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(60))
+            .pool_max_idle_per_host(16)
+            .http2_only(protocol == Protocol::Http2)
+            .http2_keep_alive_interval(Duration::from_secs(20))
+            .http2_keep_alive_timeout(Duration::from_secs(10))
+            .build(connector.clone());
+        Self { guard, connector, inner }
     }
 
     /// Sends a request and reads the whole answer, following redirects.
@@ -221,11 +242,17 @@ impl Builder {
         self
     }
 
-    /// What the client shows to servers that ask who it is: a chain of certificates and the key of
-    /// the first, both in PEM.
+    /// What the client shows to servers at the origin of a URL, and nowhere else, when they ask who it
+    /// is: a chain of certificates and the key of the first, both in PEM.
     #[must_use]
-    pub fn identity(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
-        self.identity = Some(Identity { certificates: certificates.into(), key: key.into() });
+    pub fn identity(
+        mut self,
+        url: impl Into<String>,
+        certificates: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        let (url, certificates, key) = (url.into(), certificates.into(), key.into());
+        self.identity = Some(Identity { url, certificates, key });
         self
     }
 
@@ -241,18 +268,9 @@ impl Builder {
     /// # Errors
     /// [`InvalidTls`] when a certificate or key cannot be used.
     pub fn build(self) -> Result<Client, InvalidTls> {
-        let tls = tls::config(&self.roots, self.identity.as_ref(), self.protocol)?;
+        let tls = Tls::new(&self.roots, self.identity.as_ref())?;
         let connector = Connector::new(self.guard.clone(), self.dial, tls, self.connect_timeout);
-        let inner = legacy::Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(60))
-            .pool_max_idle_per_host(16)
-            .http2_only(self.protocol == Protocol::Http2)
-            .http2_keep_alive_interval(Duration::from_secs(20))
-            .http2_keep_alive_timeout(Duration::from_secs(10))
-            .build(connector);
-        Ok(Client { guard: self.guard, inner })
+        Ok(Client::new(self.guard, &connector, self.protocol))
     }
 }
 

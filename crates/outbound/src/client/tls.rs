@@ -6,12 +6,16 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
 
 use super::Protocol;
 use super::failure::BoxError;
+use crate::target::Target;
 
-/// What the client shows of itself, in PEM.
+/// What the client shows of itself to servers of one origin, in PEM.
 pub(super) struct Identity {
+    /// A URL of the origin.
+    pub(super) url: String,
     pub(super) certificates: Vec<u8>,
     pub(super) key: Vec<u8>,
 }
@@ -27,7 +31,7 @@ pub enum InvalidTls {
         source: BoxError,
     },
     /// The client's own certificates or key are none, or do not belong together.
-    #[error("the client's certificate and key cannot be used: PEM of both is expected")]
+    #[error("the client's certificate and key cannot be used: a URL and PEM of both is expected")]
     Identity {
         /// Why.
         source: BoxError,
@@ -40,29 +44,54 @@ pub enum InvalidTls {
     },
 }
 
-pub(super) fn config(
-    pems: &[Vec<u8>],
-    identity: Option<&Identity>,
-    protocol: Protocol,
-) -> Result<ClientConfig, InvalidTls> {
-    let unsupported = |error: rustls::Error| InvalidTls::Unsupported { source: error.into() };
-    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(unsupported)?
-        .with_root_certificates(roots(pems)?);
-    let mut config = match identity {
-        None => builder.with_no_client_auth(),
-        Some(identity) => {
-            let (chain, key) = identity.read()?;
-            let wrong = |error: rustls::Error| InvalidTls::Identity { source: error.into() };
-            builder.with_client_auth_cert(chain, key).map_err(wrong)?
+/// How TLS is spoken: with most servers as nobody, with those of one origin as somebody.
+pub(super) struct Tls {
+    nobody: TlsConnector,
+    somebody: Option<(Target, TlsConnector)>,
+}
+
+impl Tls {
+    pub(super) fn new(pems: &[Vec<u8>], identity: Option<&Identity>) -> Result<Self, InvalidTls> {
+        let roots = Arc::new(roots(pems)?);
+        let builder = || {
+            let unsupported =
+                |error: rustls::Error| InvalidTls::Unsupported { source: error.into() };
+            let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+            let builder = builder.with_safe_default_protocol_versions().map_err(unsupported)?;
+            Ok::<_, InvalidTls>(builder.with_root_certificates(Arc::clone(&roots)))
+        };
+        let nobody = Arc::new(builder()?.with_no_client_auth()).into();
+        let Some(identity) = identity else { return Ok(Self { nobody, somebody: None }) };
+        let (origin, chain, key) = identity.read()?;
+        let wrong = |error: rustls::Error| InvalidTls::Identity { source: error.into() };
+        let somebody = builder()?.with_client_auth_cert(chain, key).map_err(wrong)?;
+        Ok(Self { nobody, somebody: Some((origin, Arc::new(somebody).into())) })
+    }
+
+    /// The same, for these versions of HTTP.
+    pub(super) fn speaking(&self, protocol: Protocol) -> Self {
+        let speaking = |connector: &TlsConnector| {
+            let mut config = ClientConfig::clone(connector.config());
+            config.alpn_protocols = match protocol {
+                Protocol::Negotiated => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+                Protocol::Http2 => vec![b"h2".to_vec()],
+            };
+            TlsConnector::from(Arc::new(config))
+        };
+        let somebody = self.somebody.as_ref();
+        Self {
+            nobody: speaking(&self.nobody),
+            somebody: somebody.map(|(origin, it)| (origin.clone(), speaking(it))),
         }
-    };
-    config.alpn_protocols = match protocol {
-        Protocol::Negotiated => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        Protocol::Http2 => vec![b"h2".to_vec()],
-    };
-    Ok(config)
+    }
+
+    /// What connects to a target.
+    pub(super) fn connector(&self, target: &Target) -> &TlsConnector {
+        match &self.somebody {
+            Some((origin, connector)) if origin.same_origin(target) => connector,
+            Some(_) | None => &self.nobody,
+        }
+    }
 }
 
 /// Those of the operating system, and some more. A machine without any can still call over plain HTTP.
@@ -84,13 +113,17 @@ fn roots(pems: &[Vec<u8>]) -> Result<RootCertStore, InvalidTls> {
 }
 
 impl Identity {
-    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), InvalidTls> {
+    fn read(&self) -> Result<Shown, InvalidTls> {
         let wrong = |source: BoxError| InvalidTls::Identity { source };
+        let origin = Target::parse(&self.url).map_err(|error| wrong(error.into()))?;
         let chain = certificates(&self.certificates).map_err(wrong)?;
         let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| wrong(error.into()))?;
-        Ok((chain, key))
+        Ok((origin, chain, key))
     }
 }
+
+/// Where something is shown, and what.
+type Shown = (Target, Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// The certificates of a PEM file, of which there is at least one.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BoxError> {

@@ -112,13 +112,43 @@ async fn a_server_that_asks_is_told_who_calls() {
         let bench = Bench::with(rules, |builder| {
             let builder = builder.root_certificates(authority.pem());
             match known {
-                true => builder.identity(certificate.pem(), key.serialize_pem()),
+                true => {
+                    let own = format!("https://{}", listener.address);
+                    builder.identity(own, certificate.pem(), key.serialize_pem())
+                }
                 false => builder,
             }
         });
         let found = bench.post(&format!("https://{}/", listener.address)).await;
         assert_eq!(found.is_ok(), known, "{found:?}");
     }
+}
+
+#[tokio::test]
+async fn a_certificate_is_for_one_origin() {
+    let authority = Authority::new();
+    let other = listener(authority.server("127.0.0.1", true, &[])).await;
+    let elsewhere = format!("https://{}/", other.address);
+    let asking = authority.server("127.0.0.1", true, &[]);
+    let own = Listener::start_at("127.0.0.1:0", asking, move |seen| match seen.uri.path() {
+        "/redirect" => Answer::redirect(302, &elsewhere),
+        _ => Answer::text("hello"),
+    });
+    let own = own.await.expect("loopback");
+    let (certificate, key) = authority.issue("client.test");
+    let bench = Bench::with(Rules { loopback: true, ..Rules::default() }, |builder| {
+        let url = format!("https://{}/anything", own.address);
+        let builder = builder.root_certificates(authority.pem());
+        builder.identity(url, certificate.pem(), key.serialize_pem())
+    });
+    bench.get(&format!("https://{}/", own.address)).await.expect("it is known there");
+    for nowhere_else in
+        [format!("https://{}/", other.address), format!("https://{}/redirect", own.address)]
+    {
+        let failure = bench.get(&nowhere_else).await.expect_err(&nowhere_else);
+        assert!(matches!(failure, Failure::Tls { .. } | Failure::Broken { .. }), "{failure:?}");
+    }
+    assert!(other.seen().is_empty());
 }
 
 #[test]
@@ -134,7 +164,8 @@ fn what_is_no_certificate_is_refused() {
         ("no PEM".to_owned(), other.serialize_pem()),
         (certificate.pem(), other.serialize_pem()),
     ] {
-        let identity = Client::builder(guard()).identity(certificate, key).build();
+        let builder = Client::builder(guard());
+        let identity = builder.identity("https://a.example", certificate, key).build();
         assert!(matches!(identity, Err(InvalidTls::Identity { .. })), "{identity:?}");
     }
 }

@@ -17,6 +17,9 @@ pub const EXTENSIONS: &str = "a2a-extensions";
 pub const EXTENSIONS_BEFORE_1_0: &str = "x-a2a-extensions";
 /// The last event that a reader of a stream has seen.
 pub const LAST_EVENT_ID: &str = "last-event-id";
+/// The extension by which events carry their revision in their metadata, for bindings without event
+/// ids.
+pub const CURSOR: &str = "urn:latimer:cursor:v1";
 /// What the receiver of a webhook recognises the sender by. Peers read one or the other: send both.
 pub const NOTIFICATION_TOKENS: [&str; 2] = ["x-a2a-notification-token", "a2a-notification-token"];
 /// The trailer with the details of a failed gRPC call.

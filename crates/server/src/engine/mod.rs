@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+pub use latimer_protocol::binding::parameters::CURSOR;
 use latimer_protocol::{
     Answer, Call, Dialect, Error, ErrorKind, Message, Reply, Request, Service, Task,
 };
@@ -53,10 +54,6 @@ pub use self::shares::PerCaller;
 use self::shares::{OpenShare, Shares};
 use crate::agent::{Agent, Registry};
 use crate::push::Courier;
-
-/// The extension by which events carry their revision in their metadata, for bindings without event
-/// ids.
-pub const CURSOR: &str = "urn:latimer:cursor:v1";
 
 /// How long turns that are stopped have to write down what was said.
 const LAST_WORDS: Duration = Duration::from_secs(2);

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -12,20 +11,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::root;
+use super::sdk::{Binding, Fate, Language};
 
 /// Long enough for a slow machine; a client that hangs says so itself, much sooner.
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// How one operation went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// As it should, with a reservation that is the SDK's.
-    Worked { note: Option<String> },
-    /// The SDK cannot ask for it, or cannot tell.
-    Absent { reason: String },
-    /// Not as it should.
-    Failed { detail: String },
-}
 
 /// One SDK over one binding.
 #[derive(Debug)]
@@ -36,41 +25,6 @@ pub(super) struct Client {
     language: Language,
     script: &'static str,
     compat: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Binding {
-    JsonRpc,
-    Rest,
-    Grpc,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Language {
-    /// With the folder of its virtual environment.
-    Python(&'static str),
-    JavaScript,
-}
-
-impl Binding {
-    const ALL: &[Self] = &[Self::JsonRpc, Self::Rest, Self::Grpc];
-
-    fn argument(self) -> &'static str {
-        match self {
-            Self::JsonRpc => "jsonrpc",
-            Self::Rest => "rest",
-            Self::Grpc => "grpc",
-        }
-    }
-
-    /// How tables name it.
-    pub(super) fn letter(self) -> char {
-        match self {
-            Self::JsonRpc => 'J',
-            Self::Rest => 'H',
-            Self::Grpc => 'G',
-        }
-    }
 }
 
 impl Client {
@@ -90,7 +44,7 @@ impl Client {
         ]
         .into_iter()
         .flat_map(|(language, script, compat, bindings)| {
-            let name = name(language, script, compat);
+            let name = language.name(script, compat);
             bindings.iter().map(move |&binding| Self {
                 name: name.clone(),
                 binding,
@@ -112,20 +66,8 @@ impl Client {
     }
 
     fn command(&self, bases: &[String; 2]) -> Command {
-        let mut command = match self.language {
-            Language::Python(venv) => {
-                let venv = root().join(".venv").join(venv);
-                installed(venv.join(".stamp"));
-                Command::new(venv.join("bin/python"))
-            }
-            Language::JavaScript => {
-                installed(root().join("tests/peers/js/node_modules/.stamp"));
-                Command::new("node")
-            }
-        };
-        command.arg(root().join("tests/interop").join(self.script));
+        let mut command = self.language.run(&root().join("tests/interop").join(self.script));
         command.args(bases).arg(self.binding.argument()).args(self.compat.then_some("--compat"));
-        command.env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }
 }
@@ -182,24 +124,4 @@ fn wait(process: &mut Child) {
         }
         thread::sleep(Duration::from_millis(50));
     }
-}
-
-/// The language and the version of the SDK, from where the version is pinned.
-fn name(language: Language, script: &str, compat: bool) -> String {
-    let (language, pins, before) = match language {
-        Language::Python(venv) => ("Python", format!("python/{venv}.txt"), "a2a-sdk==".to_owned()),
-        Language::JavaScript => {
-            let line = if script.contains("0_3") { "0.3" } else { "1.x" };
-            ("JS", "js/package.json".to_owned(), format!(r#""a2a-{line}": "npm:@a2a-js/sdk@"#))
-        }
-    };
-    let pins = fs::read_to_string(root().join("tests/peers").join(pins)).expect("pins are there");
-    let version = pins.split(&before).nth(1).expect("the SDK is pinned");
-    let end = version.find(|it: char| !(it.is_ascii_digit() || it == '.'));
-    let mode = if compat { " as 0.3" } else { "" };
-    format!("{language} {}{mode}", &version[..end.unwrap_or(version.len())])
-}
-
-fn installed(stamp: PathBuf) {
-    assert!(stamp.exists(), "an SDK is missing ({}): run scripts/setup-peers", stamp.display());
 }

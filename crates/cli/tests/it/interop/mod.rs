@@ -1,18 +1,22 @@
-//! The official SDKs in other languages as clients of `latimer demo-server`, over every binding that
-//! each of them has, and the page that says how they fared.
+//! The official SDKs in other languages: as clients of `latimer demo-server`, and as servers that
+//! `latimer-client` calls; over every binding that each of them has. The page that comes of it is
+//! `docs/interop.md`.
 //!
-//! What is asked, and what must come back, stands in `tests/interop`: one program for each SDK, which
-//! prints a line for each operation of `operations.json`. `scripts/setup-peers` installs the SDKs.
+//! What clients ask, and what must come back, stands in `tests/interop`: one program for each SDK, which
+//! prints a line for each operation of `operations.json`. The servers are those of `tests/peers`, and
+//! what is asked of them is in `server/`. `scripts/setup-peers` installs the SDKs.
 
 mod client;
 mod page;
+mod sdk;
+mod server;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::{env, fs, thread};
+use std::thread;
 
-use client::{Client, Fate};
-use page::Page;
+use client::Client;
+use page::{Column, Part};
 
 use crate::program::Place;
 
@@ -33,6 +37,19 @@ kind = "memory"
 enabled = false
 "#;
 
+const CLIENTS: &str = "\
+What the SDKs, as clients, ask of `latimer demo-server`, and over which bindings they get the right
+answer. Each letter is a check of [tests/interop](../tests/interop) with real processes, and so is each
+refusal: the SDK must raise the right error.
+";
+
+const SERVERS: &str = "\
+What `latimer-client` asks of an agent on the SDKs, found by its card, and over which bindings it gets the
+right answer. The servers are those of [tests/peers](../tests/peers), real processes behind a relay that
+cuts connections; a refusal must come to the right error of ours. What a server cannot do is asked for
+all the same, and the check fails once it can.
+";
+
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
 fn official_sdks_get_what_they_ask_for() {
@@ -40,15 +57,33 @@ fn official_sdks_get_what_they_ask_for() {
     let demo = place.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
     let little = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
     let bases = [&demo, &little].map(|it| format!("http://{}", it.address()));
-    let page = Page::of(run(Client::all(), &bases));
-    println!("{page}");
-    let failures = page.failures();
-    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
-    publish(&page.to_string());
+    let part = Part {
+        title: "SDKs as clients",
+        about: CLIENTS,
+        mark: 'c',
+        operations: client::operations().collect(),
+        columns: run(Client::all(), &bases),
+    };
+    println!("{part}");
+    part.settle();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs the SDKs: scripts/test installs and runs them"]
+async fn our_client_gets_what_it_asks_official_sdks_for() {
+    let part = Part {
+        title: "SDKs as servers",
+        about: SERVERS,
+        mark: 's',
+        operations: server::operations(),
+        columns: server::run().await,
+    };
+    println!("{part}");
+    part.settle();
 }
 
 /// Runs the clients, a few at a time, and returns them in their order with what became of each.
-fn run(clients: Vec<Client>, bases: &[String; 2]) -> Vec<(Client, Vec<Fate>)> {
+fn run(clients: Vec<Client>, bases: &[String; 2]) -> Vec<Column> {
     let waiting = Mutex::new(clients.into_iter().enumerate());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -58,28 +93,16 @@ fn run(clients: Vec<Client>, bases: &[String; 2]) -> Vec<(Client, Vec<Fate>)> {
                     let next = waiting.lock().expect("no client panics").next();
                     let Some((place, client)) = next else { return };
                     let fates = client.run(bases);
-                    done.lock().expect("no client panics").push((place, client, fates));
+                    let Client { name, binding, .. } = client;
+                    let column = Column { name, binding, fates };
+                    done.lock().expect("no client panics").push((place, column));
                 }
             });
         }
     });
     let mut done = done.into_inner().expect("no client panics");
-    done.sort_by_key(|(place, ..)| *place);
-    done.into_iter().map(|(_, client, fates)| (client, fates)).collect()
-}
-
-/// Writes the page, or where nobody would see that it changed, demands that it did not.
-fn publish(page: &str) {
-    let path = root().join("docs/interop.md");
-    if env::var("CI").is_ok_and(|it| it == "true") {
-        let kept = fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            kept == page,
-            "docs/interop.md is not what this run makes; run scripts/test, and commit it"
-        );
-    } else {
-        fs::write(&path, page).expect("docs can be written");
-    }
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, column)| column).collect()
 }
 
 fn root() -> PathBuf {

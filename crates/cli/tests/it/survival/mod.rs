@@ -1,7 +1,6 @@
 //! Nothing that was acknowledged is lost: not by `kill -9`, not by a cut connection.
 
 mod client;
-mod cutter;
 mod workload;
 
 use std::net::{SocketAddr, TcpListener};
@@ -13,6 +12,8 @@ use std::time::Duration;
 
 use client::Client;
 use workload::{Random, Workload};
+
+use crate::cutter::Cutter;
 
 /// How many tasks, and how often the worst happens.
 const TASKS: usize = 200;
@@ -113,7 +114,7 @@ async fn cut_connections_lose_nothing() {
     let mut random = Random(seed());
     let server = Server::start(folder.path());
     Client::new(server.address).until_ready().await;
-    let cutter = cutter::Cutter::start(server.address).await;
+    let cutter = Cutter::start(server.address).await;
     let workload = Workload::start(&Client::new(cutter.address()), TASKS, random.next());
     for _ in 0..CUTS {
         tokio::time::sleep(Duration::from_millis(20 + random.below(180))).await;

@@ -1,0 +1,94 @@
+//! The official SDKs: where they are installed, what they are called, and how they fare.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::root;
+
+/// How one operation went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// As it should, with a reservation that is the SDK's.
+    Worked { note: Option<String> },
+    /// The SDK cannot ask for it, or cannot tell.
+    Absent { reason: String },
+    /// Not as it should.
+    Failed { detail: String },
+}
+
+/// A language, and what programs in it need.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Language {
+    /// With the folder of its virtual environment.
+    Python(&'static str),
+    JavaScript,
+}
+
+impl Language {
+    /// The language and the version of the SDK of a script, from where the version is pinned.
+    pub(super) fn name(self, script: &str, compat: bool) -> String {
+        let (language, pins, before) = match self {
+            Self::Python(venv) => ("Python", format!("python/{venv}.txt"), "a2a-sdk==".to_owned()),
+            Self::JavaScript => {
+                let line = if script.contains("0_3") { "0.3" } else { "1.x" };
+                ("JS", "js/package.json".to_owned(), format!(r#""a2a-{line}": "npm:@a2a-js/sdk@"#))
+            }
+        };
+        let pins = fs::read_to_string(root().join("tests/peers").join(pins));
+        let pins = pins.expect("pins are there");
+        let version = pins.split(&before).nth(1).expect("the SDK is pinned");
+        let end = version.find(|it: char| !(it.is_ascii_digit() || it == '.'));
+        let mode = if compat { " as 0.3" } else { "" };
+        format!("{language} {}{mode}", &version[..end.unwrap_or(version.len())])
+    }
+
+    /// The command that runs a script.
+    pub(super) fn run(self, script: &Path) -> Command {
+        let mut command = match self {
+            Self::Python(venv) => {
+                let venv = root().join(".venv").join(venv);
+                installed(&venv.join(".stamp"));
+                Command::new(venv.join("bin/python"))
+            }
+            Self::JavaScript => {
+                installed(&root().join("tests/peers/js/node_modules/.stamp"));
+                Command::new("node")
+            }
+        };
+        command.arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+}
+
+fn installed(stamp: &Path) {
+    assert!(stamp.exists(), "an SDK is missing ({}): run scripts/setup-peers", stamp.display());
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binding {
+    JsonRpc,
+    Rest,
+    Grpc,
+}
+
+impl Binding {
+    pub(super) const ALL: &[Self] = &[Self::JsonRpc, Self::Rest, Self::Grpc];
+
+    pub(super) fn argument(self) -> &'static str {
+        match self {
+            Self::JsonRpc => "jsonrpc",
+            Self::Rest => "rest",
+            Self::Grpc => "grpc",
+        }
+    }
+
+    /// How tables name it.
+    pub(super) fn letter(self) -> char {
+        match self {
+            Self::JsonRpc => 'J',
+            Self::Rest => 'H',
+            Self::Grpc => 'G',
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! From what was set up to what calls: the guard, clients, wires and the transport.
+
+use std::sync::Arc;
+
+use latimer_outbound::{Allowed, Client as Http, Guard, Protocol};
+use latimer_protocol::binding::parameters;
+use latimer_protocol::card::{AgentCard, ProtocolBinding};
+use latimer_protocol::{Dialect, Version};
+use url::Url;
+
+use super::{Builder, Identity};
+use crate::client::{Client, Inner};
+use crate::credentials::{Bound, Credentials};
+use crate::discovery::{Discovery, MAX_CARD};
+use crate::error::Error;
+use crate::negotiate::Choice;
+use crate::transport::{Endpoint, Grpc, HttpJson, JsonRpc, Limits, Transport, Wire, origin};
+
+impl Builder {
+    pub(super) fn discovery(&self, http: &Http) -> Result<Discovery, Error> {
+        let limits = Limits { body: MAX_CARD, ..Limits::default() };
+        let stranger = self.wire(http.clone()).limits(limits);
+        let known = self.showing(stranger.clone())?;
+        Ok(Discovery::new(self.source.clone(), self.trust.clone(), stranger, known))
+    }
+
+    pub(super) fn make(
+        mut self,
+        http: Http,
+        choice: Choice,
+        found: Option<(Arc<AgentCard>, Discovery)>,
+    ) -> Result<Client, Error> {
+        let endpoint = match choice.binding {
+            ProtocolBinding::Grpc => Endpoint::grpc(&self.schemed(&choice.url), choice.version)?,
+            _ => Endpoint::new(&choice.url, choice.version)?,
+        };
+        let endpoint = endpoint.for_tenant(self.tenant.take().or_else(|| choice.tenant.clone()));
+        let (card, discovery) = found.unzip();
+        if choice.binding == ProtocolBinding::Grpc && numbers_events(card.as_deref()) {
+            self.extensions.push(parameters::CURSOR.to_owned());
+        }
+        let http = match choice.binding {
+            ProtocolBinding::Grpc => http.speaking(Protocol::Http2),
+            _ => http,
+        };
+        let wire = self.showing(self.wire(http))?.limits(self.limits.clone());
+        let shows_something = !self.credentials.is_empty() || !self.headers.is_empty();
+        if shows_something && !wire.knows(&endpoint) {
+            tracing::warn!(origin = endpoint.origin(), "no credentials are for the agent's origin");
+        }
+        let (transport, dialect): (Arc<dyn Transport>, _) = match &choice.binding {
+            ProtocolBinding::JsonRpc => {
+                let dialect = Dialect::over_jsonrpc(choice.version);
+                (Arc::new(JsonRpc::new(endpoint, wire)), dialect)
+            }
+            ProtocolBinding::HttpJson => {
+                let dialect = Dialect::over_http(choice.version);
+                (Arc::new(HttpJson::new(endpoint, wire)), dialect)
+            }
+            ProtocolBinding::Grpc => {
+                let dialect = Dialect::over_http(choice.version);
+                (Arc::new(Grpc::new(endpoint, wire)?), dialect)
+            }
+            ProtocolBinding::Other(name) => {
+                return Err(Error::Setup(format!("the binding {name:?} is not known")));
+            }
+        };
+        Ok(Client(Arc::new(Inner {
+            transport,
+            choice: Some(choice),
+            card,
+            discovery,
+            extensions: self.extensions,
+            dialect,
+            retry: self.retry,
+            polling: self.polling,
+        })))
+    }
+
+    /// An address of gRPC, which may have no scheme: it is taken to be as secure as the address that the
+    /// caller named.
+    pub(super) fn schemed(&self, address: &str) -> String {
+        let own = self.source.url().and_then(|it| it.split_once("://")).map(|(scheme, _)| scheme);
+        match own {
+            Some(scheme @ ("http" | "https")) if !address.contains("://") => {
+                format!("{scheme}://{address}")
+            }
+            _ => address.to_owned(),
+        }
+    }
+
+    /// The guard: the rules, and the address that the caller named.
+    pub(super) fn guard(&self) -> Result<Guard, Error> {
+        let mut rules = self.rules.clone();
+        let client = self.wallet.iter().filter_map(|it| it.client.as_ref());
+        let servers = client.flat_map(|it| &it.servers).filter_map(|it| Url::parse(it).ok());
+        let named = servers.filter_map(|url| origin(&url));
+        for origin in self.origin()?.into_iter().chain(named) {
+            let host_and_port = origin.split_once("://").map_or("", |(_, rest)| rest);
+            let wrong = |error| Error::Setup(format!("the address {host_and_port} {error}"));
+            rules.allow.push(host_and_port.parse::<Allowed>().map_err(wrong)?);
+        }
+        Ok(Guard::new(rules))
+    }
+
+    /// The origin of the address that the caller named.
+    pub(super) fn origin(&self) -> Result<Option<String>, Error> {
+        let Some(url) = self.source.url() else { return Ok(None) };
+        let grpc = self.preferences.bindings.first() == Some(&ProtocolBinding::Grpc);
+        match Url::parse(url).ok().and_then(|url| origin(&url)) {
+            Some(origin) => Ok(Some(origin)),
+            None if grpc => Ok(Some(Endpoint::grpc(url, Version::V1_0)?.origin().to_owned())),
+            None => {
+                Err(Error::Setup("the address of the agent is not an http or https URL".into()))
+            }
+        }
+    }
+
+    /// The client for all requests, which shows a certificate at the origin that it is for.
+    pub(super) fn http(&self, guard: &Guard) -> Result<Http, Error> {
+        let mut http = Http::builder(guard.clone());
+        for pem in &self.roots {
+            http = http.root_certificates(pem.clone());
+        }
+        if let Some(Identity { certificates, key }) = &self.identity
+            && let Some(own) = self.origin()?
+        {
+            http = http.identity(own, certificates.clone(), key.clone());
+        }
+        Ok(http.build()?)
+    }
+
+    /// A wire, which shows our name.
+    fn wire(&self, http: Http) -> Wire {
+        let wire = Wire::new(http);
+        match &self.user_agent {
+            Some(name) => wire.user_agent(name.clone()),
+            None => wire,
+        }
+    }
+
+    /// The same wire, showing each credential at its origin.
+    pub(super) fn showing(&self, mut wire: Wire) -> Result<Wire, Error> {
+        let own = self.origin()?;
+        let bound = |at: Option<&str>, credentials: Credentials| -> Result<Bound, Error> {
+            let homeless = || Error::Setup("say which address the credentials are for".into());
+            credentials.bound_to(at.or(own.as_deref()).ok_or_else(homeless)?)
+        };
+        if !self.headers.is_empty() {
+            wire = wire.showing(bound(None, Credentials::headers(&self.headers))?);
+        }
+        for (at, credentials) in &self.credentials {
+            wire = wire.showing(bound(at.as_deref(), credentials.clone())?);
+        }
+        Ok(wire)
+    }
+}
+
+/// Whether an agent can number its events where the binding does not.
+fn numbers_events(card: Option<&AgentCard>) -> bool {
+    let mut extensions = card.into_iter().flat_map(|it| &it.capabilities.extensions);
+    extensions.any(|it| it.uri == parameters::CURSOR)
+}

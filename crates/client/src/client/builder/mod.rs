@@ -1,0 +1,253 @@
+//! Setting up a client.
+
+mod assembly;
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderValue};
+use latimer_outbound::Rules;
+use latimer_protocol::Version;
+use latimer_protocol::card::{AgentCard, ProtocolBinding};
+
+use super::Client;
+use super::polling::Polling;
+use super::retry::Retry;
+use crate::credentials::{Credentials, Met, Wallet};
+use crate::discovery::{Source, Trust};
+use crate::error::Error;
+use crate::negotiate::{self, Choice, Preferences};
+use crate::transport::{Endpoint, Limits};
+
+/// Sets up a [`Client`].
+///
+/// The address that it is made with is the caller's own, and is called wherever it leads. Addresses
+/// in a card are those of a stranger: they are called over HTTPS on the public internet, at the same
+/// origin, and where [`Builder::rules`] allow it.
+///
+/// ```no_run
+/// use latimer_client::{Client, Credentials};
+/// use latimer_protocol::{Secret, Version, card::ProtocolBinding};
+///
+/// # async fn run() -> Result<(), latimer_client::Error> {
+/// let client = Client::builder("https://agents.example")
+///     .credentials(Credentials::bearer(Secret::new("t0ken"))?)
+///     .bindings([ProtocolBinding::Grpc, ProtocolBinding::JsonRpc])
+///     .connect()
+///     .await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a builder does nothing until it connects"]
+#[derive(Debug)]
+pub struct Builder {
+    source: Source,
+    preferences: Preferences,
+    tenant: Option<String>,
+    trust: Trust,
+    credentials: Vec<(Option<String>, Credentials)>,
+    wallet: Option<Wallet>,
+    headers: HeaderMap,
+    user_agent: Option<HeaderValue>,
+    extensions: Vec<String>,
+    limits: Limits,
+    retry: Retry,
+    polling: Polling,
+    rules: Rules,
+    roots: Vec<Vec<u8>>,
+    identity: Option<Identity>,
+}
+
+/// What the client shows of itself in TLS.
+struct Identity {
+    certificates: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Identity")
+    }
+}
+
+impl Builder {
+    pub(super) fn new(source: Source) -> Self {
+        Self {
+            source,
+            preferences: Preferences::default(),
+            tenant: None,
+            trust: Trust::default(),
+            credentials: Vec::new(),
+            wallet: None,
+            headers: HeaderMap::new(),
+            user_agent: None,
+            extensions: Vec::new(),
+            limits: Limits::default(),
+            retry: Retry::default(),
+            polling: Polling::default(),
+            rules: Rules::default(),
+            roots: Vec::new(),
+            identity: None,
+        }
+    }
+
+    /// The bindings to speak, the best first. Without any the agent's card decides.
+    pub fn bindings(mut self, bindings: impl IntoIterator<Item = ProtocolBinding>) -> Self {
+        self.preferences.bindings = bindings.into_iter().collect();
+        self
+    }
+
+    /// The versions to speak, the best first. All of them, the newest first, unless it is said.
+    pub fn versions(mut self, versions: impl IntoIterator<Item = Version>) -> Self {
+        self.preferences.versions = versions.into_iter().collect();
+        self
+    }
+
+    /// The tenant to name in each call, in place of the one that the card names.
+    pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Whose cards are believed.
+    pub fn trust(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// What is shown at the origin of the address that this was made with, and nowhere else.
+    pub fn credentials(mut self, credentials: Credentials) -> Self {
+        self.credentials.push((None, credentials));
+        self
+    }
+
+    /// What is shown at the origin of another address: that of the agent, where its card is elsewhere.
+    pub fn credentials_for(mut self, url: impl Into<String>, credentials: Credentials) -> Self {
+        self.credentials.push((Some(url.into()), credentials));
+        self
+    }
+
+    /// What there is to show at the origin of the address that this was made with; the agent's card
+    /// chooses of it.
+    pub fn wallet(mut self, wallet: Wallet) -> Self {
+        self.wallet = Some(wallet);
+        self
+    }
+
+    /// Headers of each request. Like credentials, they stay at the origin of the address that this was
+    /// made with.
+    pub fn headers(mut self, headers: HeaderMap) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// What the client calls itself: `Latimer/<version> A2A` unless it is said.
+    pub fn user_agent(mut self, name: HeaderValue) -> Self {
+        self.user_agent = Some(name);
+        self
+    }
+
+    /// Activates an extension in each call.
+    pub fn extension(mut self, uri: impl Into<String>) -> Self {
+        self.extensions.push(uri.into());
+        self
+    }
+
+    /// What calls may cost.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What is tried again, and when.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// How often a task is looked at where nobody tells what happens to it.
+    pub fn polling(mut self, polling: Polling) -> Self {
+        self.polling = polling;
+        self
+    }
+
+    /// Which addresses that a card names may be called, beside HTTPS on the public internet.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Certificates, in PEM, that servers may be vouched for by, beside those that the operating
+    /// system trusts.
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roots.push(pem.into());
+        self
+    }
+
+    /// What the client shows of itself in TLS, at the origin of the address that this was made with:
+    /// a chain of certificates and the key of the first, both in PEM.
+    pub fn identity(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.identity = Some(Identity { certificates: certificates.into(), key: key.into() });
+        self
+    }
+
+    /// Finds the agent's card, and calls the agent as the card says.
+    ///
+    /// # Errors
+    /// When there is no card, or none that is trusted or offers a way to call the agent.
+    pub async fn connect(mut self) -> Result<Client, Error> {
+        let guard = self.guard()?;
+        let own = self.origin()?;
+        let http = self.http(&guard)?;
+        let discovery = self.discovery(&http)?;
+        let card = discovery.card().await?;
+        let may = |endpoint: &Endpoint| guard.target(endpoint.url().as_str()).map(drop);
+        let choice = negotiate::choose(&card, &self.preferences, may)?;
+        for passed in &choice.passed_over {
+            tracing::debug!(%passed, "an interface is not called");
+        }
+        if let Some(wallet) = self.wallet.take() {
+            let met =
+                Met { http: &http, origin: own.as_deref(), certificate: self.identity.is_some() };
+            let chosen = wallet.choose(&card, &met).await?;
+            self.credentials.extend(chosen.map(|it| (None, it)));
+        }
+        self.make(http, choice, Some((card, discovery)))
+    }
+
+    /// Calls the agent at the address without looking at its card: in the first binding and version
+    /// of those that are wanted, which are JSON-RPC and 1.0 unless it is said.
+    ///
+    /// # Errors
+    /// When the address cannot be called.
+    pub fn build(self) -> Result<Client, Error> {
+        let (card, url) = match (&self.source, self.source.url()) {
+            (_, Some(url)) => (None, url.to_owned()),
+            (Source::Card(card), None) => (Some(Arc::clone(card)), String::new()),
+            (_, None) => {
+                let problem = "there is no address to call; connect reads the card for one";
+                return Err(Error::Setup(problem.into()));
+            }
+        };
+        let choice = match card {
+            Some(card) => negotiate::negotiate(&card, &self.preferences)?,
+            None => Choice {
+                binding: self.preferences.bindings.first().cloned().unwrap_or_default(),
+                version: self.preferences.versions.first().copied().unwrap_or(Version::V1_0),
+                url,
+                tenant: None,
+                passed_over: Vec::new(),
+            },
+        };
+        let http = self.http(&self.guard()?)?;
+        self.make(http, choice, None)
+    }
+
+    /// Finds the agent's card, and does nothing with it but to check whether it is trusted.
+    ///
+    /// # Errors
+    /// When there is none, or none that is trusted.
+    pub async fn card(self) -> Result<Arc<AgentCard>, Error> {
+        self.discovery(&self.http(&self.guard()?)?)?.card().await
+    }
+}

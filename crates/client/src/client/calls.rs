@@ -1,0 +1,184 @@
+//! Every operation, with its types.
+
+use std::sync::Arc;
+
+use latimer_protocol::card::AgentCard;
+use latimer_protocol::{
+    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, PushConfigId,
+    Reply, Request, Revision, SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest,
+    Task, TaskId, TaskPushNotificationConfig,
+};
+
+use super::{Client, Following, unexpected};
+use crate::error::Error;
+use crate::transport::{Events, Outcome};
+
+impl Client {
+    /// Makes any call that is answered at once.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`].
+    pub async fn ask(&self, request: Request) -> Result<Reply, Error> {
+        match self.exchange(self.call(request)).await?.outcome {
+            Outcome::Reply(reply) => Ok(reply),
+            Outcome::Events(_) => Err(unexpected(&"Stream")),
+        }
+    }
+
+    /// Sends a message, and waits for what comes of it: a task that is over or asks for something, or
+    /// a direct answer.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`]. A call that takes longer than its limit is a
+    /// [`Error::Timeout`], and the task goes on: [`follow`](Self::follow) has no such limit.
+    pub async fn send(
+        &self,
+        request: impl Into<SendMessageRequest>,
+    ) -> Result<SendMessageResponse, Error> {
+        match self.ask(Request::SendMessage(request.into())).await? {
+            Reply::Sent(sent) => Ok(sent),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Sends a message and tells what becomes of it, over one connection. When that breaks, the
+    /// stream ends with an error; [`follow`](Self::follow) goes on.
+    ///
+    /// # Errors
+    /// Whatever goes wrong before the first event.
+    pub async fn stream(&self, request: impl Into<SendMessageRequest>) -> Result<Events, Error> {
+        self.open(self.call(Request::SendStreamingMessage(request.into()))).await
+    }
+
+    /// Sends a message and follows what becomes of it, through broken connections and servers that
+    /// cannot stream.
+    pub fn follow(&self, request: impl Into<SendMessageRequest>) -> Following {
+        Following::message(self.clone(), request.into())
+    }
+
+    /// Follows a task that is under way.
+    #[must_use]
+    pub fn follow_task(&self, id: TaskId) -> Following {
+        Following::task(self.clone(), id)
+    }
+
+    /// Shows a task.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`].
+    pub async fn get_task(&self, request: impl Into<GetTaskRequest>) -> Result<Arc<Task>, Error> {
+        task(self.ask(Request::GetTask(request.into())).await?)
+    }
+
+    /// Shows a page of the caller's tasks.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`].
+    pub async fn list_tasks(&self, request: ListTasksRequest) -> Result<ListTasksResponse, Error> {
+        match self.ask(Request::ListTasks(request)).await? {
+            Reply::Tasks(page) => Ok(page),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Stops a task.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`].
+    pub async fn cancel_task(
+        &self,
+        request: impl Into<CancelTaskRequest>,
+    ) -> Result<Arc<Task>, Error> {
+        task(self.ask(Request::CancelTask(request.into())).await?)
+    }
+
+    /// Tells what happens to a task from now on, or since the event `after`, over one connection.
+    ///
+    /// # Errors
+    /// Whatever goes wrong before the first event.
+    pub async fn subscribe(&self, id: TaskId, after: Option<Revision>) -> Result<Events, Error> {
+        let request = SubscribeToTaskRequest { tenant: None, id };
+        let mut call = self.call(Request::SubscribeToTask(request));
+        call.after = after;
+        self.open(call).await
+    }
+
+    /// Registers a webhook for a task.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`].
+    pub async fn create_webhook(
+        &self,
+        config: TaskPushNotificationConfig,
+    ) -> Result<TaskPushNotificationConfig, Error> {
+        webhook(self.ask(Request::CreateTaskPushNotificationConfig(config)).await?)
+    }
+
+    /// Shows a webhook of a task.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`].
+    pub async fn get_webhook(
+        &self,
+        task_id: TaskId,
+        id: Option<PushConfigId>,
+    ) -> Result<TaskPushNotificationConfig, Error> {
+        let request = GetTaskPushNotificationConfigRequest { tenant: None, task_id, id };
+        webhook(self.ask(Request::GetTaskPushNotificationConfig(request)).await?)
+    }
+
+    /// Shows the webhooks of a task.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`].
+    pub async fn list_webhooks(
+        &self,
+        request: ListTaskPushNotificationConfigsRequest,
+    ) -> Result<ListTaskPushNotificationConfigsResponse, Error> {
+        match self.ask(Request::ListTaskPushNotificationConfigs(request)).await? {
+            Reply::PushConfigs(page) => Ok(page),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Removes a webhook of a task.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`].
+    pub async fn delete_webhook(&self, task_id: TaskId, id: PushConfigId) -> Result<(), Error> {
+        let request =
+            DeleteTaskPushNotificationConfigRequest { tenant: None, task_id, id: Some(id) };
+        match self.ask(Request::DeleteTaskPushNotificationConfig(request)).await? {
+            Reply::Removed(_) => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Shows the card for those whom the agent knows.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`].
+    pub async fn extended_card(&self) -> Result<AgentCard, Error> {
+        let request = GetExtendedAgentCardRequest::default();
+        match self.ask(Request::GetExtendedAgentCard(request)).await? {
+            Reply::Card(card) => Ok(*card),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+fn task(reply: Reply) -> Result<Arc<Task>, Error> {
+    match reply {
+        Reply::Task(task) => Ok(task),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn webhook(reply: Reply) -> Result<TaskPushNotificationConfig, Error> {
+    match reply {
+        Reply::PushConfig(config) => Ok(config),
+        other => Err(unexpected(&other)),
+    }
+}

@@ -1,0 +1,369 @@
+//! Following a task to its end, whatever happens to the connection.
+
+mod stage;
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_core::Stream;
+use futures_util::{StreamExt, stream};
+use latimer_protocol::{
+    ContextId, Error as AgentError, ErrorKind, Event, Message, Metadata, Phase, Refused, Revision,
+    SendMessageRequest, SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskState,
+    TaskStatus,
+};
+use tokio::time::Instant;
+
+use super::Client;
+use super::text::Texts;
+use crate::error::Error;
+use stage::{Called, First, Stage, look, open, send, subscribe};
+
+/// How long a task that is under way may be out of reach before it is given up.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A task that is followed until it is over or asks for something.
+///
+/// Its events come over a stream. When that breaks, another one goes on behind the last event that was
+/// seen, where the server can do that; elsewhere it begins with the task as it stands, or with whatever
+/// happens next, and then the task is looked at in the end. Where a server cannot stream, the task is
+/// looked at again and again. That a stream has ended never means that the task has: a follower ends
+/// with a task that is over or asks, with a direct answer, or with an error.
+///
+/// Dropping it stops nothing but the following.
+pub struct Following {
+    client: Client,
+    stage: Stage,
+    task: Option<Task>,
+    answer: Option<Message>,
+    cursor: Option<Revision>,
+    /// Whether something may have happened that nobody told.
+    gap: bool,
+    /// Since when the task is out of reach, and how often it was tried to reach it since.
+    lost: Option<(Instant, u32)>,
+}
+
+impl Following {
+    pub(super) fn message(client: Client, request: SendMessageRequest) -> Self {
+        let stage = open(&client, Box::new(request));
+        Self::new(client, stage)
+    }
+
+    pub(super) fn task(client: Client, id: TaskId) -> Self {
+        let stage = subscribe(&client, id, None, Duration::ZERO);
+        Self::new(client, stage)
+    }
+
+    fn new(client: Client, stage: Stage) -> Self {
+        Self { client, stage, task: None, answer: None, cursor: None, gap: false, lost: None }
+    }
+
+    /// The task as it is known so far.
+    #[must_use]
+    pub fn known(&self) -> Option<&Task> {
+        self.task.as_ref()
+    }
+
+    /// The last event that was seen, by which somebody else could go on.
+    #[must_use]
+    pub fn cursor(&self) -> Option<Revision> {
+        self.cursor
+    }
+
+    /// The next event; none when there will be no more. A task as a whole may come at any time, after
+    /// a connection was lost.
+    ///
+    /// Whoever drops the future loses nothing: the next one goes on where it was.
+    ///
+    /// # Errors
+    /// Whatever does not pass, or has not passed for two minutes. Asking again after an error that
+    /// [may pass](Error::is_passing) goes on, if there is a task to go on with.
+    pub async fn next(&mut self) -> Result<Option<StreamResponse>, Error> {
+        loop {
+            let event = match &mut self.stage {
+                Stage::Over => return Ok(None),
+                Stage::Calling(call) => {
+                    let called = call.await;
+                    self.stage = Stage::Over;
+                    self.called(called)?
+                }
+                Stage::Streaming { events, first } => {
+                    let next = events.next().await;
+                    let first = first.take();
+                    self.told(next, first)?
+                }
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// All events, as a stream.
+    pub fn into_stream(self) -> impl Stream<Item = Result<StreamResponse, Error>> + Send {
+        stream::unfold(Some(self), |following| async {
+            let mut following = following?;
+            match following.next().await {
+                Ok(event) => Some((Ok(event?), Some(following))),
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+    }
+
+    /// Follows to the end.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub async fn outcome(mut self) -> Result<SendMessageResponse, Error> {
+        while self.next().await?.is_some() {}
+        self.done()
+    }
+
+    /// Follows to the end, and tells of each piece of text and each new status on the way.
+    ///
+    /// A text is told once, also when a connection was lost in the middle of it.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub async fn tell(
+        mut self,
+        mut on_text: impl FnMut(&str) + Send,
+        mut on_status: impl FnMut(&TaskStatus) + Send,
+    ) -> Result<SendMessageResponse, Error> {
+        let mut texts = Texts::default();
+        let mut state = None;
+        while let Some(event) = self.next().await? {
+            texts.tell(&event, &mut on_text);
+            if let Some(status) = event.status()
+                && (state != Some(status.state) || status.message.is_some())
+            {
+                state = Some(status.state);
+                on_status(status);
+            }
+        }
+        self.done()
+    }
+
+    fn done(self) -> Result<SendMessageResponse, Error> {
+        match (self.answer, self.task) {
+            (Some(answer), _) => Ok(SendMessageResponse::Message(answer)),
+            (None, Some(task)) => Ok(SendMessageResponse::Task(task.into())),
+            (None, None) => Err(violation("it tells of no task")),
+        }
+    }
+
+    /// Goes on from what a call came to.
+    fn called(&mut self, called: Called) -> Result<Option<StreamResponse>, Error> {
+        match called {
+            Called::Opened { events: Ok(events), request } => {
+                let answers = request.message.task_id.is_some();
+                let first = Some(if answers { First::Old } else { First::New });
+                self.stage = Stage::Streaming { events, first };
+                Ok(None)
+            }
+            Called::Opened { events: Err(Error::Agent(error)), request }
+                if cannot_stream(&error) =>
+            {
+                self.stage = send(&self.client, request);
+                Ok(None)
+            }
+            Called::Opened { events: Err(error), .. } => Err(error),
+            Called::Sent(Ok(SendMessageResponse::Message(message))) => {
+                self.note(StreamResponse::Message(message), None)
+            }
+            Called::Sent(Ok(SendMessageResponse::Task(task))) => {
+                self.go_on(&task);
+                self.note(StreamResponse::Task(task.as_ref().clone()), None)
+            }
+            Called::Sent(Err(error)) => Err(error),
+            Called::Subscribed { events: Ok(events), .. } => {
+                self.stage = Stage::Streaming { events, first: Some(First::Again) };
+                Ok(None)
+            }
+            Called::Subscribed { events: Err(error), id } => self.cut(id, error),
+            Called::Looked { task: Ok(task), .. } => {
+                (self.lost, self.gap) = (None, false);
+                self.go_on(&task);
+                let news = self.task.as_ref() != Some(&*task);
+                self.task = Some(task.as_ref().clone());
+                Ok(news.then(|| StreamResponse::Task(task.as_ref().clone())))
+            }
+            Called::Looked { task: Err(error), id } => {
+                let pause = self.pause(&error);
+                self.stage = look(&self.client, id, pause.unwrap_or_default());
+                pause.map_or(Err(error), |_| Ok(None))
+            }
+        }
+    }
+
+    /// Goes on from what a stream tells.
+    fn told(
+        &mut self,
+        next: Option<Result<Streamed, Error>>,
+        first: Option<First>,
+    ) -> Result<Option<StreamResponse>, Error> {
+        let Streamed { revision, event, .. } = match next {
+            Some(Ok(streamed)) => streamed,
+            // In good order: there was an end or a question.
+            None => {
+                self.stage = Stage::Over;
+                return Ok(None);
+            }
+            Some(Err(error)) => {
+                self.stage = Stage::Over;
+                let Some(task) = &self.task else { return Err(error) };
+                return self.cut(task.id.clone(), error);
+            }
+        };
+        let event = event.event().clone();
+        let snapshot = matches!(event, StreamResponse::Task(_));
+        let before = first == Some(First::Old)
+            && snapshot
+            && event.status().is_some_and(|it| it.state.is_interrupted());
+        // Whoever begins neither with the task nor behind what was seen has left something out.
+        self.gap |= first == Some(First::Again) && !snapshot && revision.is_none();
+        if settles(&event) && !before {
+            self.stage = match event.task_id().filter(|_| self.gap) {
+                Some(id) => look(&self.client, id.clone(), Duration::ZERO),
+                None => Stage::Over,
+            };
+        }
+        // A server may begin again, or say something twice.
+        if revision.is_some() && revision <= self.cursor {
+            return Ok(None);
+        }
+        self.note(event, revision)
+    }
+
+    /// Goes on with a task whose stream is gone.
+    fn cut(&mut self, id: TaskId, error: Error) -> Result<Option<StreamResponse>, Error> {
+        match error {
+            // The task may be over, or the server may not know how to go on: a look tells.
+            Error::Agent(refused) if !is_passing(&refused) && !is_refusal(&refused) => {
+                self.stage = look(&self.client, id, Duration::ZERO);
+                Ok(None)
+            }
+            error => {
+                let pause = self.pause(&error);
+                if error.is_passing() {
+                    let pause = pause.unwrap_or_default();
+                    self.stage = subscribe(&self.client, id, self.cursor, pause);
+                }
+                pause.map_or(Err(error), |_| Ok(None))
+            }
+        }
+    }
+
+    /// Looks at a task again later on, if there is something to wait for.
+    fn go_on(&mut self, task: &Task) {
+        if task.status.state.phase() == Phase::Active {
+            self.stage = look(&self.client, task.id.clone(), self.client.0.polling.interval);
+        }
+    }
+
+    /// How long to wait before another try; none when it is time to give up.
+    fn pause(&mut self, error: &Error) -> Option<Duration> {
+        let (since, tries) = self.lost.get_or_insert_with(|| (Instant::now(), 0));
+        if !error.is_passing() || since.elapsed() > PATIENCE {
+            self.lost = None;
+            return None;
+        }
+        *tries += 1;
+        // The first try is at once: most connections that break are as good as new.
+        Some(match *tries - 1 {
+            0 => Duration::ZERO,
+            tries => self.client.0.retry.pause(tries, error),
+        })
+    }
+
+    /// Takes an event in.
+    fn note(
+        &mut self,
+        event: StreamResponse,
+        revision: Option<Revision>,
+    ) -> Result<Option<StreamResponse>, Error> {
+        self.lost = None;
+        self.cursor = revision.or(self.cursor);
+        if let StreamResponse::Message(message) = &event {
+            self.answer = Some(message.clone());
+            return Ok(Some(event));
+        }
+        let Some(change) = Event::from_stream(event.clone()) else { return Ok(Some(event)) };
+        match &mut self.task {
+            Some(task) => match task.apply(change) {
+                Ok(()) => {}
+                // Whatever comes late comes too late.
+                Err(Refused::Finished { .. }) => return Ok(None),
+                Err(refused) => return Err(violation(&refused.to_string())),
+            },
+            None => self.task = Some(begun(&event)?),
+        }
+        Ok(Some(event))
+    }
+}
+
+/// The task that a first event tells of. Not every server begins with the task itself.
+fn begun(event: &StreamResponse) -> Result<Task, Error> {
+    let bare = |id: &TaskId, context_id: &Option<ContextId>, status: TaskStatus| Task {
+        id: id.clone(),
+        context_id: context_id.clone(),
+        status,
+        artifacts: Vec::new(),
+        history: Vec::new(),
+        metadata: Metadata::new(),
+    };
+    match event {
+        StreamResponse::Task(task) => Ok(task.clone()),
+        StreamResponse::StatusUpdate(it) => {
+            Ok(bare(&it.task_id, &it.context_id, it.status.clone()))
+        }
+        StreamResponse::ArtifactUpdate(it) => {
+            let mut task = bare(&it.task_id, &it.context_id, TaskState::Working.into());
+            task.artifacts.push(it.artifact.clone());
+            Ok(task)
+        }
+        StreamResponse::Message(_) => Err(violation("a message is no task")),
+    }
+}
+
+/// Whether a follower has nothing to wait for behind an event.
+fn settles(event: &StreamResponse) -> bool {
+    matches!(event, StreamResponse::Message(_))
+        || event.status().is_some_and(|it| it.state.phase() != Phase::Active)
+}
+
+/// Whether an agent says that it does not stream. Nothing was carried out then.
+fn cannot_stream(error: &AgentError) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StreamingNotSupported
+            | ErrorKind::UnsupportedOperation
+            | ErrorKind::MethodNotFound
+    )
+}
+
+/// Whether an agent does not want to talk to us at all.
+fn is_refusal(error: &AgentError) -> bool {
+    matches!(error.kind(), ErrorKind::Unauthenticated | ErrorKind::PermissionDenied)
+}
+
+/// Whether an agent asks to come back later.
+fn is_passing(error: &AgentError) -> bool {
+    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited)
+}
+
+fn violation(problem: &str) -> Error {
+    AgentError::new(ErrorKind::InvalidAgentResponse, problem.to_owned()).into()
+}
+
+impl fmt::Debug for Following {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.stage {
+            Stage::Calling(_) => "calling",
+            Stage::Streaming { .. } => "streaming",
+            Stage::Over => "over",
+        };
+        let task = self.task.as_ref().map(|it| &it.id);
+        out.debug_struct("Following").field("stage", &stage).field("task", &task).finish()
+    }
+}

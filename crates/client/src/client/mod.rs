@@ -1,0 +1,179 @@
+//! A client of one agent.
+
+mod builder;
+mod calls;
+mod following;
+mod polling;
+mod retry;
+mod text;
+
+use std::fmt;
+use std::sync::Arc;
+
+use latimer_protocol::card::AgentCard;
+use latimer_protocol::{Call, Capability, Dialect, Message, MessageId, Part, Request, Service};
+
+pub use builder::Builder;
+pub use following::Following;
+pub use polling::Polling;
+pub use retry::Retry;
+
+use crate::discovery::{Discovery, Source};
+use crate::error::Error;
+use crate::negotiate::Choice;
+use crate::transport::{Events, Exchanged, Local, Outcome, Transport};
+
+/// Calls one agent. Cheap to clone; clones share their connections.
+///
+/// ```no_run
+/// use latimer_client::{Client, says};
+///
+/// # async fn run() -> Result<(), latimer_client::Error> {
+/// let client = Client::connect("https://agents.example").await?;
+/// let answer = client.send(says("What is the weather in Oslo?")).await?;
+///
+/// let mut following = client.follow(says("Write a poem"));
+/// while let Some(event) = following.next().await? {
+///     println!("{event:?}");
+/// }
+/// # drop(answer);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What is tried again, and when, is said at [`Retry`].
+#[derive(Clone, Debug)]
+pub struct Client(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    transport: Arc<dyn Transport>,
+    choice: Option<Choice>,
+    card: Option<Arc<AgentCard>>,
+    discovery: Option<Discovery>,
+    extensions: Vec<String>,
+    dialect: Dialect,
+    retry: Retry,
+    polling: Polling,
+}
+
+/// A message of the user, under a new id.
+///
+/// ```
+/// assert_eq!(latimer_client::says("hello").text(), "hello");
+/// ```
+pub fn says(part: impl Into<Part>) -> Message {
+    Message::user(new_id(), part)
+}
+
+#[expect(clippy::expect_used, reason = "a UUID is neither empty nor too long")]
+fn new_id() -> MessageId {
+    MessageId::new(uuid::Uuid::now_v7().to_string()).expect("a UUID is an id")
+}
+
+impl Client {
+    /// Finds the agent's card, and calls the agent as the card says.
+    ///
+    /// # Errors
+    /// When there is no card, or none that offers a way to call the agent.
+    pub async fn connect(source: impl Into<Source>) -> Result<Self, Error> {
+        Self::builder(source).connect().await
+    }
+
+    /// Calls the agent at an address without looking at its card: over JSON-RPC of 1.0, unless a
+    /// [`Builder`] says otherwise.
+    ///
+    /// # Errors
+    /// When the address cannot be called.
+    pub fn new(url: &str) -> Result<Self, Error> {
+        Self::builder(url).build()
+    }
+
+    /// Sets up a client.
+    pub fn builder(source: impl Into<Source>) -> Builder {
+        Builder::new(source.into())
+    }
+
+    /// A client of a service in the same process: an engine, or another transport.
+    #[must_use]
+    pub fn over(service: Arc<dyn Service>) -> Self {
+        Self(Arc::new(Inner {
+            transport: Arc::new(Local(service)),
+            choice: None,
+            card: None,
+            discovery: None,
+            extensions: Vec::new(),
+            dialect: Dialect::V1_0,
+            retry: Retry::default(),
+            polling: Polling::default(),
+        }))
+    }
+
+    /// The card that the agent is called by; none where it was not looked for.
+    #[must_use]
+    pub fn card(&self) -> Option<&AgentCard> {
+        self.0.card.as_deref()
+    }
+
+    /// How the agent is called, and why not otherwise; none within a process.
+    #[must_use]
+    pub fn choice(&self) -> Option<&Choice> {
+        self.0.choice.as_ref()
+    }
+
+    /// The agent's card as it is now: the one that is kept while it is fresh, else a new one. How the
+    /// agent is called stays as it is; [connect](Self::connect) again to change it.
+    ///
+    /// # Errors
+    /// When there is none, or this client was made without one.
+    pub async fn fetch_card(&self) -> Result<Arc<AgentCard>, Error> {
+        match &self.0.discovery {
+            Some(discovery) => discovery.card().await,
+            None => Err(Error::Card("this client was made without one".into())),
+        }
+    }
+
+    /// Forgets the card that is kept: the next [look](Self::fetch_card) is a fresh one.
+    pub fn forget_card(&self) {
+        if let Some(discovery) = &self.0.discovery {
+            discovery.forget();
+        }
+    }
+
+    /// Whether the agent may offer something; what is not known may be.
+    fn may_offer(&self, capability: Capability) -> bool {
+        self.card().is_none_or(|card| card.capabilities.declares(capability))
+    }
+
+    fn call(&self, request: Request) -> Call {
+        let (extensions, dialect) = (self.0.extensions.clone(), self.0.dialect);
+        Call { extensions, dialect, ..Call::new(request) }
+    }
+
+    /// Makes a call, as often as it is safe to.
+    async fn exchange(&self, call: Call) -> Result<Exchanged, Error> {
+        let safety = self.0.retry.safety(&call, self.0.dialect);
+        let answer = self.0.retry.run(safety, || self.0.transport.exchange(call.clone())).await;
+        // An agent that is not what its card says may have moved.
+        if let Err(Error::Unreachable { .. } | Error::Unreadable { .. }) = &answer {
+            self.forget_card();
+        }
+        answer
+    }
+
+    /// Makes a call that is answered by events.
+    async fn open(&self, call: Call) -> Result<Events, Error> {
+        match self.exchange(call).await?.outcome {
+            Outcome::Events(events) => Ok(events),
+            Outcome::Reply(reply) => Err(unexpected(&reply)),
+        }
+    }
+}
+
+/// The error of an answer to another question.
+fn unexpected(reply: &dyn fmt::Debug) -> Error {
+    let kind = format!("{reply:?}");
+    let kind = kind.split(['(', ' ']).next().unwrap_or_default();
+    let problem = format!("it answers something else ({kind})");
+    Error::Unreadable { origin: "the agent".into(), problem }
+}

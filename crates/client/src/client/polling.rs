@@ -1,0 +1,51 @@
+//! Waiting for a task by looking at it again and again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use latimer_protocol::{Phase, Task, TaskId};
+use tokio::time::sleep;
+
+use super::Client;
+use crate::error::Error;
+
+/// How often a task is looked at where nobody tells what happens to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Polling {
+    /// The time between two looks.
+    pub interval: Duration,
+    /// How often [`Client::wait`] looks at most.
+    pub max: u32,
+}
+
+impl Default for Polling {
+    /// Every second, sixty times.
+    fn default() -> Self {
+        Self { interval: Duration::from_secs(1), max: 60 }
+    }
+}
+
+impl Client {
+    /// Waits until a task is over or asks for something, by looking at it again and again.
+    ///
+    /// # Errors
+    /// [`Error::StillWorking`] when it takes longer than the client was set up for; whatever a look
+    /// fails with, unless it may pass.
+    pub async fn wait(&self, id: TaskId) -> Result<Arc<Task>, Error> {
+        let polling = self.0.polling;
+        for look in 1..=polling.max {
+            match self.get_task(id.clone()).await {
+                Ok(task) if task.status.state.phase() != Phase::Active => return Ok(task),
+                Ok(_) => {}
+                Err(error) if error.is_passing() && look < polling.max => {
+                    tracing::debug!(%error, "a look at a task failed");
+                }
+                Err(error) => return Err(error),
+            }
+            if look < polling.max {
+                sleep(polling.interval).await;
+            }
+        }
+        Err(Error::StillWorking { task: id, polls: polling.max })
+    }
+}

@@ -1,0 +1,120 @@
+//! Logging in with a browser: the authorization code grant, with PKCE (RFC 7636).
+
+use std::time::Duration;
+
+use aws_lc_rs::{digest, rand};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use latimer_protocol::Secret;
+use url::Url;
+
+use super::redirect::Redirect;
+use super::server::AuthorizationServer;
+use super::tokens::Tokens;
+use crate::error::Error;
+
+/// Lets somebody log in with a browser.
+///
+/// [`interactive`](Self::interactive) does all of it. A program with pages of its own sends the
+/// browser to the URL of [`start`](Self::start), and gives what comes back to
+/// [`finish`](Self::finish).
+#[derive(Clone, Debug)]
+pub struct CodeFlow {
+    server: AuthorizationServer,
+    authorization_url: String,
+}
+
+/// A login that has begun.
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// Where to send the browser.
+    pub url: String,
+    /// What proves, in the end, that the two ends of the login are one.
+    pub verifier: Secret,
+    /// What the redirect must repeat.
+    pub state: Secret,
+    redirect_uri: String,
+}
+
+impl CodeFlow {
+    /// Logs in at this address of an authorization server.
+    #[must_use]
+    pub fn new(server: AuthorizationServer, authorization_url: impl Into<String>) -> Self {
+        Self { server, authorization_url: authorization_url.into() }
+    }
+
+    /// Begins a login that ends at `redirect_uri`.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] when the address of the login is none.
+    pub fn start(&self, redirect_uri: &str) -> Result<Login, Error> {
+        let (verifier, state) = (random()?, random()?);
+        let challenge = digest::digest(&digest::SHA256, verifier.as_bytes());
+        let wrong = |_| Error::Setup("the address of the login is not a URL".into());
+        let mut url = Url::parse(&self.authorization_url).map_err(wrong)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Error::Setup("the address of the login is not a page".into()));
+        }
+        let client = self.server.client();
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &client.id)
+            .append_pair("redirect_uri", redirect_uri)
+            .append_pair("state", &state)
+            .append_pair("code_challenge", &URL_SAFE_NO_PAD.encode(challenge))
+            .append_pair("code_challenge_method", "S256");
+        if !client.scopes.is_empty() {
+            url.query_pairs_mut().append_pair("scope", &client.scopes.join(" "));
+        }
+        Ok(Login {
+            url: url.into(),
+            verifier: Secret::new(verifier),
+            state: Secret::new(state),
+            redirect_uri: redirect_uri.to_owned(),
+        })
+    }
+
+    /// Ends a login with what the redirect brought.
+    ///
+    /// # Errors
+    /// [`Error::Credentials`] when the state is not that of this login, or the server refuses.
+    pub async fn finish(&self, login: &Login, code: &str, state: &str) -> Result<Tokens, Error> {
+        if state != login.state.reveal() {
+            return Err(Error::Credentials("the redirect is not that of this login".into()));
+        }
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", &*login.redirect_uri),
+            ("code_verifier", login.verifier.reveal()),
+        ];
+        let token = self.server.token(&form).await?;
+        Ok(Tokens::of_login(self.server.clone(), token))
+    }
+
+    /// Lets somebody at this machine log in: `open` is given the URL to show them, and the browser
+    /// comes back to a port of this machine.
+    ///
+    /// # Errors
+    /// [`Error::Credentials`] when the login is refused, or is not done within `limit`.
+    pub async fn interactive(
+        &self,
+        limit: Duration,
+        open: impl FnOnce(&str) + Send,
+    ) -> Result<Tokens, Error> {
+        let redirect = Redirect::listen().await?;
+        let login = self.start(redirect.uri())?;
+        open(&login.url);
+        let code = tokio::time::timeout(limit, redirect.code(login.state.reveal())).await;
+        let late = |_| Error::Credentials("nobody has logged in".into());
+        let code = code.map_err(late)??;
+        self.finish(&login, code.reveal(), login.state.reveal()).await
+    }
+}
+
+/// A text that nobody guesses.
+fn random() -> Result<String, Error> {
+    let mut bytes = [0; 32];
+    rand::fill(&mut bytes).map_err(|_| Error::Setup("there is no randomness here".into()))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}

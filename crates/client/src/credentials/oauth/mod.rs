@@ -1,0 +1,24 @@
+//! OAuth 2.0: tokens from an authorization server, by three grants.
+//!
+//! A program that acts for itself asks with its own credentials ([`Tokens::for_client`]); one that
+//! acts for somebody lets them log in, with a browser here ([`CodeFlow`]) or on another device
+//! ([`DeviceFlow`]). Each comes to [`Tokens`], which renews what expires. Where a server describes
+//! itself, a [`Provider`] knows the addresses for all of them.
+//!
+//! The few forms that are posted here are written by hand: they go through the guarded client like
+//! every other request, and what is hard about tokens, that many callers renew one together, no
+//! library does.
+
+mod code;
+mod device;
+mod provider;
+mod redirect;
+mod server;
+mod tokens;
+
+pub use code::{CodeFlow, Login};
+pub use device::{DeviceFlow, Prompt};
+pub use provider::Provider;
+pub(super) use server::Token;
+pub use server::{AuthorizationServer, OAuthClient};
+pub use tokens::Tokens;

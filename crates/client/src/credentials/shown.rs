@@ -1,0 +1,73 @@
+//! What one request shows.
+
+use std::sync::Arc;
+
+use http::header::{AUTHORIZATION, COOKIE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use url::form_urlencoded::Serializer;
+
+use super::oauth::{Token, Tokens};
+use crate::error::Error;
+
+/// What one request shows of who makes it.
+#[derive(Default)]
+pub(crate) struct Shown {
+    headers: HeaderMap,
+    parameters: Vec<(String, String)>,
+    cookies: Vec<String>,
+    tokens: Vec<(Tokens, Arc<Token>)>,
+}
+
+impl Shown {
+    pub(super) fn header(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
+    }
+
+    pub(super) fn parameter(&mut self, name: &str, value: &str) {
+        self.parameters.push((name.to_owned(), value.to_owned()));
+    }
+
+    pub(super) fn cookie(&mut self, name: &str, value: &str) {
+        self.cookies.push(format!("{name}={value}"));
+    }
+
+    pub(super) fn token(&mut self, tokens: &Tokens, token: Arc<Token>) {
+        self.headers.insert(AUTHORIZATION, token.header.clone());
+        self.tokens.push((tokens.clone(), token));
+    }
+
+    /// Takes back the tokens that were refused. Says whether there were any, so that others will be
+    /// shown.
+    pub(crate) fn renew(&self) -> bool {
+        self.tokens.iter().for_each(|(tokens, token)| tokens.refused(token));
+        !self.tokens.is_empty()
+    }
+
+    /// An address with the parameters that are to be shown.
+    pub(crate) fn in_query(&self, url: &str) -> Result<String, Error> {
+        if self.parameters.is_empty() {
+            return Ok(url.to_owned());
+        }
+        let shown = Serializer::new(String::new()).extend_pairs(&self.parameters).finish();
+        let mark = if url.contains('?') { '&' } else { '?' };
+        Ok(format!("{url}{mark}{shown}"))
+    }
+
+    /// Adds the headers and cookies that are to be shown.
+    pub(crate) fn in_headers(&self, headers: &mut HeaderMap) {
+        for (name, value) in &self.headers {
+            headers.insert(name.clone(), value.clone());
+        }
+        if let Ok(mut cookies) = HeaderValue::try_from(self.cookies.join("; "))
+            && !self.cookies.is_empty()
+        {
+            cookies.set_sensitive(true);
+            headers.insert(COOKIE, cookies);
+        }
+    }
+
+    /// Whether something is shown where gRPC has no place for it.
+    pub(crate) fn has_parameters(&self) -> bool {
+        !self.parameters.is_empty()
+    }
+}

@@ -1,0 +1,117 @@
+//! Where a card is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use latimer_protocol::card::AgentCard;
+use url::Url;
+
+use crate::error::Error;
+
+/// Where cards have been published, the newest place first.
+const WELL_KNOWN: [&str; 2] = [".well-known/agent-card.json", ".well-known/agent.json"];
+
+/// Where the card of an agent is.
+///
+/// A text is the address of an agent, or of a card if it ends in `.json`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Source {
+    /// At one of the well-known places below the address of an agent.
+    Agent(String),
+    /// At this address.
+    CardUrl(String),
+    /// In a file.
+    File(PathBuf),
+    /// Here.
+    Card(Arc<AgentCard>),
+}
+
+impl Source {
+    /// The address that the caller named, and so vouches for.
+    pub(crate) fn url(&self) -> Option<&str> {
+        match self {
+            Self::Agent(url) | Self::CardUrl(url) => Some(url),
+            Self::File(_) | Self::Card(_) => None,
+        }
+    }
+}
+
+impl From<&str> for Source {
+    fn from(url: &str) -> Self {
+        let path = url.split(['?', '#']).next().unwrap_or_default();
+        match path.ends_with(".json") {
+            true => Self::CardUrl(url.to_owned()),
+            false => Self::Agent(url.to_owned()),
+        }
+    }
+}
+
+impl From<String> for Source {
+    fn from(url: String) -> Self {
+        url.as_str().into()
+    }
+}
+
+impl From<&String> for Source {
+    fn from(url: &String) -> Self {
+        url.as_str().into()
+    }
+}
+
+impl From<AgentCard> for Source {
+    fn from(card: AgentCard) -> Self {
+        Self::Card(Arc::new(card))
+    }
+}
+
+impl From<PathBuf> for Source {
+    fn from(path: PathBuf) -> Self {
+        Self::File(path)
+    }
+}
+
+/// Every place to look at for the card of the agent at `url`: below it, and then at the root of its
+/// host, where most are.
+pub(super) fn well_known(url: &str) -> Result<Vec<String>, Error> {
+    let wrong = || Error::Setup("the address of the agent is not an http or https URL".into());
+    let mut base = Url::parse(url).map_err(|_| wrong())?;
+    base.set_query(None);
+    base.set_fragment(None);
+    if !base.path().ends_with('/') {
+        base.set_path(&format!("{}/", base.path()));
+    }
+    let root = base.join("/").map_err(|_| wrong())?;
+    let mut places = Vec::new();
+    for base in [base, root] {
+        for path in WELL_KNOWN {
+            let place = base.join(path).map_err(|_| wrong())?.to_string();
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_are_looked_for_below_the_address_and_at_the_root() {
+        let root = |path: &str| format!("https://a.example/{path}");
+        assert_eq!(well_known("https://a.example").unwrap(), WELL_KNOWN.map(root));
+        for url in ["https://a.example/x/y", "https://a.example/x/y/?z#w"] {
+            let below = WELL_KNOWN.map(|path| root(&format!("x/y/{path}")));
+            let want = [below, WELL_KNOWN.map(root)].concat();
+            assert_eq!(well_known(url).unwrap(), want, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_ends_in_json_is_a_card() {
+        assert!(matches!(Source::from("https://a.example/cards/a.json?v=1"), Source::CardUrl(_)));
+        assert!(matches!(Source::from("https://a.example/json"), Source::Agent(_)));
+    }
+}

@@ -1,0 +1,168 @@
+//! What can go wrong with a call, by what its caller can do about it.
+
+use std::time::Duration;
+
+use latimer_outbound::{Failure, Forbidden, InvalidTls};
+use latimer_protocol::ErrorKind;
+use latimer_protocol::card::SignatureError;
+
+use crate::negotiate::NoInterface;
+
+/// Why a call came to nothing.
+///
+/// Its words name the origin that was called, and never a credential, a path or a query.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The agent answered, with an error.
+    #[error("{0}")]
+    Agent(#[from] latimer_protocol::Error),
+    /// There was no connection: nothing was sent, and another try is safe.
+    #[error("{origin} cannot be reached: {source}")]
+    Unreachable {
+        /// Who was called.
+        origin: String,
+        /// Why not.
+        source: Failure,
+    },
+    /// The connection broke before the answer came: nobody knows what became of the request.
+    #[error("the connection to {origin} was lost before it answered: {source}")]
+    Lost {
+        /// Who was called.
+        origin: String,
+        /// Why.
+        source: Failure,
+    },
+    /// The answer, or the next sign of life of a stream, did not come in time.
+    #[error("{origin} did not answer within {limit:?}")]
+    Timeout {
+        /// Who was called.
+        origin: String,
+        /// The time it had.
+        limit: Duration,
+    },
+    /// A stream ended while its task goes on. Subscribe again, or ask for the task.
+    #[error("the stream from {origin} was cut off before its task came to an end")]
+    Cut {
+        /// Who was called.
+        origin: String,
+    },
+    /// What came is no answer of an agent: a page, nothing, another protocol.
+    #[error("what {origin} answered is no answer of an agent: {problem}")]
+    Unreadable {
+        /// Who was called.
+        origin: String,
+        /// The HTTP status, and what is wrong, with the beginning of what came.
+        problem: String,
+    },
+    /// The address may not be called.
+    #[error("the address {origin} is not called: it {source}")]
+    Forbidden {
+        /// The address, as far as it is safe to show.
+        origin: String,
+        /// Why not.
+        source: Forbidden,
+    },
+    /// There is no card to go by.
+    #[error("there is no usable agent card: {0}")]
+    Card(String),
+    /// The card is not signed as it must be.
+    #[error("the agent card is not trusted: {0}")]
+    Signature(#[from] SignatureError),
+    /// The card offers no way to call the agent.
+    #[error("{0}")]
+    NoInterface(#[from] NoInterface),
+    /// There is no credential to show, or none that could be renewed.
+    #[error("there are no credentials to show: {0}")]
+    Credentials(String),
+    /// The task goes on after all the time that was given to wait for it.
+    #[error("task {task} goes on after {polls} looks at it")]
+    StillWorking {
+        /// The task.
+        task: latimer_protocol::TaskId,
+        /// How often it was looked at.
+        polls: u32,
+    },
+    /// What the client was set up with cannot be used.
+    #[error("{0}")]
+    Setup(String),
+}
+
+impl Error {
+    /// Whether nothing was sent, so that even a message may be sent again.
+    #[must_use]
+    pub fn is_unsent(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+
+    /// Whether the same call may do better later on. Whether it may be made twice is another matter.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unreachable { .. }
+            | Self::Lost { .. }
+            | Self::Timeout { .. }
+            | Self::Cut { .. } => true,
+            Self::Agent(error) => {
+                matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited)
+            }
+            Self::Unreadable { .. }
+            | Self::Forbidden { .. }
+            | Self::Card(_)
+            | Self::Signature(_)
+            | Self::NoInterface(_)
+            | Self::Credentials(_)
+            | Self::StillWorking { .. }
+            | Self::Setup(_) => false,
+        }
+    }
+
+    /// What a failure of the network amounts to.
+    pub(crate) fn of(origin: &str, failure: Failure, limit: Duration) -> Self {
+        let origin = origin.to_owned();
+        match failure {
+            Failure::Forbidden(source) => Self::Forbidden { origin, source },
+            Failure::Timeout => Self::Timeout { origin, limit },
+            Failure::Unresolved { .. } | Failure::Unreachable { .. } | Failure::Tls { .. } => {
+                Self::Unreachable { origin, source: failure }
+            }
+            Failure::Redirect(_) | Failure::TooLarge { .. } => {
+                Self::Unreadable { origin, problem: failure.to_string() }
+            }
+            source => Self::Lost { origin, source },
+        }
+    }
+}
+
+impl From<InvalidTls> for Error {
+    fn from(error: InvalidTls) -> Self {
+        Self::Setup(error.to_string())
+    }
+}
+
+/// What whoever calls through us may see: nothing about the place that was called.
+impl From<Error> for latimer_protocol::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Agent(error) => error,
+            Error::Unreachable { .. } => unavailable("the agent cannot be reached"),
+            Error::Lost { .. } => unavailable("the connection to the agent was lost"),
+            Error::Timeout { .. } => unavailable("the agent did not answer in time"),
+            Error::Cut { .. } => {
+                unavailable("the stream was cut off before the task came to an end")
+            }
+            Error::StillWorking { .. } => unavailable("the task goes on"),
+            Error::Unreadable { .. } => ErrorKind::InvalidAgentResponse.into(),
+            Error::Forbidden { .. }
+            | Error::Card(_)
+            | Error::Signature(_)
+            | Error::NoInterface(_)
+            | Error::Credentials(_)
+            | Error::Setup(_) => Self::internal(),
+        }
+    }
+}
+
+fn unavailable(message: &'static str) -> latimer_protocol::Error {
+    latimer_protocol::Error::new(ErrorKind::Unavailable, message)
+}

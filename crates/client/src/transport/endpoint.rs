@@ -1,0 +1,137 @@
+//! Where an agent is called, and in which words.
+
+use latimer_protocol::{Dialect, Request, TaskId, Version};
+use url::Url;
+
+use crate::error::Error;
+
+/// One way to call an agent: an address, the version that is spoken there, and a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    url: Url,
+    origin: String,
+    version: Version,
+    tenant: Option<String>,
+}
+
+impl Endpoint {
+    /// The endpoint at an address of `http` or `https`.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] when it is no such address.
+    pub fn new(url: &str, version: Version) -> Result<Self, Error> {
+        let wrong = || Error::Setup(format!("{:?} is not an http or https URL", shown(url)));
+        let url = Url::parse(url).map_err(|_| wrong())?;
+        let origin = origin(&url).ok_or_else(wrong)?;
+        Ok(Self { url, origin, version, tenant: None })
+    }
+
+    /// The endpoint of a gRPC server: a URL, or just a host with a port.
+    ///
+    /// `grpc` means plain text, `grpcs` TLS. A host without a scheme is called over TLS unless it is
+    /// this machine.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] when it is no such address.
+    pub fn grpc(address: &str, version: Version) -> Result<Self, Error> {
+        let url = match address.split_once("://") {
+            Some(("grpc", rest)) => format!("http://{rest}"),
+            Some(("grpcs", rest)) => format!("https://{rest}"),
+            Some(_) => address.to_owned(),
+            None if is_local(address) => format!("http://{address}"),
+            None => format!("https://{address}"),
+        };
+        Self::new(&url, version)
+    }
+
+    /// The same endpoint, for one tenant.
+    #[must_use]
+    pub fn for_tenant(mut self, tenant: Option<String>) -> Self {
+        self.tenant = tenant.filter(|it| !it.is_empty());
+        self
+    }
+
+    /// The version that is spoken.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Scheme, host and port.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The address of a path below this one, which is a path and query as they stand in a request.
+    pub(super) fn below(&self, path: &str) -> String {
+        let base = self.url.as_str().split(['?', '#']).next().unwrap_or_default();
+        format!("{}{path}", base.trim_end_matches('/'))
+    }
+
+    /// Names the tenant in a request that names none, and a new task where its caller has to.
+    pub(super) fn address(&self, request: &mut Request) {
+        if request.tenant().is_none() {
+            request.set_tenant(self.tenant.clone());
+        }
+        if Dialect::over_jsonrpc(self.version).callers_name_tasks()
+            && let Request::SendMessage(it) | Request::SendStreamingMessage(it) = request
+            && it.message.task_id.is_none()
+        {
+            it.message.task_id = TaskId::new(uuid::Uuid::now_v7().to_string()).ok();
+        }
+    }
+}
+
+/// Scheme, host and port of a URL of HTTP, in one spelling.
+pub(crate) fn origin(url: &Url) -> Option<String> {
+    let host = url.host_str().filter(|_| matches!(url.scheme(), "http" | "https"))?;
+    Some(format!("{}://{host}:{}", url.scheme(), url.port_or_known_default()?))
+}
+
+fn is_local(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
+}
+
+/// A text that may hold a secret behind its host, cut off there.
+fn shown(url: &str) -> String {
+    url.split(['?', '#']).next().unwrap_or_default().chars().take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grpc_is_called_by_any_name() {
+        for (address, want) in [
+            ("agents.example:443", "https://agents.example:443"),
+            ("localhost:50051", "http://localhost:50051"),
+            ("127.0.0.1:50051", "http://127.0.0.1:50051"),
+            ("[::1]:50051", "http://[::1]:50051"),
+            ("grpc://agents.example:50051", "http://agents.example:50051"),
+            ("grpcs://agents.example", "https://agents.example:443"),
+            ("https://agents.example/x", "https://agents.example:443"),
+        ] {
+            let endpoint = Endpoint::grpc(address, Version::V1_0).unwrap();
+            assert_eq!(endpoint.origin(), want, "{address}");
+        }
+        for address in ["ftp://a.example", "unix:///tmp/socket", ""] {
+            assert!(Endpoint::grpc(address, Version::V1_0).is_err(), "{address}");
+        }
+    }
+
+    #[test]
+    fn paths_go_below_the_address() {
+        for base in ["https://a.example/x", "https://a.example/x/", "https://a.example/x/?y"] {
+            let endpoint = Endpoint::new(base, Version::V1_0).unwrap();
+            assert_eq!(endpoint.below("/tasks?a=b"), "https://a.example/x/tasks?a=b");
+        }
+    }
+}

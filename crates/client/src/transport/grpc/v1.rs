@@ -1,0 +1,85 @@
+//! The messages of `lf.a2a.v1`.
+
+use latimer_pb::v1 as pb;
+use latimer_protocol::card::AgentCard;
+use latimer_protocol::{
+    ListTaskPushNotificationConfigsResponse, ListTasksResponse, Reply, Request,
+    SendMessageResponse, Task, TaskPushNotificationConfig,
+};
+
+use super::{Answered, Grpc, Rpc};
+use crate::transport::Outcome;
+
+pub(super) async fn exchange(grpc: &Grpc, rpc: Rpc<'_>, request: &Request) -> Answered {
+    let (reply, extensions) = match request {
+        Request::SendMessage(it) => {
+            let asked = pb::SendMessageRequest::from(it);
+            let (it, on) =
+                rpc.unary::<_, pb::SendMessageResponse, SendMessageResponse>(asked).await?;
+            (Reply::Sent(it), on)
+        }
+        Request::SendStreamingMessage(it) => {
+            let asked = pb::SendMessageRequest::from(it);
+            let (events, on) = rpc.stream::<_, pb::StreamResponse>(asked).await?;
+            return Ok((Outcome::Events(grpc.events(events).await?), on));
+        }
+        Request::SubscribeToTask(it) => {
+            let asked = pb::SubscribeToTaskRequest::from(it);
+            let (events, on) = rpc.stream::<_, pb::StreamResponse>(asked).await?;
+            return Ok((Outcome::Events(grpc.events(events).await?), on));
+        }
+        Request::GetTask(it) => {
+            let (it, on) = rpc.unary::<_, pb::Task, Task>(pb::GetTaskRequest::from(it)).await?;
+            (Reply::Task(it.into()), on)
+        }
+        Request::ListTasks(it) => {
+            let asked = pb::ListTasksRequest::from(it);
+            let (it, on) = rpc.unary::<_, pb::ListTasksResponse, ListTasksResponse>(asked).await?;
+            (Reply::Tasks(it), on)
+        }
+        Request::CancelTask(it) => {
+            let (it, on) = rpc.unary::<_, pb::Task, Task>(pb::CancelTaskRequest::from(it)).await?;
+            (Reply::Task(it.into()), on)
+        }
+        Request::CreateTaskPushNotificationConfig(it) => {
+            let asked = pb::TaskPushNotificationConfig::from(it);
+            push_config(rpc, asked).await?
+        }
+        Request::GetTaskPushNotificationConfig(it) => {
+            push_config(rpc, pb::GetTaskPushNotificationConfigRequest::from(it)).await?
+        }
+        Request::ListTaskPushNotificationConfigs(it) => {
+            let asked = pb::ListTaskPushNotificationConfigsRequest::from(it);
+            let (it, on) = rpc
+                .unary::<
+                    _,
+                    pb::ListTaskPushNotificationConfigsResponse,
+                    ListTaskPushNotificationConfigsResponse,
+                >(asked)
+                .await?;
+            (Reply::PushConfigs(it), on)
+        }
+        Request::DeleteTaskPushNotificationConfig(it) => {
+            let asked = pb::DeleteTaskPushNotificationConfigRequest::from(it);
+            let ((), on) = rpc.unary::<_, (), ()>(asked).await?;
+            (Reply::Removed(1), on)
+        }
+        Request::GetExtendedAgentCard(it) => {
+            let asked = pb::GetExtendedAgentCardRequest::from(it);
+            let (it, on) = rpc.unary::<_, pb::AgentCard, AgentCard>(asked).await?;
+            (Reply::Card(it.into()), on)
+        }
+        // It has no path here, and so no call that was ready.
+        Request::GetAgentCard => return Err(latimer_protocol::Error::internal().into()),
+    };
+    Ok((Outcome::Reply(reply), extensions))
+}
+
+async fn push_config<M: prost::Message + Default + 'static>(
+    rpc: Rpc<'_>,
+    asked: M,
+) -> Result<(Reply, Vec<String>), crate::Error> {
+    let (it, on) =
+        rpc.unary::<M, pb::TaskPushNotificationConfig, TaskPushNotificationConfig>(asked).await?;
+    Ok((Reply::PushConfig(it), on))
+}

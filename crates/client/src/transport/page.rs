@@ -1,0 +1,145 @@
+//! Answers that are not what was asked for: errors in every shape, pages, nothing at all.
+
+use http::StatusCode;
+use latimer_protocol::binding::jsonrpc::{Outcome, Response};
+use latimer_protocol::{ErrorKind, Version};
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// How much of a page is shown.
+const EXCERPT: usize = 120;
+
+/// The error that an answer with a bad status is.
+///
+/// An agent says what is wrong in JSON. Whatever else comes is a page of something that stands before
+/// the agent, and is told by its status and its first words.
+pub(crate) fn failure(origin: &str, status: StatusCode, body: &[u8], version: Version) -> Error {
+    match serde_json::from_slice::<Value>(body) {
+        Ok(Value::Object(object)) if !object.is_empty() => {
+            said(body, status.as_u16(), version).into()
+        }
+        _ if body.trim_ascii().is_empty() && !status.is_success() => {
+            latimer_protocol::Error::from_http(status.as_u16(), body, version).into()
+        }
+        _ => unreadable(origin, status, body, "it is not JSON"),
+    }
+}
+
+/// The error that some JSON tells of, in an envelope or by itself.
+pub(super) fn said(json: &[u8], status: u16, version: Version) -> latimer_protocol::Error {
+    if let Ok(Response { outcome: Outcome::Error(inner), .. }) = Response::read(json)
+        && let Ok(object) = serde_json::from_str::<Value>(inner)
+    {
+        let code = object.get("code").and_then(Value::as_i64);
+        // Codes of JSON-RPC are negative, those of HTTP are statuses.
+        if code.is_some_and(|code| code < 0) {
+            return latimer_protocol::Error::from_jsonrpc(&object, version);
+        }
+        let named = code.and_then(|code| u16::try_from(code).ok());
+        let status = named.filter(|it| (400..600).contains(it)).unwrap_or(status);
+        return latimer_protocol::Error::from_http(status, json, version);
+    }
+    latimer_protocol::Error::from_http(status, json, version)
+}
+
+/// The same error, unless it says that there is no task, by its status alone, to somebody who named
+/// none: 404 is also the status of an address where nobody is.
+pub(super) fn told_apart(
+    error: Error,
+    body: &[u8],
+    version: Version,
+    missing: Option<ErrorKind>,
+) -> Error {
+    let none = |error: &latimer_protocol::Error| error.kind() == ErrorKind::TaskNotFound;
+    // Under another status only the body can still say it.
+    let other = StatusCode::INTERNAL_SERVER_ERROR.as_u16();
+    match (error, missing) {
+        (Error::Agent(said_so), Some(kind))
+            if none(&said_so) && !none(&said(body, other, version)) =>
+        {
+            let message = "there is nothing at this address; the agent may speak another version";
+            latimer_protocol::Error::new(kind, message).into()
+        }
+        (error, _) => error,
+    }
+}
+
+/// An answer that cannot be read, with its first words.
+pub(super) fn unreadable(origin: &str, status: StatusCode, body: &[u8], problem: &str) -> Error {
+    let excerpt = excerpt(body);
+    let excerpt = match excerpt.is_empty() {
+        true => "nothing".to_owned(),
+        false => format!("{excerpt:?}"),
+    };
+    let problem = format!("HTTP status {}, {problem}; it begins with {excerpt}", status.as_u16());
+    Error::Unreadable { origin: origin.to_owned(), problem }
+}
+
+/// The error of an answer that is JSON, and not an answer.
+pub(super) fn malformed(origin: &str, problem: &dyn std::fmt::Display) -> Error {
+    Error::Unreadable { origin: origin.to_owned(), problem: problem.to_string() }
+}
+
+/// Whether an error says that the answer could not be read, and not that the agent failed.
+pub(super) fn is_unread(error: &latimer_protocol::Error) -> bool {
+    error.kind() == ErrorKind::InvalidAgentResponse
+}
+
+/// The first words of a page, without tags and whatever else a terminal would stumble over.
+fn excerpt(body: &[u8]) -> String {
+    let head = String::from_utf8_lossy(&body[..body.len().min(EXCERPT * 8)]).into_owned();
+    let mut text = String::new();
+    let mut inside = false;
+    for character in head.chars() {
+        match character {
+            '<' => inside = true,
+            '>' if inside => {
+                inside = false;
+                text.push(' ');
+            }
+            _ if inside => {}
+            it if it.is_control() || it.is_whitespace() => text.push(' '),
+            it => text.push(it),
+        }
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(EXCERPT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_told_by_its_status_and_first_words() {
+        let page = b"<html><head><title>502 Bad\x1b[31m Gateway</title></head>\n<body>";
+        let error = failure("https://a.example:443", StatusCode::BAD_GATEWAY, page, Version::V1_0);
+        assert_eq!(
+            error.to_string(),
+            "what https://a.example:443 answered is no answer of an agent: HTTP status 502, it is \
+             not JSON; it begins with \"502 Bad [31m Gateway\"",
+        );
+    }
+
+    #[test]
+    fn errors_are_read_in_every_shape() {
+        for (status, body, want) in [
+            (200, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001}}"#, ErrorKind::TaskNotFound),
+            (500, r#"{"error":{"code":-32009,"message":"m"}}"#, ErrorKind::VersionNotSupported),
+            (200, r#"{"error":{"code":404,"message":"m"}}"#, ErrorKind::TaskNotFound),
+            (
+                400,
+                r#"{"error":{"code":400,"details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_CANCELABLE","domain":"a2a-protocol.org"}]}}"#,
+                ErrorKind::TaskNotCancelable,
+            ),
+            (401, r#"{"detail":"who are you?"}"#, ErrorKind::Unauthenticated),
+            (503, "", ErrorKind::Unavailable),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            let error = failure("o", status, body.as_bytes(), Version::V1_0);
+            let Error::Agent(error) = error else { panic!("{body}: {error}") };
+            assert_eq!(error.kind(), want, "{body}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The client against the real server, and against everything that is none.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod addressed;
+mod credentials;
+mod discovery;
+mod following;
+mod garbage;
+mod oddities;
+mod operations;
+mod retries;
+mod support;
