@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use latimer_protocol::card::AgentCard;
+use latimer_protocol::swarm::Directive;
 use latimer_protocol::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
     GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
@@ -11,7 +12,7 @@ use latimer_protocol::{
     Task, TaskId, TaskPushNotificationConfig,
 };
 
-use super::{Client, Following, unexpected};
+use super::{Client, Following, new_id, unexpected};
 use crate::error::Error;
 use crate::transport::{Events, Outcome};
 
@@ -41,6 +42,16 @@ impl Client {
             Reply::Sent(sent) => Ok(sent),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Gives a directive to another member of a swarm: a message, which its server hands to whoever
+    /// handles directives there.
+    ///
+    /// # Errors
+    /// Whatever goes wrong: see [`Error`]. Who is not known there, or not understood, gets a rejected
+    /// task.
+    pub async fn direct(&self, directive: Directive) -> Result<SendMessageResponse, Error> {
+        self.send(directive.into_message(new_id())).await
     }
 
     /// Sends a message and tells what becomes of it, over one connection. When that breaks, the

@@ -12,7 +12,7 @@ use latimer_protocol::{
 use latimer_runtime::Demo;
 use latimer_server::{Server, Settings};
 
-use crate::support::{Cutter, PAIRS, demo, listen, loopback};
+use crate::support::{Answer, Cutter, PAIRS, Stub, demo, listen, loopback};
 
 fn text(task: &Task) -> String {
     let parts = task.artifacts.iter().flat_map(|it: &std::sync::Arc<Artifact>| it.parts.clone());
@@ -69,6 +69,26 @@ async fn a_cut_stream_goes_on_where_it_was_cut() {
             assert_eq!(pair.1, Version::V0_1, "{pair:?} has no numbers");
         }
     }
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_behind_the_end_of_a_stream() {
+    let event = r#"{"jsonrpc":"2.0","id":"1","result":{"task":{"id":"t","contextId":"c",
+        "status":{"state":"TASK_STATE_COMPLETED"}}}}"#;
+    let event = format!("data: {}\n\n", event.replace('\n', ""));
+    let stub = Stub::start(move |_| Answer::GoOn(event.clone())).await;
+    let client = Client::new(&stub.url()).unwrap();
+    for _ in 0..10 {
+        let mut following = client.follow(says("hi"));
+        assert!(following.next().await.unwrap().is_some());
+        assert!(
+            following.next().await.unwrap().is_none(),
+            "nobody waits for the end of the stream"
+        );
+        drop(following);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(stub.opened() < 5, "{} connections", stub.opened());
 }
 
 #[tokio::test]

@@ -11,3 +11,4 @@ mod oddities;
 mod operations;
 mod retries;
 mod support;
+mod swarm;

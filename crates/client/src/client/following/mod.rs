@@ -3,6 +3,7 @@
 mod stage;
 
 use std::fmt;
+use std::mem;
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -223,10 +224,11 @@ impl Following {
         // Whoever begins neither with the task nor behind what was seen has left something out.
         self.gap |= first == Some(First::Again) && !snapshot && revision.is_none();
         if settles(&event) && !before {
-            self.stage = match event.task_id().filter(|_| self.gap) {
+            let next = match event.task_id().filter(|_| self.gap) {
                 Some(id) => look(&self.client, id.clone(), Duration::ZERO),
                 None => Stage::Over,
             };
+            mem::replace(&mut self.stage, next).leave();
         }
         // A server may begin again, or say something twice.
         if revision.is_some() && revision <= self.cursor {

@@ -4,14 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use latimer_protocol::{
     Capability, Request, Revision, SendMessageRequest, SendMessageResponse, Task, TaskId,
 };
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::client::Client;
 use crate::error::Error;
 use crate::transport::Events;
+
+/// How long the end of a stream that has told everything is waited for.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// What a follower is doing.
 pub(super) enum Stage {
@@ -32,6 +36,19 @@ pub(super) enum First {
     Old,
     /// What has happened meanwhile, or only what happens now.
     Again,
+}
+
+impl Stage {
+    /// Leaves a stream that has told everything: its end is near, and read in the background, so that
+    /// its connection can be used again.
+    pub(super) fn leave(self) {
+        let Self::Streaming { mut events, .. } = self else { return };
+        let rest = async move { while events.next().await.is_some() {} };
+        let mut rest = Box::pin(timeout(LINGER, rest));
+        if rest.as_mut().now_or_never().is_none() {
+            tokio::spawn(rest);
+        }
+    }
 }
 
 /// What a call came to.

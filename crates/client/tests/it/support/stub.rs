@@ -1,7 +1,9 @@
 //! A server that answers with whatever a test wants, and remembers what it was asked.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -10,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 pub(crate) struct Stub {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
+    opened: Arc<AtomicUsize>,
 }
 
 /// A request, as it came.
@@ -40,6 +43,8 @@ impl Asked {
 pub(crate) enum Answer {
     Close(String),
     Hang(String),
+    /// A stream of this, whose end comes a moment later, and behind it whatever is asked next.
+    GoOn(String),
 }
 
 impl Answer {
@@ -74,24 +79,25 @@ impl Stub {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
+        let opened = Arc::new(AtomicUsize::new(0));
+        let counting = Arc::clone(&opened);
         let (answer, log) = (Arc::new(answer), Arc::clone(&asked));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                counting.fetch_add(1, Ordering::Relaxed);
                 let (answer, log) = (Arc::clone(&answer), Arc::clone(&log));
                 tokio::spawn(async move {
                     let mut stream = stream;
-                    let Some(request) = read(&mut stream).await else { return };
-                    log.lock().unwrap().push(request.clone());
-                    let answer = answer(&request);
-                    let (Answer::Close(bytes) | Answer::Hang(bytes)) = &answer;
-                    stream.write_all(bytes.as_bytes()).await.ok();
-                    if matches!(answer, Answer::Hang(_)) {
-                        std::future::pending::<()>().await;
+                    while let Some(request) = read(&mut stream).await {
+                        log.lock().unwrap().push(request.clone());
+                        if !give(&mut stream, answer(&request)).await {
+                            break;
+                        }
                     }
                 });
             }
         });
-        Self { address, asked }
+        Self { address, asked, opened }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -102,8 +108,35 @@ impl Stub {
         format!("http://{}", self.address)
     }
 
+    /// How many connections there were.
+    pub(crate) fn opened(&self) -> usize {
+        self.opened.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
+    }
+}
+
+/// Answers; false when the connection is to be closed.
+async fn give(stream: &mut TcpStream, answer: Answer) -> bool {
+    match answer {
+        Answer::Close(bytes) => {
+            stream.write_all(bytes.as_bytes()).await.ok();
+            false
+        }
+        Answer::Hang(bytes) => {
+            stream.write_all(bytes.as_bytes()).await.ok();
+            std::future::pending().await
+        }
+        Answer::GoOn(events) => {
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
+            let begin = format!("{head}\r\n\r\n{:x}\r\n{events}\r\n", events.len());
+            stream.write_all(begin.as_bytes()).await.ok();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            stream.write_all(b"0\r\n\r\n").await.is_ok()
+        }
     }
 }
 

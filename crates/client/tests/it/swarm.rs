@@ -1,0 +1,39 @@
+//! Directives, from one member of a swarm to another.
+
+use latimer_client::{Client, Credentials};
+use latimer_protocol::card::ProtocolBinding;
+use latimer_protocol::swarm::{Directive, Kind};
+use latimer_protocol::{Caller, Secret, SendMessageResponse, TaskState, Version};
+use latimer_runtime::Echo;
+use latimer_server::{Server, Turn};
+use serde_json::json;
+
+use crate::support::{PAIRS, listen};
+
+#[tokio::test]
+async fn a_directive_arrives_whatever_is_spoken() {
+    let handler = |directive: Directive, turn: Turn| async move {
+        turn.reply(format!("{}: {}", directive.kind, directive.content)).await
+    };
+    let known = |headers: &http::HeaderMap| {
+        (headers.get("authorization")? == "Bearer t0ken").then(|| Caller::new("alpha"))
+    };
+    let server = Server::new(Echo::agent("echo")).auth(known).register_swarm_handler(handler);
+    let server = listen(server).await;
+    // The oldest of all has no metadata.
+    let oldest = (ProtocolBinding::HttpJson, Version::V0_1);
+    for (binding, version) in PAIRS.into_iter().filter(|it| *it != oldest) {
+        let client = Client::builder(format!("http://{}/a2a", server.address()))
+            .credentials(Credentials::bearer(Secret::new("t0ken")).unwrap())
+            .bindings([binding.clone()])
+            .versions([version])
+            .build()
+            .unwrap();
+        let directive = Directive::new(Kind::SyncState, json!({"clock": 7}));
+        let SendMessageResponse::Task(task) = client.direct(directive).await.unwrap() else {
+            panic!("no task over {binding:?} of {version}");
+        };
+        assert_eq!(task.status.state, TaskState::Completed, "{binding:?} of {version}");
+        assert_eq!(task.text(), r#"sync_state: {"clock":7}"#, "{binding:?} of {version}");
+    }
+}
