@@ -66,8 +66,11 @@ const APPLICATION: i64 = 0x4c61_746d;
 
 /// What brings a database to the next version of its schema, in order. A step never changes once it
 /// was released.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("migrations/0001_tasks.sql"), include_str!("migrations/0002_webhooks.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_tasks.sql"),
+    include_str!("migrations/0002_webhooks.sql"),
+    include_str!("migrations/0003_notes.sql"),
+];
 
 /// The version of the schema that is written.
 const SCHEMA: u32 = MIGRATIONS.len() as u32;

@@ -68,7 +68,8 @@ async fn a_store_of_an_older_version_is_brought_up_to_date() {
     store.append(create("t")).await.unwrap();
     drop(store);
     let path = folder.path().join("tasks.db");
-    let old = "DROP TABLE webhooks; DROP TABLE dead_letters; PRAGMA user_version = 1;";
+    let old = "DROP TABLE webhooks; DROP TABLE dead_letters;
+               ALTER TABLE tasks DROP COLUMN note; PRAGMA user_version = 1;";
     Connection::open(&path).unwrap().execute_batch(old).unwrap();
     let store = open(folder.path(), Durability::Process);
     assert!(store.load(&key("t")).await.unwrap().is_some());
