@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use latimer_protocol::{ContextId, MessageId};
+use latimer_protocol::{ContextId, MessageId, TaskId};
 use latimer_server::Turn;
 use sha2::{Digest, Sha256};
 
@@ -49,6 +49,11 @@ impl Contexts {
 /// The name that a conversation has for the agent behind: callers who call theirs alike do not meet.
 pub(super) fn context(turn: &Turn) -> Option<ContextId> {
     ContextId::new(name(turn, "context", turn.context_id().as_str())).ok()
+}
+
+/// The name that a task has for an agent behind whose callers name its tasks.
+pub(super) fn task(turn: &Turn) -> Option<TaskId> {
+    TaskId::new(name(turn, "task", turn.task_id().as_str())).ok()
 }
 
 /// The id that a message has for the agent behind. The same message has the same one.

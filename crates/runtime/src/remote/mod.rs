@@ -133,7 +133,7 @@ impl Remote {
 
     /// Our place on the way of a message: the agent's name, and which of all servers this is.
     fn place(&self, turn: &Turn) -> &str {
-        self.place.get_or_init(|| format!("{}@{}", turn.agent(), path::instance()))
+        self.place.get_or_init(|| path::place(turn.agent()))
     }
 
     fn look_after(&self, placard: Option<&Placard>) {
@@ -150,8 +150,9 @@ impl Executor for Remote {
             Err(problem) => return Ok(turn.reject(problem.to_string()).await?),
         };
         let mut pass = self.upstream.pass(PATIENCE).await.map_err(Failure::refused)?;
-        let outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts).await?;
         let client = pass.client(turn.extensions());
+        let version = client.choice().map(|it| it.version);
+        let outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts, version).await?;
         let following = client.follow(outgoing.request);
         let mut relay = Relay::new(&turn, &self.upstream, client, outgoing.note);
         relay.run(following, &mut pass).await

@@ -1,7 +1,7 @@
 //! A message on its way to the agent behind.
 
 use latimer_protocol::{
-    ContextId, Message, Metadata, SendMessageConfiguration, SendMessageRequest, TaskId,
+    ContextId, Message, Metadata, SendMessageConfiguration, SendMessageRequest, TaskId, Version,
 };
 use latimer_server::{CURSOR, Failure, Turn};
 
@@ -17,8 +17,18 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub(super) async fn of(turn: &Turn, path: &Path, known: &Contexts) -> Result<Self, Failure> {
-        let note = turn.kept().and_then(Note::read).unwrap_or_default();
+    /// The message of a turn, for an agent of this version.
+    pub(super) async fn of(
+        turn: &Turn,
+        path: &Path,
+        known: &Contexts,
+        version: Option<Version>,
+    ) -> Result<Self, Failure> {
+        let mut note = turn.kept().and_then(Note::read).unwrap_or_default();
+        if version == Some(Version::V0_1) && note.task.is_none() {
+            // There the caller names the task, and can cancel it before there is an answer.
+            note.task = contexts::task(turn);
+        }
         let context = match &note.context {
             Some(context) => Some(context.clone()),
             None => conversation(turn, known).await?,

@@ -6,7 +6,6 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::LazyLock;
 
 use latimer_protocol::{Message, Metadata};
 use serde_json::{Value, json};
@@ -81,13 +80,9 @@ impl fmt::Display for Astray {
     }
 }
 
-/// Tells this server from all others, for as long as it runs.
-pub(super) fn instance() -> &'static str {
-    static INSTANCE: LazyLock<String> = LazyLock::new(|| {
-        let random = RandomState::new().hash_one(());
-        format!("{:08x}", random >> 32)
-    });
-    &INSTANCE
+/// A name for an agent's place on the way, which no other place has: servers call their agents alike.
+pub(super) fn place(agent: &str) -> String {
+    format!("{agent}@{:08x}", RandomState::new().hash_one(agent) >> 32)
 }
 
 #[cfg(test)]

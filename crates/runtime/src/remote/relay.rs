@@ -56,13 +56,14 @@ enum Canceling {
 impl<'a> Relay<'a> {
     pub(super) fn new(turn: &'a Turn, upstream: &'a Upstream, client: Client, note: Note) -> Self {
         let told = turn.task().map(Told::of).unwrap_or_default();
+        let kept = turn.kept().and_then(Note::read).and_then(|it| it.task);
         let answers = turn.task().is_some_and(|it| it.status.state.is_interrupted());
         Self {
             turn,
             upstream,
             client,
+            noted: note.task.is_some() && note.task != kept,
             note,
-            noted: false,
             told,
             before: None,
             first: true,
@@ -89,6 +90,11 @@ impl<'a> Relay<'a> {
                 Happened::Canceled(Ok(task)) => {
                     self.canceling = Canceling::Over;
                     self.tell(StreamResponse::Task(Arc::unwrap_or_clone(task))).await?;
+                }
+                // It does not know of the task yet.
+                Happened::Canceled(Err(error)) if self.first && is_unknown(&error) => {
+                    sleep(NOTED).await;
+                    self.canceling = Canceling::Wanted;
                 }
                 Happened::Canceled(Err(error)) => {
                     self.canceling = Canceling::Over;
@@ -144,8 +150,7 @@ impl<'a> Relay<'a> {
             return Ok(());
         }
         warn!(agent = self.upstream.name, task = %self.turn.task_id(), %error, "the agent behind failed");
-        let unknown =
-            matches!(&error, ClientError::Agent(it) if it.kind() == ErrorKind::TaskNotFound);
+        let unknown = is_unknown(&error);
         let error = self.upstream.words.error(error);
         Err(match () {
             () if unknown => {
@@ -247,6 +252,8 @@ impl<'a> Relay<'a> {
         let last = status.message.as_ref().map(|it| &it.message_id);
         let said: Vec<_> = of_agent(&history)
             .filter(|it| last != Some(&it.message_id) && !self.told.has_said(it))
+            // The oldest agents say what they made, too.
+            .filter(|it| artifacts.iter().all(|made| made.parts != it.parts))
             .cloned()
             .collect();
         for message in said {
@@ -284,6 +291,11 @@ enum Happened {
     CancelWanted,
     /// Nothing was said for a moment.
     Quiet,
+}
+
+/// Whether an agent does not know of a task.
+fn is_unknown(error: &ClientError) -> bool {
+    matches!(error, ClientError::Agent(it) if it.kind() == ErrorKind::TaskNotFound)
 }
 
 /// A message without what only means something there.
