@@ -7,6 +7,7 @@ mod card;
 mod command_line;
 mod config;
 mod documents;
+mod gateway;
 mod interop;
 mod program;
 mod push;

@@ -35,7 +35,7 @@ use latimer_server::{Agent, Executor, Failure, Health, Placard, Turn};
 use tracing::{debug, warn};
 
 use note::Note;
-use outgoing::Outgoing;
+use outgoing::{Naming, Outgoing};
 use path::Path;
 use relay::Relay;
 use upstream::{Keeper, Upstream};
@@ -151,8 +151,8 @@ impl Executor for Remote {
         };
         let mut pass = self.upstream.pass(PATIENCE).await.map_err(Failure::refused)?;
         let client = pass.client(turn.extensions());
-        let version = client.choice().map(|it| it.version);
-        let outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts, version).await?;
+        let naming = Naming::of(client.choice());
+        let outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts, naming).await?;
         let following = client.follow(outgoing.request);
         let mut relay = Relay::new(&turn, &self.upstream, client, outgoing.note);
         relay.run(following, &mut pass).await

@@ -1,5 +1,7 @@
 //! A message on its way to the agent behind.
 
+use latimer_client::negotiate::Choice;
+use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{
     ContextId, Message, Metadata, SendMessageConfiguration, SendMessageRequest, TaskId, Version,
 };
@@ -9,6 +11,25 @@ use super::contexts::{self, Contexts};
 use super::note::Note;
 use super::path::{self, Path};
 
+/// Who names the tasks of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// The agent.
+    Agent,
+    /// Whoever calls it.
+    Caller,
+}
+
+impl Naming {
+    /// Who names tasks where an agent is called like this.
+    pub(super) fn of(choice: Option<&Choice>) -> Self {
+        let named = choice.is_some_and(|it| {
+            it.version == Version::V0_1 && it.binding == ProtocolBinding::JsonRpc
+        });
+        if named { Self::Caller } else { Self::Agent }
+    }
+}
+
 /// A message as the agent behind gets it, and which task and conversation of its it is about.
 #[derive(Debug)]
 pub(super) struct Outgoing {
@@ -17,16 +38,16 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// The message of a turn, for an agent of this version.
+    /// The message of a turn, for an agent whose callers name tasks, or not.
     pub(super) async fn of(
         turn: &Turn,
         path: &Path,
         known: &Contexts,
-        version: Option<Version>,
+        naming: Naming,
     ) -> Result<Self, Failure> {
         let mut note = turn.kept().and_then(Note::read).unwrap_or_default();
-        if version == Some(Version::V0_1) && note.task.is_none() {
-            // There the caller names the task, and can cancel it before there is an answer.
+        if naming == Naming::Caller && note.task.is_none() {
+            // So that it can be canceled before there is an answer.
             note.task = contexts::task(turn);
         }
         let context = match &note.context {

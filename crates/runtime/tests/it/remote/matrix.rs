@@ -66,7 +66,8 @@ async fn works(client: &Client, caller: &Pair, behind: &Pair) {
     assert_eq!(answered.status.state, TaskState::Completed, "{name}");
     assert_eq!(answered.text(), "that one", "{name}");
 
-    if caller.1 != Version::V0_1 {
+    // Over the oldest HTTP an agent tells of no task before it is over: there is nothing to cancel.
+    if caller.1 != Version::V0_1 && streams(behind) {
         let waiting = begun(client, "wait 60000").await;
         let canceled = client.cancel_task(waiting.id.clone()).await.unwrap();
         assert_eq!(canceled.status.state, TaskState::Canceled, "{name}");
