@@ -28,7 +28,7 @@ const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// The least time between two looks, however many want one.
-const LEAST: Duration = Duration::from_millis(250);
+const LEAST: Duration = Duration::from_secs(1);
 
 type SetUp = dyn Fn(Builder) -> Result<Builder, ClientError> + Send + Sync;
 type Describe = dyn Fn(&mut AgentCard) + Send + Sync;

@@ -22,7 +22,7 @@ pub struct Failure {
     /// Whether it only passes on that the turn is over.
     over: bool,
     /// What the caller gets where nothing is left of its message.
-    refusal: Option<Error>,
+    refusal: Option<Box<Error>>,
 }
 
 impl Failure {
@@ -36,7 +36,12 @@ impl Failure {
     /// otherwise the task fails in the words of the error.
     #[must_use]
     pub fn refused(error: Error) -> Self {
-        Self { refusal: Some(error.clone()), ..Self::new(error.message()) }
+        Self {
+            reason: error.message().to_owned(),
+            refusal: Some(Box::new(error)),
+            cause: None,
+            over: false,
+        }
     }
 
     /// The failure of an agent that cannot go on after a restart.
@@ -53,7 +58,7 @@ impl Failure {
 
     /// The error that the message is refused with, if it is.
     pub(crate) fn refusal(&self) -> Option<&Error> {
-        self.refusal.as_ref()
+        self.refusal.as_deref()
     }
 
     /// Writes what the caller does not read into the log.
