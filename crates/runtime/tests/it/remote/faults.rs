@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
+use futures_util::TryStreamExt;
 use latimer_client::transport::Limits;
 use latimer_client::{Error, says};
-use latimer_protocol::{SendMessageResponse, TaskState};
+use latimer_protocol::{SendMessageResponse, StreamResponse, TaskState};
 use latimer_runtime::Echo;
 
 use super::stub::{Answer, Asked, Stub};
@@ -182,6 +183,24 @@ async fn events_in_any_order_make_a_task() {
         let want = End::Task(TaskState::Completed, "one two".into());
         assert_eq!(end, want, "{name}: {words}");
     }
+}
+
+#[tokio::test]
+async fn more_of_what_was_never_begun_is_a_beginning() {
+    let (early, two) = (piece("one ", true), piece("two", true));
+    let stream = Answer::stream(&[SUBMITTED, &early, &two, DONE]);
+    let stub = Stub::start(move |_| Answer::Close(stream.clone())).await;
+    let gateway = gateway_of([remote(stub.address(), &PAIRS[0]).agent("proxy")]).await;
+    let events = caller(gateway.address(), &PAIRS[0]).stream(says("hello")).await.unwrap();
+    let events: Vec<_> = events.try_collect().await.unwrap();
+    let appends: Vec<_> = events
+        .iter()
+        .filter_map(|it| match it.event.event() {
+            StreamResponse::ArtifactUpdate(update) => Some(update.append),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(appends, [false, true]);
 }
 
 #[tokio::test]

@@ -1,38 +1,82 @@
 //! What stays on its side: credentials of callers, and the address of the agent behind.
 
+use std::time::{Duration, Instant};
+
 use futures_util::TryStreamExt;
 use latimer_client::{Client, Credentials, says};
 use latimer_protocol::card::AgentCard;
-use latimer_protocol::{Caller, Secret};
+use latimer_protocol::{Caller, Secret, SendMessageResponse};
 use latimer_runtime::Remote;
 use latimer_server::Server;
 use serde_json::json;
 
 use super::stub::{Answer, Stub};
-use super::{PAIRS, demo, hasty, listen, until};
+use super::{PAIRS, PATIENT, demo, hasty, listen, until};
 
-#[tokio::test]
-async fn what_a_caller_shows_is_not_shown_to_the_agent_behind() {
+/// An agent that answers at once, and its card.
+async fn behind() -> (Stub, AgentCard) {
     let stub = Stub::start(|asked| match asked.head.starts_with("GET") {
         true => Answer::of(404, "text/plain", "none"),
         false => {
-            let done =
-                r#"{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}"#;
-            Answer::Close(Answer::stream(&[done]))
+            let done = json!({"message": {
+                "messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}],
+                "metadata": {"theirs": 1, "latimer/path": ["x"], "agent": "y"},
+            }});
+            Answer::Close(Answer::stream(&[&done.to_string()]))
         }
     })
     .await;
-    let url = format!("http://{}/a2a", stub.address());
-    let card = AgentCard::from_json(&json!({
+    let card = json!({
         "name": "behind", "description": "d", "version": "1",
-        "supportedInterfaces": [
-            {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
-        ],
-        "capabilities": {"streaming": true},
+        "supportedInterfaces": [{
+            "url": format!("http://{}/a2a", stub.address()),
+            "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
+        }],
+        "capabilities": {"streaming": true, "extensions": [{"uri": "https://ext.example/a"}]},
         "defaultInputModes": ["text"], "defaultOutputModes": ["text"], "skills": [],
-    }))
-    .unwrap();
-    let own = url.clone();
+    });
+    (stub, AgentCard::from_json(&card).unwrap())
+}
+
+#[tokio::test]
+async fn metadata_and_extensions_are_passed_on_but_for_our_own() {
+    let (stub, card) = behind().await;
+    let gateway = super::gateway(Remote::new(card).client(hasty)).await;
+    let url = format!("http://{}", gateway.address());
+    until_found(&url).await;
+    let client = Client::builder(format!("{url}/a2a"));
+    let client = client.extension("https://ext.example/a").build().unwrap();
+    let mut message = says("hello");
+    let own = json!({"ours": [1], "latimer/hops": 3, "agent": "proxy"});
+    message.metadata = serde_json::from_value(own).unwrap();
+    let Ok(SendMessageResponse::Message(said)) = client.send(message).await else {
+        panic!("no message")
+    };
+    assert_eq!(json!(said.metadata), json!({"theirs": 1}));
+    let asked = stub.asked();
+    let call = asked.iter().find(|it| it.head.starts_with("POST")).unwrap();
+    let activated = "a2a-extensions: https://ext.example/a";
+    assert!(call.head.to_ascii_lowercase().contains(activated), "{}", call.head);
+    let body: serde_json::Value = serde_json::from_str(&call.body).unwrap();
+    let sent = &body["params"]["message"]["metadata"];
+    assert_eq!((&sent["ours"], &sent["latimer/hops"]), (&json!([1]), &json!(2)));
+    assert_eq!(sent["latimer/path"].as_array().map(Vec::len), Some(1));
+    assert!(sent.get("agent").is_none(), "{sent}");
+}
+
+/// Waits until a gateway has the card of its agent.
+async fn until_found(url: &str) {
+    let since = Instant::now();
+    while Client::builder(url).card().await.unwrap().name != "behind" {
+        assert!(since.elapsed() < PATIENT);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_caller_shows_is_not_shown_to_the_agent_behind() {
+    let (stub, card) = behind().await;
+    let own = format!("http://{}/a2a", stub.address());
     let remote = Remote::new(card).client(move |client| {
         let token = Credentials::bearer(Secret::new("gateways-own"))?;
         Ok(hasty(client)?.credentials_for(&own, token))
