@@ -142,17 +142,20 @@ connection: close
                 .replace('\n', "\r\n"),
         ),
     ] {
-        let begun = begun.clone();
-        let (end, words) = through(move |asked| match asked {
-            asked if is(asked, "SubscribeToTask") => Answer::Close(subscribed.clone()),
-            asked if is(asked, "GetTask") => {
-                result(&task("COMPLETED", &["one ", "two ", "three ", "four"]))
-            }
-            _ => Answer::Close(begun.clone()),
-        })
-        .await;
-        let want = End::Task(TaskState::Completed, "one two three four".into());
-        assert_eq!(end, want, "{name}: {words}");
+        for hangs in [false, true] {
+            let (begun, subscribed) = (begun.clone(), subscribed.clone());
+            let (end, words) = through(move |asked| match asked {
+                asked if is(asked, "SubscribeToTask") => Answer::Close(subscribed.clone()),
+                asked if is(asked, "GetTask") => {
+                    result(&task("COMPLETED", &["one ", "two ", "three ", "four"]))
+                }
+                _ if hangs => Answer::Hang(begun.clone()),
+                _ => Answer::Close(begun.clone()),
+            })
+            .await;
+            let want = End::Task(TaskState::Completed, "one two three four".into());
+            assert_eq!(end, want, "{name}, hangs: {hangs}: {words}");
+        }
     }
 }
 

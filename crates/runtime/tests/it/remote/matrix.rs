@@ -1,13 +1,16 @@
 //! Callers of every version, agents of every version, over every binding.
 
-use futures_util::TryStreamExt;
-use latimer_client::{Client, Error, says};
-use latimer_protocol::{
-    Content, ErrorKind, SendMessageConfiguration, SendMessageRequest, SendMessageResponse,
-    StreamResponse, Task, TaskId, TaskState, Version,
-};
+use std::collections::HashSet;
 
-use super::{PAIRS, Pair, caller, demo, gateway, remote, streams, until};
+use futures_util::TryStreamExt;
+use latimer_client::{Client, Credentials, Error, says};
+use latimer_protocol::{
+    Caller, Content, ContextId, ErrorKind, MessageId, Secret, SendMessageConfiguration,
+    SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskId, TaskState, Version,
+};
+use latimer_server::Server;
+
+use super::{PAIRS, Pair, caller, demo, gateway, listen, remote, streams, until};
 
 fn task(sent: SendMessageResponse) -> Task {
     match sent {
@@ -160,4 +163,31 @@ async fn a_conversation_is_one_for_the_agent_behind_too() {
     assert_eq!(contexts[0], contexts[1]);
     assert_ne!(contexts[0], contexts[2]);
     assert_ne!(contexts[0], first.context_id, "names are not shared");
+}
+
+#[tokio::test]
+async fn two_callers_conversations_never_meet() {
+    let demo = demo().await;
+    let pair = PAIRS[0].clone();
+    let known = |headers: &http::HeaderMap| {
+        let shown = headers.get("authorization")?.to_str().ok()?;
+        Some(Caller::new(shown.to_owned()))
+    };
+    let server = Server::new(remote(demo.address(), &pair).agent("proxy")).auth(known);
+    let gateway = listen(server).await;
+    let context = ContextId::new("the-same").unwrap();
+    for name in ["one", "other", "one"] {
+        let client = Client::builder(format!("http://{}/a2a", gateway.address()))
+            .credentials(Credentials::bearer(Secret::new(name)).unwrap())
+            .build()
+            .unwrap();
+        // The same words under the same id, too.
+        let mut message = says("echo hello").in_context(context.clone());
+        message.message_id = MessageId::new("m").unwrap();
+        client.send(message).await.unwrap();
+    }
+    let behind = caller(demo.address(), &pair);
+    let tasks = behind.list_tasks(Default::default()).await.unwrap().tasks;
+    let contexts: HashSet<_> = tasks.iter().map(|it| it.context_id.clone()).collect();
+    assert_eq!((tasks.len(), contexts.len()), (2, 2), "{tasks:?}");
 }
