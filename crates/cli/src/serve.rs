@@ -71,6 +71,9 @@ fn flags(arguments: &Serve) -> Vec<Flag> {
         }
         agent("--exec", exec);
     }
+    if let Some(url) = &arguments.proxy {
+        agent("--proxy", json!({"name": "proxy", "kind": "a2a", "url": url}));
+    }
     flags
 }
 

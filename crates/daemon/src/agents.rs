@@ -7,6 +7,7 @@ use tracing::warn;
 
 use crate::config::{AgentConfig, Behind, CardConfig, CommandConfig, Config, DemoConfig, Place};
 use crate::error::StartError;
+use crate::remote::remote;
 
 /// All agents of a configuration.
 pub(crate) fn agents(config: &Config) -> Result<Vec<Agent>, StartError> {
@@ -30,7 +31,10 @@ fn agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
         Behind::Echo => Echo::agent(name),
         Behind::Demo(demo) => demonstration(name, *demo),
         Behind::Command(command) => program(agent, command, config)?.agent(name),
-        Behind::A2a { .. } => return unavailable("a2a"),
+        Behind::A2a(upstream) => {
+            let made = remote(agent, upstream)?.with_policy(agent.policy.clone());
+            return Ok(made.with_access(agent.access.clone()));
+        }
         Behind::Mcp { .. } => return unavailable("mcp"),
         Behind::Model { .. } => return unavailable("model"),
     };
@@ -40,7 +44,7 @@ fn agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
         card.capabilities.streaming = Some(agent.streaming);
         card
     };
-    let card = complete(made.card());
+    let card = complete(&made.card());
     let extended = made.extended_card().map(complete);
     let made = made.with_card(card).with_policy(agent.policy.clone());
     let made = made.with_access(agent.access.clone());
@@ -51,7 +55,7 @@ fn agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
 }
 
 /// Says what the configuration says in place of what the kind does.
-fn describe(card: &mut AgentCard, said: &CardConfig) {
+pub(crate) fn describe(card: &mut AgentCard, said: &CardConfig) {
     if let Some(description) = &said.description {
         card.description.clone_from(description);
     }

@@ -96,7 +96,7 @@ fn kind(behind: &Behind) -> &'static str {
         Behind::Echo => "echo",
         Behind::Demo(_) => "demo",
         Behind::Command(_) => "command",
-        Behind::A2a { .. } => "a2a",
+        Behind::A2a(_) => "a2a",
         Behind::Mcp { .. } => "mcp",
         Behind::Model { .. } => "model",
     }

@@ -30,6 +30,24 @@ pub enum StartError {
         /// Why.
         source: InvalidCommand,
     },
+    /// An agent elsewhere cannot be called as the configuration says.
+    #[error("the agent {agent:?} cannot be called: {source}")]
+    Upstream {
+        /// The agent.
+        agent: String,
+        /// Why.
+        source: latimer_client::Error,
+    },
+    /// The file of a token cannot be read.
+    #[error("the agent {agent:?}: cannot read {}: {source}", path.display())]
+    TokenFile {
+        /// The agent.
+        agent: String,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// Anybody on the network could call the agents.
     #[error("{listen} can be reached from other machines, and nobody would be asked who they are")]
     Unprotected {
@@ -90,7 +108,7 @@ impl StartError {
                  `dangerously_allow_unauthenticated_remote = true`",
             ),
             Self::KeyFile { .. } => Some("make one with: latimer card keygen --out FILE"),
-            Self::Unavailable { .. } => Some("available are: echo, command, demo"),
+            Self::Unavailable { .. } => Some("available are: echo, command, demo, a2a"),
             Self::Store(OpenError::InUse { .. }) => {
                 Some("use that server, or set `store.path` to another file")
             }
@@ -107,6 +125,8 @@ impl StartError {
             },
             Self::Command { .. }
             | Self::Jwt(_)
+            | Self::Upstream { .. }
+            | Self::TokenFile { .. }
             | Self::Address { .. }
             | Self::Folder { .. }
             | Self::Store(_)
@@ -121,6 +141,8 @@ impl StartError {
         match self {
             Self::Unavailable { .. }
             | Self::Command { .. }
+            | Self::Upstream { .. }
+            | Self::TokenFile { .. }
             | Self::Unprotected { .. }
             | Self::Jwt(_)
             | Self::KeyFile { .. }

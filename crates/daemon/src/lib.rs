@@ -10,6 +10,7 @@ mod daemon;
 mod error;
 mod files;
 mod operator;
+mod remote;
 mod signing;
 mod store;
 mod veil;

@@ -58,7 +58,11 @@ pub(crate) fn texts(signing: &SigningConfig) -> Vec<Option<String>> {
     files.into_iter().map(|it| fs::read_to_string(it).ok()).collect()
 }
 
-fn read<T>(path: &Path, take: impl FnOnce(&str) -> Result<T, InvalidKey>) -> Result<T, StartError> {
+/// Reads a file that has a key, or several.
+pub(crate) fn read<T>(
+    path: &Path,
+    take: impl FnOnce(&str) -> Result<T, InvalidKey>,
+) -> Result<T, StartError> {
     let text = fs::read_to_string(path)
         .map_err(|source| StartError::KeyFile { path: path.to_owned(), source })?;
     take(&text).map_err(|source| StartError::Key { path: path.to_owned(), source })

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`Echo`] | says again what was said |
 //! | [`Command`] | runs a program per turn: the message is its input, its output the answer |
+//! | [`Remote`] | calls an agent elsewhere, of any version, and says again what that one says |
 //! | [`Demo`] | reaches every state of a task on request, and goes on after a restart |
 //!
 //! Each is an [`Executor`](latimer_server::Executor), with an `agent` function that makes it an
@@ -13,7 +14,9 @@ mod command;
 mod demo;
 mod echo;
 mod process;
+mod remote;
 
 pub use command::{Command, Input, InvalidCommand, shell};
 pub use demo::Demo;
 pub use echo::Echo;
+pub use remote::Remote;

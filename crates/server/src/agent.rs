@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latimer_protocol::Message;
-use latimer_protocol::card::{AgentCard, AgentExtension};
+use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::Directive;
 
 use crate::auth::Access;
 use crate::executor::{Executor, Function};
+use crate::placard::Placard;
 use crate::swarm::Swarm;
 use crate::turn::{Failure, Turn};
 
@@ -29,7 +30,7 @@ use crate::turn::{Failure, Turn};
 pub struct Agent {
     name: Arc<str>,
     executor: Arc<dyn Executor>,
-    card: AgentCard,
+    placard: Placard,
     extended: Option<AgentCard>,
     policy: Policy,
     access: Access,
@@ -51,7 +52,8 @@ impl Agent {
             ..AgentCard::default()
         };
         let (policy, access) = (Policy::default(), Access::default());
-        Self { name, executor, card, extended: None, policy, access, diverts: false }
+        let placard = Placard::new(card);
+        Self { name, executor, placard, extended: None, policy, access, diverts: false }
     }
 
     /// An agent that is a function.
@@ -66,9 +68,9 @@ impl Agent {
 
     /// Says what it is for.
     #[must_use]
-    pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.card.description = text.into();
-        self
+    pub fn description(self, text: impl Into<String>) -> Self {
+        let card = AgentCard { description: text.into(), ..(*self.card()).clone() };
+        self.with_card(card)
     }
 
     /// What it says about itself. Interfaces and capabilities are the server's to fill in: it knows
@@ -76,7 +78,7 @@ impl Agent {
     /// webhooks, is believed: see [`Agent::streams`] and [`Agent::notifies`].
     #[must_use]
     pub fn with_card(mut self, card: AgentCard) -> Self {
-        self.card = card;
+        self.placard = Placard::new(card);
         self
     }
 
@@ -128,8 +130,14 @@ impl Agent {
 
     /// What it says about itself, without addresses.
     #[must_use]
-    pub fn card(&self) -> &AgentCard {
-        &self.card
+    pub fn card(&self) -> Arc<AgentCard> {
+        self.placard.card()
+    }
+
+    /// Where what it says about itself can be changed.
+    #[must_use]
+    pub fn placard(&self) -> &Placard {
+        &self.placard
     }
 
     /// What it says to those who may know more, if that is something else.
@@ -142,20 +150,14 @@ impl Agent {
     /// says `streaming: false`: such calls are refused then.
     #[must_use]
     pub fn streams(&self) -> bool {
-        self.card.capabilities.streaming != Some(false)
+        self.card().capabilities.streaming != Some(false)
     }
 
     /// Whether webhooks are told about its tasks, where the server does that at all. They are, unless
     /// its card says `pushNotifications: false`.
     #[must_use]
     pub fn notifies(&self) -> bool {
-        self.card.capabilities.push_notifications != Some(false)
-    }
-
-    /// The extensions of the protocol that it speaks.
-    #[must_use]
-    pub fn extensions(&self) -> &[AgentExtension] {
-        &self.card.capabilities.extensions
+        self.card().capabilities.push_notifications != Some(false)
     }
 
     /// Who may use it.

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use latimer_protocol::Message;
+use latimer_protocol::{Message, Task};
 
+use crate::placard::Placard;
 use crate::turn::{Failure, Turn};
 
 /// What stands behind an agent: it takes turns.
@@ -48,12 +49,41 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
         Err(Failure::restarted())
     }
 
+    /// Lets go of a task that was canceled while no turn of it went on: it asked its caller for
+    /// something. `note` is what the agent kept with it. The task is canceled whatever comes of this;
+    /// an agent that takes longer than its grace time is dropped.
+    async fn let_go(&self, task: &Task, note: Option<&str>) {
+        let _ = (task, note);
+    }
+
+    /// The agent is about to be served, and what it says about itself hangs here. An agent that
+    /// learns what it can do only later changes it. Called within a Tokio runtime; must not block.
+    fn publish(&self, placard: &Placard) {
+        let _ = placard;
+    }
+
+    /// How whatever the agent depends on is doing, if it depends on something elsewhere.
+    fn health(&self) -> Option<Health> {
+        None
+    }
+
     /// Whether a message that was sent before, and is sent again just as it was, is a new message
     /// all the same. Usually it is somebody who did not get the answer, and gets it again.
     fn may_repeat(&self, message: &Message) -> bool {
         let _ = message;
         false
     }
+}
+
+/// How something elsewhere is doing, that an agent depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Nobody knows yet.
+    Unknown,
+    /// It answers.
+    Well,
+    /// It does not.
+    Failing,
 }
 
 /// An agent that is a function.

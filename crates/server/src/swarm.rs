@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use latimer_protocol::Message;
 use latimer_protocol::swarm::Directive;
+use latimer_protocol::{Message, Task};
 
-use crate::executor::Executor;
+use crate::executor::{Executor, Health};
+use crate::placard::Placard;
 use crate::turn::{Failure, Turn};
 
 /// Who is handed directives.
@@ -74,7 +75,19 @@ impl Executor for Diverted {
         }
     }
 
+    async fn let_go(&self, task: &Task, note: Option<&str>) {
+        self.agent.let_go(task, note).await;
+    }
+
     fn may_repeat(&self, message: &Message) -> bool {
         Directive::of(message).is_none() && self.agent.may_repeat(message)
+    }
+
+    fn publish(&self, placard: &Placard) {
+        self.agent.publish(placard);
+    }
+
+    fn health(&self) -> Option<Health> {
+        self.agent.health()
     }
 }

@@ -171,6 +171,7 @@ fn short_task(number: u64) -> Outcome<Append> {
             updated: now,
             dialect: Dialect::V1_0,
             work: Work::None,
+            note: None,
         },
         snapshot,
         sent: Some(Sent { key: SentKey(key), expires }),

@@ -52,6 +52,8 @@ pub struct Header {
     pub dialect: Dialect,
     /// Whether somebody has to do something about it.
     pub work: Work,
+    /// What its agent keeps with it, and nobody else sees.
+    pub note: Option<Arc<str>>,
 }
 
 /// Whether somebody has to do something about a task.

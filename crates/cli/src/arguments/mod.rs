@@ -19,6 +19,7 @@ pub(crate) use card::{Algorithm, CardCommand, CardKeygen, CardSign, CardVerify};
 Examples:
   latimer serve                        an agent that echoes, on 127.0.0.1:50051
   latimer serve --exec 'tr a-z A-Z'    a program as an agent
+  latimer serve --proxy URL            an agent elsewhere, in every version
   latimer config show                  what holds, and where it comes from"
 )]
 pub(crate) struct Arguments {
@@ -38,6 +39,7 @@ Examples:
   latimer serve
   latimer serve --listen 127.0.0.1:0
   latimer serve --exec 'tr a-z A-Z'
+  latimer serve --proxy https://partner.example.com
   latimer serve --config latimer.toml --check
 
 Without --config the configuration is that of LATIMER_CONFIG, or the first of
@@ -89,12 +91,16 @@ pub(crate) struct Serve {
     pub(crate) listen: Option<String>,
 
     /// Serve an agent that echoes, not those of the file
-    #[arg(long, conflicts_with = "exec")]
+    #[arg(long, conflicts_with_all = ["exec", "proxy"])]
     pub(crate) echo: bool,
 
     /// Serve a shell command that answers each message
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "proxy")]
     pub(crate) exec: Option<String>,
+
+    /// Serve the agent at this address, in every version
+    #[arg(long, value_name = "URL")]
+    pub(crate) proxy: Option<String>,
 
     /// Stream the answer of --exec in pieces that end so
     #[arg(long, value_name = "DELIMITER", requires = "exec")]

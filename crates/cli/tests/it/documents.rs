@@ -167,6 +167,32 @@ fn the_guide_to_security_can_be_followed() {
 }
 
 #[test]
+fn the_guide_to_gateways_can_be_followed() {
+    const GUIDE: &str = "docs/guide/gateway.md";
+    const BEHIND: &str = "127.0.0.1:50052";
+    let (behind, place) = (Place::new(), Place::new().variable("PARTNER_TOKEN", "s3cret"));
+    let demo = behind.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
+    let here = |text: &str| {
+        assert!(text.contains(BEHIND), "{text}");
+        text.replace(BEHIND, &demo.address())
+    };
+    let line = here(blocks_of(GUIDE, "sh")[0].trim());
+    let arguments: Vec<_> = line.split(' ').skip(1).chain(["--listen", "127.0.0.1:0"]).collect();
+    let served = place.serve(&arguments);
+    assert_eq!(served.send("m1", "echo hello", false)["status"]["state"], "TASK_STATE_COMPLETED");
+    drop(served);
+    fs::write(place.path("latimer.toml"), here(&blocks_of(GUIDE, "toml")[0])).unwrap();
+    let checked = place.run(&["config", "check"]);
+    assert_eq!((checked.code, checked.errors.as_str()), (Some(0), ""));
+    let served = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(served.send("m2", "echo hello", false)["status"]["state"], "TASK_STATE_COMPLETED");
+    let card = served.fetch("/.well-known/agent-card.json");
+    assert!(card.contains("What our callers read in place of"), "{card}");
+    let example = fs::read_to_string(root().join("examples/gateway.rs")).unwrap();
+    assert!(example.contains(blocks_of(GUIDE, "rust")[0].trim_end()), "the example is the guide's");
+}
+
+#[test]
 fn every_document_that_is_named_exists() {
     for name in [
         "README.md",
@@ -175,6 +201,7 @@ fn every_document_that_is_named_exists() {
         "SECURITY.md",
         "docs/features.md",
         "docs/guide/calling.md",
+        "docs/guide/gateway.md",
         "docs/guide/security.md",
         "docs/interop.md",
     ] {

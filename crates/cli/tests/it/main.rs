@@ -8,6 +8,7 @@ mod command_line;
 mod config;
 mod cutter;
 mod documents;
+mod gateway;
 mod interop;
 mod program;
 mod push;

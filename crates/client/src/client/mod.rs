@@ -45,12 +45,12 @@ use crate::transport::{Events, Exchanged, Local, Outcome, Transport};
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     transport: Arc<dyn Transport>,
     choice: Option<Choice>,
     card: Option<Arc<AgentCard>>,
-    discovery: Option<Discovery>,
+    discovery: Option<Arc<Discovery>>,
     extensions: Vec<String>,
     dialect: Dialect,
     retry: Retry,
@@ -107,6 +107,18 @@ impl Client {
             retry: Retry::default(),
             polling: Polling::default(),
         }))
+    }
+
+    /// The same client, which activates these extensions in each call, too. Shares its connections.
+    #[must_use]
+    pub fn activating(&self, extensions: impl IntoIterator<Item = String>) -> Self {
+        let mut inner = (*self.0).clone();
+        for uri in extensions {
+            if !inner.extensions.contains(&uri) {
+                inner.extensions.push(uri);
+            }
+        }
+        Self(Arc::new(inner))
     }
 
     /// The card that the agent is called by; none where it was not looked for.

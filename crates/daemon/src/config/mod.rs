@@ -17,6 +17,7 @@ mod size;
 mod surroundings;
 mod time;
 mod tree;
+mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub use reference::reference;
 pub use show::Setting;
 pub use surroundings::Surroundings;
 pub use tree::{Origin, Source};
+pub use upstream::{OAuthConfig, Signatures, UpstreamConfig};
 
 use key::{Content, Section, Shape, Table};
 use tree::Node;

@@ -9,7 +9,7 @@ use latimer_protocol::card::AgentSkill;
 use latimer_server::{Access, Certificates, JwtSettings, Keys, Policy, Settings, Tls};
 use latimer_store::Retention;
 
-use super::Origin;
+use super::{Origin, UpstreamConfig};
 
 /// What there is to know before a server can start.
 #[derive(Clone, Debug)]
@@ -136,11 +136,8 @@ pub enum Behind {
     Demo(DemoConfig),
     /// A program.
     Command(CommandConfig),
-    /// An agent elsewhere. Not available in this version.
-    A2a {
-        /// Where it is.
-        url: String,
-    },
+    /// An agent elsewhere.
+    A2a(Box<UpstreamConfig>),
     /// A server of the Model Context Protocol. Not available in this version.
     Mcp {
         /// Its name among them.

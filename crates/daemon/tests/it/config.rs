@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use latimer_daemon::check;
-use latimer_daemon::config::{Behind, McpTransport, Place as Store, Serving};
+use latimer_daemon::config::{Behind, McpTransport, Place as Store, Serving, Signatures};
 use latimer_server::{Contexts, Limits, PerCaller, Rate, StreamTerminator};
 
 use crate::surroundings::Place;
@@ -355,4 +355,72 @@ fn mcp_servers_are_kept() {
     );
     assert_eq!(loaded.config.mcp_servers[0].timeout, Duration::from_secs(30));
     assert!(loaded.warnings[0].to_string().contains("does not connect to MCP servers: m"));
+}
+
+#[test]
+fn an_agent_elsewhere_has_every_field() {
+    let text = r#"
+[[agents]]
+name = "partner"
+kind = "a2a"
+url = "https://partner.example.com"
+card_url = "https://cards.example.com/partner.json"
+headers = { X-Team = "blue" }
+auth_token_env = "TOKEN"
+auth_token_file = "token"
+timeout = "60s"
+idle_timeout = "30s"
+tenant = "blue"
+protocol_version = "0.3"
+binding = "http_json"
+signatures = "required"
+trusted_keys = ["keys.json"]
+hops = 3
+
+[agents.oauth]
+client_id = "gateway"
+client_secret_env = "SECRET"
+scopes = ["agents"]
+servers = ["https://login.example.com"]
+"#;
+    let place = Place::with(text).variable("TOKEN", "t0ken").variable("SECRET", "s3cret");
+    let config = place.load().unwrap().config;
+    let Behind::A2a(upstream) = &config.agents[0].behind else { panic!("{config:?}") };
+    assert_eq!(upstream.url, "https://partner.example.com");
+    assert_eq!(upstream.card_url.as_deref(), Some("https://cards.example.com/partner.json"));
+    assert_eq!(upstream.headers["X-Team"].reveal(), "blue");
+    assert_eq!(upstream.token.as_ref().map(|it| it.reveal()), Some("t0ken"));
+    assert_eq!(upstream.token_file, Some(place.folder.path().join("token")));
+    assert_eq!((upstream.timeout.as_secs(), upstream.idle.as_secs()), (60, 30));
+    assert_eq!(upstream.tenant.as_deref(), Some("blue"));
+    assert_eq!(upstream.version, Some(latimer_protocol::Version::V0_3));
+    assert_eq!(upstream.binding, Some(latimer_protocol::card::ProtocolBinding::HttpJson));
+    assert_eq!(upstream.signatures, Signatures::Required);
+    assert_eq!(upstream.trusted_keys, [place.folder.path().join("keys.json")]);
+    assert_eq!(upstream.hops, 3);
+    let oauth = upstream.oauth.as_ref().unwrap();
+    assert_eq!(oauth.client_id, "gateway");
+    assert_eq!(oauth.client_secret.as_ref().map(|it| it.reveal()), Some("s3cret"));
+    assert_eq!(oauth.scopes, ["agents"]);
+    assert_eq!(oauth.servers, ["https://login.example.com"]);
+    assert!(!format!("{config:?}").contains("s3cret"));
+}
+
+#[test]
+fn an_agent_elsewhere_that_cannot_be_is_explained() {
+    for (keys, want) in [
+        ("", "needs `url`"),
+        ("url = \"partner\"", "begin it with https:// or http://"),
+        ("url = \"https://a\"\nprotocol_version = \"7\"", "\"7\" is no version of A2A"),
+        ("url = \"https://a\"\nsignatures = \"required\"", "no key is trusted"),
+        ("url = \"https://a\"\nhops = -1", "hops"),
+        ("url = \"https://a\"\ncommand = [\"a\"]", "`command` means nothing"),
+        ("url = \"https://a\"\n[agents.oauth]\nscopes = [\"a\"]", "`oauth` needs `client_id`"),
+    ] {
+        let problem =
+            Place::with(&format!("[[agents]]\nname = \"a\"\nkind = \"a2a\"\n{keys}")).problem();
+        assert!(problem.contains(want), "{keys}: {problem}");
+    }
+    let echo = Place::with("[[agents]]\nname = \"a\"\nkind = \"echo\"\nhops = 3").problem();
+    assert!(echo.contains("`hops` means nothing"), "{echo}");
 }

@@ -4,6 +4,7 @@
 
 mod auth;
 mod config;
+mod gateway;
 mod reference;
 mod samples;
 mod serving;

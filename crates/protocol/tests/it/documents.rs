@@ -1,4 +1,4 @@
-//! The list of features and the guide to security say what is true: the tests they name exist.
+//! The list of features and the guides say what is true: the tests they name exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,7 +44,6 @@ fn every_capability_has_a_line_and_every_proof_exists() {
 #[test]
 fn every_claim_about_security_has_a_test_that_exists() {
     let guide = fs::read_to_string(root().join("docs/guide/security.md")).expect("the guide");
-    let mut sources = BTreeMap::new();
     let (mut claims, mut claimed) = (0, false);
     for line in guide.lines().filter(|it| it.starts_with('|')) {
         let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -59,6 +58,19 @@ fn every_claim_about_security_has_a_test_that_exists() {
             }
         }
     }
+    check_names(&guide);
+    assert!(claims > 40, "{claims}");
+}
+
+#[test]
+fn every_claim_about_gateways_has_a_test_that_exists() {
+    let guide = fs::read_to_string(root().join("docs/guide/gateway.md")).expect("the guide");
+    assert!(check_names(&guide) > 10);
+}
+
+/// Checks that the tests that a text names are there, and says how many it names.
+fn check_names(guide: &str) -> usize {
+    let (mut sources, mut names) = (BTreeMap::new(), 0);
     let words = guide.split('`').skip(1).step_by(2);
     for path in words.filter(|it| it.contains("::") && !it.contains('"')) {
         let (folder, name) = (path.split("::").next(), path.rsplit("::").next());
@@ -68,9 +80,11 @@ fn every_claim_about_security_has_a_test_that_exists() {
             collect(&root().join("crates").join(folder), &mut source);
             source
         });
-        assert!(source.contains(&format!("fn {name}(")), "there is no {path}");
+        let known = [format!("fn {name}("), format!("mod {name};")];
+        assert!(known.iter().any(|it| source.contains(it)), "there is no {path}");
+        names += 1;
     }
-    assert!(claims > 40, "{claims}");
+    names
 }
 
 /// All Rust below a folder, as one text.

@@ -6,3 +6,4 @@ mod command;
 mod demo;
 mod echo;
 mod house;
+mod remote;

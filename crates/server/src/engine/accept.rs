@@ -35,6 +35,8 @@ pub(super) struct Letter {
     pub(super) extensions: Vec<String>,
     pub(super) dialect: Dialect,
     pub(super) want: Want,
+    /// Whether it begins its conversation.
+    pub(super) opens: bool,
     pub(super) after: Option<Revision>,
 }
 
@@ -88,6 +90,7 @@ impl Engine {
             extensions,
             dialect: call.dialect,
             want,
+            opens: false,
             after: call.after,
         })
     }

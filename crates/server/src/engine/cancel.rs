@@ -74,7 +74,16 @@ impl Engine {
             live.learn(&stored);
             return Ok(stored.task);
         }
+        self.let_go(&stored).await;
         self.end(live, stored, TaskState::Canceled.into()).await.map_err(unavailable)
+    }
+
+    /// Has the agent let go of a task.
+    async fn let_go(&self, stored: &Stored) {
+        let Some(agent) = self.0.registry.get(&stored.key.agent) else { return };
+        let letting_go = agent.executor().let_go(&stored.task, stored.header.note.as_deref());
+        // One that takes too long does not keep its caller waiting.
+        let _ = tokio::time::timeout(agent.policy().cancel_grace, letting_go).await;
     }
 
     /// Gives a task that nobody is at its last status.

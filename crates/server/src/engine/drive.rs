@@ -182,6 +182,15 @@ impl Work {
         if self.answer_directly().await? {
             return Ok(());
         }
+        if let Ending::Returned(Err(failure)) = &ending
+            && let Some(error) = failure.refusal()
+            && self.is_untold()
+            && self.turn.outbox().is_empty()
+        {
+            self.take_ticket();
+            self.live.change(|state| state.refused = Some(error.clone()));
+            return Ok(());
+        }
         let emitted = self.turn.outbox().take();
         let said = emitted.iter().rev().find_map(Emitted::state);
         let (last, turning) = match ending {

@@ -138,7 +138,7 @@ impl Engine {
         let heard = live.lock().serve(&letter.message.message_id);
         let message = (!heard).then(|| letter.message.clone());
         let (id, context) = (stored.key.id.clone(), stored.header.context.clone());
-        let turn = self.turn(letter, id, context, Some(Arc::clone(&stored.task)), references);
+        let turn = self.turn(letter, id, context, Some(&stored), references);
         if let Some((_, ticket)) = &sent {
             ticket.flies(Flight { live, after: stored.revision });
         }

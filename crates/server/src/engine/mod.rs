@@ -241,11 +241,13 @@ impl Engine {
     /// When the agent needs one that the caller did not activate.
     fn activate(&self, call: &Call, agent: &Agent) -> Result<Vec<String>, Error> {
         let asked = |uri: &str| call.extensions.iter().any(|it| it == uri);
-        if let Some(missing) = agent.extensions().iter().find(|it| it.required && !asked(&it.uri)) {
+        let card = agent.card();
+        let offered = &card.capabilities.extensions;
+        if let Some(missing) = offered.iter().find(|it| it.required && !asked(&it.uri)) {
             let message = format!("the agent needs the extension {}", missing.uri);
             return Err(Error::new(ErrorKind::ExtensionSupportRequired, message));
         }
-        let known = |uri: &str| uri == CURSOR || agent.extensions().iter().any(|it| it.uri == uri);
+        let known = |uri: &str| uri == CURSOR || offered.iter().any(|it| it.uri == uri);
         Ok(call.extensions.iter().filter(|it| known(it)).cloned().collect())
     }
 
@@ -262,7 +264,7 @@ impl Engine {
     fn card(&self, call: &Call) -> Result<Reply, Error> {
         Access::of(call)?.card()?;
         let agent = self.meant(call)?.map_or_else(|| self.primary(), Ok)?;
-        Ok(Reply::Card(Box::new(agent.card().clone())))
+        Ok(Reply::Card(Box::new((*agent.card()).clone())))
     }
 
     fn extended_card(&self, call: &Call) -> Result<Reply, Error> {

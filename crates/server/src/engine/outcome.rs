@@ -48,7 +48,8 @@ impl Begun {
     }
 
     fn settled_in(&self, state: &State) -> Option<Result<SendMessageResponse, Error>> {
-        match (&state.answer, &state.settled, &state.failure) {
+        let failure = state.failure.as_ref().or(state.refused.as_ref());
+        match (&state.answer, &state.settled, failure) {
             (Some(answer), _, _) => Some(Ok(SendMessageResponse::Message(answer.clone()))),
             (None, Some(task), _) if state.revision > self.after => {
                 Some(Ok(SendMessageResponse::Task(Arc::clone(task))))
@@ -145,10 +146,11 @@ impl Engine {
         if let Some(turn) = live.lock().turn.clone() {
             turn.outbox().force();
         }
-        let seen = |state: &State| match (&state.answer, &state.failure) {
+        let failure = |state: &State| state.failure.clone().or_else(|| state.refused.clone());
+        let seen = |state: &State| match (&state.answer, failure(state)) {
             (Some(answer), _) => Some(Ok(Some(answer.clone()))),
             (None, _) if state.revision > begun.after => Some(Ok(None)),
-            (None, Some(failure)) => Some(Err(failure.clone())),
+            (None, Some(failure)) => Some(Err(failure)),
             (None, None) => None,
         };
         if let Some(answer) = live.until(seen).await? {

@@ -94,6 +94,9 @@ impl Reader {
         match self.live.next(self.cursor) {
             Next::Events(events) => self.take(events),
             Next::Older => self.pending = Some(self.fetch()),
+            Next::Wait if let Some(error) = self.refused() => {
+                self.pending = Some(Box::pin(std::future::ready(Err(error))));
+            }
             Next::Wait if self.is_at_the_end() => self.ended = true,
             Next::Wait => self.pending = Some(self.wait()),
             Next::End => self.ended = true,
@@ -140,6 +143,11 @@ impl Reader {
         self.ready.push_back(Streamed { revision: Some(revision), event, then });
     }
 
+    /// Why the message that the stream is about was not taken, if it was not.
+    fn refused(&self) -> Option<Error> {
+        self.live.lock().refused.clone().filter(|_| self.until == Until::Settled)
+    }
+
     /// Whether everything that the stream is about was seen.
     fn is_at_the_end(&self) -> bool {
         let state = self.live.lock();
@@ -183,7 +191,8 @@ impl Reader {
         let (since, settles) = (self.since, self.until == Until::Settled);
         Box::pin(async move {
             let news = live.until(|state| {
-                let over = state.answer.is_some() || state.failure.is_some();
+                let refused = settles && state.refused.is_some();
+                let over = state.answer.is_some() || state.failure.is_some() || refused;
                 let quiet = settles && state.revision > since && state.is_quiet();
                 (state.revision > cursor || over || quiet).then_some(())
             });

@@ -102,10 +102,9 @@ impl Engine {
     fn go_on(&self, letter: Letter, floor: Floor, stored: Stored) {
         let waiting = stored.header.work == Needed::Waiting;
         let agent = Arc::clone(&letter.agent);
-        let task = (!waiting).then(|| Arc::clone(&stored.task));
         let (id, context) = (stored.key.id.clone(), stored.header.context.clone());
         let lane = self.0.lanes.lane(&stored.key, &context);
-        let turn = self.turn(letter, id, context, task, Vec::new());
+        let turn = self.turn(letter, id, context, (!waiting).then_some(&stored), Vec::new());
         let mut work = Work::resume(self.clone(), agent, floor, turn, stored, None);
         let contexts = work.agent.policy().contexts;
         if waiting && contexts == Contexts::Queue {
@@ -216,6 +215,7 @@ fn recovered(agent: &Arc<Agent>, stored: &Stored, message: Arc<Message>) -> Lett
         extensions: message.extensions.clone(),
         dialect: stored.header.dialect,
         want: Want::Answer,
+        opens: false,
         after: None,
         message,
     }

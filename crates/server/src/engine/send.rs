@@ -9,7 +9,7 @@ use latimer_protocol::{
     Answer, Call, ContextId, Dialect, Error, ErrorKind, Reply, Revision, SendMessageResponse, Task,
     TaskId,
 };
-use latimer_store::{Key, Sent};
+use latimer_store::{Key, Sent, Stored};
 use tokio_util::sync::CancellationToken;
 
 use super::accept::{Letter, Want};
@@ -183,6 +183,7 @@ impl Engine {
                 }
             },
         };
+        letter.opens = letter.message.context_id.is_none();
         letter.address(&key.id, &context);
         let references = self.references(&letter).await?;
         let webhook = self.inline_webhook(&mut letter, key, Revision::START).await?;
@@ -239,7 +240,7 @@ impl Engine {
         letter: Letter,
         task_id: TaskId,
         context_id: ContextId,
-        task: Option<Arc<Task>>,
+        before: Option<&Stored>,
         references: Vec<Arc<Task>>,
     ) -> Turn {
         Turn::new(Inner {
@@ -248,7 +249,9 @@ impl Engine {
             context_id,
             agent: letter.agent.name().clone(),
             caller: letter.caller,
-            task,
+            task: before.map(|it| Arc::clone(&it.task)),
+            note: before.and_then(|it| it.header.note.clone()),
+            opens: letter.opens,
             references,
             metadata: letter.metadata,
             accepted_output_modes: letter.configuration.accepted_output_modes,

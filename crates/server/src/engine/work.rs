@@ -41,6 +41,8 @@ pub(super) struct Work {
     snapshot: Revision,
     /// What the store believes has to be done.
     needed: Needed,
+    /// What the agent keeps with the task.
+    note: Option<Arc<str>>,
     /// Whether the answer was direct, and no task is made.
     pub(super) answered: bool,
     /// Messages that came meanwhile, each for a turn of its own, and are not stored yet.
@@ -97,6 +99,7 @@ impl Work {
             webhook: None,
             snapshot: Revision::START,
             needed: Needed::None,
+            note: None,
             answered: false,
             heard: Vec::new(),
             lost: false,
@@ -116,6 +119,7 @@ impl Work {
         state.turn = Some(turn.clone());
         // What a former turn failed with is not this one's.
         state.failure = None;
+        state.refused = None;
         if state.canceling {
             // Whoever cancels looked for the turn before it was here.
             turn.cancelled().cancel();
@@ -136,6 +140,7 @@ impl Work {
             webhook: None,
             snapshot: stored.revision,
             needed: stored.header.work,
+            note: stored.header.note,
             answered: false,
             heard: Vec::new(),
             lost: false,
@@ -176,6 +181,11 @@ impl Work {
         self.needed != Needed::None
     }
 
+    /// Whether nothing of the turn is on record.
+    pub(super) fn is_untold(&self) -> bool {
+        self.opening.is_some() && !self.turn.outbox().is_forced()
+    }
+
     /// What was said with the present status.
     pub(super) fn status_message(&self) -> Option<Arc<Message>> {
         self.draft.status.message.clone()
@@ -203,16 +213,21 @@ impl Work {
         }
         if self.unstarted && turning != Turning::Waits {
             self.unstarted = false;
-            if !begins(emitted.first(), last.as_ref()) {
+            if !begins(&emitted, last.as_ref()) {
                 self.add(&mut events, self.status(TaskState::Working.into()), now)?;
             }
         }
+        let mut noted = false;
         for event in emitted {
             now = now.max(self.updated);
             match event {
                 Emitted::Status(update) if self.says_nothing(&update) => {}
                 Emitted::Status(update) => self.add(&mut events, update, now)?,
                 Emitted::Artifact(update) => self.add_artifact(&mut events, update)?,
+                Emitted::Note(note) => {
+                    self.note = Some(note);
+                    noted = true;
+                }
                 Emitted::Heard(message) => {
                     self.heard.push(message.message_id.clone());
                     Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
@@ -227,6 +242,10 @@ impl Work {
         }
         if let Some(status) = last {
             self.add(&mut events, self.status(status), now)?;
+        }
+        if noted && events.is_empty() && self.state() == TaskState::Working {
+            // A note goes with an event.
+            self.add(&mut events, self.status(TaskState::Working.into()), now)?;
         }
         if events.is_empty() {
             self.turn.outbox().stored(said);
@@ -320,6 +339,7 @@ impl Work {
                 updated: self.updated,
                 dialect: self.dialect,
                 work: self.needed,
+                note: self.note.clone(),
             },
             snapshot,
             sent: self.sent.as_ref().map(|(sent, _)| *sent),
@@ -393,10 +413,10 @@ impl Drop for Work {
 }
 
 /// Whether what is said first says by itself that the work has begun, or never will.
-fn begins(first: Option<&Emitted>, last: Option<&TaskStatus>) -> bool {
-    let state = match first {
+fn begins(emitted: &[Emitted], last: Option<&TaskStatus>) -> bool {
+    let state = match emitted.iter().find(|it| !matches!(it, Emitted::Note(_))) {
         Some(Emitted::Status(update)) => Some(update.status.state),
-        Some(Emitted::Say(_) | Emitted::Artifact(_) | Emitted::Heard(_)) => None,
+        Some(Emitted::Say(_) | Emitted::Artifact(_) | Emitted::Note(_) | Emitted::Heard(_)) => None,
         None => last.map(|it| it.state),
     };
     matches!(state, Some(TaskState::Working | TaskState::Rejected | TaskState::Canceled))

@@ -5,12 +5,14 @@
 mod text;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use latimer_protocol::{ErrorKind, Operation, Version};
 
+use crate::agent::Registry;
+use crate::executor::Health;
 pub(crate) use text::Form;
 use text::{Kind, Labels, Text};
 
@@ -94,6 +96,7 @@ struct Inner {
     connections: AtomicUsize,
     deliveries: Arc<Deliveries>,
     gauges: std::sync::Mutex<Vec<Gauge>>,
+    registry: OnceLock<Arc<Registry>>,
 }
 
 impl Default for Inner {
@@ -104,6 +107,7 @@ impl Default for Inner {
             connections: AtomicUsize::new(0),
             deliveries: Arc::default(),
             gauges: std::sync::Mutex::default(),
+            registry: OnceLock::new(),
         }
     }
 }
@@ -199,6 +203,12 @@ impl Metrics {
         self.gauges().push(gauge);
     }
 
+    /// Shows how what agents depend on is doing.
+    pub(crate) fn look_after(&self, registry: &Arc<Registry>) {
+        // Set once: a server has its agents from the beginning.
+        let _ = self.0.registry.set(Arc::clone(registry));
+    }
+
     fn gauges(&self) -> std::sync::MutexGuard<'_, Vec<Gauge>> {
         self.0.gauges.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -214,7 +224,21 @@ impl Metrics {
         for it in self.gauges().iter() {
             text.gauge(it.name, it.help, (it.read)());
         }
+        self.write_health(&mut text);
         text.finish()
+    }
+
+    fn write_health(&self, text: &mut Text) {
+        let agents = self.0.registry.get().into_iter().flat_map(|it| it.iter());
+        let known: Vec<_> =
+            agents.filter_map(|it| Some((it.name(), it.executor().health()?))).collect();
+        if known.is_empty() {
+            return;
+        }
+        text.family("upstream_up", Kind::Gauge, "Whether the agent behind an agent answers");
+        for (name, health) in known {
+            text.sample("upstream_up", &[("agent", name)], u8::from(health == Health::Well));
+        }
     }
 
     fn write_calls(&self, text: &mut Text) {

@@ -366,6 +366,10 @@ impl Server {
                 Behind::engine(Engine::new(registry.clone(), store, limits), courier)
             }
         };
+        for agent in registry.iter() {
+            agent.executor().publish(agent.placard());
+        }
+        metrics.look_after(&registry);
         let mut recovered = 0;
         if let Some(engine) = &behind.engine {
             recovered = engine.recover().await.map_err(Error::Store)?;
@@ -459,7 +463,8 @@ fn show(engine: &Engine, metrics: &Metrics) {
 /// Better told now than with every card.
 fn check_signing(keyring: &Keyring, registry: &Registry) -> Result<()> {
     for agent in registry.iter() {
-        for card in [Some(agent.card()), agent.extended_card()].into_iter().flatten() {
+        let shown = agent.card();
+        for card in [Some(&*shown), agent.extended_card()].into_iter().flatten() {
             let signed = keyring.sign(&mut card.clone(), String::new());
             let problem = |error| format!("the card of {:?}: {error}", agent.name());
             signed.map_err(|error| Error::setting("signing", problem(error)))?;

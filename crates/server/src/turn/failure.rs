@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use latimer_protocol::Error;
 use tracing::error;
 
 /// Why an agent failed, as far as its caller may know.
@@ -20,12 +21,27 @@ pub struct Failure {
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
     /// Whether it only passes on that the turn is over.
     over: bool,
+    /// What the caller gets where nothing is left of its message.
+    refusal: Option<Box<Error>>,
 }
 
 impl Failure {
     /// A failure for this reason, which the caller reads.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), cause: None, over: false }
+        Self { reason: reason.into(), cause: None, over: false, refusal: None }
+    }
+
+    /// Refuses the message with an error of the protocol. Its caller gets the error, and nothing is
+    /// left of the message, as long as nothing was said about it and nobody was told of its task;
+    /// otherwise the task fails in the words of the error.
+    #[must_use]
+    pub fn refused(error: Error) -> Self {
+        Self {
+            reason: error.message().to_owned(),
+            refusal: Some(Box::new(error)),
+            cause: None,
+            over: false,
+        }
     }
 
     /// The failure of an agent that cannot go on after a restart.
@@ -38,6 +54,11 @@ impl Failure {
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
+    }
+
+    /// The error that the message is refused with, if it is.
+    pub(crate) fn refusal(&self) -> Option<&Error> {
+        self.refusal.as_deref()
     }
 
     /// Writes what the caller does not read into the log.

@@ -11,7 +11,7 @@ use latimer_protocol::{
     Artifact, Caller, ContextId, Message, Metadata, Part, Task, TaskArtifactUpdateEvent, TaskId,
     TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
-use latimer_store::{Query, TaskStore};
+use latimer_store::{Key, Query, TaskStore};
 use tokio_util::sync::CancellationToken;
 
 pub use artifact::ArtifactWriter;
@@ -49,6 +49,8 @@ pub(crate) struct Inner {
     pub(crate) caller: Caller,
     /// The task as it was when the turn began; none when the turn begins it.
     pub(crate) task: Option<Arc<Task>>,
+    pub(crate) note: Option<Arc<str>>,
+    pub(crate) opens: bool,
     pub(crate) references: Vec<Arc<Task>>,
     pub(crate) metadata: Metadata,
     pub(crate) accepted_output_modes: Vec<String>,
@@ -95,6 +97,12 @@ impl Turn {
     #[must_use]
     pub fn context_id(&self) -> &ContextId {
         &self.0.context_id
+    }
+
+    /// Whether the conversation begins with this message: the caller named none.
+    #[must_use]
+    pub fn opens_conversation(&self) -> bool {
+        self.0.opens
     }
 
     /// The task as it was when the turn began, with its artifacts; none when the turn begins it.
@@ -315,6 +323,32 @@ impl Turn {
     /// When the turn is over.
     pub async fn set_with(&self, update: TaskStatusUpdateEvent) -> Result<(), TurnError> {
         self.0.outbox.emit(Emitted::Status(update)).await
+    }
+
+    /// Keeps a note with the task, in place of the last one: it is durable with the next event, or
+    /// soon, and nobody sees it but the agent. What is answered directly leaves no task to keep it
+    /// with.
+    ///
+    /// # Errors
+    /// When the turn is over.
+    pub async fn keep(&self, note: impl Into<Arc<str>>) -> Result<(), TurnError> {
+        self.0.outbox.emit(Emitted::Note(note.into())).await
+    }
+
+    /// The note that an earlier turn of the task kept, or this one before it was interrupted.
+    #[must_use]
+    pub fn kept(&self) -> Option<&str> {
+        self.0.note.as_deref()
+    }
+
+    /// The note that this agent kept with another task of the caller.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn kept_with(&self, task: &TaskId) -> Result<Option<Arc<str>>, Failure> {
+        let (caller, agent) = (self.caller().id().clone(), self.agent().clone());
+        let stored = self.0.store.load(&Key { caller, agent, id: task.clone() }).await?;
+        Ok(stored.and_then(|it| it.header.note))
     }
 
     /// Waits until everything said so far is durable, and visible to all.

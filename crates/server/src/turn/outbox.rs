@@ -18,6 +18,8 @@ pub(crate) enum Emitted {
     Status(TaskStatusUpdateEvent),
     /// An artifact, or a piece of one.
     Artifact(TaskArtifactUpdateEvent),
+    /// What the agent keeps with the task, for itself.
+    Note(Arc<str>),
     /// Not the agent's: its caller said something more, which is for the next turn.
     Heard(Arc<Message>),
 }
@@ -169,7 +171,7 @@ impl Emitted {
         match self {
             Self::Say(_) => true,
             Self::Status(update) => update.status.state.is_terminal(),
-            Self::Artifact(_) | Self::Heard(_) => false,
+            Self::Artifact(_) | Self::Note(_) | Self::Heard(_) => false,
         }
     }
 
@@ -178,7 +180,7 @@ impl Emitted {
         match self {
             Self::Say(_) => Some(TaskState::Completed),
             Self::Status(update) => Some(update.status.state),
-            Self::Artifact(_) | Self::Heard(_) => None,
+            Self::Artifact(_) | Self::Note(_) | Self::Heard(_) => None,
         }
     }
 
@@ -186,6 +188,7 @@ impl Emitted {
         let parts = |parts: &[Part]| parts.iter().map(size).sum();
         match self {
             Self::Say(message) => parts(&message.parts),
+            Self::Note(note) => note.len(),
             Self::Heard(message) => parts(&message.parts),
             Self::Status(update) => update.status.message.as_ref().map_or(0, |it| parts(&it.parts)),
             Self::Artifact(update) => parts(&update.artifact.parts),

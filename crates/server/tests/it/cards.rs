@@ -2,7 +2,7 @@
 
 use http::Method;
 use latimer_protocol::card::{AgentCapabilities, AgentCard, AgentExtension, Severity, validate};
-use latimer_server::{Agent, Server, Settings};
+use latimer_server::{Agent, Server, Settings, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{agent, h2, shouter, site};
@@ -279,4 +279,27 @@ async fn made_up_hosts_do_not_fill_the_memory() {
         let card = site.with("host", &*host).get(CARD).await.json();
         assert_eq!(card["url"], format!("http://{host}/a2a"));
     }
+}
+
+#[tokio::test]
+async fn a_card_that_changes_is_shown_and_no_longer_the_one_that_was_kept() {
+    let agent = Agent::from_fn("learner", |turn: Turn| async move { turn.say("hi").await });
+    let placard = agent.placard().clone();
+    let site = site(Server::new(agent).with_agent(shouter_agent())).await;
+    let list = "/a2a/agents";
+    let mut tags = Vec::new();
+    for description in ["", "knows more", "knows all"] {
+        placard.show(AgentCard { description: description.into(), ..(*placard.card()).clone() });
+        let (card, all) = (site.get(CARD).await, site.get(list).await);
+        assert_eq!(card.json()["description"], description);
+        assert_eq!(all.json()["agents"][0]["description"], description, "{}", all.text());
+        tags.push(card.header("etag").to_owned());
+        assert_eq!(site.get(CARD).await.header("etag"), tags.last().unwrap());
+    }
+    tags.dedup();
+    assert_eq!(tags.len(), 3);
+}
+
+fn shouter_agent() -> Agent {
+    Agent::from_fn("shouter", |turn: Turn| async move { turn.say("HI").await })
 }

@@ -1,9 +1,11 @@
 //! Directives of a swarm, and who may give them.
 
+use async_trait::async_trait;
 use http::HeaderMap;
+use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::{Directive, Kind};
 use latimer_protocol::{Caller, MessageId};
-use latimer_server::{Server, Turn};
+use latimer_server::{Agent, Executor, Failure, Health, Placard, Server, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, agent, send, site};
@@ -86,4 +88,35 @@ async fn without_a_handler_a_directive_is_a_message() {
     });
     let answer = outcome(&site.v1().with("x-name", "alpha").post("/a2a", call(&message)).await);
     assert_eq!(answer, (json!("TASK_STATE_COMPLETED"), json!("HELLO")));
+}
+
+/// An agent that knows what it is for only when it is served, and is not well.
+#[derive(Debug)]
+struct Late;
+
+#[async_trait]
+impl Executor for Late {
+    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+        Ok(turn.reply("late").await?)
+    }
+
+    fn publish(&self, placard: &Placard) {
+        let card = AgentCard { description: "Found".into(), ..(*placard.card()).clone() };
+        placard.show(card);
+    }
+
+    fn health(&self) -> Option<Health> {
+        Some(Health::Failing)
+    }
+}
+
+#[tokio::test]
+async fn an_agent_behind_a_handler_says_what_it_says_without() {
+    let server = Server::new(Agent::new("late", Late))
+        .register_swarm_handler(|_: Directive, turn: Turn| async move { turn.reply("done").await });
+    let site = site(server).await;
+    let card = site.get("/.well-known/agent-card.json").await.json();
+    assert_eq!(card["description"], "Found");
+    let metrics = site.get("/metrics").await;
+    assert!(metrics.text().contains("upstream_up{agent=\"late\"} 0"), "{}", metrics.text());
 }

@@ -70,6 +70,18 @@ pub(super) async fn a_header_is_kept_whole(home: &dyn Home) {
             script.check(&*store).await;
         }
     }
+    for notes in [[None, Some("a")], [Some("a"), Some("b")], [Some("b"), None]] {
+        let mut script = Script::new(&format!("{notes:?}"));
+        let [before, behind] = notes.map(|it| it.map(Into::into));
+        script.header.note = before;
+        append(&*store, script.create(1)).await;
+        append(&*store, script.change(TaskState::Working, 1)).await;
+        script.check(&*store).await;
+        // Nothing else in the header is another.
+        script.header.note = behind;
+        append(&*store, script.grow("piece")).await;
+        script.check(&*store).await;
+    }
     for (number, state) in TaskState::ALL.into_iter().enumerate().skip(1) {
         let mut script = Script::new(&format!("state {number}"));
         append(&*store, script.create(1)).await;

@@ -34,6 +34,7 @@ impl Script {
             updated: time(0),
             dialect: Dialect::V1_0,
             work: Work::Waiting,
+            note: None,
         };
         let task = Task::new(id.clone(), context, TaskState::Submitted);
         let key = Key { caller: caller.into(), agent: agent.into(), id };

@@ -18,6 +18,7 @@ fn append(expected: u64, events: Vec<Event>) -> Append {
         updated: Timestamp::EPOCH,
         dialect: Dialect::V1_0,
         work: Work::Running,
+        note: None,
     };
     let expected = Revision::new(expected);
     Append { key, expected, events, header, snapshot: None, sent: None, webhook: None }

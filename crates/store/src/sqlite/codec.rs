@@ -198,7 +198,7 @@ pub(super) fn read_revision(number: i64) -> Result<Revision, Damage> {
     u64::try_from(number).map(Revision::new).map_err(Damage::new)
 }
 
-/// Reads a header: its context, state, time, dialect and work, of which the first is at `from`.
+/// Reads a header: its context, state, time, dialect, work and note, of which the first is at `from`.
 pub(super) fn read_header(row: &Row<'_>, from: usize) -> Result<Header, Damage> {
     Ok(Header {
         context: ContextId::new(row.get_ref(from)?.as_str()?).map_err(Damage::new)?,
@@ -206,6 +206,7 @@ pub(super) fn read_header(row: &Row<'_>, from: usize) -> Result<Header, Damage> 
         updated: Timestamp::from_millis(row.get(from + 2)?).map_err(Damage::new)?,
         dialect: read_dialect(row.get(from + 3)?)?,
         work: read_work(row.get(from + 4)?)?,
+        note: row.get(from + 5)?,
     })
 }
 

@@ -66,10 +66,11 @@ const APPLICATION: i64 = 0x4c61_746d;
 
 /// What brings a database to the next version of its schema, in order. A step never changes once it
 /// was released.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_webhooks.sql"),
     include_str!("migrations/0003_shorter_order.sql"),
+    include_str!("migrations/0004_notes.sql"),
 ];
 
 /// The version of the schema that is written.

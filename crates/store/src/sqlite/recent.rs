@@ -151,7 +151,7 @@ mod tests {
         let (context, state) = (ContextId::new("c").unwrap(), TaskState::Completed);
         let task = Arc::new(Task::new(id.clone(), context.clone(), state));
         let (updated, dialect, work) = (Timestamp::EPOCH, Dialect::V1_0, Work::None);
-        let header = Header { context, state, updated, dialect, work };
+        let header = Header { context, state, updated, dialect, work, note: None };
         let key = Key { caller: "caller".into(), agent: "agent".into(), id };
         Stored { key, task, revision: Revision::new(1), header }
     }

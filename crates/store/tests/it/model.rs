@@ -234,7 +234,7 @@ impl Pair {
             key,
             expected: Revision::START,
             events: vec![Event::Created(created)],
-            header: Header { context, state, updated, dialect, work },
+            header: Header { context, state, updated, dialect, work, note: None },
             snapshot,
             sent,
             webhook: None,

@@ -70,7 +70,7 @@ async fn a_store_of_an_older_version_is_brought_up_to_date() {
     let path = folder.path().join("tasks.db");
     let old = "DROP TABLE webhooks; DROP TABLE dead_letters; DROP INDEX tasks_by_time;
          CREATE INDEX tasks_by_time ON tasks (caller, updated, id, agent, state, context);
-         PRAGMA user_version = 1;";
+         ALTER TABLE tasks DROP COLUMN note; PRAGMA user_version = 1;";
     Connection::open(&path).unwrap().execute_batch(old).unwrap();
     let store = open(folder.path(), Durability::Process);
     assert!(store.load(&key("t")).await.unwrap().is_some());

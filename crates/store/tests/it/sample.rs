@@ -36,6 +36,7 @@ pub(crate) fn create(id: &str) -> Append {
             updated: time(1),
             dialect: Dialect::V1_0,
             work: Work::Running,
+            note: None,
         },
         snapshot: None,
         sent: None,

@@ -69,7 +69,7 @@ impl Builder {
             transport,
             choice: Some(choice),
             card,
-            discovery,
+            discovery: discovery.map(Arc::new),
             extensions: self.extensions,
             dialect,
             retry: self.retry,

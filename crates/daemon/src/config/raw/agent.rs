@@ -1,6 +1,9 @@
 //! `[[agents]]`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+use latimer_protocol::Secret;
 
 use crate::config::key::{choice, section};
 use crate::config::size::Size;
@@ -12,8 +15,8 @@ section! {
         /// Its name, which is also a part of its address: letters, digits, `-`, `_` and `.`.
         name: String, required => "\"shout\"";
         /// What stands behind it. `echo` says again what was said, `command` runs a program for each
-        /// message, `demo` reaches every state of a task on request. `a2a`, `mcp` and `model` are
-        /// not available in this version.
+        /// message, `demo` reaches every state of a task on request, `a2a` calls an agent elsewhere.
+        /// `mcp` and `model` are not available in this version.
         kind: Kind, required => "\"command\"";
         /// What it is for.
         description: String, optional("what is known about its kind") => "\"Says it louder\"";
@@ -57,8 +60,9 @@ section! {
         /// For `command`: gives the program the home folder of the server in place of one of its
         /// own.
         inherit_home: bool, default("false") => "true";
-        /// For `command`: how long the program may run.
-        timeout: Time, optional("any time") => "\"30s\"";
+        /// For `command`: how long the program may run, any time unless it is said. For `a2a`: how
+        /// long a call may take, two minutes unless it is said; a stream has no such limit.
+        timeout: Time, optional("that of its kind") => "\"30s\"";
         /// For `command`: how much the program may write.
         max_output: Size, default("\"16MiB\"") => "\"1MiB\"";
         /// For `command`: tells the caller the end of what the program wrote to its standard error,
@@ -68,8 +72,37 @@ section! {
         extended_card: bool, default("true") => "false";
         /// For `demo`: asks for more after every message that is no command.
         open_ended: bool, default("false") => "true";
-        /// For `a2a`: where the remote agent is.
+        /// For `a2a`: where the agent is. Callers never see it.
         url: String, optional("none") => "\"https://partner.example.com\"";
+        /// For `a2a`: where its card is.
+        card_url: String, optional("the well-known places of `url`") => "\"https://cards.example.com/partner.json\"";
+        /// For `a2a`: headers that go with every call, to the origin of `url` only.
+        headers: BTreeMap<String, Secret>, default("{}") => "{ X-Team = \"blue\" }";
+        /// For `a2a`: a bearer token that goes with every call, to the origin of `url` only. What
+        /// callers show never does.
+        auth_token: Secret, optional("none") => "\"s3cret\"";
+        /// For `a2a`: the variable of the environment that has the token.
+        auth_token_env: String, optional("none") => "\"PARTNER_TOKEN\"";
+        /// For `a2a`: the file that has the token.
+        auth_token_file: PathBuf, optional("none") => "\"/run/secrets/partner\"";
+        /// For `a2a`: what an authorization server knows us as, to get tokens from it as the card of
+        /// the agent says.
+        oauth: OAuth, section;
+        /// For `a2a`: how long a stream may be silent before it is begun anew.
+        idle_timeout: Time, default("\"2m\"") => "\"30s\"";
+        /// For `a2a`: which of several agents at that address.
+        tenant: String, optional("what its card says") => "\"blue\"";
+        /// For `a2a`: the version of A2A to speak.
+        protocol_version: String, optional("the newest that its card offers") => "\"0.3\"";
+        /// For `a2a`: the transport to speak.
+        binding: Binding, optional("the first that its card offers") => "\"grpc\"";
+        /// For `a2a`: whose cards are believed. `ignore` looks at no signature; with `if_signed`, what
+        /// is signed must be signed by one of `trusted_keys`; `required` wants that of every card.
+        signatures: Signatures, default("\"ignore\"") => "\"required\"";
+        /// For `a2a`: files with the public keys that its card is signed with, as JWK, JWKS or PEM.
+        trusted_keys: Vec<String>, default("[]") => "[\"partner.jwks.json\"]";
+        /// For `a2a`: how many agents a message may pass, this one included, before it is rejected.
+        hops: u32, default("8") => "3";
         /// For `mcp`: the server of `[[mcp_servers]]`.
         server: String, optional("none") => "\"filesystem\"";
         /// For `model`: who runs the model.
@@ -78,6 +111,23 @@ section! {
         model: String, optional("none") => "\"small\"";
         /// For `model`: the tools it may use.
         tools: Vec<String>, optional("none") => "[\"file_read\", \"mcp_github_*\"]";
+    }
+}
+
+section! {
+    /// What an authorization server knows us as.
+    OAuth {
+        /// Our name there.
+        client_id: String, optional("no tokens are got") => "\"gateway\"";
+        /// What proves it.
+        client_secret: Secret, optional("none") => "\"s3cret\"";
+        /// The variable of the environment that has it.
+        client_secret_env: String, optional("none") => "\"PARTNER_SECRET\"";
+        /// What to ask for.
+        scopes: Vec<String>, default("[]") => "[\"agents\"]";
+        /// Authorization servers that may be shown the secret, by any URL of theirs. One at the origin
+        /// of the agent may be shown it without.
+        servers: Vec<String>, default("[]") => "[\"https://login.example.com\"]";
     }
 }
 
@@ -124,6 +174,30 @@ choice! {
         Mcp,
         /// A model with tools.
         Model,
+    }
+}
+
+choice! {
+    /// A transport.
+    Binding: "`jsonrpc`, `http_json` or `grpc`" {
+        /// JSON-RPC.
+        Jsonrpc,
+        /// HTTP and JSON.
+        HttpJson,
+        /// gRPC.
+        Grpc,
+    }
+}
+
+choice! {
+    /// Whose cards are believed.
+    Signatures: "`ignore`, `if_signed` or `required`" {
+        /// Everybody's.
+        Ignore,
+        /// What is signed must be signed by a trusted key.
+        IfSigned,
+        /// Everything must.
+        Required,
     }
 }
 

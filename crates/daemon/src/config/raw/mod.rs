@@ -10,7 +10,7 @@ mod service;
 use latimer_protocol::Secret;
 
 pub(crate) use a2a::{A2a, RemoteAgent, Terminator};
-pub(crate) use agent::{Agent, Contexts, Kind, Reads, Skill};
+pub(crate) use agent::{Agent, Binding, Contexts, Kind, OAuth, Reads, Signatures, Skill};
 pub(crate) use auth::{Auth, ClientCertificates, ClientName, Jwt, Key, Tls};
 pub(crate) use mcp::{McpServer, Transport, TransportKind};
 pub(crate) use push::{OlderBody, Push};

@@ -24,9 +24,27 @@ const COMMAND: &[&str] = &[
     "show_stderr",
 ];
 
+/// Keys that only mean something for agents elsewhere.
+const A2A: &[&str] = &[
+    "url",
+    "card_url",
+    "headers",
+    "auth_token",
+    "auth_token_env",
+    "auth_token_file",
+    "oauth",
+    "timeout",
+    "idle_timeout",
+    "tenant",
+    "protocol_version",
+    "binding",
+    "signatures",
+    "trusted_keys",
+    "hops",
+];
+
 /// Keys that only mean something for one of the other kinds.
-const OTHERS: &[&str] =
-    &["extended_card", "open_ended", "url", "server", "provider", "model", "tools"];
+const OTHERS: &[&str] = &["extended_card", "open_ended", "server", "provider", "model", "tools"];
 
 impl Resolve<'_> {
     /// The agents, in their order.
@@ -79,7 +97,7 @@ impl Resolve<'_> {
                 extended_card: raw.extended_card,
                 open_ended: raw.open_ended,
             }),
-            Kind::A2a => Behind::A2a { url: raw.url.unwrap_or_default() },
+            Kind::A2a => Behind::A2a(Box::new(self.upstream(place, raw))),
             Kind::Mcp => Behind::Mcp { server: raw.server.unwrap_or_default() },
             Kind::Model => Behind::Model {
                 provider: raw.provider,
@@ -126,7 +144,7 @@ impl Resolve<'_> {
             Kind::Echo => ("echo", None, &[]),
             Kind::Demo => ("demo", None, &["extended_card", "open_ended"]),
             Kind::Command => ("command", Some("command"), COMMAND),
-            Kind::A2a => ("a2a", Some("url"), &["url"]),
+            Kind::A2a => ("a2a", Some("url"), A2A),
             Kind::Mcp => ("mcp", Some("server"), &["server"]),
             Kind::Model => ("model", Some("model"), &["provider", "model", "tools"]),
         };
@@ -142,7 +160,8 @@ impl Resolve<'_> {
                 format!("the agent {name:?} needs `{key}`: its kind is \"{kind}\""),
             ));
         }
-        for key in COMMAND.iter().chain(OTHERS) {
+        let elsewhere = A2A.iter().filter(|it| !COMMAND.contains(it));
+        for key in COMMAND.iter().chain(elsewhere).chain(OTHERS) {
             if said(key) && !own.contains(key) {
                 let path = path.iter().copied().chain([*key]).collect();
                 let message =

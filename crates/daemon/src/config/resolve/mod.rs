@@ -6,6 +6,7 @@ mod elsewhere;
 mod listen;
 mod push;
 mod settings;
+mod upstream;
 
 use std::path::{Path, PathBuf};
 

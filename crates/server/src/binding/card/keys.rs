@@ -2,7 +2,7 @@
 
 use http::Response;
 
-use super::Written;
+use super::{Published, Written};
 use crate::binding::body::Body;
 use crate::binding::{At, Front};
 
@@ -10,6 +10,10 @@ impl Front {
     /// Answers with the published keys.
     pub(in crate::binding) fn keys(&self, at: &At<'_>) -> Response<Body> {
         let Some(keyring) = &self.keyring else { return self.nothing(at) };
-        self.published(at, "keys are asked for with GET", || (Written::new(keyring.jwks()), None))
+        self.published(at, "keys are asked for with GET", || Published {
+            written: Written::new(keyring.jwks()),
+            since: self.cards.since,
+            vary: None,
+        })
     }
 }

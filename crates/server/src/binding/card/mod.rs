@@ -20,6 +20,7 @@ use super::body::Body;
 use super::place::Shape;
 use super::{At, Front, respond};
 use crate::address::{Address, FORWARDING};
+use crate::placard::Placard;
 use crate::settings::Settings;
 use crate::signing::Keyring;
 
@@ -31,7 +32,7 @@ const METHODS: &str = "GET, HEAD, OPTIONS";
 /// The cards of a server.
 #[derive(Debug)]
 pub(crate) struct Cards {
-    /// Agents do not change while a server runs.
+    /// When the server began.
     since: SystemTime,
     cache_control: HeaderValue,
     written: Mutex<HashMap<Key, Written>>,
@@ -43,6 +44,8 @@ struct Key {
     which: Which,
     address: Address,
     form: FormName,
+    /// How often the cards it is of were changed.
+    edition: u64,
     /// The name of the key that it is signed with, if it is.
     signed: Option<String>,
 }
@@ -63,6 +66,15 @@ enum FormName {
     Superset,
     V1_0,
     Oldest,
+}
+
+/// Something that is for everybody, and can be kept.
+struct Published {
+    written: Written,
+    /// Since when it is as it is.
+    since: SystemTime,
+    /// What it depends on.
+    vary: Option<HeaderValue>,
 }
 
 /// A card, written.
@@ -128,8 +140,9 @@ impl Front {
     async fn show(&self, at: &At<'_>, which: Which, form: FormName) -> Response<Body> {
         let write = || {
             let (address, signed) = self.address(at);
-            let written = self.written_card(Key { which, address, form, signed });
-            (written, Some(self.vary(at)))
+            let (edition, since) = self.edition(&which);
+            let written = self.written_card(Key { which, address, form, edition, signed });
+            Published { written, since, vary: Some(self.vary(at)) }
         };
         if let Err(error) = self.check_reader(at).await {
             return self.plain_error(None, &error);
@@ -137,13 +150,24 @@ impl Front {
         self.published(at, "a card is asked for with GET", write)
     }
 
-    /// Answers with something that is for everybody, and can be kept: what is written, and what it
-    /// depends on.
+    /// How often the cards of an answer were changed, and since when they are as they are.
+    fn edition(&self, which: &Which) -> (u64, SystemTime) {
+        let agents: Vec<_> = match which {
+            Which::All => self.registry.iter().collect(),
+            Which::Primary => self.meant(None).into_iter().collect(),
+            Which::Own(name) => self.meant(Some(name)).into_iter().collect(),
+        };
+        let placards = || agents.iter().map(|it| it.placard());
+        let since = placards().map(Placard::since).fold(self.cards.since, SystemTime::max);
+        (placards().map(Placard::edition).sum(), since)
+    }
+
+    /// Answers with something that is for everybody, and can be kept.
     fn published(
         &self,
         at: &At<'_>,
         only_get: &'static str,
-        write: impl FnOnce() -> (Written, Option<HeaderValue>),
+        write: impl FnOnce() -> Published,
     ) -> Response<Body> {
         if let Err((status, error)) = self.admit(at) {
             return self.plain_error(Some(status), &error);
@@ -164,9 +188,8 @@ impl Front {
         if let Err(error) = self.charge(at, &self.anonymous, Some(Operation::GetAgentCard)) {
             return self.plain_error(None, &error);
         }
-        let (written, vary) = write();
-        let since = httpdate::fmt_http_date(self.cards.since);
-        let unchanged = fresh::is_fresh(&at.head.headers, &written.tag, self.cards.since);
+        let Published { written, since, vary } = write();
+        let unchanged = fresh::is_fresh(&at.head.headers, &written.tag, since);
         let mut response = match unchanged {
             true => Response::new(Body::empty()),
             false => respond::json(written.body),
@@ -177,7 +200,7 @@ impl Front {
         let headers = response.headers_mut();
         headers.insert(ETAG, written.tag);
         headers.insert(CACHE_CONTROL, self.cards.cache_control.clone());
-        if let Ok(since) = HeaderValue::try_from(since) {
+        if let Ok(since) = HeaderValue::try_from(httpdate::fmt_http_date(since)) {
             headers.insert(LAST_MODIFIED, since);
         }
         headers.extend(vary.map(|it| (VARY, it)));

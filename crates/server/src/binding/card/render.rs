@@ -58,7 +58,7 @@ impl Front {
     }
 
     fn card_of(&self, agent: &Agent, key: &Key, own: Option<&str>) -> AgentCard {
-        let mut card = agent.card().clone();
+        let mut card = (*agent.card()).clone();
         self.fill_in(&mut card, agent, &key.address, own);
         // The oldest form has no room for signatures.
         if key.signed.is_some() && key.form != FormName::Oldest {

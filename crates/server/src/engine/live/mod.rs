@@ -50,6 +50,8 @@ pub(crate) struct State {
     pub(crate) answer: Option<Message>,
     /// Why nothing more will come.
     pub(crate) failure: Option<Error>,
+    /// Why the agent did not take the message of the last turn, of which nothing is left.
+    pub(crate) refused: Option<Error>,
     /// Messages that are in the log and whose turn has not come.
     pub(crate) heard: Vec<MessageId>,
     readers: usize,

@@ -3,6 +3,7 @@
 mod again;
 mod conversations;
 mod fan_out;
+mod kept;
 mod races;
 
 use std::time::Duration;

@@ -16,7 +16,7 @@ macro_rules! select {
     ($which:literal) => {
         concat!(
             "SELECT s.revision, s.format, s.body, e.place, e.format, e.count, e.body,
-                 t.revision, t.context, t.state, t.updated, t.dialect, t.work,
+                 t.revision, t.context, t.state, t.updated, t.dialect, t.work, t.note,
                  t.caller, t.agent, t.id, t.format, t.body
              FROM tasks t
              LEFT JOIN snapshots s ON s.task = t.number
@@ -36,10 +36,10 @@ const REVISION: usize = 7;
 const HEADER: usize = 8;
 
 /// Where the key begins.
-const KEY: usize = 13;
+const KEY: usize = 14;
 
 /// Where the events are of a task that is one row.
-const BODY: usize = 16;
+const BODY: usize = 17;
 
 /// A task, and of how many bytes it was made.
 #[derive(Debug)]

@@ -37,7 +37,7 @@ fn creation(id: &str, says: &str) -> Append {
         key: key(id),
         expected: Revision::START,
         events: vec![Event::Created(task)],
-        header: Header { context, state, updated, dialect, work: Work::Running },
+        header: Header { context, state, updated, dialect, work: Work::Running, note: None },
         snapshot: None,
         sent: None,
         webhook: None,

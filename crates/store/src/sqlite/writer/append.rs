@@ -119,7 +119,7 @@ impl NewEvents {
 
     fn find(&self, desk: &Desk) -> rusqlite::Result<Option<Known>> {
         let mut find = desk.connection.prepare_cached(
-            "SELECT number, revision, state, work, epoch, updated, dialect, context FROM tasks
+            "SELECT number, revision, state, work, epoch, updated, dialect, context, note FROM tasks
              WHERE caller = ?1 AND id = ?2 AND agent = ?3",
         )?;
         let Self { key: Key { caller, agent, id }, header, .. } = self;
@@ -127,11 +127,13 @@ impl NewEvents {
         let known = find.query_row(params![caller, id.as_str(), agent], |row| {
             let found = [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?];
             let context = row.get_ref(7)?.as_str()?;
+            let note = row.get_ref(8)?.as_str_or_null()?;
+            let texts = (header.context.as_str(), header.note.as_deref());
             Ok(Known {
                 number: row.get(0)?,
                 revision: Revision::new(row.get::<_, i64>(1)?.unsigned_abs()),
                 state: found[0],
-                is_as_before: found == numbers && context == header.context.as_str(),
+                is_as_before: found == numbers && (context, note) == texts,
             })
         });
         known.optional()
@@ -141,8 +143,8 @@ impl NewEvents {
     fn insert(&self, desk: &Desk, number: i64) -> rusqlite::Result<bool> {
         let mut insert = desk.connection.prepare_cached(
             "INSERT INTO tasks (number, revision, state, work, epoch, updated, dialect,
-                 caller, agent, id, context, format, body)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                 caller, agent, id, context, format, body, note)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT DO NOTHING",
         )?;
         let Self { key: Key { caller, agent, id }, header, .. } = self;
@@ -161,6 +163,7 @@ impl NewEvents {
             header.context.as_str(),
             self.row.as_ref().map(|_| codec::SHORT),
             self.row,
+            header.note,
         ])?;
         Ok(inserted > 0)
     }
@@ -178,12 +181,15 @@ impl NewEvents {
         }
         let mut update = desk.connection.prepare_cached(
             "UPDATE tasks SET revision = ?2, state = ?3, work = ?4, epoch = ?5, updated = ?6,
-                 dialect = ?7, context = ?8
+                 dialect = ?7, context = ?8, note = ?9
              WHERE number = ?1",
         )?;
         let [state, work, epoch, updated, dialect] = numbers(&self.header, desk.epoch);
-        let context = self.header.context.as_str();
-        update.execute(params![number, revision, state, work, epoch, updated, dialect, context])?;
+        let Header { context, note, .. } = &self.header;
+        let context = context.as_str();
+        update.execute(params![
+            number, revision, state, work, epoch, updated, dialect, context, note
+        ])?;
         Ok(())
     }
 
@@ -236,7 +242,7 @@ impl Work for NewEvents {
 
 /// The state, work, epoch, time and dialect of a header, in the order of their columns.
 fn numbers(header: &Header, epoch: i64) -> [i64; 5] {
-    let Header { context: _, state, updated, dialect, work } = header;
+    let Header { context: _, state, updated, dialect, work, note: _ } = header;
     [
         state.number().into(),
         codec::work_number(*work),

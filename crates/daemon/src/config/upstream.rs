@@ -1,0 +1,67 @@
+//! An agent elsewhere that is published here.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use latimer_protocol::card::ProtocolBinding;
+use latimer_protocol::{Secret, Version};
+
+/// An agent elsewhere that is published here.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UpstreamConfig {
+    /// Where it is.
+    pub url: String,
+    /// Where its card is, if not at a well-known place.
+    pub card_url: Option<String>,
+    /// Headers that go with every call.
+    pub headers: BTreeMap<String, Secret>,
+    /// A bearer token that goes with every call.
+    pub token: Option<Secret>,
+    /// The file that has the token.
+    pub token_file: Option<PathBuf>,
+    /// What an authorization server knows us as.
+    pub oauth: Option<OAuthConfig>,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// How long a stream may be silent.
+    pub idle: Duration,
+    /// Which of several agents at that address.
+    pub tenant: Option<String>,
+    /// The version of A2A to speak; what its card offers if there is none.
+    pub version: Option<Version>,
+    /// The transport to speak; what its card offers if there is none.
+    pub binding: Option<ProtocolBinding>,
+    /// Whose cards are believed.
+    pub signatures: Signatures,
+    /// The files of the keys that cards are signed with.
+    pub trusted_keys: Vec<PathBuf>,
+    /// How many agents a message may pass.
+    pub hops: u32,
+}
+
+/// What an authorization server knows us as.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OAuthConfig {
+    /// Our name there.
+    pub client_id: String,
+    /// What proves it.
+    pub client_secret: Option<Secret>,
+    /// What to ask for.
+    pub scopes: Vec<String>,
+    /// The servers that may be shown the secret, besides that of the agent.
+    pub servers: Vec<String>,
+}
+
+/// Whose cards are believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signatures {
+    /// Everybody's.
+    Ignore,
+    /// Everybody's, but what is signed must be signed by a trusted key.
+    IfSigned,
+    /// Only what is signed by a trusted key.
+    Required,
+}

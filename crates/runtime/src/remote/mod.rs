@@ -1,0 +1,202 @@
+//! An agent elsewhere, of any version and over any binding: the gateway.
+//!
+//! A turn is one message to the agent behind, and everything that agent says about it. What it says
+//! becomes events of a task of ours, so that its streams resume and its webhooks are told whether it
+//! can do that or not. Which task it is *there* is kept with the task *here*, out of sight: after a
+//! restart the turn goes on with it.
+//!
+//! | module | what is in it |
+//! | --- | --- |
+//! | `upstream` | the agent behind: found in the background, looked after, and left alone when it fails |
+//! | `outgoing`, `note`, `path` | a message on its way: under which ids, and through whom |
+//! | `relay`, `told` | what comes back, and how much of it our task has already |
+//! | `words`, `card` | what callers may read of it: never where it is |
+
+mod breaker;
+mod card;
+mod contexts;
+mod note;
+mod outgoing;
+mod path;
+mod relay;
+mod told;
+mod upstream;
+mod words;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use latimer_client::{Builder, Error as ClientError, Source};
+use latimer_protocol::Task;
+use latimer_protocol::card::AgentCard;
+use latimer_server::{Agent, Executor, Failure, Health, Placard, Turn};
+use tracing::{debug, warn};
+
+use note::Note;
+use outgoing::{Naming, Outgoing};
+use path::Path;
+use relay::Relay;
+use upstream::{Keeper, Upstream};
+
+/// How long a call waits for an agent that has not been found yet.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a turn that was interrupted by a restart waits for it.
+const LONG_PATIENCE: Duration = Duration::from_secs(120);
+
+/// How many agents a message may pass on its way, if nobody says.
+const HOPS: u32 = 8;
+
+/// An agent elsewhere, published as one of ours.
+///
+/// ```
+/// use latimer_runtime::Remote;
+///
+/// let agent = Remote::new("https://partner.example.com").agent("partner");
+/// assert_eq!(agent.card().name, "partner");
+/// ```
+pub struct Remote {
+    upstream: Arc<Upstream>,
+    /// What we are called on the way of a message.
+    place: OnceLock<String>,
+    hops: u32,
+    keeper: OnceLock<Keeper>,
+}
+
+impl Remote {
+    /// The agent at an address, or of a card.
+    pub fn new(source: impl Into<Source>) -> Self {
+        Self {
+            upstream: Arc::new(Upstream::new(source.into())),
+            place: OnceLock::new(),
+            hops: HOPS,
+            keeper: OnceLock::new(),
+        }
+    }
+
+    /// Sets up the client that calls it: credentials, limits, versions. Done anew whenever the agent is
+    /// looked for.
+    #[must_use]
+    pub fn client(
+        mut self,
+        set_up: impl Fn(Builder) -> Result<Builder, ClientError> + Send + Sync + 'static,
+    ) -> Self {
+        self.change(|it| it.set_up = Box::new(set_up));
+        self
+    }
+
+    /// Changes what the agent says about itself before it is published.
+    #[must_use]
+    pub fn described(mut self, by: impl Fn(&mut AgentCard) + Send + Sync + 'static) -> Self {
+        self.change(|it| it.describe = Box::new(by));
+        self
+    }
+
+    /// Hides an address from callers, beside those that are called.
+    #[must_use]
+    pub fn hiding(mut self, url: &str) -> Self {
+        self.change(|it| it.words.hide(url));
+        self
+    }
+
+    /// How many agents a message may pass, this one included.
+    #[must_use]
+    pub fn hops(mut self, hops: u32) -> Self {
+        self.hops = hops;
+        self
+    }
+
+    /// The agent under this name, with a card that says no more until the agent is found.
+    #[must_use]
+    pub fn agent(mut self, name: &str) -> Agent {
+        self.change(|it| it.name = name.to_owned());
+        let mut card = AgentCard {
+            name: name.to_owned(),
+            description: "An agent elsewhere, which has not been found yet".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            default_input_modes: vec!["*/*".to_owned()],
+            default_output_modes: vec!["*/*".to_owned()],
+            ..AgentCard::default()
+        };
+        (self.upstream.describe)(&mut card);
+        Agent::new(name, self).with_card(card)
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Upstream)) {
+        // Nobody else has it before it is published.
+        if let Some(upstream) = Arc::get_mut(&mut self.upstream) {
+            change(upstream);
+        }
+    }
+
+    /// Our place on the way of a message: the agent's name, and which of all servers this is.
+    fn place(&self, turn: &Turn) -> &str {
+        self.place.get_or_init(|| path::place(turn.agent()))
+    }
+
+    fn look_after(&self, placard: Option<&Placard>) {
+        self.keeper.get_or_init(|| Keeper::new(Arc::clone(&self.upstream), placard.cloned()));
+    }
+}
+
+#[async_trait]
+impl Executor for Remote {
+    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+        self.look_after(None);
+        let path = match Path::of(turn.message(), self.hops).onward(self.place(&turn)) {
+            Ok(path) => path,
+            Err(problem) => return Ok(turn.reject(problem.to_string()).await?),
+        };
+        let mut pass = self.upstream.pass(PATIENCE).await.map_err(Failure::refused)?;
+        let client = pass.client(turn.extensions());
+        let naming = Naming::of(client.choice());
+        let outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts, naming).await?;
+        let following = client.follow(outgoing.request);
+        let mut relay = Relay::new(&turn, &self.upstream, client, outgoing.note);
+        relay.run(following, &mut pass).await
+    }
+
+    /// Goes on with the task that the agent has been given, if that was known in time.
+    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+        self.look_after(None);
+        let note = turn.kept().and_then(Note::read);
+        let Some((note, id)) = note.and_then(|it| Some((it.clone(), it.task?))) else {
+            return Err(Failure::restarted());
+        };
+        let unreachable = |error: latimer_protocol::Error| Failure::new(error.message());
+        let mut pass = self.upstream.pass(LONG_PATIENCE).await.map_err(unreachable)?;
+        let client = pass.client(turn.extensions());
+        let following = client.follow_task(id);
+        let mut relay = Relay::new(&turn, &self.upstream, client, note);
+        relay.run(following, &mut pass).await
+    }
+
+    async fn let_go(&self, task: &Task, note: Option<&str>) {
+        let Some(id) = note.and_then(Note::read).and_then(|it| it.task) else { return };
+        let Ok(mut pass) = self.upstream.pass(PATIENCE).await else {
+            warn!(agent = self.upstream.name, task = %task.id, "the agent behind cannot be told to stop");
+            return;
+        };
+        let canceled = pass.client(&[]).cancel_task(id).await;
+        pass.note(canceled.as_ref().err());
+        if let Err(error) = canceled {
+            debug!(agent = self.upstream.name, %error, "the agent behind does not stop");
+        }
+    }
+
+    fn publish(&self, placard: &Placard) {
+        self.look_after(Some(placard));
+    }
+
+    fn health(&self) -> Option<Health> {
+        Some(self.upstream.health())
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Remote").field("agent", &self.upstream.name).finish_non_exhaustive()
+    }
+}

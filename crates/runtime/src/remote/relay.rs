@@ -1,0 +1,305 @@
+//! What the agent behind says, said again by ours.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, pending};
+use latimer_client::{Client, Error as ClientError, Following};
+use latimer_protocol::{
+    Artifact, ErrorKind, Message, Metadata, Phase, StreamResponse, Task, TaskArtifactUpdateEvent,
+    TaskState, TaskStatus, TaskStatusUpdateEvent,
+};
+use latimer_server::{Failure, Turn, TurnError};
+use tokio::time::sleep;
+use tracing::{debug, warn};
+
+use super::contexts;
+use super::note::Note;
+use super::outgoing::passed_on;
+use super::told::{News, Told, of_agent};
+use super::upstream::{Pass, Upstream};
+
+/// How long a note waits for an event to go with.
+const NOTED: Duration = Duration::from_millis(200);
+
+/// One turn: what is known of the task there, and what was told of it here.
+pub(super) struct Relay<'a> {
+    turn: &'a Turn,
+    upstream: &'a Upstream,
+    client: Client,
+    note: Note,
+    /// Whether the note says more than what is kept.
+    noted: bool,
+    told: Told,
+    /// The question that the message answers, told once more before the answer.
+    before: Option<Task>,
+    /// Whether nothing has come yet.
+    first: bool,
+    /// Whether the message answers a question.
+    answers: bool,
+    canceling: Canceling,
+}
+
+/// How far canceling has come.
+enum Canceling {
+    /// Nobody wants to.
+    No,
+    /// Somebody wants to, and it is not known yet what to cancel.
+    Wanted,
+    /// The agent is asked to.
+    Asked(BoxFuture<'static, Result<Arc<Task>, ClientError>>),
+    /// It was asked.
+    Over,
+}
+
+impl<'a> Relay<'a> {
+    pub(super) fn new(turn: &'a Turn, upstream: &'a Upstream, client: Client, note: Note) -> Self {
+        let told = turn.task().map(Told::of).unwrap_or_default();
+        let kept = turn.kept().and_then(Note::read).and_then(|it| it.task);
+        let answers = turn.task().is_some_and(|it| it.status.state.is_interrupted());
+        Self {
+            turn,
+            upstream,
+            client,
+            noted: note.task.is_some() && note.task != kept,
+            note,
+            told,
+            before: None,
+            first: true,
+            answers,
+            canceling: Canceling::No,
+        }
+    }
+
+    /// Says whatever comes, until the task is over or asks for something.
+    pub(super) async fn run(
+        &mut self,
+        mut following: Following,
+        pass: &mut Pass<'_>,
+    ) -> Result<(), Failure> {
+        loop {
+            let happened = self.next(&mut following).await;
+            if let Happened::Told(told) = &happened {
+                pass.note(told.as_ref().err());
+            }
+            match happened {
+                Happened::Told(Ok(Some(event))) => self.tell(event).await?,
+                Happened::Told(Ok(None)) => break,
+                Happened::Told(Err(error)) => return self.fail(error),
+                Happened::Canceled(Ok(task)) => {
+                    self.canceling = Canceling::Over;
+                    self.tell(StreamResponse::Task(Arc::unwrap_or_clone(task))).await?;
+                }
+                // It does not know of the task yet.
+                Happened::Canceled(Err(error)) if self.first && is_unknown(&error) => {
+                    sleep(NOTED).await;
+                    self.canceling = Canceling::Wanted;
+                }
+                Happened::Canceled(Err(error)) => {
+                    self.canceling = Canceling::Over;
+                    // It may come to an end by itself, and that counts then.
+                    debug!(agent = self.upstream.name, %error, "the agent behind does not stop");
+                }
+                Happened::Quiet => self.keep().await?,
+                Happened::CancelWanted => self.canceling = Canceling::Wanted,
+            }
+            self.ask_to_cancel();
+            if self.told.state.is_terminal() {
+                return Ok(());
+            }
+        }
+        match self.before.take() {
+            // It was no question from before: it is the same one again.
+            Some(task) => Ok(self.status(task.status, Metadata::new()).await?),
+            None => Ok(()),
+        }
+    }
+
+    async fn next(&mut self, following: &mut Following) -> Happened {
+        let Self { turn, canceling, noted, .. } = self;
+        let stop = async {
+            match canceling {
+                Canceling::No => {
+                    turn.cancelled().cancelled().await;
+                    Happened::CancelWanted
+                }
+                Canceling::Asked(asked) => Happened::Canceled(asked.await),
+                Canceling::Wanted | Canceling::Over => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            told = following.next() => Happened::Told(told),
+            happened = stop => happened,
+            () = sleep(NOTED), if *noted => Happened::Quiet,
+        }
+    }
+
+    /// Asks the agent to stop, as soon as it is known what.
+    fn ask_to_cancel(&mut self) {
+        if let (Canceling::Wanted, Some(id)) = (&self.canceling, self.note.task.clone()) {
+            let client = self.client.clone();
+            self.canceling = Canceling::Asked(async move { client.cancel_task(id).await }.boxed());
+        }
+    }
+
+    /// Ends a turn that the agent behind did not end.
+    fn fail(&self, error: ClientError) -> Result<(), Failure> {
+        if self.turn.cancelled().is_cancelled() {
+            return Ok(());
+        }
+        warn!(agent = self.upstream.name, task = %self.turn.task_id(), %error, "the agent behind failed");
+        let unknown = is_unknown(&error);
+        let error = self.upstream.words.error(error);
+        Err(match () {
+            () if unknown => {
+                Failure::new("the agent behind this one does not know the task any more")
+            }
+            () if self.first => Failure::refused(error),
+            () => Failure::new(error.message()),
+        })
+    }
+
+    /// Says what an event says.
+    async fn tell(&mut self, event: StreamResponse) -> Result<(), TurnError> {
+        let first = std::mem::replace(&mut self.first, false);
+        self.learn(&event);
+        match event {
+            StreamResponse::Message(message) => self.turn.say_message(cleaned(message)).await,
+            StreamResponse::StatusUpdate(update) => {
+                self.before = None;
+                self.status(update.status, update.metadata).await
+            }
+            StreamResponse::ArtifactUpdate(update) => {
+                self.before = None;
+                self.artifact(update).await
+            }
+            StreamResponse::Task(task) => {
+                let asks = task.status.state.phase() == Phase::Interrupted;
+                if first && self.answers && asks {
+                    self.before = Some(task);
+                    return Ok(());
+                }
+                self.before = None;
+                self.whole(task).await
+            }
+        }
+    }
+
+    /// Learns which task and conversation it is there.
+    fn learn(&mut self, event: &StreamResponse) {
+        let context = match event {
+            StreamResponse::Task(it) => &it.context_id,
+            StreamResponse::Message(it) => &it.context_id,
+            StreamResponse::StatusUpdate(it) => &it.context_id,
+            StreamResponse::ArtifactUpdate(it) => &it.context_id,
+        };
+        let context = context.clone().or_else(|| self.note.context.clone());
+        if let (Some(theirs), Some(ours)) = (&context, contexts::context(self.turn))
+            && self.note.context != context
+        {
+            self.upstream.contexts.learn(ours, theirs.clone());
+        }
+        let task = match event {
+            StreamResponse::Message(_) => self.note.task.clone(),
+            _ => event.task_id().cloned(),
+        };
+        let known = Note { task, context };
+        self.noted |= known.task.is_some() && known != self.note;
+        self.note = known;
+    }
+
+    /// Keeps which task it is there, with whatever is said next.
+    async fn keep(&mut self) -> Result<(), TurnError> {
+        match std::mem::take(&mut self.noted) {
+            true => self.turn.keep(self.note.write()).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn status(&mut self, status: TaskStatus, metadata: Metadata) -> Result<(), TurnError> {
+        let TaskStatus { state, message, .. } = status;
+        let metadata = passed_on(&metadata);
+        let again = message.as_ref().is_none_or(|it| !self.told.say(it));
+        let bare = again && metadata.is_empty();
+        let begins = matches!(state, TaskState::Submitted | TaskState::Unspecified);
+        if bare && (begins || state == self.told.state) {
+            return Ok(());
+        }
+        self.keep().await?;
+        self.told.state = state;
+        let message = message.map(|it| Arc::new(cleaned(Arc::unwrap_or_clone(it))));
+        let status = TaskStatus { message, ..state.into() };
+        let update = TaskStatusUpdateEvent::new(self.turn.task_id().clone(), status);
+        self.turn.set_with(TaskStatusUpdateEvent { metadata, ..update }).await
+    }
+
+    async fn artifact(&mut self, update: TaskArtifactUpdateEvent) -> Result<(), TurnError> {
+        self.keep().await?;
+        // More of what was never begun is a beginning.
+        let append = update.append && self.told.has(&update.artifact.artifact_id);
+        self.told.add(&update.artifact, append);
+        let metadata = passed_on(&update.metadata);
+        let task_id = self.turn.task_id().clone();
+        let update = TaskArtifactUpdateEvent { task_id, append, metadata, ..update };
+        self.turn.add_piece(update).await
+    }
+
+    /// Says what a whole task has more than ours.
+    async fn whole(&mut self, task: Task) -> Result<(), TurnError> {
+        let Task { status, artifacts, history, metadata, .. } = task;
+        let last = status.message.as_ref().map(|it| &it.message_id);
+        let said: Vec<_> = of_agent(&history)
+            .filter(|it| last != Some(&it.message_id) && !self.told.has_said(it))
+            // The oldest agents say what they made, too.
+            .filter(|it| artifacts.iter().all(|made| made.parts != it.parts))
+            .cloned()
+            .collect();
+        for message in said {
+            let working = TaskStatus { message: Some(message), ..TaskState::Working.into() };
+            self.status(working, Metadata::new()).await?;
+        }
+        for artifact in artifacts {
+            match self.told.news(&artifact) {
+                News::None => {}
+                News::All => self.piece(Arc::unwrap_or_clone(artifact), false).await?,
+                News::More(parts) => {
+                    let id = artifact.artifact_id.clone();
+                    let more = Artifact { parts, ..Artifact::new(id, "") };
+                    self.piece(more, true).await?;
+                }
+            }
+        }
+        let metadata = self.told.news_of_metadata(passed_on(&metadata));
+        self.status(status, metadata).await
+    }
+
+    async fn piece(&mut self, artifact: Artifact, append: bool) -> Result<(), TurnError> {
+        let update = TaskArtifactUpdateEvent::new(self.turn.task_id().clone(), artifact);
+        self.artifact(TaskArtifactUpdateEvent { append, ..update }).await
+    }
+}
+
+/// What a turn waits for.
+enum Happened {
+    /// The agent said something, or nothing more will come.
+    Told(Result<Option<StreamResponse>, ClientError>),
+    /// The agent was asked to stop.
+    Canceled(Result<Arc<Task>, ClientError>),
+    /// The caller wants it to stop.
+    CancelWanted,
+    /// Nothing was said for a moment.
+    Quiet,
+}
+
+/// Whether an agent does not know of a task.
+fn is_unknown(error: &ClientError) -> bool {
+    matches!(error, ClientError::Agent(it) if it.kind() == ErrorKind::TaskNotFound)
+}
+
+/// A message without what only means something there.
+fn cleaned(message: Message) -> Message {
+    let metadata = passed_on(&message.metadata);
+    Message { task_id: None, context_id: None, reference_task_ids: Vec::new(), metadata, ..message }
+}

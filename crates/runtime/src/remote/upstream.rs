@@ -1,0 +1,211 @@
+//! The agent behind: found in the background, looked after, and left alone when it fails.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use latimer_client::{Builder, Client, Error as ClientError, Source};
+use latimer_protocol::card::AgentCard;
+use latimer_protocol::{Error, ErrorKind};
+use latimer_server::{Health, Placard};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{info, warn};
+
+use super::breaker::Breaker;
+use super::card;
+use super::contexts::Contexts;
+use super::words::Words;
+
+/// How often an agent that was found is looked at again: its card may have changed.
+const AGAIN: Duration = Duration::from_secs(300);
+
+/// How long to wait before an agent that was not found is looked for again; doubled each time.
+const FIRST: Duration = Duration::from_millis(500);
+
+/// How long at most.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The least time between two looks, however many want one.
+const LEAST: Duration = Duration::from_secs(1);
+
+type SetUp = dyn Fn(Builder) -> Result<Builder, ClientError> + Send + Sync;
+type Describe = dyn Fn(&mut AgentCard) + Send + Sync;
+
+/// The agent behind.
+pub(super) struct Upstream {
+    pub(super) name: String,
+    source: Source,
+    pub(super) set_up: Box<SetUp>,
+    pub(super) describe: Box<Describe>,
+    pub(super) words: Words,
+    pub(super) contexts: Contexts,
+    client: watch::Sender<Option<Client>>,
+    /// Somebody needs it now.
+    wanted: Notify,
+    /// Whether the last look for it failed.
+    missing: AtomicBool,
+    breaker: Mutex<Breaker>,
+}
+
+impl Upstream {
+    pub(super) fn new(source: Source) -> Self {
+        let words = Words::default();
+        if let Source::Agent(url) | Source::CardUrl(url) = &source {
+            words.hide(url);
+        }
+        Self {
+            name: String::new(),
+            source,
+            set_up: Box::new(Ok),
+            describe: Box::new(|_| {}),
+            words,
+            contexts: Contexts::default(),
+            client: watch::Sender::new(None),
+            wanted: Notify::new(),
+            missing: AtomicBool::new(false),
+            breaker: Mutex::default(),
+        }
+    }
+
+    /// Leave to call it, as soon as it is found.
+    ///
+    /// # Errors
+    /// Why it is not called, with how long to wait where that is known.
+    pub(super) async fn pass(&self, patience: Duration) -> Result<Pass<'_>, Error> {
+        let away = |wait: Duration| {
+            let message = "the agent behind this one does not answer; try again later";
+            Error::new(ErrorKind::Unavailable, message).retry_after(wait)
+        };
+        self.breaker().admit(Instant::now()).map_err(away)?;
+        let mut found = self.client.subscribe();
+        let known = found.borrow().clone();
+        if let Some(client) = known {
+            return Ok(Pass { upstream: self, client });
+        }
+        self.wanted.notify_one();
+        let client = timeout(patience, found.wait_for(Option::is_some)).await;
+        match client {
+            Ok(Ok(client)) => {
+                let client = client.clone().ok_or_else(Error::internal)?;
+                Ok(Pass { upstream: self, client })
+            }
+            Ok(Err(_)) | Err(_) => {
+                let message = "the agent behind this one has not been found yet; try again later";
+                Err(Error::new(ErrorKind::Unavailable, message).retry_after(patience))
+            }
+        }
+    }
+
+    pub(super) fn health(&self) -> Health {
+        match self.client.borrow().is_some() {
+            _ if self.missing.load(Relaxed) || self.breaker().is_open() => Health::Failing,
+            true => Health::Well,
+            false => Health::Unknown,
+        }
+    }
+
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        // It is two numbers.
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks for the agent, for as long as somebody wants it.
+    async fn keep(&self, placard: Option<Placard>) {
+        let mut pause = FIRST;
+        loop {
+            let found = self.look(placard.as_ref()).await;
+            self.missing.store(found.is_err(), Relaxed);
+            let wait = match found {
+                Ok(()) => {
+                    pause = FIRST;
+                    AGAIN
+                }
+                Err(error) => {
+                    warn!(agent = self.name, %error, "the agent behind is not found");
+                    let wait = pause;
+                    pause = (pause * 2).min(LONGEST);
+                    wait
+                }
+            };
+            sleep(LEAST).await;
+            tokio::select! {
+                () = sleep(wait) => {}
+                () = self.wanted.notified() => {}
+            }
+        }
+    }
+
+    async fn look(&self, placard: Option<&Placard>) -> Result<(), ClientError> {
+        let client = (self.set_up)(Client::builder(self.source.clone()))?.connect().await?;
+        let known = self.client.borrow().clone();
+        if known.is_some_and(|it| it.card() == client.card()) {
+            return Ok(());
+        }
+        let Some(found) = client.card() else { return Ok(()) };
+        for interface in &found.supported_interfaces {
+            self.words.hide(&interface.url);
+        }
+        if let Some(placard) = placard {
+            let mut card = card::published(found, &self.words);
+            (self.describe)(&mut card);
+            placard.show(card);
+        }
+        if let Some(choice) = client.choice() {
+            let (version, binding) = (choice.version, &choice.binding);
+            let skills = found.skills.len();
+            info!(agent = self.name, %version, %binding, skills, "the agent behind is found");
+        }
+        self.client.send_replace(Some(client));
+        Ok(())
+    }
+}
+
+/// Leave to make a call, and to say what came of it.
+pub(super) struct Pass<'a> {
+    upstream: &'a Upstream,
+    client: Client,
+}
+
+impl Pass<'_> {
+    /// The client, which activates what the caller activates.
+    pub(super) fn client(&self, extensions: &[String]) -> Client {
+        match extensions {
+            [] => self.client.clone(),
+            some => self.client.activating(some.iter().cloned()),
+        }
+    }
+
+    /// Says whether there was an answer.
+    pub(super) fn note(&mut self, error: Option<&ClientError>) {
+        match error {
+            Some(
+                ClientError::Unreachable { .. }
+                | ClientError::Lost { .. }
+                | ClientError::Timeout { .. }
+                | ClientError::Unreadable { .. },
+            ) => {
+                self.upstream.breaker().failed(Instant::now());
+                // It may have moved.
+                self.upstream.wanted.notify_one();
+            }
+            Some(_) | None => self.upstream.breaker().answered(),
+        }
+    }
+}
+
+/// Looks for the agent until this is dropped.
+pub(super) struct Keeper(JoinHandle<()>);
+
+impl Keeper {
+    pub(super) fn new(upstream: Arc<Upstream>, placard: Option<Placard>) -> Self {
+        Self(tokio::spawn(async move { upstream.keep(placard).await }))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

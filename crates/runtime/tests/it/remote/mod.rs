@@ -1,0 +1,109 @@
+//! The gateway: agents elsewhere, through servers and clients of every version and binding.
+
+mod circle;
+mod faults;
+mod hidden;
+mod matrix;
+mod push;
+mod same;
+mod start;
+mod stub;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use latimer_client::outbound::Rules;
+use latimer_client::{Builder, Client, Polling, Retry};
+use latimer_protocol::card::{AgentCapabilities, AgentCard, AgentInterface, ProtocolBinding};
+use latimer_protocol::{Task, TaskId, Version};
+use latimer_runtime::{Demo, Remote};
+use latimer_server::{Agent, Running, Server};
+
+/// Longer than anything here takes, on a busy machine too.
+const PATIENT: Duration = Duration::from_secs(30);
+
+/// A binding, and a version that is spoken over it.
+type Pair = (ProtocolBinding, Version);
+
+/// Every binding in every version that has it.
+const PAIRS: [Pair; 8] = [
+    (ProtocolBinding::JsonRpc, Version::V1_0),
+    (ProtocolBinding::JsonRpc, Version::V0_3),
+    (ProtocolBinding::JsonRpc, Version::V0_1),
+    (ProtocolBinding::HttpJson, Version::V1_0),
+    (ProtocolBinding::HttpJson, Version::V0_3),
+    (ProtocolBinding::HttpJson, Version::V0_1),
+    (ProtocolBinding::Grpc, Version::V1_0),
+    (ProtocolBinding::Grpc, Version::V0_3),
+];
+
+/// Whether a pair can stream: the oldest HTTP cannot.
+fn streams(pair: &Pair) -> bool {
+    *pair != (ProtocolBinding::HttpJson, Version::V0_1)
+}
+
+async fn listen(server: Server) -> Running {
+    server.bind("127.0.0.1:0").listen().await.expect("the server runs")
+}
+
+async fn demo() -> Running {
+    listen(Server::new(Demo::agent("demo"))).await
+}
+
+/// The agent at an address as a gateway publishes it, which calls it in one way only.
+fn remote(address: SocketAddr, (binding, version): &Pair) -> Remote {
+    let url = match binding {
+        ProtocolBinding::Grpc => address.to_string(),
+        _ => format!("http://{address}/a2a"),
+    };
+    let card = AgentCard {
+        name: "behind".into(),
+        version: "1".into(),
+        supported_interfaces: vec![AgentInterface::new(url, binding.clone()).in_version(*version)],
+        capabilities: AgentCapabilities {
+            streaming: Some(streams(&(binding.clone(), *version))),
+            ..AgentCapabilities::default()
+        },
+        default_input_modes: vec!["*/*".into()],
+        default_output_modes: vec!["*/*".into()],
+        ..AgentCard::default()
+    };
+    Remote::new(card).client(hasty)
+}
+
+/// A client that does not wait for long, and may call this machine.
+fn hasty(client: Builder) -> Result<Builder, latimer_client::Error> {
+    let pause = Duration::from_millis(20);
+    Ok(client
+        .rules(Rules { loopback: true, ..Rules::default() })
+        .retry(Retry { first_pause: pause, longest_pause: pause, ..Retry::default() })
+        .polling(Polling { interval: pause, max: 500 }))
+}
+
+async fn gateway(remote: Remote) -> Running {
+    listen(Server::new(remote.agent("proxy"))).await
+}
+
+async fn gateway_of(agents: impl IntoIterator<Item = Agent>) -> Running {
+    listen(agents.into_iter().fold(Server::empty(), Server::with_agent)).await
+}
+
+/// A client of the agent at an address, which calls it in one way only and asks for no card.
+fn caller(address: SocketAddr, (binding, version): &Pair) -> Client {
+    let url = format!("http://{address}/a2a");
+    let client = Client::builder(url).bindings([binding.clone()]).versions([*version]);
+    client.build().unwrap()
+}
+
+/// Waits until a task is as a test wants it.
+async fn until(client: &Client, id: &TaskId, want: impl Fn(&Task) -> bool) -> Task {
+    let since = std::time::Instant::now();
+    loop {
+        let task = client.get_task(id.clone()).await.expect("a task");
+        if want(&task) {
+            return (*task).clone();
+        }
+        assert!(since.elapsed() < PATIENT, "{task:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -1,0 +1,25 @@
+//! A gateway: an agent elsewhere, published in every version and over every transport.
+//!
+//! ```sh
+//! cargo run -p latimer -- demo-server --listen 127.0.0.1:50052 &
+//! cargo run -p latimer-runtime --example gateway
+//! curl -s localhost:8080/.well-known/agent-card.json
+//! ```
+
+use latimer_client::Credentials;
+use latimer_protocol::Secret;
+use latimer_runtime::Remote;
+use latimer_server::Server;
+
+/// Publishes the agent at an address, in every version and over every transport.
+pub fn gateway(url: &str, token: &str) -> Server {
+    let token = Secret::new(token);
+    let remote = Remote::new(url)
+        .client(move |client| Ok(client.credentials(Credentials::bearer(token.clone())?)));
+    Server::new(remote.agent("partner")).bind("127.0.0.1:8080")
+}
+
+#[tokio::main]
+async fn main() -> latimer_server::Result<()> {
+    gateway("http://127.0.0.1:50052", "t0ken").run().await
+}
