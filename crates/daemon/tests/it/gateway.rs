@@ -81,8 +81,9 @@ async fn elsewhere(agent: SocketAddr) -> (SocketAddr, JoinSet<()>) {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut asked = [0; 4096];
             // Whatever is asked is answered.
-            stream.read(&mut asked).await.ok();
-            stream.write_all(answer.as_bytes()).await.ok();
+            if stream.read(&mut asked).await.is_ok_and(|read| read > 0) {
+                stream.write_all(answer.as_bytes()).await.ok();
+            }
         }
     });
     (address, serving)
