@@ -5,19 +5,21 @@
 //! | [`measure`] | two ways to do one thing, taking turns in one process |
 //! | [`role`] | what a process is told to be: a server, or the load on one |
 //! | [`floor`], [`subject`] | the servers: one that only answers, and ours |
-//! | [`load`], [`hold`], [`watch`] | what is done to them |
+//! | [`load`], [`hold`], [`watch`], [`call`] | what is done to them |
 //! | [`soak`] | everything at once, for a while, and whether anything grew |
-//! | [`process`], [`disk`], [`report`] | what the machine says about it |
+//! | [`process`], [`home`], [`disk`], [`report`] | what the machine says about it |
 //!
 //! A program here starts servers and load as processes of their own, each on its own core: itself
 //! again, in another [`role`].
 
 pub mod arguments;
+pub mod call;
 pub mod disk;
 pub mod fanout;
 pub mod floor;
 pub mod histogram;
 pub mod hold;
+pub mod home;
 pub mod http;
 pub mod load;
 pub mod process;

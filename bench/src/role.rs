@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, floor, hold, load, subject, watch};
+use crate::{Failure, call, floor, hold, load, subject, watch};
 
 /// What a process is told to be.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,6 +25,8 @@ pub enum Role {
     Load(load::Plan),
     /// Keeps something open; says a line when it is, and ends with its input.
     Hold(hold::Plan),
+    /// Calls with a library; says a [`call::Outcome`].
+    Call(call::Plan),
     /// Many readers of one task; says a [`watch::Outcome`].
     Watch(watch::Plan),
 }
@@ -45,6 +47,7 @@ impl Role {
             Self::Subject(setup) => subject::serve(setup),
             Self::Load(plan) => load::run(plan),
             Self::Hold(plan) => hold::run(plan),
+            Self::Call(plan) => call::run(plan),
             Self::Watch(plan) => watch::run(plan),
         }
     }

@@ -5,11 +5,12 @@
 mod contestants;
 mod tables;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use latimer_bench::arguments::Arguments;
+use latimer_bench::home::Home;
 use latimer_bench::load::{Operation, Outcome, Plan, Span};
 use latimer_bench::process::{LOAD_CORE, Process, SERVER_CORE, Starter, free_address};
 use latimer_bench::report::{Report, heard, note};
@@ -95,7 +96,7 @@ impl Bench {
     fn measure(&self, contestant: &Contestant, operation: Operation) -> Result<Outcome, Failure> {
         let address = free_address()?;
         let home = Home::new(&self.folder)?;
-        let mut server = contestant.start(self.starter, SERVER_CORE, &address, &home.0)?;
+        let mut server = contestant.start(self.starter, SERVER_CORE, &address, home.path())?;
         server.wait_until_listening(&address)?;
         let plan = Plan {
             address,
@@ -108,24 +109,6 @@ impl Bench {
         };
         let mut load: Process = self.starter.start(LOAD_CORE, &Role::Load(plan))?;
         heard(&mut load).map_err(|error| format!("{}: {error}", contestant.name).into())
-    }
-}
-
-/// A folder that is gone when this is dropped.
-struct Home(PathBuf);
-
-impl Home {
-    fn new(folder: &Path) -> Result<Self, Failure> {
-        let path = folder.join(format!("latimer-bench-{}", std::process::id()));
-        std::fs::create_dir(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        // What is left is in a folder for such things.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
