@@ -56,9 +56,13 @@ pub(super) fn task(turn: &Turn) -> Option<TaskId> {
     TaskId::new(name(turn, "task", turn.task_id().as_str())).ok()
 }
 
-/// The id that a message has for the agent behind. The same message has the same one.
+/// The id that a message has for the agent behind: the caller's own, and whose it is. The same message
+/// has the same one.
 pub(super) fn message(turn: &Turn) -> Option<MessageId> {
-    MessageId::new(name(turn, "message", turn.message().message_id.as_str())).ok()
+    let own = turn.message().message_id.as_str();
+    let whole = name(turn, "message", own);
+    let (mark, _) = whole.split_at(18);
+    MessageId::new(format!("{own}-{mark}")).or_else(|_| MessageId::new(whole)).ok()
 }
 
 /// A UUID that follows from whose something is, and what it is called.

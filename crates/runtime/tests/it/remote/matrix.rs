@@ -190,4 +190,8 @@ async fn two_callers_conversations_never_meet() {
     let tasks = behind.list_tasks(Default::default()).await.unwrap().tasks;
     let contexts: HashSet<_> = tasks.iter().map(|it| it.context_id.clone()).collect();
     assert_eq!((tasks.len(), contexts.len()), (2, 2), "{tasks:?}");
+    for task in tasks {
+        let id = behind.get_task(task.id.clone()).await.unwrap().history[0].message_id.clone();
+        assert!(id.as_str().starts_with("m-"), "{id} is known by what its caller calls it");
+    }
 }
