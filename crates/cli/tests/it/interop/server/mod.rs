@@ -1,10 +1,10 @@
 //! Agents on the official SDKs, and what our client asks of them.
 
-mod cannot;
+pub(super) mod cannot;
 mod cards;
 mod checks;
 mod peer;
-mod process;
+pub(super) mod process;
 mod refusals;
 mod sending;
 mod streaming;
@@ -18,7 +18,8 @@ use latimer_protocol::Version;
 use tokio::time::timeout;
 
 use super::page::Column;
-use super::sdk::{Binding, Fate, Language};
+use super::sdk::{Binding, Fate, Language, why};
+use cannot::CANNOT;
 use checks::Checked;
 use peer::Peer;
 use process::Process;
@@ -28,22 +29,26 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An agent on an SDK, and the version that is spoken with it.
 #[derive(Clone, Copy, Debug)]
-struct Server {
+pub(super) struct Server {
     language: Language,
     script: &'static str,
-    version: Version,
+    pub(super) version: Version,
     /// Whether it is one of 1.x that speaks 0.3 as well, and is asked to.
     compat: bool,
+    /// Whether it knows the words of the demo server in place of its own.
+    demo: bool,
 }
 
 const fn server(language: Language, script: &'static str, version: Version) -> Server {
-    Server { language, script, version, compat: false }
+    Server { language, script, version, compat: false, demo: false }
 }
 
-const PYTHON: Server = server(Language::Python("1.x"), "python/serve_1x.py", Version::V1_0);
-const PYTHON_0_3: Server = server(Language::Python("0.3"), "python/serve_0x.py", Version::V0_3);
-const JS: Server = server(Language::JavaScript, "js/serve_1x.mjs", Version::V1_0);
-const JS_0_3: Server = server(Language::JavaScript, "js/serve_0_3.mjs", Version::V0_3);
+pub(super) const PYTHON: Server =
+    server(Language::Python("1.x"), "python/serve_1x.py", Version::V1_0);
+pub(super) const PYTHON_0_3: Server =
+    server(Language::Python("0.3"), "python/serve_0x.py", Version::V0_3);
+pub(super) const JS: Server = server(Language::JavaScript, "js/serve_1x.mjs", Version::V1_0);
+pub(super) const JS_0_3: Server = server(Language::JavaScript, "js/serve_0_3.mjs", Version::V0_3);
 
 /// Every SDK over every binding it has.
 const SERVERS: [Server; 6] = [
@@ -163,7 +168,12 @@ pub(super) async fn run() -> Vec<Column> {
 }
 
 impl Server {
-    fn name(&self) -> String {
+    /// The same with the words of the demo server.
+    pub(super) fn demonstrating(self) -> Self {
+        Self { demo: true, ..self }
+    }
+
+    pub(super) fn name(&self) -> String {
         self.language.name(self.script, self.compat)
     }
 
@@ -189,13 +199,10 @@ impl Server {
     async fn fate(&self, operation: &Operation, peer: &Peer<'_>) -> Fate {
         let asked = timeout(PATIENCE, (operation.ask)(peer)).await;
         let asked = asked.unwrap_or_else(|_| Err("it hangs".into()));
-        match (asked, cannot::why(&self.name(), peer.binding, operation.key)) {
-            (Ok(()), None) => Fate::Worked { note: None },
-            (Ok(()), Some(reason)) => {
-                Fate::Failed { detail: format!("it works now, and is said not to: {reason}") }
-            }
-            (Err(_), Some(reason)) => Fate::Absent { reason: reason.to_owned() },
-            (Err(error), None) => Fate::Failed { detail: error.to_string() },
-        }
+        let fate = match asked {
+            Ok(()) => Fate::Worked { note: None },
+            Err(error) => Fate::Failed { detail: error.to_string() },
+        };
+        fate.unless(why(CANNOT, &self.name(), peer.binding, operation.key))
     }
 }
