@@ -58,6 +58,9 @@ fn set_up(client: Builder, said: &UpstreamConfig, trust: &Trust) -> Result<Build
     if let Some(binding) = &said.binding {
         client = client.bindings([binding.clone()]);
     }
+    if !said.stream {
+        client = client.without_streams();
+    }
     if let Some(tenant) = &said.tenant {
         client = client.tenant(tenant);
     }

@@ -11,6 +11,7 @@ use latimer_protocol::{
 };
 use latimer_runtime::Demo;
 use latimer_server::{Server, Settings};
+use serde_json::json;
 
 use crate::support::{Answer, Cutter, PAIRS, Stub, demo, listen, loopback};
 
@@ -157,6 +158,27 @@ async fn an_agent_that_cannot_stream_is_looked_at() {
         assert_eq!(whole.status.state, TaskState::Completed, "{with_card}");
         assert_eq!(whole.artifacts[0].parts.len(), 5, "{with_card}");
     }
+}
+
+#[tokio::test]
+async fn no_stream_is_asked_for_where_none_is_wanted() {
+    let stub = Stub::start(|asked| {
+        let task = |state: &str| json!({"id": "t", "status": {"state": state}});
+        let result = match asked.body.contains("\"SendMessage\"") {
+            true => json!({"task": task("TASK_STATE_WORKING")}),
+            false => task("TASK_STATE_COMPLETED"),
+        };
+        Answer::json(json!({"jsonrpc": "2.0", "id": 1, "result": result}))
+    })
+    .await;
+    let quick = Polling { interval: Duration::from_millis(20), max: 500 };
+    let client = Client::builder(stub.url()).polling(quick).without_streams().build().unwrap();
+    let done = task(client.follow(says("hello")).outcome().await.unwrap());
+    assert_eq!(done.status.state, TaskState::Completed);
+    client.follow_task(done.id).outcome().await.unwrap();
+    let methods: Vec<_> = stub.asked().iter().map(|it| it.body.clone()).collect();
+    let streams = |it: &&String| it.contains("Stream") || it.contains("Subscribe");
+    assert_eq!(methods.iter().find(streams), None);
 }
 
 #[tokio::test]

@@ -42,6 +42,7 @@ impl Resolve<'_> {
             oauth,
             timeout: raw.timeout.map_or(TIMEOUT, |it| it.0),
             idle: raw.idle_timeout.0,
+            stream: raw.stream,
             tenant: raw.tenant,
             version,
             binding: raw.binding.map(|it| match it {
