@@ -341,7 +341,7 @@ fn remote_agents_count_milliseconds_by_name_and_seconds_in_a_list() {
                 [[a2a.external_agents]]\nname = \"three\"\nurl = \"https://three\"\n";
     let config = Place::with(text).load().unwrap().config;
     let times: Vec<_> =
-        config.remote_agents.iter().map(|it| (&*it.name, it.timeout.as_secs())).collect();
+        config.remote_agents.iter().map(|it| (&*it.name, it.upstream.timeout.as_secs())).collect();
     assert_eq!(times, [("two", 60), ("three", 120), ("one", 60)]);
 }
 
