@@ -7,7 +7,7 @@ use latimer_client::transport::Limits;
 use latimer_client::{Client, Error, Polling, Retry, says};
 use latimer_protocol::card::{AgentCapabilities, AgentCard, ProtocolBinding};
 use latimer_protocol::{
-    Artifact, Part, SendMessageResponse, StreamResponse, Task, TaskState, Version,
+    Artifact, ErrorKind, Part, SendMessageResponse, StreamResponse, Task, TaskState, Version,
 };
 use latimer_runtime::Demo;
 use latimer_server::{Server, Settings};
@@ -158,6 +158,29 @@ async fn an_agent_that_cannot_stream_is_looked_at() {
         assert_eq!(whole.status.state, TaskState::Completed, "{with_card}");
         assert_eq!(whole.artifacts[0].parts.len(), 5, "{with_card}");
     }
+}
+
+#[tokio::test]
+async fn an_error_in_a_stream_counts_when_the_task_goes_on_no_more() {
+    let stub = Stub::start(|asked| {
+        let task =
+            json!({"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_SUBMITTED"}});
+        let told = |it: serde_json::Value| format!("data: {it}\n\n");
+        if asked.body.contains("GetTask") {
+            return Answer::json(json!({"jsonrpc": "2.0", "id": 1, "result": task}));
+        }
+        let first = json!({"jsonrpc": "2.0", "id": 1, "result": {"task": task}});
+        let error = json!({"code": -32005, "message": "not that"});
+        let last = json!({"jsonrpc": "2.0", "id": 1, "error": error});
+        Answer::Close(Answer::stream(&(told(first) + &told(last))))
+    })
+    .await;
+    let quick = Polling { interval: Duration::from_millis(20), max: 500 };
+    let client = Client::builder(stub.url()).polling(quick).build().unwrap();
+    let outcome = client.follow(says("hello")).outcome();
+    let outcome = tokio::time::timeout(Duration::from_secs(20), outcome).await.unwrap();
+    let Err(Error::Agent(refused)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(refused.kind(), ErrorKind::ContentTypeNotSupported);
 }
 
 #[tokio::test]
