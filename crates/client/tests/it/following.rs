@@ -184,6 +184,42 @@ async fn an_error_in_a_stream_counts_when_the_task_goes_on_no_more() {
 }
 
 #[tokio::test]
+async fn the_end_is_told_behind_what_nobody_told() {
+    let stub = Stub::start(|asked| {
+        let status = |state: &str| json!({"state": state});
+        let task = |state: &str, texts: &[&str]| {
+            let parts: Vec<_> = texts.iter().map(|it| json!({"text": it})).collect();
+            let artifacts = json!([{"artifactId": "a", "parts": parts}]);
+            json!({"id": "t", "contextId": "c", "status": status(state), "artifacts": artifacts})
+        };
+        let told = |it: serde_json::Value| {
+            format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": 1, "result": it}))
+        };
+        let stream = if asked.body.contains("GetTask") {
+            let whole = task("TASK_STATE_COMPLETED", &["one", "two", "three"]);
+            return Answer::json(json!({"jsonrpc": "2.0", "id": 1, "result": whole}));
+        } else if asked.body.contains("SubscribeToTask") {
+            let artifact = json!({"artifactId": "a", "parts": [{"text": "three"}]});
+            let ids = json!({"taskId": "t", "contextId": "c"});
+            let mut piece = ids.clone();
+            (piece["artifact"], piece["append"]) = (artifact, json!(true));
+            let mut end = ids;
+            end["status"] = status("TASK_STATE_COMPLETED");
+            told(json!({"artifactUpdate": piece})) + &told(json!({"statusUpdate": end}))
+        } else {
+            told(json!({"task": task("TASK_STATE_WORKING", &["one"])}))
+        };
+        Answer::Close(Answer::stream(&stream))
+    })
+    .await;
+    let client = Client::new(&stub.url()).unwrap();
+    let events: Vec<_> = client.follow(says("hello")).into_stream().try_collect().await.unwrap();
+    let ends = |it: &&StreamResponse| it.status().is_some_and(|it| it.state.is_terminal());
+    let Some(StreamResponse::Task(whole)) = events.iter().find(ends) else { panic!("{events:?}") };
+    assert_eq!(text(whole), "onetwothree");
+}
+
+#[tokio::test]
 async fn no_stream_is_asked_for_where_none_is_wanted() {
     let stub = Stub::start(|asked| {
         let task = |state: &str| json!({"id": "t", "status": {"state": state}});

@@ -247,11 +247,12 @@ impl Following {
         // Whoever begins neither with the task nor behind what was seen has left something out.
         self.gap |= first == Some(First::Again) && !snapshot && revision.is_none();
         if settles(&event) && !before {
-            let next = match event.task_id().filter(|_| self.gap) {
-                Some(id) => look(&self.client, id.clone(), Duration::ZERO),
-                None => Stage::Over,
-            };
-            mem::replace(&mut self.stage, next).leave();
+            mem::replace(&mut self.stage, Stage::Over).leave();
+            // The end is told last, by the task with all that nobody told.
+            if let Some(id) = event.task_id().filter(|_| self.gap) {
+                self.stage = look(&self.client, id.clone(), Duration::ZERO);
+                return Ok(None);
+            }
         }
         // A server may begin again, or say something twice.
         if revision.is_some() && revision <= self.cursor {
