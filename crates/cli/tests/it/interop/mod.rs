@@ -59,6 +59,12 @@ words. Letters are the bindings of the client; those in brackets are spoken with
 same order.
 ";
 
+const THROUGH: &str = "\
+What `latimer-client` gets from the same servers as [above](#sdks-as-servers) through a gateway, which it
+calls in another version than theirs. Connections are cut between the gateway and the server. Letters in
+brackets are spoken with the server.
+";
+
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
 fn official_sdks_get_what_they_ask_for() {
@@ -103,6 +109,20 @@ async fn official_sdks_reach_each_other_through_a_gateway() {
         mark: 'g',
         operations: client::operations().collect(),
         columns: through::run().await,
+    };
+    println!("{part}");
+    part.settle();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs the SDKs: scripts/test installs and runs them"]
+async fn our_client_gets_what_it_asks_official_sdks_for_through_a_gateway() {
+    let part = Part {
+        title: "SDKs as servers, through a gateway",
+        about: THROUGH,
+        mark: 't',
+        operations: server::operations(),
+        columns: server::run_through().await,
     };
     println!("{part}");
     part.settle();

@@ -52,11 +52,11 @@ pub(super) async fn run() -> Vec<Column> {
 }
 
 /// An agent that gateways call.
-struct Behind {
-    name: String,
-    version: Version,
-    http: String,
-    grpc: String,
+pub(super) struct Behind {
+    pub(super) name: String,
+    pub(super) version: Version,
+    pub(super) http: String,
+    pub(super) grpc: String,
 }
 
 impl Behind {
@@ -71,7 +71,7 @@ impl Behind {
     }
 
     /// A gateway before it, which speaks one binding with it, and has something more to say.
-    fn gateway(&self, binding: Binding, agent: &str, server: &str) -> (Place, Serving) {
+    pub(super) fn gateway(&self, binding: Binding, agent: &str, server: &str) -> (Place, Serving) {
         let Self { version, http, .. } = self;
         let (url, binding) = match binding {
             Binding::JsonRpc => (http, "jsonrpc"),

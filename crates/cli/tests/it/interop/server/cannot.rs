@@ -26,6 +26,7 @@ const NO_CALL: &str = "the server does not have the call over this binding";
 const DROPS: &str = "the server drops the connection in place of an error";
 const INTERNAL: &str = "the server calls it an internal error";
 const OTHER_CODE: &str = "the server has the code of another error for it";
+const STOPS: &str = "the server stops without a word, and is given up after two minutes";
 const DONE_ANYWAY: &str = "the server does it all the same";
 
 pub(super) const CANNOT: &[Cannot] = &[
@@ -60,4 +61,29 @@ pub(super) const CANNOT: &[Cannot] = &[
     (PYTHON_0_3, "JHG", &["no_parts", "content_type"], DONE_ANYWAY),
     (JS_0_3, "JHG", &["content_type", "other_context", "finished_subscribe"], DONE_ANYWAY),
     (JS_0_3, "G", &["no_streaming"], DONE_ANYWAY),
+];
+
+/// The same through gateways, over the bindings behind these.
+pub(super) const CANNOT_THROUGH: &[Cannot] = &[
+    (&[""], "JHG", &["signature"], "a gateway signs with its own key, and has none here"),
+    (&[""], "JHG", &["extended_card"], "a gateway publishes the public card only"),
+    (&[""], "JHG", &["no_streaming"], "a gateway streams what its agent does not"),
+    (
+        &[""],
+        "JHG",
+        &["no_push_create", "no_push_get"],
+        "a gateway has webhooks although its agent has none",
+    ),
+    (JS_0_3, "HG", &["file_name"], NAMES),
+    (PYTHON_0_3, "JHG", &["cut_once"], TWICE),
+    (PYTHON_0_3, "H", &["agent_refuses", "agent_crashes"], STOPS),
+    (PYTHON_0_3, "J", &["agent_crashes"], STOPS),
+];
+
+/// What callers of gateways cannot do, by the version they speak.
+pub(super) const CANNOT_ASK: &[Cannot] = &[
+    (&["0.3"], "J", &["list", "pages", "page_token"], NO_LIST),
+    (&["0.3"], "G", &["get_none"], "over this wire, none is all of it"),
+    (&["0.3"], "G", &["no_extended_card"], "over this wire, the call is for the public card, too"),
+    (&[""], "J", &["wrong_version"], "a gateway speaks all versions"),
 ];
