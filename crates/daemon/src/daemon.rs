@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::routing::any;
 use http::StatusCode;
+use latimer_runtime::Lookout;
 use latimer_server::{Keyring, Registry, Running, Server};
 use tokio::net::lookup_host;
 use tokio::task::JoinHandle;
@@ -14,6 +15,7 @@ use crate::auth;
 use crate::banner::Banner;
 use crate::config::{Config, Serving};
 use crate::error::StartError;
+use crate::remote::external;
 use crate::signing::{self, keyring};
 use crate::store;
 
@@ -24,6 +26,8 @@ pub struct Daemon {
     banner: Banner,
     /// Goes on as long as the daemon does.
     _keys: Option<Following>,
+    /// The same for those who look for agents elsewhere.
+    _lookouts: Vec<Lookout>,
 }
 
 /// Something that goes on until this is dropped.
@@ -47,12 +51,14 @@ impl Daemon {
         let seen = config.signing.as_ref().map(signing::texts).unwrap_or_default();
         let keyring = keyring(config)?;
         let server = store::attach(server(config, keyring.clone())?, config)?;
+        let external = external(config)?;
         let running = server.listen().await.map_err(StartError::Server)?;
         let banner = Banner::new(config, running.address(), running.recovered());
         let keys = keyring.zip(config.signing.clone()).map(|(keyring, signing)| {
             Following(tokio::spawn(signing::follow(signing, keyring, seen, signing::EVERY)))
         });
-        Ok(Self { running, banner, _keys: keys })
+        let lookouts = external.into_iter().map(|(name, it)| it.look_out(name)).collect();
+        Ok(Self { running, banner, _keys: keys, _lookouts: lookouts })
     }
 
     /// The address it listens at.
@@ -89,6 +95,7 @@ pub async fn check(config: &Config) -> Result<(), StartError> {
     if let Some(primary) = &config.primary_agent {
         registry.with_primary(primary).map_err(|it| StartError::Server(it.into()))?;
     }
+    external(config)?;
     keyring(config)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Makes an agent of one that is elsewhere.
+//! Makes an agent of one that is elsewhere, or looks for it only.
 
 use std::fs;
 use std::io;
@@ -15,31 +15,41 @@ use latimer_server::Agent;
 use url::Url;
 
 use crate::agents::describe;
-use crate::config::{AgentConfig, CardConfig, OAuthConfig, Signatures, UpstreamConfig};
+use crate::config::{
+    AgentConfig, CardConfig, Config, OAuthConfig, Serving, Signatures, UpstreamConfig,
+};
 use crate::error::StartError;
 use crate::signing;
 
 /// The agent, which is looked for as soon as it is served.
 pub(crate) fn remote(agent: &AgentConfig, said: &UpstreamConfig) -> Result<Agent, StartError> {
+    let (card, streaming) = (agent.card.clone(), agent.streaming);
+    let remote = elsewhere(&agent.name, said)?;
+    let remote = remote.described(move |found| complete(found, &card, streaming));
+    Ok(remote.agent(&agent.name))
+}
+
+/// Agents that are looked for, and not published, by their names.
+pub(crate) fn external(config: &Config) -> Result<Vec<(&str, Remote)>, StartError> {
+    let listed = config.remote_agents.iter().filter(|_| config.serving != Serving::Disabled);
+    listed.map(|it| Ok((&*it.name, elsewhere(&it.name, &it.upstream)?))).collect()
+}
+
+fn elsewhere(name: &str, said: &UpstreamConfig) -> Result<Remote, StartError> {
     let mut said = said.clone();
-    said.token = said.token.take().map_or_else(|| token(agent, &said), |it| Ok(Some(it)))?;
+    said.token = said.token.take().map_or_else(|| token(name, &said), |it| Ok(Some(it)))?;
     let trust = trust(&said)?;
     let source = match &said.card_url {
         Some(url) => Source::CardUrl(url.clone()),
         None => said.url.as_str().into(),
     };
-    let wrong = |source| StartError::Upstream { agent: agent.name.clone(), source };
+    let wrong = |source| StartError::Upstream { agent: name.to_owned(), source };
     // Whether it can be set up at all is known now, and told now.
     let builder = set_up(latimer_client::Client::builder(source.clone()), &said, &trust);
     drop(builder.map_err(wrong)?);
     let (hops, url) = (said.hops, said.url.clone());
-    let (card, streaming) = (agent.card.clone(), agent.streaming);
-    let remote = Remote::new(source)
-        .hiding(&url)
-        .hops(hops)
-        .described(move |found| complete(found, &card, streaming))
-        .client(move |builder| set_up(builder, &said, &trust));
-    Ok(remote.agent(&agent.name))
+    let remote = Remote::new(source).hiding(&url).hops(hops);
+    Ok(remote.client(move |builder| set_up(builder, &said, &trust)))
 }
 
 /// Says what the configuration says in place of what the agent does.
@@ -57,6 +67,9 @@ fn set_up(client: Builder, said: &UpstreamConfig, trust: &Trust) -> Result<Build
     );
     if let Some(binding) = &said.binding {
         client = client.bindings([binding.clone()]);
+    }
+    if !said.stream {
+        client = client.without_streams();
     }
     if let Some(tenant) = &said.tenant {
         client = client.tenant(tenant);
@@ -96,10 +109,10 @@ fn headers(said: &UpstreamConfig) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
-fn token(agent: &AgentConfig, said: &UpstreamConfig) -> Result<Option<Secret>, StartError> {
+fn token(agent: &str, said: &UpstreamConfig) -> Result<Option<Secret>, StartError> {
     let Some(path) = &said.token_file else { return Ok(None) };
     let failed = |source: io::Error| StartError::TokenFile {
-        agent: agent.name.clone(),
+        agent: agent.to_owned(),
         path: path.clone(),
         source,
     };

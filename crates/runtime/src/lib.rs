@@ -19,4 +19,4 @@ mod remote;
 pub use command::{Command, Input, InvalidCommand, shell};
 pub use demo::Demo;
 pub use echo::Echo;
-pub use remote::Remote;
+pub use remote::{Lookout, Remote};

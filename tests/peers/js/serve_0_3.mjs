@@ -7,7 +7,9 @@ import * as server from 'a2a-0.3/server';
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from 'a2a-0.3/server/express';
 import { A2AService, grpcService } from 'a2a-0.3/server/grpc';
 import { readCard } from './cards.mjs';
+import * as demo from './demo.mjs';
 
+const demonstration = process.argv.includes('--demo');
 const userBuilder = UserBuilder.noAuthentication;
 const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 for (const level of ['log', 'info', 'warn', 'error', 'debug']) console[level] = () => {};
@@ -94,15 +96,33 @@ const words = {
   },
 };
 
+/** Does what the agent of `latimer demo-server` does. */
+async function demonstrate(updater, said, canceled) {
+  const stop = canceled.then(() => 'stop');
+  for (const { state, words, part, append, last, pause } of demo.steps(said)) {
+    if (state) {
+      const name = state.toLowerCase().replace('_', '-');
+      updater.status(name, words && updater.message(words), { final: state !== 'WORKING' });
+    }
+    if (part) updater.artifact({ artifactId: 'a1', parts: [demo.older(part)] }, append, last);
+    if (pause !== undefined && await Promise.race([stop, sleep(pause)]) === 'stop') {
+      updater.status('canceled', updater.message('stopped'), final);
+      return;
+    }
+  }
+}
+
 /** Follows the first word of the message. */
 class FixtureAgent {
   cancels = new Map();
 
   async execute(context, bus) {
     const { taskId, contextId, userMessage: message } = context;
-    const word = message.parts?.[0]?.text?.split(' ')[0] ?? 'complete';
-    if (word === 'direct') {
-      bus.publish({ kind: 'message', messageId: 'reply-1', contextId, role: 'agent', parts: text('hello back') });
+    const said = message.parts?.[0]?.text;
+    const word = said?.split(' ')[0] ?? 'complete';
+    const reply = demonstration ? demo.reply(said) : word === 'direct' && 'hello back';
+    if (reply) {
+      bus.publish({ kind: 'message', messageId: 'reply-1', contextId, role: 'agent', parts: text(reply) });
       bus.finished();
       return;
     }
@@ -112,7 +132,8 @@ class FixtureAgent {
     }
     for (const uri of message.extensions ?? []) context.context?.addActivatedExtension(uri);
     const canceled = new Promise((done) => this.cancels.set(taskId, done));
-    await words[word](new Updater(bus, taskId, contextId), message, canceled);
+    const updater = new Updater(bus, taskId, contextId);
+    await (demonstration ? demonstrate(updater, said, canceled) : words[word](updater, message, canceled));
     bus.finished();
   }
 
@@ -124,6 +145,7 @@ class FixtureAgent {
 function loadCard(kind) {
   const data = readCard('0.3.json', kind);
   delete data.capabilities.extensions[0].params.none; // the gRPC writer of this SDK fails on null
+  if (demonstration) data.defaultInputModes = ['*/*'];
   if (kind === 'full') return data;
   const on = kind === 'half';
   data.name = `Fixture Agent (${kind})`;

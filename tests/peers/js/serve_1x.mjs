@@ -11,8 +11,10 @@ import { A2AService, grpcService } from 'a2a-1.x/server/grpc';
 import { createLegacyAwarePushNotificationSender } from 'a2a-1.x/compat/v0_3/server';
 import { LegacyA2AService, legacyGrpcService } from 'a2a-1.x/compat/v0_3/server/grpc';
 import { readCard } from './cards.mjs';
+import * as demo from './demo.mjs';
 
 const compat = process.argv.includes('--compat');
+const demonstration = process.argv.includes('--demo');
 const { AgentEvent } = server;
 const userBuilder = UserBuilder.noAuthentication;
 const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -100,6 +102,19 @@ const words = {
   },
 };
 
+/** Does what the agent of `latimer demo-server` does. */
+async function demonstrate(updater, said, canceled) {
+  const stop = canceled.then(() => 'stop');
+  for (const { state, words, part, append, last, pause } of demo.steps(said)) {
+    if (state) updater.status(state, words && updater.message(words));
+    if (part) updater.artifact({ artifactId: 'a1', parts: [part] }, append, last);
+    if (pause !== undefined && await Promise.race([stop, sleep(pause)]) === 'stop') {
+      updater.status('CANCELED', updater.message('stopped'));
+      return;
+    }
+  }
+}
+
 /** Follows the first word of the message. */
 class FixtureAgent {
   turns = new Map();
@@ -107,10 +122,12 @@ class FixtureAgent {
   async execute(context, bus) {
     const message = context.userMessage;
     const { taskId, contextId } = context;
-    const word = message.parts[0]?.content?.value.split?.(' ')[0] ?? 'complete';
-    if (word === 'direct') {
+    const said = message.parts[0]?.content?.value;
+    const word = said?.split?.(' ')[0] ?? 'complete';
+    const reply = demonstration ? demo.reply(said) : word === 'direct' && 'hello back';
+    if (reply) {
       bus.publish(AgentEvent.message(a2a.Message.fromJSON({
-        messageId: 'reply-1', contextId, role: 'ROLE_AGENT', parts: [{ text: 'hello back' }],
+        messageId: 'reply-1', contextId, role: 'ROLE_AGENT', parts: [{ text: reply }],
       })));
       bus.finished();
       return;
@@ -124,7 +141,8 @@ class FixtureAgent {
     const turn = { contextId };
     const canceled = new Promise((done) => (turn.cancel = done));
     this.turns.set(taskId, turn);
-    await words[word](new Updater(bus, taskId, contextId), message, canceled);
+    const updater = new Updater(bus, taskId, contextId);
+    await (demonstration ? demonstrate(updater, said, canceled) : words[word](updater, message, canceled));
     turn.over = true;
     bus.finished();
   }
@@ -150,6 +168,7 @@ function loadCard(kind) {
     delete data.securitySchemes;
     delete data.securityRequirements;
   }
+  if (demonstration) data.defaultInputModes = ['*/*'];
   if (compat) {
     delete data.securitySchemes?.device; // 0.3 knows no such flow, and the bridge fails on it
     const plain = data.supportedInterfaces.filter((entry) => !entry.tenant);
@@ -178,7 +197,7 @@ async function handlerFor(kind, card) {
   const protectedHeader = { alg: 'EdDSA', kid: 'fixture-key', typ: 'JOSE', jku: 'https://agent.example/keys.json' };
   const sign = a2a.generateAgentCardSignature(signingKey(), protectedHeader, { note: 'unprotected' });
   return new server.DefaultRequestHandler(
-    card, tasks, agent, undefined, configs, sender, extended, sign, { validateInputModes: true });
+    card, tasks, agent, undefined, configs, sender, extended, sign, { validateInputModes: !demonstration });
 }
 
 async function start(kind) {

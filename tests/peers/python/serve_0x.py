@@ -5,6 +5,7 @@ import seed  # noqa: F401  must come first
 import asyncio
 import json
 import logging
+import sys
 import uuid
 from importlib.metadata import version
 
@@ -26,9 +27,11 @@ from a2a.utils.errors import ServerError
 from starlette.applications import Starlette
 
 import cards
+import demo
 import hop
 
 OLD = version('a2a-sdk').startswith('0.2.')
+DEMO = '--demo' in sys.argv
 SIGNING_SEED = bytes([7]) * 32
 SERVERS = []
 
@@ -42,16 +45,23 @@ class FixtureAgent(AgentExecutor):
 
     async def execute(self, context, event_queue):
         message = context.message
-        word, *_ = (getattr(message.parts[0].root, 'text', '').split() if message.parts else []) or ['complete']
-        if word == 'direct':
+        said = getattr(message.parts[0].root, 'text', '') if message.parts else ''
+        if reply := self.reply(said):
             await event_queue.enqueue_event(Message(
-                message_id='reply-1', context_id=context.context_id, role=Role.agent, parts=text('hello back')))
+                message_id='reply-1', context_id=context.context_id, role=Role.agent, parts=text(reply)))
             return
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
         if context.current_task is None:
             await event_queue.enqueue_event(Task(
                 id=context.task_id, context_id=context.context_id, history=[message],
                 status=TaskStatus(state=TaskState.submitted, timestamp='2026-01-01T00:00:00+00:00')))
+        await self.follow(said, context, updater, message)
+
+    def reply(self, said):
+        return 'hello back' if said.split()[:1] == ['direct'] else None
+
+    async def follow(self, said, context, updater, message):
+        word, *_ = said.split() or ['complete']
         await getattr(self, word)(context, updater, message)
 
     async def cancel(self, context, event_queue):
@@ -126,6 +136,24 @@ class FixtureAgent(AgentExecutor):
         raise ServerError(error=getattr(types, message.parts[0].root.text.split()[1])())
 
 
+class DemoAgent(FixtureAgent):
+    """Does what the agent of `latimer demo-server` does."""
+
+    def reply(self, said):
+        return demo.reply(said)
+
+    async def follow(self, said, context, updater, message):
+        for step in demo.steps(said):
+            match step:
+                case 'state', state, words:
+                    await self.state(updater, TaskState[state], words, final=state != 'working')
+                case 'piece', part, append, last:
+                    parts = [Part.model_validate(demo.older(part))]
+                    await updater.add_artifact(parts, artifact_id='a1', append=append, last_chunk=last)
+                case 'pause', seconds:
+                    await asyncio.sleep(seconds)
+
+
 class PlainIds(SimpleRequestContextBuilder):
     """Task ids without hyphens: the gRPC server of 0.2 cuts an id at the first one."""
 
@@ -141,6 +169,8 @@ def load_card(kind: str) -> AgentCard:
         data['securitySchemes'].pop('mtls')
         data['securitySchemes']['oauth'].pop('oauth2MetadataUrl')
         data['skills'][0].pop('security')
+    if DEMO:
+        data['defaultInputModes'] = ['*/*']
     if kind != 'full':
         data = {k: v for k, v in data.items() if not k.startswith('security')}
         data['name'] = f'Fixture Agent ({kind})'
@@ -177,7 +207,7 @@ async def start(kind: str) -> dict[str, int]:
             sign(card)
     if OLD:
         options['request_context_builder'] = PlainIds(should_populate_referred_tasks=False, task_store=None)
-    handler = DefaultRequestHandler(FixtureAgent(), InMemoryTaskStore(), **options)
+    handler = DefaultRequestHandler(DemoAgent() if DEMO else FixtureAgent(), InMemoryTaskStore(), **options)
     app = Starlette() if OLD else apps.A2ARESTFastAPIApplication(card, handler, extended_agent_card=more).build()
     app.router.routes[:0] = apps.A2AStarletteApplication(card, handler, extended_agent_card=more).routes()
     server = grpc.aio.server()

@@ -28,9 +28,11 @@ from google.protobuf.json_format import ParseDict
 from starlette.applications import Starlette
 
 import cards
+import demo
 import hop
 
 COMPAT = '--compat' in sys.argv
+DEMO = '--demo' in sys.argv
 SIGNING_SEED = bytes([7]) * 32
 
 
@@ -43,10 +45,10 @@ class FixtureAgent(AgentExecutor):
 
     async def execute(self, context, event_queue):
         message = context.message
-        word, *_ = (message.parts[0].text.split() if message.parts else []) or ['complete']
-        if word == 'direct':
+        said = message.parts[0].text if message.parts else ''
+        if reply := self.reply(said):
             await event_queue.enqueue_event(Message(
-                message_id='reply-1', context_id=context.context_id, role=Role.ROLE_AGENT, parts=text('hello back')))
+                message_id='reply-1', context_id=context.context_id, role=Role.ROLE_AGENT, parts=text(reply)))
             return
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
         if context.current_task is None:
@@ -55,6 +57,13 @@ class FixtureAgent(AgentExecutor):
                 status=TaskStatus(state=TaskState.TASK_STATE_SUBMITTED))
             task.status.timestamp.GetCurrentTime()
             await event_queue.enqueue_event(task)
+        await self.follow(said, context, updater, message)
+
+    def reply(self, said):
+        return 'hello back' if said.split()[:1] == ['direct'] else None
+
+    async def follow(self, said, context, updater, message):
+        word, *_ = said.split() or ['complete']
         await getattr(self, word)(context, updater, message)
 
     async def cancel(self, context, event_queue):
@@ -124,6 +133,25 @@ class FixtureAgent(AgentExecutor):
         raise getattr(errors, message.parts[0].text.split()[1])()
 
 
+class DemoAgent(FixtureAgent):
+    """Does what the agent of `latimer demo-server` does."""
+
+    def reply(self, said):
+        return demo.reply(said)
+
+    async def follow(self, said, context, updater, message):
+        for step in demo.steps(said):
+            match step:
+                case 'state', state, words:
+                    told = updater.new_agent_message(text(words)) if words else None
+                    await updater.update_status(TaskState.Value(f'TASK_STATE_{state.upper()}'), told)
+                case 'piece', part, append, last:
+                    parts = [ParseDict(part, Part())]
+                    await updater.add_artifact(parts, artifact_id='a1', append=append, last_chunk=last)
+                case 'pause', seconds:
+                    await asyncio.sleep(seconds)
+
+
 def load_card(kind: str) -> AgentCard:
     data = cards.read('1.0.json', kind)
     if kind != 'full':
@@ -132,6 +160,8 @@ def load_card(kind: str) -> AgentCard:
         data['skills'] = data['skills'][1:]
         data['capabilities'] = {
             'streaming': kind == 'half', 'pushNotifications': kind == 'half', 'extendedAgentCard': kind == 'half'}
+    if DEMO:
+        data['defaultInputModes'] = ['*/*']
     if COMPAT:
         data.get('securitySchemes', {}).pop('device', None)  # 0.3 knows no such flow, and the bridge fails on it
         data['supportedInterfaces'] += [
@@ -156,12 +186,12 @@ async def start(kind: str) -> dict[str, int]:
             'push_config_store': configs,
             'push_sender': BasePushNotificationSender(httpx.AsyncClient(), configs),
             'extended_agent_card': extended(card),
-            'validate_input_modes': True,
+            'validate_input_modes': not DEMO,
         }
         key = Ed25519PrivateKey.from_private_bytes(SIGNING_SEED)
         protected = {'alg': 'EdDSA', 'kid': 'fixture-key', 'typ': 'JOSE', 'jku': 'https://agent.example/keys.json'}
         signing.create_agent_card_signer(key, protected, {'note': 'unprotected'})(card)
-    handler = DefaultRequestHandler(FixtureAgent(), InMemoryTaskStore(), card, **options)
+    handler = DefaultRequestHandler(DemoAgent() if DEMO else FixtureAgent(), InMemoryTaskStore(), card, **options)
     routes = create_agent_card_routes(card)
     routes += create_jsonrpc_routes(handler, '/', enable_v0_3_compat=COMPAT)
     routes += create_rest_routes(handler, enable_v0_3_compat=COMPAT)

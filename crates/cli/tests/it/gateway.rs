@@ -42,6 +42,46 @@ fn an_agent_elsewhere_is_served_without_a_file() {
 }
 
 #[test]
+fn streams_of_the_agent_behind_can_be_left_alone() {
+    let behind = Place::new();
+    let demo = behind.serve(&DEMO);
+    for (stream, want) in [(false, 0), (true, 1)] {
+        let config = format!(
+            "[[agents]]\nname = \"partner\"\nkind = \"a2a\"\nurl = \"http://{}\"\nstream = {stream}\n\
+             [store]\nkind = \"memory\"\n",
+            demo.address(),
+        );
+        let place = Place::new().file("latimer.toml", &config);
+        let gateway = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
+        assert_eq!(texts(&gateway.send("m1", "chunks 3 50", false)), chunks(3));
+        let numbers = demo.fetch("/metrics");
+        let streamed =
+            |it: &&str| it.starts_with("latimer_calls_total") && it.contains("Streaming");
+        assert_eq!(numbers.lines().filter(streamed).count(), want, "{numbers}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_only_listed_is_found_and_not_published() {
+    let behind = Place::new();
+    let demo = behind.serve(&DEMO);
+    let address = demo.address();
+    let config = format!(
+        "[[agents]]\nname = \"own\"\nkind = \"echo\"\n\
+         [[a2a.external_agents]]\nname = \"gone\"\nurl = \"http://127.0.0.1:9\"\n\
+         [[a2a.external_agents]]\nname = \"partner\"\nurl = \"http://{address}/?key=s3cret\"\n"
+    );
+    let place = Place::new().file("latimer.toml", &config);
+    let mut server = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    let found = server.until_logged("the agent behind is found");
+    assert!(found.contains("partner") && found.contains(&format!("http://{address}")), "{found}");
+    assert!(found.contains("skills=13") && !found.contains("s3cret"), "{found}");
+    server.until_logged("the agent behind is not found");
+    assert!(!server.greeting.contains("partner"), "{}", server.greeting);
+    assert!(server.post("/agents/partner", "{}").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
 fn what_is_no_address_is_refused() {
     for (url, want) in [
         ("partner.example.com", "begin it with https:// or http://"),

@@ -55,6 +55,7 @@ struct Inner {
     dialect: Dialect,
     retry: Retry,
     polling: Polling,
+    streams: bool,
 }
 
 /// A message of the user, under a new id.
@@ -106,6 +107,7 @@ impl Client {
             dialect: Dialect::V1_0,
             retry: Retry::default(),
             polling: Polling::default(),
+            streams: true,
         }))
     }
 
@@ -152,9 +154,10 @@ impl Client {
         }
     }
 
-    /// Whether the agent may offer something; what is not known may be.
-    fn may_offer(&self, capability: Capability) -> bool {
-        self.card().is_none_or(|card| card.capabilities.declares(capability))
+    /// Whether streams are asked for: unless nobody wants them, or the agent says that it has none.
+    fn may_stream(&self) -> bool {
+        let offers = |card: &AgentCard| card.capabilities.declares(Capability::Streaming);
+        self.0.streams && self.card().is_none_or(offers)
     }
 
     fn call(&self, request: Request) -> Call {

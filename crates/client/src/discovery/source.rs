@@ -29,7 +29,8 @@ pub enum Source {
 
 impl Source {
     /// The address that the caller named, and so vouches for.
-    pub(crate) fn url(&self) -> Option<&str> {
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
         match self {
             Self::Agent(url) | Self::CardUrl(url) => Some(url),
             Self::File(_) | Self::Card(_) => None,

@@ -7,10 +7,11 @@ use latimer_client::transport::Limits;
 use latimer_client::{Client, Error, Polling, Retry, says};
 use latimer_protocol::card::{AgentCapabilities, AgentCard, ProtocolBinding};
 use latimer_protocol::{
-    Artifact, Part, SendMessageResponse, StreamResponse, Task, TaskState, Version,
+    Artifact, ErrorKind, Part, SendMessageResponse, StreamResponse, Task, TaskState, Version,
 };
 use latimer_runtime::Demo;
 use latimer_server::{Server, Settings};
+use serde_json::json;
 
 use crate::support::{Answer, Cutter, PAIRS, Stub, demo, listen, loopback};
 
@@ -157,6 +158,86 @@ async fn an_agent_that_cannot_stream_is_looked_at() {
         assert_eq!(whole.status.state, TaskState::Completed, "{with_card}");
         assert_eq!(whole.artifacts[0].parts.len(), 5, "{with_card}");
     }
+}
+
+#[tokio::test]
+async fn an_error_in_a_stream_counts_when_the_task_goes_on_no_more() {
+    let stub = Stub::start(|asked| {
+        let task =
+            json!({"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_SUBMITTED"}});
+        let told = |it: serde_json::Value| format!("data: {it}\n\n");
+        if asked.body.contains("GetTask") {
+            return Answer::json(json!({"jsonrpc": "2.0", "id": 1, "result": task}));
+        }
+        let first = json!({"jsonrpc": "2.0", "id": 1, "result": {"task": task}});
+        let error = json!({"code": -32005, "message": "not that"});
+        let last = json!({"jsonrpc": "2.0", "id": 1, "error": error});
+        Answer::Close(Answer::stream(&(told(first) + &told(last))))
+    })
+    .await;
+    let quick = Polling { interval: Duration::from_millis(20), max: 500 };
+    let client = Client::builder(stub.url()).polling(quick).build().unwrap();
+    let outcome = client.follow(says("hello")).outcome();
+    let outcome = tokio::time::timeout(Duration::from_secs(20), outcome).await.unwrap();
+    let Err(Error::Agent(refused)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(refused.kind(), ErrorKind::ContentTypeNotSupported);
+}
+
+#[tokio::test]
+async fn the_end_is_told_behind_what_nobody_told() {
+    let stub = Stub::start(|asked| {
+        let status = |state: &str| json!({"state": state});
+        let task = |state: &str, texts: &[&str]| {
+            let parts: Vec<_> = texts.iter().map(|it| json!({"text": it})).collect();
+            let artifacts = json!([{"artifactId": "a", "parts": parts}]);
+            json!({"id": "t", "contextId": "c", "status": status(state), "artifacts": artifacts})
+        };
+        let told = |it: serde_json::Value| {
+            format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": 1, "result": it}))
+        };
+        let stream = if asked.body.contains("GetTask") {
+            let whole = task("TASK_STATE_COMPLETED", &["one", "two", "three"]);
+            return Answer::json(json!({"jsonrpc": "2.0", "id": 1, "result": whole}));
+        } else if asked.body.contains("SubscribeToTask") {
+            let artifact = json!({"artifactId": "a", "parts": [{"text": "three"}]});
+            let ids = json!({"taskId": "t", "contextId": "c"});
+            let mut piece = ids.clone();
+            (piece["artifact"], piece["append"]) = (artifact, json!(true));
+            let mut end = ids;
+            end["status"] = status("TASK_STATE_COMPLETED");
+            told(json!({"artifactUpdate": piece})) + &told(json!({"statusUpdate": end}))
+        } else {
+            told(json!({"task": task("TASK_STATE_WORKING", &["one"])}))
+        };
+        Answer::Close(Answer::stream(&stream))
+    })
+    .await;
+    let client = Client::new(&stub.url()).unwrap();
+    let events: Vec<_> = client.follow(says("hello")).into_stream().try_collect().await.unwrap();
+    let ends = |it: &&StreamResponse| it.status().is_some_and(|it| it.state.is_terminal());
+    let Some(StreamResponse::Task(whole)) = events.iter().find(ends) else { panic!("{events:?}") };
+    assert_eq!(text(whole), "onetwothree");
+}
+
+#[tokio::test]
+async fn no_stream_is_asked_for_where_none_is_wanted() {
+    let stub = Stub::start(|asked| {
+        let task = |state: &str| json!({"id": "t", "status": {"state": state}});
+        let result = match asked.body.contains("\"SendMessage\"") {
+            true => json!({"task": task("TASK_STATE_WORKING")}),
+            false => task("TASK_STATE_COMPLETED"),
+        };
+        Answer::json(json!({"jsonrpc": "2.0", "id": 1, "result": result}))
+    })
+    .await;
+    let quick = Polling { interval: Duration::from_millis(20), max: 500 };
+    let client = Client::builder(stub.url()).polling(quick).without_streams().build().unwrap();
+    let done = task(client.follow(says("hello")).outcome().await.unwrap());
+    assert_eq!(done.status.state, TaskState::Completed);
+    client.follow_task(done.id).outcome().await.unwrap();
+    let methods: Vec<_> = stub.asked().iter().map(|it| it.body.clone()).collect();
+    let streams = |it: &&String| it.contains("Stream") || it.contains("Subscribe");
+    assert_eq!(methods.iter().find(streams), None);
 }
 
 #[tokio::test]

@@ -1,6 +1,5 @@
 //! A configuration as it is used: plain data.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -231,22 +230,8 @@ pub struct RemoteAgent {
     pub name: String,
     /// What it is for, if its card is not to say that.
     pub description: Option<String>,
-    /// Where it is.
-    pub url: String,
-    /// Where its card is, if not at a well-known place.
-    pub card_url: Option<String>,
-    /// Headers that go with every call.
-    pub headers: BTreeMap<String, Secret>,
-    /// A bearer token that goes with every call.
-    pub auth_token: Option<Secret>,
-    /// How long a call may take.
-    pub timeout: Duration,
-    /// Whether to have answers streamed.
-    pub stream: bool,
-    /// Which of several agents at that address.
-    pub tenant: Option<String>,
-    /// The version of A2A to speak.
-    pub version: Option<String>,
+    /// Where it is, and how it is called.
+    pub upstream: UpstreamConfig,
 }
 
 /// A server of the Model Context Protocol.

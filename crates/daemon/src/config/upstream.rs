@@ -27,6 +27,8 @@ pub struct UpstreamConfig {
     pub timeout: Duration,
     /// How long a stream may be silent.
     pub idle: Duration,
+    /// Whether its streams are used.
+    pub stream: bool,
     /// Which of several agents at that address.
     pub tenant: Option<String>,
     /// The version of A2A to speak; what its card offers if there is none.

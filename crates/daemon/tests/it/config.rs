@@ -341,7 +341,7 @@ fn remote_agents_count_milliseconds_by_name_and_seconds_in_a_list() {
                 [[a2a.external_agents]]\nname = \"three\"\nurl = \"https://three\"\n";
     let config = Place::with(text).load().unwrap().config;
     let times: Vec<_> =
-        config.remote_agents.iter().map(|it| (&*it.name, it.timeout.as_secs())).collect();
+        config.remote_agents.iter().map(|it| (&*it.name, it.upstream.timeout.as_secs())).collect();
     assert_eq!(times, [("two", 60), ("three", 120), ("one", 60)]);
 }
 
@@ -370,6 +370,7 @@ auth_token_env = "TOKEN"
 auth_token_file = "token"
 timeout = "60s"
 idle_timeout = "30s"
+stream = false
 tenant = "blue"
 protocol_version = "0.3"
 binding = "http_json"
@@ -392,6 +393,7 @@ servers = ["https://login.example.com"]
     assert_eq!(upstream.token.as_ref().map(|it| it.reveal()), Some("t0ken"));
     assert_eq!(upstream.token_file, Some(place.folder.path().join("token")));
     assert_eq!((upstream.timeout.as_secs(), upstream.idle.as_secs()), (60, 30));
+    assert!(!upstream.stream);
     assert_eq!(upstream.tenant.as_deref(), Some("blue"));
     assert_eq!(upstream.version, Some(latimer_protocol::Version::V0_3));
     assert_eq!(upstream.binding, Some(latimer_protocol::card::ProtocolBinding::HttpJson));

@@ -34,8 +34,9 @@ fn a_sample_in_json_means_what_it_says() {
     let config = load("cortex.json").config;
     assert_eq!((config.serving, &*config.listen), (Serving::On, "0.0.0.0:3000"));
     let partner = &config.remote_agents[0];
-    assert_eq!((&*partner.name, &*partner.url), ("partner-bot", "https://partner.example.com"));
-    assert_eq!(partner.auth_token.as_ref().unwrap().reveal(), "sk-...");
+    let (name, partner) = (&*partner.name, &partner.upstream);
+    assert_eq!((name, &*partner.url), ("partner-bot", "https://partner.example.com"));
+    assert_eq!(partner.token.as_ref().unwrap().reveal(), "sk-...");
     assert_eq!(partner.timeout.as_secs(), 60);
     assert!(partner.card_url.as_deref().unwrap().ends_with("/agent-card.json"));
 }

@@ -124,6 +124,14 @@ impl Remote {
         Agent::new(name, self).with_card(card)
     }
 
+    /// Looks for the agent under this name in the background, without publishing it, until what is
+    /// returned is dropped. Says in the log when it is found, and when it is not.
+    #[must_use]
+    pub fn look_out(mut self, name: &str) -> Lookout {
+        self.change(|it| it.name = name.to_owned());
+        Lookout { _keeper: Keeper::new(self.upstream, None) }
+    }
+
     fn change(&mut self, change: impl FnOnce(&mut Upstream)) {
         // Nobody else has it before it is published.
         if let Some(upstream) = Arc::get_mut(&mut self.upstream) {
@@ -192,6 +200,17 @@ impl Executor for Remote {
 
     fn health(&self) -> Option<Health> {
         Some(self.upstream.health())
+    }
+}
+
+/// Looks for an agent until it is dropped.
+pub struct Lookout {
+    _keeper: Keeper,
+}
+
+impl fmt::Debug for Lookout {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Lookout")
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) struct Upstream {
 impl Upstream {
     pub(super) fn new(source: Source) -> Self {
         let words = Words::default();
-        if let Source::Agent(url) | Source::CardUrl(url) = &source {
+        if let Some(url) = source.url() {
             words.hide(url);
         }
         Self {
@@ -106,6 +106,12 @@ impl Upstream {
         }
     }
 
+    /// Where it is looked for, without what may be secret of that.
+    fn url(&self) -> &str {
+        let url = self.source.url().unwrap_or_default();
+        url.split(['?', '#']).next().unwrap_or_default()
+    }
+
     fn breaker(&self) -> MutexGuard<'_, Breaker> {
         // It is two numbers.
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
@@ -154,8 +160,8 @@ impl Upstream {
         }
         if let Some(choice) = client.choice() {
             let (version, binding) = (choice.version, &choice.binding);
-            let skills = found.skills.len();
-            info!(agent = self.name, %version, %binding, skills, "the agent behind is found");
+            let (url, skills) = (self.url(), found.skills.len());
+            info!(agent = self.name, url, %version, %binding, skills, "the agent behind is found");
         }
         self.client.send_replace(Some(client));
         Ok(())

@@ -16,44 +16,60 @@ use super::sdk::{Binding, Fate, Language};
 /// Long enough for a slow machine; a client that hangs says so itself, much sooner.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// The client of an SDK, and the bindings it has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sdk {
+    language: Language,
+    script: &'static str,
+    bindings: &'static [Binding],
+    /// Whether it is one of 1.x that speaks 0.3 as well, and is asked to.
+    compat: bool,
+}
+
+const fn sdk(language: Language, script: &'static str) -> Sdk {
+    Sdk { language, script, bindings: Binding::ALL, compat: false }
+}
+
+pub(super) const PYTHON: Sdk = sdk(Language::Python("1.x"), "python/client_1x.py");
+pub(super) const PYTHON_0_3: Sdk = sdk(Language::Python("0.3"), "python/client_0x.py");
+pub(super) const PYTHON_0_2: Sdk = Sdk {
+    bindings: &[Binding::JsonRpc, Binding::Grpc],
+    language: Language::Python("0.2"),
+    ..PYTHON_0_3
+};
+pub(super) const JS: Sdk = sdk(Language::JavaScript, "js/client_1x.mjs");
+pub(super) const JS_0_3: Sdk = sdk(Language::JavaScript, "js/client_0_3.mjs");
+
+/// Every SDK.
+const SDKS: [Sdk; 7] = [
+    PYTHON,
+    Sdk { compat: true, ..PYTHON },
+    PYTHON_0_3,
+    PYTHON_0_2,
+    JS,
+    Sdk { compat: true, ..JS },
+    JS_0_3,
+];
+
 /// One SDK over one binding.
 #[derive(Debug)]
 pub(super) struct Client {
     /// What it is, such as `Python 1.3.0`.
     pub(super) name: String,
     pub(super) binding: Binding,
-    language: Language,
-    script: &'static str,
-    compat: bool,
+    sdk: Sdk,
 }
 
 impl Client {
     /// Every SDK over every binding it has.
     pub(super) fn all() -> Vec<Self> {
-        let (python, script) = (Language::Python, "python/client_1x.py");
-        let javascript = Language::JavaScript;
-        let before_rest = &[Binding::JsonRpc, Binding::Grpc];
-        [
-            (python("1.x"), script, false, Binding::ALL),
-            (python("1.x"), script, true, Binding::ALL),
-            (python("0.3"), "python/client_0x.py", false, Binding::ALL),
-            (python("0.2"), "python/client_0x.py", false, before_rest.as_slice()),
-            (javascript, "js/client_1x.mjs", false, Binding::ALL),
-            (javascript, "js/client_1x.mjs", true, Binding::ALL),
-            (javascript, "js/client_0_3.mjs", false, Binding::ALL),
-        ]
-        .into_iter()
-        .flat_map(|(language, script, compat, bindings)| {
-            let name = language.name(script, compat);
-            bindings.iter().map(move |&binding| Self {
-                name: name.clone(),
-                binding,
-                language,
-                script,
-                compat,
-            })
-        })
-        .collect()
+        SDKS.into_iter().flat_map(Self::of).collect()
+    }
+
+    /// An SDK over every binding it has.
+    pub(super) fn of(sdk: Sdk) -> impl Iterator<Item = Self> {
+        let name = sdk.language.name(sdk.script, sdk.compat);
+        sdk.bindings.iter().map(move |&binding| Self { name: name.clone(), binding, sdk })
     }
 
     /// Lets it ask everything of the demo server, and of the one that can do little.
@@ -66,8 +82,9 @@ impl Client {
     }
 
     fn command(&self, bases: &[String; 2]) -> Command {
-        let mut command = self.language.run(&root().join("tests/interop").join(self.script));
-        command.args(bases).arg(self.binding.argument()).args(self.compat.then_some("--compat"));
+        let Sdk { language, script, compat, .. } = self.sdk;
+        let mut command = language.run(&root().join("tests/interop").join(script));
+        command.args(bases).arg(self.binding.argument()).args(compat.then_some("--compat"));
         command
     }
 }

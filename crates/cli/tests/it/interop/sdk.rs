@@ -17,6 +17,38 @@ pub(super) enum Fate {
     Failed { detail: String },
 }
 
+impl Fate {
+    /// The fate of something that an SDK is said not to do, for a reason. It is a failure if it does.
+    pub(super) fn unless(self, reason: Option<&str>) -> Self {
+        match (self, reason) {
+            (Self::Failed { .. }, Some(reason)) => Self::Absent { reason: reason.to_owned() },
+            (Self::Worked { .. }, Some(reason)) => {
+                Self::Failed { detail: format!("it works now, and is said not to: {reason}") }
+            }
+            (fate, _) => fate,
+        }
+    }
+}
+
+/// Who cannot do something, by the beginnings of their names; over which bindings; what; and why.
+pub(super) type Cannot =
+    (&'static [&'static str], &'static str, &'static [&'static str], &'static str);
+
+/// Why somebody cannot do something over a binding; nothing if they can.
+pub(super) fn why(
+    table: &[Cannot],
+    name: &str,
+    binding: Binding,
+    operation: &str,
+) -> Option<&'static str> {
+    let holds = |(names, bindings, operations, _): &&Cannot| {
+        names.iter().any(|it| name.starts_with(it))
+            && bindings.contains(binding.letter())
+            && operations.contains(&operation)
+    };
+    table.iter().find(holds).map(|(.., why)| *why)
+}
+
 /// A language, and what programs in it need.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Language {

@@ -48,11 +48,11 @@ impl Scene {
             audience = ["{AUDIENCE}"]
             [[a2a.external_agents]]
             name = "one"
-            url = "https://one.example/?key={query}"
+            url = "http://127.0.0.1:9/?key={query}"
             auth_token = "{token}"
             headers = {{ X-Key = "{header}" }}
             [a2a.remote_agents.other]
-            url = "https://other.example"
+            url = "http://127.0.0.1:9"
             auth_token_env = "OTHER_TOKEN"
             [[mcp_servers]]
             name = "database"

@@ -74,6 +74,7 @@ impl Builder {
             dialect,
             retry: self.retry,
             polling: self.polling,
+            streams: self.streams,
         })))
     }
 

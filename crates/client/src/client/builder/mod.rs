@@ -53,6 +53,7 @@ pub struct Builder {
     limits: Limits,
     retry: Retry,
     polling: Polling,
+    streams: bool,
     rules: Rules,
     roots: Vec<Vec<u8>>,
     identity: Option<Identity>,
@@ -85,6 +86,7 @@ impl Builder {
             limits: Limits::default(),
             retry: Retry::default(),
             polling: Polling::default(),
+            streams: true,
             rules: Rules::default(),
             roots: Vec::new(),
             identity: None,
@@ -168,6 +170,12 @@ impl Builder {
     /// How often a task is looked at where nobody tells what happens to it.
     pub fn polling(mut self, polling: Polling) -> Self {
         self.polling = polling;
+        self
+    }
+
+    /// Follows tasks by looking at them, also where the agent could tell what happens to them.
+    pub fn without_streams(mut self) -> Self {
+        self.streams = false;
         self
     }
 

@@ -23,6 +23,9 @@ use stage::{Called, First, Stage, look, open, send, subscribe};
 /// How long a task that is under way may be out of reach before it is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How often a task is looked at in vain before the error that its stream ended with is believed.
+const LOOKS: u32 = 2;
+
 /// A task that is followed until it is over or asks for something.
 ///
 /// Its events come over a stream. When that breaks, another one goes on behind the last event that was
@@ -42,6 +45,8 @@ pub struct Following {
     gap: bool,
     /// Since when the task is out of reach, and how often it was tried to reach it since.
     lost: Option<(Instant, u32)>,
+    /// The error that a stream ended with, and how many more looks at the task it is doubted for.
+    refused: Option<(AgentError, u32)>,
 }
 
 impl Following {
@@ -56,7 +61,16 @@ impl Following {
     }
 
     fn new(client: Client, stage: Stage) -> Self {
-        Self { client, stage, task: None, answer: None, cursor: None, gap: false, lost: None }
+        Self {
+            client,
+            stage,
+            task: None,
+            answer: None,
+            cursor: None,
+            gap: false,
+            lost: None,
+            refused: None,
+        }
     }
 
     /// The task as it is known so far.
@@ -186,6 +200,10 @@ impl Following {
                 (self.lost, self.gap) = (None, false);
                 self.go_on(&task);
                 let news = self.task.as_ref() != Some(&*task);
+                if !news && let Some(error) = self.refused_for_good(&task) {
+                    self.stage = Stage::Over;
+                    return Err(error);
+                }
                 self.task = Some(task.as_ref().clone());
                 Ok(news.then(|| StreamResponse::Task(task.as_ref().clone())))
             }
@@ -213,7 +231,12 @@ impl Following {
             Some(Err(error)) => {
                 self.stage = Stage::Over;
                 let Some(task) = &self.task else { return Err(error) };
-                return self.cut(task.id.clone(), error);
+                let id = task.id.clone();
+                self.refused = match &error {
+                    Error::Agent(refused) => Some((refused.clone(), LOOKS)),
+                    _ => None,
+                };
+                return self.cut(id, error);
             }
         };
         let event = event.event().clone();
@@ -224,11 +247,12 @@ impl Following {
         // Whoever begins neither with the task nor behind what was seen has left something out.
         self.gap |= first == Some(First::Again) && !snapshot && revision.is_none();
         if settles(&event) && !before {
-            let next = match event.task_id().filter(|_| self.gap) {
-                Some(id) => look(&self.client, id.clone(), Duration::ZERO),
-                None => Stage::Over,
-            };
-            mem::replace(&mut self.stage, next).leave();
+            mem::replace(&mut self.stage, Stage::Over).leave();
+            // The end is told last, by the task with all that nobody told.
+            if let Some(id) = event.task_id().filter(|_| self.gap) {
+                self.stage = look(&self.client, id.clone(), Duration::ZERO);
+                return Ok(None);
+            }
         }
         // A server may begin again, or say something twice.
         if revision.is_some() && revision <= self.cursor {
@@ -254,6 +278,17 @@ impl Following {
                 pause.map_or(Err(error), |_| Ok(None))
             }
         }
+    }
+
+    /// The error that a stream ended with, once it is clear that the task goes on no more: some agents
+    /// say what went wrong, and leave the task as it is.
+    fn refused_for_good(&mut self, task: &Task) -> Option<Error> {
+        let (error, looks) = self.refused.as_mut()?;
+        if task.status.state.phase() != Phase::Active {
+            return None;
+        }
+        *looks = looks.saturating_sub(1);
+        (*looks == 0).then(|| error.clone().into())
     }
 
     /// Looks at a task again later on, if there is something to wait for.

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use latimer_protocol::{
-    Capability, Request, Revision, SendMessageRequest, SendMessageResponse, Task, TaskId,
-};
+use latimer_protocol::{Request, Revision, SendMessageRequest, SendMessageResponse, Task, TaskId};
 use tokio::time::{sleep, timeout};
 
 use crate::client::Client;
@@ -61,7 +59,7 @@ pub(super) enum Called {
 
 /// Sends the message, for a stream where the agent may have one.
 pub(super) fn open(client: &Client, request: Box<SendMessageRequest>) -> Stage {
-    if !client.may_offer(Capability::Streaming) {
+    if !client.may_stream() {
         return send(client, request);
     }
     let client = client.clone();
@@ -85,7 +83,7 @@ pub(super) fn subscribe(
     after: Option<Revision>,
     pause: Duration,
 ) -> Stage {
-    if !client.may_offer(Capability::Streaming) {
+    if !client.may_stream() {
         return look(client, id, pause);
     }
     let client = client.clone();

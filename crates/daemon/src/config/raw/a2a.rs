@@ -29,7 +29,8 @@ section! {
         /// The address to listen on, as other configurations have it. It goes before `listen` when a
         /// file has both.
         server: A2aServer, section;
-        /// Agents elsewhere. They are kept; this version does not call them.
+        /// Agents elsewhere that are looked for at the start, and not published: `[[agents]]` of
+        /// `kind = "a2a"` are.
         external_agents: Vec<RemoteAgent>, section;
         /// The same by name. A number for `timeout` is in milliseconds here.
         remote_agents: BTreeMap<String, RemoteAgent>, section;

@@ -90,6 +90,9 @@ section! {
         oauth: OAuth, section;
         /// For `a2a`: how long a stream may be silent before it is begun anew.
         idle_timeout: Time, default("\"2m\"") => "\"30s\"";
+        /// For `a2a`: whether the streams of the agent are used. Without, its tasks are looked at again
+        /// and again; callers have streams all the same.
+        stream: bool, default("true") => "false";
         /// For `a2a`: which of several agents at that address.
         tenant: String, optional("what its card says") => "\"blue\"";
         /// For `a2a`: the version of A2A to speak.

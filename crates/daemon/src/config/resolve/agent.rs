@@ -35,6 +35,7 @@ const A2A: &[&str] = &[
     "oauth",
     "timeout",
     "idle_timeout",
+    "stream",
     "tenant",
     "protocol_version",
     "binding",

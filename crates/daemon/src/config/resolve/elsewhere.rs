@@ -1,16 +1,13 @@
-//! Agents and servers elsewhere. They are checked, so that a file that loads now loads later.
+//! Agents and servers elsewhere that are not published. Servers are checked only, so that a file that
+//! loads now loads later.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use latimer_protocol::Secret;
-
 use super::Resolve;
+use super::upstream::{HOPS, IDLE, TIMEOUT};
 use crate::config::raw::{self, TransportKind};
-use crate::config::{McpServer, McpTransport, Problem, RemoteAgent};
-
-/// How long a call of an agent elsewhere may take unless told otherwise.
-const REMOTE_TIMEOUT: Duration = Duration::from_secs(120);
+use crate::config::{McpServer, McpTransport, Problem, RemoteAgent, Signatures, UpstreamConfig};
 
 impl Resolve<'_> {
     pub(super) fn remote_agents(
@@ -31,11 +28,6 @@ impl Resolve<'_> {
             let path = ["a2a", "remote_agents", &name];
             agents.push(self.remote_agent(&path, raw, &name, Duration::from_millis(1)));
         }
-        if !agents.is_empty() {
-            let names: Vec<_> = agents.iter().map(|it| it.name.as_str()).collect();
-            let message = "this version does not call agents elsewhere";
-            self.warning(&["a2a"], format!("{message}: {}", names.join(", ")));
-        }
         agents
     }
 
@@ -50,25 +42,25 @@ impl Resolve<'_> {
         let within = |key| path.iter().copied().chain([key]).collect::<Vec<_>>();
         self.check_url(&within("url"), Some(&raw.url));
         self.check_url(&within("card_url"), raw.card_url.as_deref());
-        let variable = raw.auth_token_env.as_deref();
-        let from_environment = variable.and_then(|it| self.surroundings.variable(it));
-        let token = raw.auth_token.or_else(|| from_environment.map(Secret::new));
-        if let (Some(variable), None) = (variable, &token) {
-            let message = format!("the variable {variable} is not set");
-            self.warning(&within("auth_token_env"), message);
-        }
-        RemoteAgent {
-            name: raw.name.unwrap_or_else(|| name.to_owned()),
-            description: raw.description,
+        let upstream = UpstreamConfig {
             url: raw.url,
             card_url: raw.card_url,
             headers: raw.headers,
-            auth_token: token,
-            timeout: raw.timeout.and_then(|it| it.in_units_of(unit)).unwrap_or(REMOTE_TIMEOUT),
+            token: self.or_variable(&within("auth_token_env"), raw.auth_token, raw.auth_token_env),
+            token_file: None,
+            oauth: None,
+            timeout: raw.timeout.and_then(|it| it.in_units_of(unit)).unwrap_or(TIMEOUT),
+            idle: IDLE,
             stream: raw.stream,
             tenant: raw.tenant,
-            version: raw.version,
-        }
+            version: raw.version.and_then(|it| self.version(&within("version"), &it)),
+            binding: None,
+            signatures: Signatures::Ignore,
+            trusted_keys: Vec::new(),
+            hops: HOPS,
+        };
+        let name = raw.name.unwrap_or_else(|| name.to_owned());
+        RemoteAgent { name, description: raw.description, upstream }
     }
 
     pub(super) fn mcp_servers(&mut self, raw: Vec<raw::McpServer>) -> Vec<McpServer> {

@@ -10,7 +10,13 @@ use crate::config::raw::{self, Binding};
 use crate::config::{OAuthConfig, Signatures, UpstreamConfig};
 
 /// How long a call may take unless told otherwise.
-const TIMEOUT: Duration = Duration::from_secs(120);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a stream may be silent where nobody can say.
+pub(super) const IDLE: Duration = Duration::from_secs(120);
+
+/// How many agents a message may pass where nobody can say.
+pub(super) const HOPS: u32 = 8;
 
 impl Resolve<'_> {
     pub(super) fn upstream(&mut self, place: &str, raw: raw::Agent) -> UpstreamConfig {
@@ -42,6 +48,7 @@ impl Resolve<'_> {
             oauth,
             timeout: raw.timeout.map_or(TIMEOUT, |it| it.0),
             idle: raw.idle_timeout.0,
+            stream: raw.stream,
             tenant: raw.tenant,
             version,
             binding: raw.binding.map(|it| match it {
@@ -70,18 +77,19 @@ impl Resolve<'_> {
         }
     }
 
-    fn version(&mut self, path: &[&str], text: &str) -> Option<Version> {
+    pub(super) fn version(&mut self, path: &[&str], text: &str) -> Option<Version> {
         let version = text.parse().ok();
         if version.is_none() {
             let known = Version::ALL.map(Version::as_str).join(", ");
-            let message = format!("`protocol_version`: {text:?} is no version of A2A");
+            let key = path.last().copied().unwrap_or_default();
+            let message = format!("`{key}`: {text:?} is no version of A2A");
             self.problem(path, message, format!("there are: {known}"));
         }
         version
     }
 
     /// A secret, or the variable of the environment that has it.
-    fn or_variable(
+    pub(super) fn or_variable(
         &mut self,
         path: &[&str],
         secret: Option<Secret>,

@@ -1,9 +1,6 @@
 //! What servers cannot do, and why.
 
-use super::Binding;
-
-/// Whose it is, over which bindings, what, and why.
-type Entry = (&'static [&'static str], &'static str, &'static [&'static str], &'static str);
+use crate::interop::sdk::Cannot;
 
 const JS: &[&str] = &["JS "];
 const JS_0_3: &[&str] = &["JS 0.3"];
@@ -18,7 +15,7 @@ const NO_SIGNATURE: &str = "the SDK does not sign";
 const NOT_ALL_SIGNED: &str = "the SDK leaves security schemes out of what it signs";
 const KNOWS_NOBODY: &str = "the server has it for callers that it knows, and knows none";
 const PUBLIC_CARD: &str = "the server has the public card there";
-const NAMES: &str = "the server drops names of files";
+pub(in crate::interop) const NAMES: &str = "the server drops names of files";
 const NO_LIST: &str = "0.3 has no list of tasks";
 const NO_HISTORY: &str = "the server shows no history unless it is told how much";
 const ALL_HISTORY: &str = "to the server, none is all of it";
@@ -29,9 +26,10 @@ const NO_CALL: &str = "the server does not have the call over this binding";
 const DROPS: &str = "the server drops the connection in place of an error";
 const INTERNAL: &str = "the server calls it an internal error";
 const OTHER_CODE: &str = "the server has the code of another error for it";
+const STOPS: &str = "the server stops without a word, and is given up after two minutes";
 const DONE_ANYWAY: &str = "the server does it all the same";
 
-const CANNOT: &[Entry] = &[
+pub(super) const CANNOT: &[Cannot] = &[
     (JS_0_3, "JHG", &["signature"], NO_SIGNATURE),
     (JS, "JHG", &["signature"], NOT_ALL_SIGNED),
     (JS, "JHG", &["extended_card"], KNOWS_NOBODY),
@@ -65,12 +63,27 @@ const CANNOT: &[Entry] = &[
     (JS_0_3, "G", &["no_streaming"], DONE_ANYWAY),
 ];
 
-/// Why a server cannot do something over a binding; nothing if it can.
-pub(super) fn why(server: &str, binding: Binding, operation: &str) -> Option<&'static str> {
-    let holds = |(servers, bindings, operations, _): &&Entry| {
-        servers.iter().any(|it| server.starts_with(it))
-            && bindings.contains(binding.letter())
-            && operations.contains(&operation)
-    };
-    CANNOT.iter().find(holds).map(|(.., why)| *why)
-}
+/// The same through gateways, over the bindings behind these.
+pub(super) const CANNOT_THROUGH: &[Cannot] = &[
+    (&[""], "JHG", &["signature"], "a gateway signs with its own key, and has none here"),
+    (&[""], "JHG", &["extended_card"], "a gateway publishes the public card only"),
+    (&[""], "JHG", &["no_streaming"], "a gateway streams what its agent does not"),
+    (
+        &[""],
+        "JHG",
+        &["no_push_create", "no_push_get"],
+        "a gateway has webhooks although its agent has none",
+    ),
+    (JS_0_3, "HG", &["file_name"], NAMES),
+    (PYTHON_0_3, "JHG", &["cut_once"], TWICE),
+    (PYTHON_0_3, "H", &["agent_refuses", "agent_crashes"], STOPS),
+    (PYTHON_0_3, "J", &["agent_crashes"], STOPS),
+];
+
+/// What callers of gateways cannot do, by the version they speak.
+pub(super) const CANNOT_ASK: &[Cannot] = &[
+    (&["0.3"], "J", &["list", "pages", "page_token"], NO_LIST),
+    (&["0.3"], "G", &["get_none"], "over this wire, none is all of it"),
+    (&["0.3"], "G", &["no_extended_card"], "over this wire, the call is for the public card, too"),
+    (&[""], "J", &["wrong_version"], "a gateway speaks all versions"),
+];

@@ -1,10 +1,11 @@
 //! Agents on the official SDKs, and what our client asks of them.
 
-mod cannot;
+pub(super) mod cannot;
 mod cards;
 mod checks;
+mod front;
 mod peer;
-mod process;
+pub(super) mod process;
 mod refusals;
 mod sending;
 mod streaming;
@@ -18,32 +19,41 @@ use latimer_protocol::Version;
 use tokio::time::timeout;
 
 use super::page::Column;
-use super::sdk::{Binding, Fate, Language};
+use super::sdk::{Binding, Fate, Language, why};
+use cannot::{CANNOT, CANNOT_ASK, CANNOT_THROUGH};
 use checks::Checked;
+use front::Front;
 use peer::Peer;
 use process::Process;
 
 /// Long enough for a slow machine: what takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// For what is said not to work.
+const LITTLE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// An agent on an SDK, and the version that is spoken with it.
 #[derive(Clone, Copy, Debug)]
-struct Server {
+pub(super) struct Server {
     language: Language,
     script: &'static str,
-    version: Version,
+    pub(super) version: Version,
     /// Whether it is one of 1.x that speaks 0.3 as well, and is asked to.
     compat: bool,
+    /// Whether it knows the words of the demo server in place of its own.
+    demo: bool,
 }
 
 const fn server(language: Language, script: &'static str, version: Version) -> Server {
-    Server { language, script, version, compat: false }
+    Server { language, script, version, compat: false, demo: false }
 }
 
-const PYTHON: Server = server(Language::Python("1.x"), "python/serve_1x.py", Version::V1_0);
-const PYTHON_0_3: Server = server(Language::Python("0.3"), "python/serve_0x.py", Version::V0_3);
-const JS: Server = server(Language::JavaScript, "js/serve_1x.mjs", Version::V1_0);
-const JS_0_3: Server = server(Language::JavaScript, "js/serve_0_3.mjs", Version::V0_3);
+pub(super) const PYTHON: Server =
+    server(Language::Python("1.x"), "python/serve_1x.py", Version::V1_0);
+pub(super) const PYTHON_0_3: Server =
+    server(Language::Python("0.3"), "python/serve_0x.py", Version::V0_3);
+pub(super) const JS: Server = server(Language::JavaScript, "js/serve_1x.mjs", Version::V1_0);
+pub(super) const JS_0_3: Server = server(Language::JavaScript, "js/serve_0_3.mjs", Version::V0_3);
 
 /// Every SDK over every binding it has.
 const SERVERS: [Server; 6] = [
@@ -162,8 +172,26 @@ pub(super) async fn run() -> Vec<Column> {
     columns.into_iter().flatten().collect()
 }
 
+/// Asks every server for everything through gateways, in another version than its own.
+pub(super) async fn run_through() -> Vec<Column> {
+    let servers = [PYTHON, PYTHON_0_3, JS, JS_0_3];
+    let columns = servers.iter().enumerate().map(|(turn, server)| {
+        let other = match server.version {
+            Version::V1_0 => Version::V0_3,
+            Version::V0_3 | Version::V0_1 => Version::V1_0,
+        };
+        server.run_through(other, turn)
+    });
+    join_all(columns).await.into_iter().flatten().collect()
+}
+
 impl Server {
-    fn name(&self) -> String {
+    /// The same with the words of the demo server.
+    pub(super) fn demonstrating(self) -> Self {
+        Self { demo: true, ..self }
+    }
+
+    pub(super) fn name(&self) -> String {
         self.language.name(self.script, self.compat)
     }
 
@@ -171,31 +199,65 @@ impl Server {
         let process = Process::start(self).await;
         let mut columns = Vec::new();
         for &binding in Binding::ALL {
-            let mut peer = Peer::connect(&process, self.version, binding).await;
-            let mut fates = Vec::new();
-            for operation in OPERATIONS {
-                let fate = self.fate(operation, &peer).await;
-                // Some servers close their connections behind an error, without a word.
-                if !matches!(fate, Fate::Worked { .. }) {
-                    peer = Peer::connect(&process, self.version, binding).await;
-                }
-                fates.push(fate);
-            }
+            let front = Front::direct(&process);
+            let why = |operation: &str| why(CANNOT, &self.name(), binding, operation);
+            let fates = ask(&front, self.version, binding, why).await;
             columns.push(Column { name: self.name(), binding, fates });
         }
         columns
     }
 
-    async fn fate(&self, operation: &Operation, peer: &Peer<'_>) -> Fate {
-        let asked = timeout(PATIENCE, (operation.ask)(peer)).await;
+    /// The same through gateways, which are called in a version, over every binding, and call the server
+    /// over another one, from a certain one on.
+    async fn run_through(&self, version: Version, first: usize) -> Vec<Column> {
+        let process = Process::start(self).await;
+        let pairs: Vec<_> =
+            Binding::ALL.iter().zip(Binding::ALL.iter().cycle().skip(first)).collect();
+        let spoken: String = pairs.iter().map(|(_, it)| it.letter()).collect();
+        let mut columns = Vec::new();
+        for (&binding, &behind) in pairs {
+            let front = Front::through(&process, self, behind);
+            let why = |operation: &str| {
+                why(CANNOT_ASK, version.as_str(), binding, operation)
+                    .or_else(|| why(CANNOT_THROUGH, &self.name(), behind, operation))
+            };
+            let fates = ask(&front, version, binding, why).await;
+            let name = format!("{version} → {} ({spoken})", self.name());
+            columns.push(Column { name, binding, fates });
+        }
+        columns
+    }
+}
+
+/// Asks for everything, but for some of it in vain, for a reason.
+async fn ask(
+    front: &Front<'_>,
+    version: Version,
+    binding: Binding,
+    why: impl Fn(&str) -> Option<&'static str>,
+) -> Vec<Fate> {
+    let mut peer = Peer::connect(front, version, binding).await;
+    let mut fates = Vec::new();
+    for operation in OPERATIONS {
+        let reason = why(operation.key);
+        let patience = if reason.is_some() { LITTLE_PATIENCE } else { PATIENCE };
+        let fate = operation.fate(&peer, patience).await.unless(reason);
+        // Some servers close their connections behind an error, without a word.
+        if !matches!(fate, Fate::Worked { .. }) {
+            peer = Peer::connect(front, version, binding).await;
+        }
+        fates.push(fate);
+    }
+    fates
+}
+
+impl Operation {
+    async fn fate(&self, peer: &Peer<'_>, patience: Duration) -> Fate {
+        let asked = timeout(patience, (self.ask)(peer)).await;
         let asked = asked.unwrap_or_else(|_| Err("it hangs".into()));
-        match (asked, cannot::why(&self.name(), peer.binding, operation.key)) {
-            (Ok(()), None) => Fate::Worked { note: None },
-            (Ok(()), Some(reason)) => {
-                Fate::Failed { detail: format!("it works now, and is said not to: {reason}") }
-            }
-            (Err(_), Some(reason)) => Fate::Absent { reason: reason.to_owned() },
-            (Err(error), None) => Fate::Failed { detail: error.to_string() },
+        match asked {
+            Ok(()) => Fate::Worked { note: None },
+            Err(error) => Fate::Failed { detail: error.to_string() },
         }
     }
 }

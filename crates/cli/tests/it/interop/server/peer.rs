@@ -8,12 +8,12 @@ use latimer_protocol::card::{AgentInterface, ProtocolBinding};
 use latimer_protocol::{ErrorKind, SendMessageResponse, Task, TaskId, TaskState, Version};
 
 use super::checks::{Checked, Problem, begin, that};
-use super::process::Process;
+use super::front::Front;
 use crate::interop::sdk::Binding;
 
 /// An agent that can do everything, and one that can do little, each found by its card.
 pub(super) struct Peer<'a> {
-    process: &'a Process,
+    front: &'a Front<'a>,
     pub(super) version: Version,
     pub(super) binding: Binding,
     pub(super) client: Client,
@@ -22,18 +22,18 @@ pub(super) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    pub(super) async fn connect(process: &'a Process, version: Version, binding: Binding) -> Self {
+    pub(super) async fn connect(front: &'a Front<'a>, version: Version, binding: Binding) -> Self {
         let find = async |port| {
-            let client = builder(process, port, [version], binding).connect().await;
+            let client = builder(front, port, [version], binding).connect().await;
             client.unwrap_or_else(|error| panic!("{port}, {version}, {binding:?}: {error}"))
         };
         let (client, bare) = (find("http").await, find("bare_http").await);
-        Self { process, version, binding, client, bare }
+        Self { front, version, binding, client, bare }
     }
 
     /// Another client of the agent, which speaks these versions.
     pub(super) fn builder(&self, versions: impl IntoIterator<Item = Version>) -> Builder {
-        builder(self.process, "http", versions, self.binding)
+        builder(self.front, "http", versions, self.binding)
     }
 
     /// Another client of the agent, which does not look at its card.
@@ -42,7 +42,7 @@ impl<'a> Peer<'a> {
             Binding::JsonRpc | Binding::Rest => "http",
             Binding::Grpc => "grpc",
         };
-        builder(self.process, port, [version], self.binding).build()
+        builder(self.front, port, [version], self.binding).build()
     }
 
     /// Every way to call the agent, as its card has it.
@@ -52,7 +52,7 @@ impl<'a> Peer<'a> {
 
     /// Cuts every connection there is.
     pub(super) fn cut(&self) {
-        self.process.cut();
+        self.front.cut();
     }
 
     pub(super) async fn send(&self, text: &str) -> Result<Task, Problem> {
@@ -97,7 +97,7 @@ impl<'a> Peer<'a> {
 }
 
 fn builder(
-    process: &Process,
+    front: &Front<'_>,
     port: &str,
     versions: impl IntoIterator<Item = Version>,
     binding: Binding,
@@ -107,7 +107,7 @@ fn builder(
         Binding::Rest => ProtocolBinding::HttpJson,
         Binding::Grpc => ProtocolBinding::Grpc,
     };
-    Client::builder(format!("http://{}", process.relay(port).address()))
+    Client::builder(format!("http://{}", front.address(port)))
         .bindings([binding])
         .versions(versions)
         .rules(Rules { loopback: true, ..Rules::default() })

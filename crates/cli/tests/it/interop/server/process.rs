@@ -15,13 +15,13 @@ use crate::interop::root;
 const PORTS: [&str; 4] = ["http", "grpc", "bare_http", "bare_grpc"];
 
 /// A server that runs. Dropping it ends it.
-pub(super) struct Process {
+pub(in crate::interop) struct Process {
     child: Child,
     relays: BTreeMap<&'static str, Cutter>,
 }
 
 impl Process {
-    pub(super) async fn start(server: &Server) -> Self {
+    pub(in crate::interop) async fn start(server: &Server) -> Self {
         let mut waiting = BTreeMap::new();
         for port in PORTS {
             waiting.insert(port, Waiting::new().await);
@@ -30,6 +30,7 @@ impl Process {
         let mut command = server.language.run(&root().join("tests/peers").join(server.script));
         let mut child = command
             .args(server.compat.then_some("--compat"))
+            .args(server.demo.then_some("--demo"))
             .env("PEER_SHOWN", serde_json::to_string(&shown).unwrap())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -52,7 +53,7 @@ impl Process {
     }
 
     /// The relay before a port.
-    pub(super) fn relay(&self, port: &str) -> &Cutter {
+    pub(in crate::interop) fn relay(&self, port: &str) -> &Cutter {
         &self.relays[port]
     }
 
