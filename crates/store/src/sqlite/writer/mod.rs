@@ -143,7 +143,13 @@ impl Desk {
     fn serve(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
         let mut group = Vec::with_capacity(MAX_GROUP);
         while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
-            gather(&mut queue, &mut group);
+            // Whoever was about to come, comes along: costs nothing when nobody is.
+            thread::yield_now();
+            while group.len() < MAX_GROUP
+                && let Ok(job) = queue.try_recv()
+            {
+                group.push(job);
+            }
             self.settle(&mut group);
             self.checkpoints.tend(&self.connection);
         }
@@ -199,21 +205,6 @@ impl Desk {
 
     fn execute(&self, statement: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(statement)?.execute([]).map(|_| ())
-    }
-}
-
-/// Lets whoever is about to come, come along, for as long as somebody does. Costs a caller alone
-/// nothing, and on a busy machine has many share what a transaction costs.
-fn gather(queue: &mut mpsc::Receiver<Box<dyn Job>>, group: &mut Vec<Box<dyn Job>>) {
-    let mut before = 0;
-    while (before + 1..MAX_GROUP).contains(&group.len()) {
-        before = group.len();
-        thread::yield_now();
-        while group.len() < MAX_GROUP
-            && let Ok(job) = queue.try_recv()
-        {
-            group.push(job);
-        }
     }
 }
 
