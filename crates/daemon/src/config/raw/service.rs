@@ -42,7 +42,7 @@ section! {
         max_headers: u64, default("100") => "50";
         /// The size of all headers of a request, at least 8 KiB.
         max_header_bytes: Size, default("\"64KiB\"") => "\"16KiB\"";
-        /// How long headers may take to arrive.
+        /// How long headers may take to arrive, those of the next request on an open connection, too.
         header_time: Time, default("\"15s\"") => "\"5s\"";
         /// How many connections may be open. More wait to be accepted.
         max_connections: u64, default("10000") => "500";
