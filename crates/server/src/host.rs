@@ -21,6 +21,8 @@ const ANY: &str = "*";
 /// The names that a server on loopback answers to.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
+    /// What most callers write, which need not be read to be known.
+    usual: [String; 2],
     /// Beside those of loopback.
     names: Vec<String>,
     origins: Vec<String>,
@@ -33,12 +35,14 @@ impl Hosts {
         public: Option<&Address>,
         local: Option<SocketAddr>,
     ) -> Option<Self> {
+        let local = local.filter(|it| is_local(*it))?;
         let mut names = settings.allowed_hosts.clone();
-        if !local.is_some_and(is_local) || names.iter().any(|it| it == ANY) {
+        if names.iter().any(|it| it == ANY) {
             return None;
         }
         names.extend(public.and_then(|it| host_of(it.authority())).map(str::to_owned));
-        Some(Self { names, origins: settings.allowed_origins.clone() })
+        let usual = [local.to_string(), format!("localhost:{}", local.port())];
+        Some(Self { usual, names, origins: settings.allowed_origins.clone() })
     }
 
     /// Whether a request is for one of the names.
@@ -48,7 +52,8 @@ impl Hosts {
     pub(crate) fn check_host(&self, head: &Parts) -> Result<(), Error> {
         let authority = head.uri.authority().map(|it| it.as_str().as_bytes());
         let hosts = head.headers.get_all(HOST).into_iter().map(|it| it.as_bytes());
-        for said in authority.into_iter().chain(hosts) {
+        let unusual = |said: &&[u8]| self.usual.iter().all(|it| it.as_bytes() != *said);
+        for said in authority.into_iter().chain(hosts).filter(unusual) {
             let host = std::str::from_utf8(said).ok().and_then(host_of);
             let Some(host) = host else { return Err(denied("the Host header names no host")) };
             if !self.knows(host) {

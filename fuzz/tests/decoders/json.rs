@@ -2,7 +2,7 @@
 
 use bolero::check;
 use latimer_protocol::binding::VersionRule;
-use latimer_protocol::binding::jsonrpc::{Call, Id, Request, Response, read_reply};
+use latimer_protocol::binding::jsonrpc::{Call, Id, Request, Response, read_event, read_reply};
 use latimer_protocol::{Dialect, Error, EventWriter, MessageId, Operation, Then, Version};
 
 use crate::corpus::{Recipe, TEXTS, bake};
@@ -70,7 +70,12 @@ fn events() {
         let bytes = bake(&TEXTS, recipe);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
         for dialect in Dialect::ALL {
-            let Ok(event) = dialect.read_event(text) else { continue };
+            let read = dialect.read_event(text);
+            let enveloped = format!(r#"{{"id":1,"result":{text}}}"#);
+            if let Some(at_once) = read_event(dialect, enveloped.as_bytes()) {
+                assert_eq!(read.as_ref(), Ok(&at_once));
+            }
+            let Ok(event) = read else { continue };
             for dialect in Dialect::ALL {
                 let mut writer = EventWriter::new(dialect, &request, None);
                 drop(writer.write(&event, Then::Closes));

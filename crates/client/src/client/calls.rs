@@ -22,7 +22,7 @@ impl Client {
     /// # Errors
     /// Whatever goes wrong: see [`Error`].
     pub async fn ask(&self, request: Request) -> Result<Reply, Error> {
-        match self.exchange(self.call(request)).await?.outcome {
+        match self.exchange(&self.call(request)).await?.outcome {
             Outcome::Reply(reply) => Ok(reply),
             Outcome::Events(_) => Err(unexpected(&"Stream")),
         }
@@ -60,7 +60,7 @@ impl Client {
     /// # Errors
     /// Whatever goes wrong before the first event.
     pub async fn stream(&self, request: impl Into<SendMessageRequest>) -> Result<Events, Error> {
-        self.open(self.call(Request::SendStreamingMessage(request.into()))).await
+        self.open(&self.call(Request::SendStreamingMessage(request.into()))).await
     }
 
     /// Sends a message and follows what becomes of it, through broken connections and servers that
@@ -113,7 +113,7 @@ impl Client {
         let request = SubscribeToTaskRequest { tenant: None, id };
         let mut call = self.call(Request::SubscribeToTask(request));
         call.after = after;
-        self.open(call).await
+        self.open(&call).await
     }
 
     /// Registers a webhook for a task.

@@ -166,8 +166,8 @@ impl Client {
     }
 
     /// Makes a call, as often as it is safe to.
-    async fn exchange(&self, call: Call) -> Result<Exchanged, Error> {
-        let safety = self.0.retry.safety(&call, self.0.dialect);
+    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
+        let safety = self.0.retry.safety(call, self.0.dialect);
         let answer = self.0.retry.run(safety, || self.0.transport.exchange(call.clone())).await;
         // An agent that is not what its card says may have moved.
         if let Err(Error::Unreachable { .. } | Error::Unreadable { .. }) = &answer {
@@ -177,7 +177,7 @@ impl Client {
     }
 
     /// Makes a call that is answered by events.
-    async fn open(&self, call: Call) -> Result<Events, Error> {
+    async fn open(&self, call: &Call) -> Result<Events, Error> {
         match self.exchange(call).await?.outcome {
             Outcome::Events(events) => Ok(events),
             Outcome::Reply(reply) => Err(unexpected(&reply)),

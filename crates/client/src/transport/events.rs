@@ -120,6 +120,9 @@ impl Reading {
         if frame.is_error() {
             return Err(page::said(&frame.data, status, version).into());
         }
+        if let Some(event) = jsonrpc::read_event(self.dialect, &frame.data) {
+            return Ok(Some(streamed(event, frame.id.as_deref())));
+        }
         let unreadable = |problem: &dyn std::fmt::Display| {
             page::malformed(&self.origin, &format_args!("an event of its stream: {problem}"))
         };

@@ -8,17 +8,18 @@ mod stream;
 mod tls;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::{Request, Response, Version};
+use http::{Request, Response, Uri, Version};
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::dial::{Dial, Sockets};
+use crate::forbidden::Forbidden;
 use crate::guard::Guard;
 use crate::target::Target;
 use body::Sent;
@@ -50,7 +51,11 @@ pub struct Client {
     guard: Guard,
     connector: Connector,
     inner: legacy::Client<Connector, Sent>,
+    last: Arc<Last>,
 }
+
+/// Where the last request went, which is where most go: it need not be read again.
+type Last = Mutex<Option<(Uri, Target)>>;
 
 impl Client {
     /// Sets up a client.
@@ -83,7 +88,7 @@ impl Client {
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(10))
             .build(connector.clone());
-        Self { guard, connector, inner }
+        Self { guard, connector, inner, last: Arc::default() }
     }
 
     /// Sends a request and reads the whole answer, following redirects.
@@ -138,8 +143,20 @@ impl Client {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let target = self.guard.target(&request.uri().to_string())?;
+        let target = self.target(request.uri())?;
         self.exchange(&target, request.map(body::sent)).await
+    }
+
+    /// Where a request goes, if it may go there.
+    fn target(&self, uri: &Uri) -> Result<Target, Forbidden> {
+        // A target is put in whole.
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, target)) = last.as_ref().filter(|(known, _)| known == uri) {
+            return Ok(target.clone());
+        }
+        let target = self.guard.target(&uri.to_string())?;
+        *last = Some((uri.clone(), target.clone()));
+        Ok(target)
     }
 
     async fn follow(
@@ -148,7 +165,7 @@ impl Client {
         redirects: usize,
     ) -> Result<Response<Body>, Failure> {
         let (parts, content) = request.into_parts();
-        let mut target = self.guard.target(&parts.uri.to_string())?;
+        let mut target = self.target(&parts.uri)?;
         for _ in 0..=redirects {
             let body = body::sent(Full::new(content.clone()));
             let request = Request::from_parts(parts.clone(), body);

@@ -1,6 +1,7 @@
 //! Points in time.
 
 use std::fmt::{self, Write};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use jiff::SignedDuration;
@@ -38,9 +39,9 @@ impl Timestamp {
     /// # Errors
     /// When it lies outside the years 0000 to 9999.
     pub fn from_millis(milliseconds: i64) -> Result<Self, InvalidTimestamp> {
-        match civil(milliseconds) {
-            Some(time) if time.year() >= 0 => Ok(Self(milliseconds)),
-            _ => Err(InvalidTimestamp),
+        match YEARS.contains(&milliseconds) {
+            true => Ok(Self(milliseconds)),
+            false => Err(InvalidTimestamp),
         }
     }
 
@@ -50,6 +51,9 @@ impl Timestamp {
         self.0
     }
 }
+
+/// The years 0000 to 9999, in milliseconds since the start of 1970.
+const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 /// The start of 1970.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
@@ -184,6 +188,8 @@ mod tests {
             assert_eq!(text.parse::<Timestamp>().unwrap().to_string(), text);
         }
         assert!("9999-12-31T23:59:59-01:00".parse::<Timestamp>().is_err());
+        assert!(Timestamp::from_millis(YEARS.start() - 1).is_err());
+        assert!(Timestamp::from_millis(YEARS.end() + 1).is_err());
     }
 
     #[test]

@@ -196,8 +196,8 @@ impl<'a> Relay<'a> {
             StreamResponse::ArtifactUpdate(it) => &it.context_id,
         };
         let context = context.clone().or_else(|| self.note.context.clone());
-        if let (Some(theirs), Some(ours)) = (&context, contexts::context(self.turn))
-            && self.note.context != context
+        if self.note.context != context
+            && let (Some(theirs), Some(ours)) = (&context, contexts::context(self.turn))
         {
             self.upstream.contexts.learn(ours, theirs.clone());
         }

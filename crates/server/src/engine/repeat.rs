@@ -3,10 +3,10 @@
 //! Somebody who did not get an answer sends the same message again. It is recognised while the first
 //! is being worked on here, and afterwards by the store.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use latimer_protocol::{Message, Metadata, Revision};
 use latimer_store::{Key, SentKey};
 use sha2::{Digest, Sha256};

@@ -1,5 +1,6 @@
 //! Following a task to its end, whatever happens to the connection.
 
+mod meaning;
 mod stage;
 
 use std::fmt;
@@ -9,15 +10,15 @@ use std::time::Duration;
 use futures_core::Stream;
 use futures_util::{StreamExt, stream};
 use latimer_protocol::{
-    ContextId, Error as AgentError, ErrorKind, Event, Message, Metadata, Phase, Refused, Revision,
-    SendMessageRequest, SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskState,
-    TaskStatus,
+    Error as AgentError, Event, Message, Phase, Refused, Request, Revision, SendMessageRequest,
+    SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskStatus,
 };
 use tokio::time::Instant;
 
 use super::Client;
 use super::text::Texts;
 use crate::error::Error;
+use meaning::{begun, cannot_stream, is_passing, is_refusal, settles, violation};
 use stage::{Called, First, Stage, look, open, send, subscribe};
 
 /// How long a task that is under way may be out of reach before it is given up.
@@ -51,7 +52,7 @@ pub struct Following {
 
 impl Following {
     pub(super) fn message(client: Client, request: SendMessageRequest) -> Self {
-        let stage = open(&client, Box::new(request));
+        let stage = open(&client, request);
         Self::new(client, stage)
     }
 
@@ -171,14 +172,18 @@ impl Following {
     fn called(&mut self, called: Called) -> Result<Option<StreamResponse>, Error> {
         match called {
             Called::Opened { events: Ok(events), request } => {
-                let answers = request.message.task_id.is_some();
+                let answers = matches!(
+                    &request,
+                    Request::SendStreamingMessage(it) if it.message.task_id.is_some()
+                );
                 let first = Some(if answers { First::Old } else { First::New });
                 self.stage = Stage::Streaming { events, first };
                 Ok(None)
             }
-            Called::Opened { events: Err(Error::Agent(error)), request }
-                if cannot_stream(&error) =>
-            {
+            Called::Opened {
+                events: Err(Error::Agent(error)),
+                request: Request::SendStreamingMessage(request),
+            } if cannot_stream(&error) => {
                 self.stage = send(&self.client, request);
                 Ok(None)
             }
@@ -337,60 +342,6 @@ impl Following {
         }
         Ok(Some(event))
     }
-}
-
-/// The task that a first event tells of. Not every server begins with the task itself.
-fn begun(event: &StreamResponse) -> Result<Task, Error> {
-    let bare = |id: &TaskId, context_id: &Option<ContextId>, status: TaskStatus| Task {
-        id: id.clone(),
-        context_id: context_id.clone(),
-        status,
-        artifacts: Vec::new(),
-        history: Vec::new(),
-        metadata: Metadata::new(),
-    };
-    match event {
-        StreamResponse::Task(task) => Ok(task.clone()),
-        StreamResponse::StatusUpdate(it) => {
-            Ok(bare(&it.task_id, &it.context_id, it.status.clone()))
-        }
-        StreamResponse::ArtifactUpdate(it) => {
-            let mut task = bare(&it.task_id, &it.context_id, TaskState::Working.into());
-            task.artifacts.push(it.artifact.clone());
-            Ok(task)
-        }
-        StreamResponse::Message(_) => Err(violation("a message is no task")),
-    }
-}
-
-/// Whether a follower has nothing to wait for behind an event.
-fn settles(event: &StreamResponse) -> bool {
-    matches!(event, StreamResponse::Message(_))
-        || event.status().is_some_and(|it| it.state.phase() != Phase::Active)
-}
-
-/// Whether an agent says that it does not stream. Nothing was carried out then.
-fn cannot_stream(error: &AgentError) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::StreamingNotSupported
-            | ErrorKind::UnsupportedOperation
-            | ErrorKind::MethodNotFound
-    )
-}
-
-/// Whether an agent does not want to talk to us at all.
-fn is_refusal(error: &AgentError) -> bool {
-    matches!(error.kind(), ErrorKind::Unauthenticated | ErrorKind::PermissionDenied)
-}
-
-/// Whether an agent asks to come back later.
-fn is_passing(error: &AgentError) -> bool {
-    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited)
-}
-
-fn violation(problem: &str) -> Error {
-    AgentError::new(ErrorKind::InvalidAgentResponse, problem.to_owned()).into()
 }
 
 impl fmt::Debug for Following {

@@ -51,29 +51,29 @@ impl Stage {
 
 /// What a call came to.
 pub(super) enum Called {
-    Opened { events: Result<Events, Error>, request: Box<SendMessageRequest> },
+    Opened { events: Result<Events, Error>, request: Request },
     Sent(Result<SendMessageResponse, Error>),
     Subscribed { events: Result<Events, Error>, id: TaskId },
     Looked { task: Result<Arc<Task>, Error>, id: TaskId },
 }
 
 /// Sends the message, for a stream where the agent may have one.
-pub(super) fn open(client: &Client, request: Box<SendMessageRequest>) -> Stage {
+pub(super) fn open(client: &Client, request: SendMessageRequest) -> Stage {
     if !client.may_stream() {
         return send(client, request);
     }
     let client = client.clone();
-    let call = client.call(Request::SendStreamingMessage((*request).clone()));
-    Stage::Calling(Box::pin(
-        async move { Called::Opened { events: client.open(call).await, request } },
-    ))
+    let call = client.call(Request::SendStreamingMessage(request));
+    Stage::Calling(Box::pin(async move {
+        Called::Opened { events: client.open(&call).await, request: call.request }
+    }))
 }
 
 /// Sends the message, for a task to look at.
-pub(super) fn send(client: &Client, mut request: Box<SendMessageRequest>) -> Stage {
+pub(super) fn send(client: &Client, mut request: SendMessageRequest) -> Stage {
     let client = client.clone();
     request.configuration.get_or_insert_default().return_immediately = true;
-    Stage::Calling(Box::pin(async move { Called::Sent(client.send(*request).await) }))
+    Stage::Calling(Box::pin(async move { Called::Sent(client.send(request).await) }))
 }
 
 /// Asks for a stream of what happens to a task, or looks at it where there are none.

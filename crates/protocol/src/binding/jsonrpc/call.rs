@@ -5,16 +5,17 @@
 //! is read again in two steps, which also find the words for what is wrong.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Id, Refused, Request, Response, resolve, start, start_request};
 use crate::binding::VersionRule;
-use crate::dialect::{Dialect, LikelyReply, Params, ROOM};
+use crate::dialect::{Dialect, Params, ROOM};
 use crate::error::{Error, ErrorKind};
 use crate::json::Objects;
-use crate::model::MessageId;
+use crate::model::{MessageId, StreamResponse};
 use crate::operation::Operation;
 use crate::service::{self, Reply};
 use crate::version::Version;
@@ -79,8 +80,8 @@ pub fn read_reply(
     operation: Operation,
     body: &[u8],
 ) -> Result<Reply, Error> {
-    let at_once = Enveloped { id, answer: dialect.likely_reply(operation) };
-    if let Ok(reply) = whole(body, at_once) {
+    let at_once = Enveloped { id: Some(id), answer: dialect.likely_reply(operation) };
+    if let Ok(Ok(reply)) = whole(body, at_once) {
         return Ok(reply);
     }
     let invalid = |problem: &dyn fmt::Display| {
@@ -93,6 +94,18 @@ pub fn read_reply(
     }
     let payload = response.payload(dialect.version())?;
     dialect.read_reply(operation, payload).map_err(|error| invalid(&error))
+}
+
+/// Reads one event of a stream, if it comes as most do: alone in an envelope, in the words of 1.0.
+/// None when it has to be read in two steps, by [`Response::read`] and [`Dialect::read_event`].
+#[must_use]
+pub fn read_event(dialect: Dialect, data: &[u8]) -> Option<StreamResponse> {
+    match dialect {
+        Dialect::V1_0 => {
+            whole(data, Enveloped { id: None, answer: PhantomData::<StreamResponse> }).ok()
+        }
+        Dialect::V0_3 | Dialect::V0_3Proto | Dialect::V0_1 | Dialect::Oldest => None,
+    }
 }
 
 /// A call under `id`, as a client sends it.
@@ -138,7 +151,9 @@ fn whole<'de, S: DeserializeSeed<'de>>(
     body: &'de [u8],
     seed: S,
 ) -> Result<S::Value, serde_json::Error> {
-    let mut reader = serde_json::Deserializer::from_slice(body);
+    // Whether it is text is looked at once, not for every string in it.
+    let text = std::str::from_utf8(body).map_err(|_| otherwise::<serde_json::Error>())?;
+    let mut reader = serde_json::Deserializer::from_str(text);
     let value = Objects(seed).deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
@@ -245,44 +260,45 @@ impl<'de> Visitor<'de> for AtOnce<'_> {
     }
 }
 
-/// Reads an answer of the likeliest shape to the request `id`.
+/// Reads an answer of the likeliest shape, to the request `id` if that matters.
 #[derive(Clone, Copy)]
-struct Enveloped<'f> {
-    id: &'f Id<'f>,
-    answer: LikelyReply,
+struct Enveloped<'f, S> {
+    id: Option<&'f Id<'f>>,
+    answer: S,
 }
 
-impl<'de> DeserializeSeed<'de> for Enveloped<'_> {
-    type Value = Reply;
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Enveloped<'_, S> {
+    type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
         reader.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for Enveloped<'_> {
-    type Value = Reply;
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Enveloped<'_, S> {
+    type Value = S::Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("an answer")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let (mut ours, mut reply) = (false, None);
+        let (mut ours, mut answer, mut result) = (self.id.is_none(), Some(self.answer), None);
         while let Some(member) = members.next_key::<Member>()? {
             match member {
                 Member::JsonRpc => drop(members.next_value::<IgnoredAny>()?),
-                Member::Id if !ours => {
+                Member::Id => {
                     let json: &RawValue = members.next_value()?;
-                    ours = Id::from_json(json.get()).is_ok_and(|id| id.matches(self.id));
+                    let is = |id: Id<'_>| self.id.is_none_or(|asked| id.matches(asked));
+                    ours = Id::from_json(json.get()).is_ok_and(is);
                 }
-                Member::Result if reply.is_none() => {
-                    let read = members.next_value_seed(self.answer)?;
-                    reply = Some(read.map_err(|_| otherwise())?);
+                Member::Result => {
+                    let answer = answer.take().ok_or_else(otherwise)?;
+                    result = Some(members.next_value_seed(answer)?);
                 }
                 _ => return Err(otherwise()),
             }
         }
-        reply.filter(|_| ours).ok_or_else(otherwise)
+        result.filter(|_| ours).ok_or_else(otherwise)
     }
 }

@@ -12,7 +12,7 @@ mod response;
 #[cfg(test)]
 mod tests;
 
-pub use call::{Call, read_reply, write_call, write_reply};
+pub use call::{Call, read_event, read_reply, write_call, write_reply};
 pub use id::{Id, MAX_ID_LENGTH};
 pub use method::resolve;
 pub use request::{Refused, Request};

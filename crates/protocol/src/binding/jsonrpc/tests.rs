@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::dialect::Dialect;
 use crate::error::ErrorKind;
 
 #[test]
@@ -153,6 +154,32 @@ fn ids_are_compared_by_what_they_say() {
     assert!(null.answers(&Id::from(1)));
     let other = Response::read(br#"{"id":2,"result":{}}"#).unwrap();
     assert!(!other.answers(&Id::from(1)));
+}
+
+#[test]
+fn an_event_in_its_envelope_is_read_at_once() {
+    let event = r#"{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_WORKING"}}}"#;
+    let error = r#"{"code":-32001,"message":"no"}"#;
+    for (data, want) in [
+        (format!(r#"{{"jsonrpc":"2.0","id":"1","result":{event}}}"#), true),
+        (format!(r#" {{"result":{event},"id":2}} "#), true),
+        (format!(r#"{{"result":{event},"result":{event}}}"#), false),
+        (format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#), false),
+        (format!(r#"{{"jsonrpc":"2.0","id":1,"result":{event},"error":{error}}}"#), false),
+        (r#"{"jsonrpc":"2.0","id":1,"result":{"kind":"status-update"}}"#.to_owned(), false),
+        (r#"{"jsonrpc":"2.0","id":1}"#.to_owned(), false),
+        (event.to_owned(), false),
+        ("[DONE]".to_owned(), false),
+    ] {
+        let read = read_event(Dialect::V1_0, data.as_bytes());
+        assert_eq!(read.is_some(), want, "{data}");
+        if let Some(read) = read {
+            let response = Response::read(data.as_bytes()).unwrap();
+            let payload = response.payload(Version::V1_0).unwrap();
+            assert_eq!(Dialect::V1_0.read_event(payload).unwrap(), read);
+        }
+        assert_eq!(read_event(Dialect::V0_3, data.as_bytes()), None);
+    }
 }
 
 #[test]
