@@ -47,6 +47,15 @@ pub enum Error {
         /// Who was called.
         origin: String,
     },
+    /// What stands before the agent says that it does not answer: nobody knows what became of the
+    /// request.
+    #[error("{origin} passes nothing on to an agent now: {problem}")]
+    Away {
+        /// Who was called.
+        origin: String,
+        /// The HTTP status, with the beginning of what came.
+        problem: String,
+    },
     /// What came is no answer of an agent: a page, nothing, another protocol.
     #[error("what {origin} answered is no answer of an agent: {problem}")]
     Unreadable {
@@ -102,6 +111,7 @@ impl Error {
             Self::Unreachable { .. }
             | Self::Lost { .. }
             | Self::Timeout { .. }
+            | Self::Away { .. }
             | Self::Cut { .. } => true,
             Self::Agent(error) => {
                 matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited)
@@ -148,6 +158,7 @@ impl From<Error> for latimer_protocol::Error {
             Error::Unreachable { .. } => unavailable("the agent cannot be reached"),
             Error::Lost { .. } => unavailable("the connection to the agent was lost"),
             Error::Timeout { .. } => unavailable("the agent did not answer in time"),
+            Error::Away { .. } => unavailable("the agent does not answer whoever stands before it"),
             Error::Cut { .. } => {
                 unavailable("the stream was cut off before the task came to an end")
             }

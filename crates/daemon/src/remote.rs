@@ -47,8 +47,8 @@ fn elsewhere(name: &str, said: &UpstreamConfig) -> Result<Remote, StartError> {
     // Whether it can be set up at all is known now, and told now.
     let builder = set_up(latimer_client::Client::builder(source.clone()), &said, &trust);
     drop(builder.map_err(wrong)?);
-    let (hops, url) = (said.hops, said.url.clone());
-    let remote = Remote::new(source).hiding(&url).hops(hops);
+    let remote = Remote::new(source).hiding(&said.url).hops(said.hops);
+    let remote = remote.telling_caller(said.forward_user);
     Ok(remote.client(move |builder| set_up(builder, &said, &trust)))
 }
 

@@ -208,8 +208,9 @@ async function start(kind) {
   const rpc = jsonRpcHandler({ requestHandler, userBuilder, legacyCompat });
   app.use((request, response, next) => (request.path === '/' ? rpc(request, response, next) : next()));
   app.use(restHandler({ requestHandler, userBuilder, legacyCompat }));
+  const asked = kind === 'full' ? Number(process.env.PEER_HTTP ?? 0) : 0;
   const http = await new Promise((done) => {
-    const listener = app.listen(0, '127.0.0.1', () => done(listener.address().port));
+    const listener = app.listen(asked, '127.0.0.1', () => done(listener.address().port));
   });
   const service = new grpc.Server();
   service.addService(A2AService, grpcService({ requestHandler, userBuilder }));

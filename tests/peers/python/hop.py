@@ -106,8 +106,9 @@ class _Server(uvicorn.Server):
         pass
 
 
-async def serve_http(app) -> int:
-    sock = free_socket()
+async def serve_http(app, port: int = 0) -> int:
+    """Serves at a port, or at any."""
+    sock = socket.create_server(('127.0.0.1', port)) if port else free_socket()
     config = uvicorn.Config(app, log_level='critical', lifespan='off')
     task = asyncio.create_task(_Server(config).serve(sockets=[sock]))
     _running.append(task)

@@ -5,6 +5,7 @@ import seed  # noqa: F401  must come first
 import asyncio
 import json
 import logging
+import os
 import sys
 
 import grpc
@@ -201,7 +202,8 @@ async def start(kind: str) -> dict[str, int]:
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler), server)
     grpc_port = server.add_insecure_port('127.0.0.1:0')
     await server.start()
-    http_port = await hop.serve_http(Starlette(routes=routes))
+    asked = int(os.environ.get('PEER_HTTP', 0)) if kind == 'full' else 0
+    http_port = await hop.serve_http(Starlette(routes=routes), asked)
     prefix = '' if kind == 'full' else f'{kind}_'
     SERVERS.append(server)
     return {f'{prefix}http': http_port, f'{prefix}grpc': grpc_port}

@@ -13,17 +13,26 @@ const EXCERPT: usize = 120;
 /// The error that an answer with a bad status is.
 ///
 /// An agent says what is wrong in JSON. Whatever else comes is a page of something that stands before
-/// the agent, and is told by its status and its first words.
+/// the agent, and is told by its status and its first words. Some statuses say that the agent is away.
 pub(crate) fn failure(origin: &str, status: StatusCode, body: &[u8], version: Version) -> Error {
     match serde_json::from_slice::<Value>(body) {
         Ok(Value::Object(object)) if !object.is_empty() => {
             said(body, status.as_u16(), version).into()
         }
+        _ if is_away(status) => away(origin, status, body),
         _ if body.trim_ascii().is_empty() && !status.is_success() => {
             latimer_protocol::Error::from_http(status.as_u16(), body, version).into()
         }
         _ => unreadable(origin, status, body, "it is not JSON"),
     }
+}
+
+/// Whether a status is that of a proxy whose agent does not answer.
+fn is_away(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+    )
 }
 
 /// The error that some JSON tells of, in an envelope or by itself.
@@ -67,13 +76,24 @@ pub(super) fn told_apart(
 
 /// An answer that cannot be read, with its first words.
 pub(super) fn unreadable(origin: &str, status: StatusCode, body: &[u8], problem: &str) -> Error {
+    let problem = told(status, body, problem);
+    Error::Unreadable { origin: origin.to_owned(), problem }
+}
+
+/// The error of a proxy whose agent does not answer.
+fn away(origin: &str, status: StatusCode, body: &[u8]) -> Error {
+    let problem = told(status, body, "which is no answer of an agent");
+    Error::Away { origin: origin.to_owned(), problem }
+}
+
+/// What is wrong with an answer, with its status and its first words.
+fn told(status: StatusCode, body: &[u8], problem: &str) -> String {
     let excerpt = excerpt(body);
     let excerpt = match excerpt.is_empty() {
         true => "nothing".to_owned(),
         false => format!("{excerpt:?}"),
     };
-    let problem = format!("HTTP status {}, {problem}; it begins with {excerpt}", status.as_u16());
-    Error::Unreadable { origin: origin.to_owned(), problem }
+    format!("HTTP status {}, {problem}; it begins with {excerpt}", status.as_u16())
 }
 
 /// The error of an answer that is JSON, and not an answer.
@@ -114,12 +134,21 @@ mod tests {
     #[test]
     fn a_page_is_told_by_its_status_and_first_words() {
         let page = b"<html><head><title>502 Bad\x1b[31m Gateway</title></head>\n<body>";
-        let error = failure("https://a.example:443", StatusCode::BAD_GATEWAY, page, Version::V1_0);
-        assert_eq!(
-            error.to_string(),
-            "what https://a.example:443 answered is no answer of an agent: HTTP status 502, it is \
-             not JSON; it begins with \"502 Bad [31m Gateway\"",
-        );
+        for (status, want) in [
+            (
+                StatusCode::BAD_GATEWAY,
+                "https://a.example:443 passes nothing on to an agent now: HTTP status 502, which is \
+                 no answer of an agent; it begins with \"502 Bad [31m Gateway\"",
+            ),
+            (
+                StatusCode::NOT_FOUND,
+                "what https://a.example:443 answered is no answer of an agent: HTTP status 404, it \
+                 is not JSON; it begins with \"502 Bad [31m Gateway\"",
+            ),
+        ] {
+            let error = failure("https://a.example:443", status, page, Version::V1_0);
+            assert_eq!(error.to_string(), want);
+        }
     }
 
     #[test]
@@ -134,7 +163,7 @@ mod tests {
                 ErrorKind::TaskNotCancelable,
             ),
             (401, r#"{"detail":"who are you?"}"#, ErrorKind::Unauthenticated),
-            (503, "", ErrorKind::Unavailable),
+            (429, "", ErrorKind::RateLimited),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
             let error = failure("o", status, body.as_bytes(), Version::V1_0);

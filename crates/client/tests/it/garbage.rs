@@ -65,6 +65,20 @@ async fn pages_and_nothing_at_all_are_told_by_status_and_first_words() {
 }
 
 #[tokio::test]
+async fn a_proxy_without_its_agent_is_told_apart() {
+    for (status, body) in [(502, "<h1>Bad Gateway</h1>"), (503, ""), (504, "upstream timed out")] {
+        let stub = Stub::start(move |_| Answer::of(status, "text/html", body)).await;
+        for pair in pairs() {
+            let transport = transport_within(stub.address(), pair.clone(), HASTY);
+            let error = end(&*transport, get()).await.unwrap_err();
+            assert!(matches!(error, Error::Away { .. }), "{pair:?} {status}: {error:?}");
+            assert!(error.is_passing() && !error.is_unsent(), "{error}");
+            assert!(error.to_string().contains(&format!("HTTP status {status}")), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn errors_of_every_shape_are_the_agents() {
     for (status, body, want) in [
         (200, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001}}"#, ErrorKind::TaskNotFound),
@@ -72,7 +86,7 @@ async fn errors_of_every_shape_are_the_agents() {
         (404, r#"{"error":{"code":404,"status":"NOT_FOUND"}}"#, ErrorKind::TaskNotFound),
         (404, r#"{"message":"no task"}"#, ErrorKind::TaskNotFound),
         (401, r#"{"detail":"no token"}"#, ErrorKind::Unauthenticated),
-        (503, "", ErrorKind::Unavailable),
+        (503, r#"{"error":{"code":503}}"#, ErrorKind::Unavailable),
     ] {
         let stub = Stub::start(move |_| Answer::of(status, "application/json", body)).await;
         for pair in pairs() {

@@ -41,6 +41,8 @@ pub struct UpstreamConfig {
     pub trusted_keys: Vec<PathBuf>,
     /// How many agents a message may pass.
     pub hops: u32,
+    /// Whether it is told who calls.
+    pub forward_user: bool,
 }
 
 /// What an authorization server knows us as.

@@ -377,6 +377,7 @@ binding = "http_json"
 signatures = "required"
 trusted_keys = ["keys.json"]
 hops = 3
+forward_user = true
 
 [agents.oauth]
 client_id = "gateway"
@@ -400,6 +401,7 @@ servers = ["https://login.example.com"]
     assert_eq!(upstream.signatures, Signatures::Required);
     assert_eq!(upstream.trusted_keys, [place.folder.path().join("keys.json")]);
     assert_eq!(upstream.hops, 3);
+    assert!(upstream.forward_user);
     let oauth = upstream.oauth.as_ref().unwrap();
     assert_eq!(oauth.client_id, "gateway");
     assert_eq!(oauth.client_secret.as_ref().map(|it| it.reveal()), Some("s3cret"));

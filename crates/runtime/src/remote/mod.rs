@@ -62,6 +62,7 @@ pub struct Remote {
     /// What we are called on the way of a message.
     place: OnceLock<String>,
     hops: u32,
+    tells_caller: bool,
     keeper: OnceLock<Keeper>,
 }
 
@@ -72,6 +73,7 @@ impl Remote {
             upstream: Arc::new(Upstream::new(source.into())),
             place: OnceLock::new(),
             hops: HOPS,
+            tells_caller: false,
             keeper: OnceLock::new(),
         }
     }
@@ -105,6 +107,15 @@ impl Remote {
     #[must_use]
     pub fn hops(mut self, hops: u32) -> Self {
         self.hops = hops;
+        self
+    }
+
+    /// Whether the agent is told who calls: by their name, in the member `userId` of a message's
+    /// metadata, where nobody else can write one then. Otherwise it learns nothing of its callers but
+    /// what they say themselves.
+    #[must_use]
+    pub fn telling_caller(mut self, tells: bool) -> Self {
+        self.tells_caller = tells;
         self
     }
 
@@ -160,7 +171,10 @@ impl Executor for Remote {
         let mut pass = self.upstream.pass(PATIENCE).await.map_err(Failure::refused)?;
         let client = pass.client(turn.extensions());
         let naming = Naming::of(client.choice());
-        let outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts, naming).await?;
+        let mut outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts, naming).await?;
+        if self.tells_caller {
+            outgoing.tell(turn.caller());
+        }
         let following = client.follow(outgoing.request);
         let mut relay = Relay::new(&turn, &self.upstream, client, outgoing.note);
         relay.run(following, &mut pass).await

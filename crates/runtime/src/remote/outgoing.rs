@@ -3,13 +3,17 @@
 use latimer_client::negotiate::Choice;
 use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{
-    ContextId, Message, Metadata, SendMessageConfiguration, SendMessageRequest, TaskId, Version,
+    Caller, ContextId, Message, Metadata, SendMessageConfiguration, SendMessageRequest, TaskId,
+    Version,
 };
 use latimer_server::{CURSOR, Failure, Turn};
 
 use super::contexts::{self, Contexts};
 use super::note::Note;
 use super::path::{self, Path};
+
+/// The member of a message's metadata that says who calls.
+const USER: &str = "userId";
 
 /// Who names the tasks of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,15 @@ impl Outgoing {
             metadata: passed_on(turn.metadata()),
         };
         Ok(Self { request, note: Note { context, ..note } })
+    }
+
+    /// Says who calls, and lets nobody else say so.
+    pub(super) fn tell(&mut self, caller: &Caller) {
+        let metadata = &mut self.request.message.metadata;
+        match caller.is_anonymous() {
+            true => drop(metadata.remove(USER)),
+            false => drop(metadata.insert(USER.to_owned(), caller.id().to_string().into())),
+        }
     }
 }
 

@@ -190,6 +190,7 @@ impl Pass<'_> {
                 ClientError::Unreachable { .. }
                 | ClientError::Lost { .. }
                 | ClientError::Timeout { .. }
+                | ClientError::Away { .. }
                 | ClientError::Unreadable { .. },
             ) => {
                 self.upstream.breaker().failed(Instant::now());

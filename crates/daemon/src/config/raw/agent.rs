@@ -106,6 +106,9 @@ section! {
         trusted_keys: Vec<String>, default("[]") => "[\"partner.jwks.json\"]";
         /// For `a2a`: how many agents a message may pass, this one included, before it is rejected.
         hops: u32, default("8") => "3";
+        /// For `a2a`: tells the agent who calls, by the name they have here, in the member `userId` of
+        /// the metadata of each message. Otherwise it learns nothing of callers but what they say.
+        forward_user: bool, default("false") => "true";
         /// For `mcp`: the server of `[[mcp_servers]]`.
         server: String, optional("none") => "\"filesystem\"";
         /// For `model`: who runs the model.

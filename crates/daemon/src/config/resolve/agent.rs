@@ -42,6 +42,7 @@ const A2A: &[&str] = &[
     "signatures",
     "trusted_keys",
     "hops",
+    "forward_user",
 ];
 
 /// Keys that only mean something for one of the other kinds.

@@ -58,6 +58,7 @@ impl Resolve<'_> {
             signatures: Signatures::Ignore,
             trusted_keys: Vec::new(),
             hops: HOPS,
+            forward_user: false,
         };
         let name = raw.name.unwrap_or_else(|| name.to_owned());
         RemoteAgent { name, description: raw.description, upstream }

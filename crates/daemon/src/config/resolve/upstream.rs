@@ -59,6 +59,7 @@ impl Resolve<'_> {
             signatures,
             trusted_keys: keys,
             hops: raw.hops,
+            forward_user: raw.forward_user,
         }
     }
 

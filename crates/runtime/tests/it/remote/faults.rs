@@ -95,7 +95,12 @@ async fn what_is_no_answer_is_an_error_that_says_so() {
     for (name, answer, want) in [
         ("page", (200, "text/html", "<html>Welcome</html>"), "not valid"),
         ("500", (500, "text/html", "<h1>Oops</h1>"), "not valid"),
-        ("503", (503, "application/json", ""), "http status 503"),
+        ("503", (503, "application/json", ""), "does not answer whoever stands before it"),
+        (
+            "502",
+            (502, "text/html", "<h1>Bad Gateway</h1>"),
+            "does not answer whoever stands before it",
+        ),
         ("nothing", (200, "application/json", ""), "not valid"),
         ("garbage", (200, "application/json", "\u{0}\u{1}garbage"), "not valid"),
         (
@@ -157,6 +162,25 @@ connection: close
             assert_eq!(end, want, "{name}, hangs: {hangs}: {words}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_proxy_before_an_agent_that_restarts_is_asked_again() {
+    let begun = Answer::stream(&[SUBMITTED, WORKING, &piece("one ", false)]);
+    let asked_again = AtomicUsize::new(0);
+    let (end, words) = through(move |asked| match asked {
+        asked if is(asked, "SubscribeToTask") => match asked_again.fetch_add(1, SeqCst) {
+            0 => Answer::of(502, "text/html", "<h1>Bad Gateway</h1>"),
+            1 => Answer::of(503, "text/plain", ""),
+            _ => {
+                let now = format!(r#"{{"task":{}}}"#, task("WORKING", &["one ", "two"]));
+                Answer::Close(Answer::stream(&[&now, DONE]))
+            }
+        },
+        _ => Answer::Close(begun.clone()),
+    })
+    .await;
+    assert_eq!(end, End::Task(TaskState::Completed, "one two".into()), "{words}");
 }
 
 #[tokio::test]

@@ -64,6 +64,35 @@ async fn metadata_and_extensions_are_passed_on_but_for_our_own() {
     assert!(sent.get("agent").is_none(), "{sent}");
 }
 
+#[tokio::test]
+async fn an_agent_is_told_who_calls_if_that_is_wanted() {
+    for (tells, shown, want) in [
+        (true, Some("key"), json!("somebody")),
+        (true, None, json!(null)),
+        (false, Some("key"), json!("said by the caller")),
+    ] {
+        let (stub, card) = behind().await;
+        let remote = Remote::new(card).client(hasty).telling_caller(tells);
+        let server = Server::new(remote.agent("proxy")).auth(|headers| {
+            let known = headers.contains_key("x-key");
+            Some(if known { Caller::new("somebody") } else { Caller::anonymous() })
+        });
+        let gateway = listen(server).await;
+        let mut headers = http::HeaderMap::new();
+        headers
+            .extend(shown.map(|it| (http::HeaderName::from_static("x-key"), it.parse().unwrap())));
+        let client = Client::builder(format!("http://{}/a2a", gateway.address()));
+        let mut message = says("hello");
+        message.metadata.insert("userId".to_owned(), "said by the caller".into());
+        client.headers(headers).build().unwrap().send(message).await.unwrap();
+        let asked = stub.asked();
+        let call = asked.iter().find(|it| it.head.starts_with("POST")).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&call.body).unwrap();
+        let told = &body["params"]["message"]["metadata"]["userId"];
+        assert_eq!(told, &want, "{tells} {shown:?}");
+    }
+}
+
 /// Waits until a gateway has the card of its agent.
 async fn until_found(url: &str) {
     let since = Instant::now();
