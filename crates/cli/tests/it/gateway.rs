@@ -53,7 +53,8 @@ fn streams_of_the_agent_behind_can_be_left_alone() {
         );
         let place = Place::new().file("latimer.toml", &config);
         let gateway = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
-        assert_eq!(texts(&gateway.send("m1", "chunks 3 50", false)), chunks(3));
+        let task = gateway.send("m1", "chunks 3 50", true);
+        assert_eq!(texts(&gateway.until(&task, is_completed)), chunks(3));
         let numbers = demo.fetch("/metrics");
         let streamed =
             |it: &&str| it.starts_with("latimer_calls_total") && it.contains("Streaming");

@@ -9,6 +9,7 @@ mod text;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Call, Capability, Dialect, Message, MessageId, Part, Request, Service};
@@ -56,6 +57,8 @@ struct Inner {
     retry: Retry,
     polling: Polling,
     streams: bool,
+    /// Whether the agent keeps to the conversations it is told, so that its tasks are found by them.
+    keeps_contexts: Arc<AtomicBool>,
 }
 
 /// A message of the user, under a new id.
@@ -108,6 +111,7 @@ impl Client {
             retry: Retry::default(),
             polling: Polling::default(),
             streams: true,
+            keeps_contexts: Arc::new(AtomicBool::new(true)),
         }))
     }
 
@@ -158,6 +162,11 @@ impl Client {
     fn may_stream(&self) -> bool {
         let offers = |card: &AgentCard| card.capabilities.declares(Capability::Streaming);
         self.0.streams && self.card().is_none_or(offers)
+    }
+
+    /// Whether a task can be found by its conversation alone.
+    fn finds_tasks(&self) -> bool {
+        self.0.dialect == Dialect::V1_0 && self.0.keeps_contexts.load(Relaxed)
     }
 
     fn call(&self, request: Request) -> Call {

@@ -175,7 +175,11 @@ impl Executor for Remote {
         if self.tells_caller {
             outgoing.tell(turn.caller());
         }
-        let following = client.follow(outgoing.request);
+        // To make a stream costs many agents more than to make an answer.
+        let following = match turn.is_awaited() && turn.opens_conversation() {
+            true => client.follow_late(outgoing.request),
+            false => client.follow(outgoing.request),
+        };
         let mut relay = Relay::new(&turn, &self.upstream, client, outgoing.note);
         relay.run(following, &mut pass).await
     }

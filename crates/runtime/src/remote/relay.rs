@@ -102,7 +102,10 @@ impl<'a> Relay<'a> {
                     debug!(agent = self.upstream.name, %error, "the agent behind does not stop");
                 }
                 Happened::Quiet => self.keep().await?,
-                Happened::CancelWanted => self.canceling = Canceling::Wanted,
+                Happened::CancelWanted => {
+                    self.canceling = Canceling::Wanted;
+                    following.hurry();
+                }
             }
             self.ask_to_cancel();
             if self.told.state.is_terminal() {

@@ -37,6 +37,8 @@ pub(super) struct Letter {
     pub(super) want: Want,
     /// Whether it begins its conversation.
     pub(super) opens: bool,
+    /// Whether its sender reads nothing but the answer, here or at a webhook.
+    pub(super) awaited: bool,
     pub(super) after: Option<Revision>,
 }
 
@@ -71,7 +73,8 @@ impl Engine {
         };
         let SendMessageRequest { message, configuration, metadata, .. } = request;
         let configuration = configuration.unwrap_or_default();
-        if configuration.task_push_notification_config.is_some() {
+        let tells = configuration.task_push_notification_config.is_some();
+        if tells {
             self.courier(&agent)?;
         }
         check_parts(&message, &agent, self.0.limits.parts)?;
@@ -91,6 +94,7 @@ impl Engine {
             dialect: call.dialect,
             want,
             opens: false,
+            awaited: want == Want::Answer && !tells,
             after: call.after,
         })
     }

@@ -216,6 +216,7 @@ fn recovered(agent: &Arc<Agent>, stored: &Stored, message: Arc<Message>) -> Lett
         dialect: stored.header.dialect,
         want: Want::Answer,
         opens: false,
+        awaited: false,
         after: None,
         message,
     }

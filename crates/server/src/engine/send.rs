@@ -252,6 +252,7 @@ impl Engine {
             task: before.map(|it| Arc::clone(&it.task)),
             note: before.and_then(|it| it.header.note.clone()),
             opens: letter.opens,
+            awaited: letter.awaited,
             references,
             metadata: letter.metadata,
             accepted_output_modes: letter.configuration.accepted_output_modes,

@@ -51,6 +51,7 @@ pub(crate) struct Inner {
     pub(crate) task: Option<Arc<Task>>,
     pub(crate) note: Option<Arc<str>>,
     pub(crate) opens: bool,
+    pub(crate) awaited: bool,
     pub(crate) references: Vec<Arc<Task>>,
     pub(crate) metadata: Metadata,
     pub(crate) accepted_output_modes: Vec<String>,
@@ -103,6 +104,13 @@ impl Turn {
     #[must_use]
     pub fn opens_conversation(&self) -> bool {
         self.0.opens
+    }
+
+    /// Whether the caller waits for the answer as a whole, and reads no events on the way, nor has them
+    /// told to a webhook. Others may come to read them.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.0.awaited
     }
 
     /// The task as it was when the turn began, with its artifacts; none when the turn begins it.

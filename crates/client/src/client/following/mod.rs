@@ -1,10 +1,12 @@
 //! Following a task to its end, whatever happens to the connection.
 
+mod asking;
 mod meaning;
 mod stage;
 
 use std::fmt;
 use std::mem;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -13,11 +15,13 @@ use latimer_protocol::{
     Error as AgentError, Event, Message, Phase, Refused, Request, Revision, SendMessageRequest,
     SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskStatus,
 };
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Client;
 use super::text::Texts;
 use crate::error::Error;
+use asking::ask;
 use meaning::{begun, cannot_stream, is_passing, is_refusal, settles, violation};
 use stage::{Called, First, Stage, look, open, send, subscribe};
 
@@ -48,12 +52,26 @@ pub struct Following {
     lost: Option<(Instant, u32)>,
     /// The error that a stream ended with, and how many more looks at the task it is doubted for.
     refused: Option<(AgentError, u32)>,
+    /// Where the task may not be known for a while: tells that somebody has to know.
+    hurry: Option<Arc<Notify>>,
 }
 
 impl Following {
     pub(super) fn message(client: Client, request: SendMessageRequest) -> Self {
         let stage = open(&client, request);
         Self::new(client, stage)
+    }
+
+    pub(super) fn answer(client: Client, request: SendMessageRequest) -> Self {
+        let Message { task_id: None, context_id: Some(context), .. } = &request.message else {
+            return Self::message(client, request);
+        };
+        if !client.may_stream() || !client.finds_tasks() {
+            return Self::message(client, request);
+        }
+        let (context, hurry) = (context.clone(), Arc::new(Notify::new()));
+        let stage = ask(&client, request, context, Arc::clone(&hurry));
+        Self { hurry: Some(hurry), ..Self::new(client, stage) }
     }
 
     pub(super) fn task(client: Client, id: TaskId) -> Self {
@@ -71,6 +89,14 @@ impl Following {
             gap: false,
             lost: None,
             refused: None,
+            hurry: None,
+        }
+    }
+
+    /// Finds out soon which task it is, for somebody who wants to do something with it.
+    pub fn hurry(&self) {
+        if let Some(hurry) = &self.hurry {
+            hurry.notify_one();
         }
     }
 
@@ -192,10 +218,19 @@ impl Following {
                 self.note(StreamResponse::Message(message), None)
             }
             Called::Sent(Ok(SendMessageResponse::Task(task))) => {
-                self.go_on(&task);
+                match self.client.may_stream() && task.status.state.phase() == Phase::Active {
+                    true => {
+                        self.stage = subscribe(&self.client, task.id.clone(), None, Duration::ZERO);
+                    }
+                    false => self.go_on(&task),
+                }
                 self.note(StreamResponse::Task(task.as_ref().clone()), None)
             }
             Called::Sent(Err(error)) => Err(error),
+            Called::Found(id) => {
+                self.stage = subscribe(&self.client, id, None, Duration::ZERO);
+                Ok(None)
+            }
             Called::Subscribed { events: Ok(events), .. } => {
                 self.stage = Stage::Streaming { events, first: Some(First::Again) };
                 Ok(None)

@@ -53,6 +53,7 @@ impl Stage {
 pub(super) enum Called {
     Opened { events: Result<Events, Error>, request: Request },
     Sent(Result<SendMessageResponse, Error>),
+    Found(TaskId),
     Subscribed { events: Result<Events, Error>, id: TaskId },
     Looked { task: Result<Arc<Task>, Error>, id: TaskId },
 }

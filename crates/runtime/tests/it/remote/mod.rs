@@ -1,5 +1,6 @@
 //! The gateway: agents elsewhere, through servers and clients of every version and binding.
 
+mod answer;
 mod circle;
 mod faults;
 mod hidden;

@@ -1,0 +1,143 @@
+//! Callers who wait for an answer: the agent behind is asked for one, and followed when it takes its time.
+
+use std::time::{Duration, Instant};
+
+use latimer_client::{Client, says};
+use latimer_protocol::{Message, SendMessageResponse, Task, TaskId, TaskState};
+
+use super::stub::{Answer, Asked, Stub};
+use super::{PAIRS, PATIENT, caller, demo, gateway, remote, streams};
+
+const DONE: &str =
+    r#"{"task":{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED"}}}"#;
+
+fn is(asked: &Asked, method: &str) -> bool {
+    asked.body.contains(&format!("\"{method}\""))
+}
+
+fn result(body: &str) -> String {
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{body}}}"#);
+    let Answer::Close(answer) = Answer::of(200, "application/json", &body) else { unreachable!() };
+    answer
+}
+
+fn page(tasks: &str) -> String {
+    result(&format!(r#"{{"tasks":[{tasks}],"nextPageToken":"","pageSize":1,"totalSize":1}}"#))
+}
+
+async fn sent(client: &Client, message: impl Into<Message>) -> Task {
+    match client.send(message.into()).await.unwrap() {
+        SendMessageResponse::Task(task) => (*task).clone(),
+        SendMessageResponse::Message(message) => panic!("{message:?}"),
+    }
+}
+
+/// Waits until a client has a task that a test wants.
+async fn until_listed(client: &Client, want: impl Fn(&Task) -> bool) -> TaskId {
+    let since = Instant::now();
+    loop {
+        let page = client.list_tasks(Default::default()).await.unwrap();
+        if let Some(task) = page.tasks.iter().find(|it| want(it)) {
+            return task.id.clone();
+        }
+        assert!(since.elapsed() < PATIENT);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_asked_for_and_a_stream_where_one_is_read() {
+    for (reads, method) in [(false, "SendMessage"), (true, "SendStreamingMessage")] {
+        let stub = Stub::start(|asked| match is(asked, "SendStreamingMessage") {
+            true => Answer::Close(Answer::stream(&[DONE])),
+            false => Answer::Close(result(DONE)),
+        })
+        .await;
+        let gateway = gateway(remote(stub.address(), &PAIRS[0])).await;
+        let client = caller(gateway.address(), &PAIRS[0]);
+        match reads {
+            true => drop(client.follow(says("hello")).outcome().await.unwrap()),
+            false => drop(sent(&client, says("hello")).await),
+        }
+        let asked = stub.asked();
+        assert!(asked.iter().any(|it| is(it, method)), "{asked:?}");
+        assert_eq!(asked.len(), 1, "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_takes_its_time_is_followed() {
+    let demo = demo().await;
+    for behind in PAIRS.into_iter().filter(streams) {
+        let gateway = gateway(remote(demo.address(), &behind)).await;
+        let client = caller(gateway.address(), &PAIRS[0]);
+        let watching = client.clone();
+        let watched = tokio::spawn(async move {
+            // Before there is an answer, others see what is there of it.
+            let id = until_listed(&watching, |it| it.status.state == TaskState::Working).await;
+            super::until(&watching, &id, |it| {
+                it.status.state == TaskState::Working && !it.artifacts.is_empty()
+            })
+            .await;
+        });
+        let task = sent(&client, says("chunks 8 300")).await;
+        let want: Vec<_> = (1..=8).map(|number| format!("chunk {number} of 8\n")).collect();
+        assert_eq!(task.text(), want.join("\n"), "{behind:?}");
+        watched.await.unwrap();
+        gateway.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn cancel_does_not_wait_for_an_answer() {
+    let demo = demo().await;
+    let gateway = gateway(remote(demo.address(), &PAIRS[0])).await;
+    // Where callers name tasks, one can be canceled before anybody heard of it.
+    let client = caller(gateway.address(), &PAIRS[2]);
+    let id = TaskId::new("mine").unwrap();
+    let (asking, message) = (client.clone(), says("wait 60000").to_task(id.clone()));
+    let asked = tokio::spawn(async move { sent(&asking, message).await });
+    let behind = caller(demo.address(), &PAIRS[0]);
+    until_listed(&behind, |it| it.status.state == TaskState::Working).await;
+    client.cancel_task(id).await.unwrap();
+    until_listed(&behind, |it| it.status.state == TaskState::Canceled).await;
+    assert_eq!(asked.await.unwrap().status.state, TaskState::Canceled);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_is_found_by_its_conversation() {
+    let now = r#"{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_WORKING"}}"#;
+    let stub = Stub::start(move |asked| match asked {
+        asked if is(asked, "ListTasks") => Answer::Close(page(now)),
+        asked if is(asked, "SubscribeToTask") => {
+            Answer::Close(Answer::stream(&[&format!(r#"{{"task":{now}}}"#), DONE]))
+        }
+        // Nothing at all.
+        _ => Answer::Close(String::new()),
+    })
+    .await;
+    let gateway = gateway(remote(stub.address(), &PAIRS[0])).await;
+    let task = sent(&caller(gateway.address(), &PAIRS[0]), says("hello")).await;
+    assert_eq!(task.status.state, TaskState::Completed);
+    let messages = stub.asked().iter().filter(|it| is(it, "SendMessage")).count();
+    assert_eq!(messages, 1, "it is not sent again");
+}
+
+#[tokio::test]
+async fn an_agent_that_gives_conversations_other_names_is_streamed_from_then_on() {
+    let stub = Stub::start(|asked| match asked {
+        asked if is(asked, "ListTasks") => Answer::Close(page("")),
+        asked if is(asked, "SendStreamingMessage") => Answer::Close(Answer::stream(&[DONE])),
+        _ => Answer::Late(Duration::from_secs(4), result(DONE)),
+    })
+    .await;
+    let gateway = gateway(remote(stub.address(), &PAIRS[0])).await;
+    let client = caller(gateway.address(), &PAIRS[0]);
+    for _ in 0..2 {
+        assert_eq!(sent(&client, says("hello")).await.status.state, TaskState::Completed);
+    }
+    let asked = stub.asked();
+    for method in ["SendMessage", "SendStreamingMessage"] {
+        assert_eq!(asked.iter().filter(|it| is(it, method)).count(), 1, "{asked:?}");
+    }
+}
