@@ -83,7 +83,7 @@ impl Client {
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(60))
-            .pool_max_idle_per_host(16)
+            .pool_max_idle_per_host(64)
             .http2_only(protocol == Protocol::Http2)
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(10))

@@ -41,6 +41,7 @@ impl Executor for Keeper {
                 let error = Error::new(ErrorKind::ContentTypeNotSupported, rest.to_owned());
                 return Err(Failure::refused(error));
             }
+            "awaited" => turn.reply(turn.is_awaited().to_string()).await?,
             "opens" => turn.reply(turn.opens_conversation().to_string()).await?,
             other => turn.say(other).await?,
         }
@@ -143,4 +144,18 @@ async fn a_conversation_begins_where_its_caller_names_none() {
     let mut next = says("opens");
     next.message.context_id = first.context_id.clone();
     assert_eq!(task(&engine, next).await.text(), "false");
+}
+
+#[tokio::test]
+async fn an_agent_knows_whether_only_its_answer_is_read() {
+    let (engine, _) = keeper();
+    assert_eq!(task(&engine, says("awaited")).await.text(), "true");
+    for told in [
+        events(&engine, stream("awaited")).await.unwrap(),
+        events(&engine, subscribe(&*task(&engine, at_once("awaited")).await, Some(0)))
+            .await
+            .unwrap(),
+    ] {
+        assert!(format!("{told:?}").contains("false"), "{told:?}");
+    }
 }
