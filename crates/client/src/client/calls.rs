@@ -72,7 +72,7 @@ impl Client {
     /// Sends a message that begins a conversation, whose name is in it, and follows what becomes of it
     /// once it takes longer than a second. For those who wait for the answer and read no events:
     /// most agents have less to do for an answer than for a stream. As [`follow`](Self::follow) where
-    /// a task could not be found by its conversation.
+    /// a task would not be found by its conversation, which is tried out with the first of them.
     pub fn follow_late(&self, request: impl Into<SendMessageRequest>) -> Following {
         Following::answer(self.clone(), request.into())
     }

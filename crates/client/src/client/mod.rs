@@ -2,6 +2,7 @@
 
 mod builder;
 mod calls;
+mod finding;
 mod following;
 mod polling;
 mod retry;
@@ -9,7 +10,6 @@ mod text;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Call, Capability, Dialect, Message, MessageId, Part, Request, Service};
@@ -19,6 +19,7 @@ pub use following::Following;
 pub use polling::Polling;
 pub use retry::Retry;
 
+use self::finding::Finding;
 use crate::discovery::{Discovery, Source};
 use crate::error::Error;
 use crate::negotiate::Choice;
@@ -57,8 +58,7 @@ struct Inner {
     retry: Retry,
     polling: Polling,
     streams: bool,
-    /// Whether the agent keeps to the conversations it is told, so that its tasks are found by them.
-    keeps_contexts: Arc<AtomicBool>,
+    finding: Arc<Finding>,
 }
 
 /// A message of the user, under a new id.
@@ -111,7 +111,7 @@ impl Client {
             retry: Retry::default(),
             polling: Polling::default(),
             streams: true,
-            keeps_contexts: Arc::new(AtomicBool::new(true)),
+            finding: Arc::default(),
         }))
     }
 
@@ -162,11 +162,6 @@ impl Client {
     fn may_stream(&self) -> bool {
         let offers = |card: &AgentCard| card.capabilities.declares(Capability::Streaming);
         self.0.streams && self.card().is_none_or(offers)
-    }
-
-    /// Whether a task can be found by its conversation alone.
-    fn finds_tasks(&self) -> bool {
-        self.0.dialect == Dialect::V1_0 && self.0.keeps_contexts.load(Relaxed)
     }
 
     fn call(&self, request: Request) -> Call {

@@ -1,7 +1,6 @@
 //! From what was set up to what calls: the guard, clients, wires and the transport.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use latimer_outbound::{Allowed, Client as Http, Guard, Protocol};
 use latimer_protocol::binding::parameters;
@@ -76,7 +75,7 @@ impl Builder {
             retry: self.retry,
             polling: self.polling,
             streams: self.streams,
-            keeps_contexts: Arc::new(AtomicBool::new(true)),
+            finding: Arc::default(),
         })))
     }
 

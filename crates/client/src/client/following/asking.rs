@@ -1,16 +1,13 @@
 //! Asking for an answer, and looking for its task when that takes its time.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
-use latimer_protocol::{
-    ContextId, ListTasksRequest, SendMessageRequest, SendMessageResponse, TaskId,
-};
+use latimer_protocol::{ContextId, SendMessageRequest, SendMessageResponse};
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::stage::{Called, Stage};
 use crate::client::Client;
@@ -18,9 +15,6 @@ use crate::error::Error;
 
 /// How long an answer may take before its task is looked for.
 const SOON: Duration = Duration::from_secs(1);
-
-/// How long a look may take.
-const LOOK: Duration = Duration::from_secs(2);
 
 /// The pause between the first two looks; doubled each time.
 const FIRST: Duration = Duration::from_millis(100);
@@ -65,7 +59,7 @@ async fn search(client: &Client, context: &ContextId, mut answer: Result<Answer,
     let (mut looks, mut pause) = (0, FIRST);
     loop {
         looks += 1;
-        if let Some(id) = find(client, context).await {
+        if let Some(id) = client.find_task(context).await {
             if let Ok(answer) = answer {
                 // Whoever hangs up may be taken for somebody who has lost interest.
                 tokio::spawn(answer);
@@ -86,20 +80,9 @@ async fn search(client: &Client, context: &ContextId, mut answer: Result<Answer,
         };
         if looks == LOOKS {
             tracing::debug!(%context, "the agent has no task in the conversation it was told");
-            client.0.keeps_contexts.store(false, Relaxed);
+            client.stop_finding();
         }
         answer = waited;
         pause = (pause * 2).min(LONGEST);
     }
-}
-
-/// The task of a conversation that has one.
-async fn find(client: &Client, context: &ContextId) -> Option<TaskId> {
-    let request = ListTasksRequest {
-        context_id: Some(context.clone()),
-        page_size: Some(1),
-        ..ListTasksRequest::default()
-    };
-    let page = timeout(LOOK, client.list_tasks(request)).await.ok()?.ok()?;
-    page.tasks.first().map(|it| it.id.clone())
 }

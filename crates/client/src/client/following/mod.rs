@@ -12,8 +12,8 @@ use std::time::Duration;
 use futures_core::Stream;
 use futures_util::{StreamExt, stream};
 use latimer_protocol::{
-    Error as AgentError, Event, Message, Phase, Refused, Request, Revision, SendMessageRequest,
-    SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskStatus,
+    ContextId, Error as AgentError, Event, Message, Phase, Refused, Request, Revision,
+    SendMessageRequest, SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskStatus,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -54,6 +54,8 @@ pub struct Following {
     refused: Option<(AgentError, u32)>,
     /// Where the task may not be known for a while: tells that somebody has to know.
     hurry: Option<Arc<Notify>>,
+    /// A conversation by which the task is to be looked for in the end, to try out whether it is found.
+    untried: Option<ContextId>,
 }
 
 impl Following {
@@ -66,10 +68,14 @@ impl Following {
         let Message { task_id: None, context_id: Some(context), .. } = &request.message else {
             return Self::message(client, request);
         };
+        let context = context.clone();
+        if client.may_find_tasks() {
+            return Self { untried: Some(context), ..Self::message(client, request) };
+        }
         if !client.may_stream() || !client.finds_tasks() {
             return Self::message(client, request);
         }
-        let (context, hurry) = (context.clone(), Arc::new(Notify::new()));
+        let hurry = Arc::new(Notify::new());
         let stage = ask(&client, request, context, Arc::clone(&hurry));
         Self { hurry: Some(hurry), ..Self::new(client, stage) }
     }
@@ -90,6 +96,7 @@ impl Following {
             lost: None,
             refused: None,
             hurry: None,
+            untried: None,
         }
     }
 
@@ -288,6 +295,7 @@ impl Following {
         self.gap |= first == Some(First::Again) && !snapshot && revision.is_none();
         if settles(&event) && !before {
             mem::replace(&mut self.stage, Stage::Over).leave();
+            self.try_finding(&event);
             // The end is told last, by the task with all that nobody told.
             if let Some(id) = event.task_id().filter(|_| self.gap) {
                 self.stage = look(&self.client, id.clone(), Duration::ZERO);
@@ -299,6 +307,14 @@ impl Following {
             return Ok(None);
         }
         self.note(event, revision)
+    }
+
+    /// Tries out on the side whether the task is found by its conversation.
+    fn try_finding(&mut self, event: &StreamResponse) {
+        let Some(id) = event.task_id().cloned() else { return };
+        let Some(context) = self.untried.take() else { return };
+        let client = self.client.clone();
+        tokio::spawn(async move { client.try_finding(&context, &id).await });
     }
 
     /// Goes on with a task whose stream is gone.

@@ -56,17 +56,9 @@ enum End {
     Error,
 }
 
-/// Sends a message through a gateway to an agent that answers like this, and reads its events. Another
-/// agent of the same gateway is asked meanwhile.
+/// Sends a message through a gateway to an agent that answers like this. Another agent of the same
+/// gateway is asked meanwhile.
 async fn through(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> (End, String) {
-    passed(false, answer).await
-}
-
-/// The same, by somebody who reads no events if it is `awaited`.
-async fn passed(
-    awaited: bool,
-    answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
-) -> (End, String) {
     let stub = Stub::start(answer).await;
     let limits = Limits {
         call: Duration::from_millis(500),
@@ -81,13 +73,7 @@ async fn passed(
         latimer_client::Client::new(&format!("http://{}/a2a/agents/echo", gateway.address()));
     let other = other.unwrap();
     let since = Instant::now();
-    let sent = async {
-        match awaited {
-            true => client.send(says("hello")).await,
-            false => client.follow(says("hello")).outcome().await,
-        }
-    };
-    let (sent, echoed) = tokio::join!(sent, other.send(says("still here")));
+    let (sent, echoed) = tokio::join!(client.send(says("hello")), other.send(says("still here")));
     assert!(since.elapsed() < PATIENT);
     let Ok(SendMessageResponse::Task(echoed)) = echoed else { panic!("{echoed:?}") };
     assert_eq!(echoed.text(), "still here");
@@ -125,22 +111,17 @@ async fn what_is_no_answer_is_an_error_that_says_so() {
         ("refused", (401, "application/json", r#"{"detail":"no token"}"#), "does not let it in"),
     ] {
         let (status, content_type, body) = answer;
-        for awaited in [false, true] {
-            let answer = move |_: &Asked| Answer::of(status, content_type, body);
-            let (end, words) = passed(awaited, answer).await;
-            assert_eq!(end, End::Error, "{name}: {words}");
-            assert!(words.to_lowercase().contains(want), "{name}: {words}");
-        }
+        let (end, words) = through(move |_| Answer::of(status, content_type, body)).await;
+        assert_eq!(end, End::Error, "{name}: {words}");
+        assert!(words.to_lowercase().contains(want), "{name}: {words}");
     }
 }
 
 #[tokio::test]
 async fn silence_has_an_end() {
-    for awaited in [false, true] {
-        let (end, words) = passed(awaited, |_| Answer::Hang(String::new())).await;
-        assert_eq!(end, End::Error, "{words}");
-        assert!(words.contains("in time"), "{words}");
-    }
+    let (end, words) = through(|_| Answer::Hang(String::new())).await;
+    assert_eq!(end, End::Error, "{words}");
+    assert!(words.contains("in time"), "{words}");
 }
 
 #[tokio::test]

@@ -22,8 +22,7 @@ async fn behind() -> (Stub, AgentCard) {
                 "messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}],
                 "metadata": {"theirs": 1, "latimer/path": ["x"], "agent": "y"},
             }});
-            let body = json!({"jsonrpc": "2.0", "id": 1, "result": done}).to_string();
-            Answer::of(200, "application/json", &body)
+            Answer::Close(Answer::stream(&[&done.to_string()]))
         }
     })
     .await;

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,8 +26,6 @@ pub(super) struct Asked {
 pub(super) enum Answer {
     Close(String),
     Hang(String),
-    /// The same as the first, after this time.
-    Late(Duration, String),
 }
 
 impl Answer {
@@ -94,10 +91,7 @@ async fn serve(
     let Some(request) = read(&mut stream).await else { return };
     log.lock().unwrap().push(request.clone());
     let answer = answer(&request);
-    let (Answer::Close(bytes) | Answer::Hang(bytes) | Answer::Late(_, bytes)) = &answer;
-    if let Answer::Late(time, _) = &answer {
-        tokio::time::sleep(*time).await;
-    }
+    let (Answer::Close(bytes) | Answer::Hang(bytes)) = &answer;
     stream.write_all(bytes.as_bytes()).await.ok();
     if matches!(answer, Answer::Hang(_)) {
         std::future::pending::<()>().await;
