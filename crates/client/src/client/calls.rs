@@ -74,7 +74,7 @@ impl Client {
     /// most agents have less to do for an answer than for a stream. As [`follow`](Self::follow) where
     /// a task would not be found by its conversation, which is tried out with the first of them.
     pub fn follow_late(&self, request: impl Into<SendMessageRequest>) -> Following {
-        Following::answer(self.clone(), request.into())
+        Following::asking(self.clone(), request.into())
     }
 
     /// Follows a task that is under way.

@@ -1,16 +1,17 @@
 //! Finding a task by its conversation alone.
 //!
 //! Every agent of 1.0 can list the tasks of a conversation. But not every agent keeps to the name of a
-//! conversation that it is told, and not every list is complete: whether an agent's tasks are found is
-//! tried out, before anybody depends on it.
+//! conversation that it is told, and not every list is what was asked for: whether an agent's tasks are
+//! found is tried out, before anybody depends on it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use latimer_protocol::{ContextId, Dialect, ListTasksRequest, TaskId};
+use latimer_protocol::{ContextId, ListTasksRequest, Reply, Request, TaskId};
 use tokio::time::timeout;
 
 use super::Client;
+use crate::transport::Outcome;
 
 /// How long a look may take.
 const LOOK: Duration = Duration::from_secs(2);
@@ -24,51 +25,81 @@ enum Known {
     /// Nobody tried.
     #[default]
     Nothing,
+    /// Somebody does.
+    Trying,
     Found,
     Missed,
 }
 
 impl Finding {
-    fn get(&self) -> Known {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(&self, known: Known) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = known;
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // It is one word.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Client {
     /// Whether the agent's tasks are found.
     pub(super) fn finds_tasks(&self) -> bool {
-        self.0.dialect == Dialect::V1_0 && self.0.finding.get() == Known::Found
-    }
-
-    /// Whether that is still to be tried out.
-    pub(super) fn may_find_tasks(&self) -> bool {
-        self.0.dialect == Dialect::V1_0 && self.0.finding.get() == Known::Nothing
-    }
-
-    /// Tries it out with the only task of a conversation.
-    pub(super) async fn try_finding(&self, context: &ContextId, id: &TaskId) {
-        let found = self.find_task(context).await;
-        let known = if found.as_ref() == Some(id) { Known::Found } else { Known::Missed };
-        self.0.finding.set(known);
+        *self.0.finding.known() == Known::Found
     }
 
     /// Does without from now on.
     pub(super) fn stop_finding(&self) {
-        self.0.finding.set(Known::Missed);
+        *self.0.finding.known() = Known::Missed;
     }
 
-    /// The latest task of a conversation, if there is one and it can be told.
+    /// The task of a conversation that has just one.
     pub(super) async fn find_task(&self, context: &ContextId) -> Option<TaskId> {
         let request = ListTasksRequest {
             context_id: Some(context.clone()),
-            page_size: Some(1),
+            page_size: Some(2),
             ..ListTasksRequest::default()
         };
-        let page = timeout(LOOK, self.list_tasks(request)).await.ok()?.ok()?;
-        page.tasks.first().map(|it| it.id.clone())
+        // Not tried again here: whoever looks, looks again.
+        let listed = self.0.transport.exchange(self.call(Request::ListTasks(request)));
+        let Outcome::Reply(Reply::Tasks(page)) = timeout(LOOK, listed).await.ok()?.ok()?.outcome
+        else {
+            return None;
+        };
+        // Whoever does not know the name may list anybody's.
+        match page.tasks.as_slice() {
+            [task] if task.context_id.as_ref() == Some(context) => Some(task.id.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// Trying it out with the only task of a conversation. When nothing comes of that, somebody else may.
+pub(super) struct Trial {
+    client: Client,
+    context: ContextId,
+}
+
+impl Trial {
+    /// A trial, if it is to be tried out and nobody is at it.
+    pub(super) fn new(client: &Client, context: &ContextId) -> Option<Self> {
+        let mut known = client.0.finding.known();
+        if *known != Known::Nothing || !client.0.dialect.lists_conversations() {
+            return None;
+        }
+        *known = Known::Trying;
+        Some(Self { client: client.clone(), context: context.clone() })
+    }
+
+    /// Looks whether this task is found.
+    pub(super) async fn of(self, task: TaskId) {
+        let found = self.client.find_task(&self.context).await;
+        let known = if found == Some(task) { Known::Found } else { Known::Missed };
+        *self.client.0.finding.known() = known;
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        let mut known = self.client.0.finding.known();
+        if *known == Known::Trying {
+            *known = Known::Nothing;
+        }
     }
 }

@@ -174,7 +174,9 @@ impl Client {
         let safety = self.0.retry.safety(call, self.0.dialect);
         let answer = self.0.retry.run(safety, || self.0.transport.exchange(call.clone())).await;
         // An agent that is not what its card says may have moved.
-        if let Err(Error::Unreachable { .. } | Error::Unreadable { .. }) = &answer {
+        if let Err(Error::Unreachable { .. } | Error::Away { .. } | Error::Unreadable { .. }) =
+            &answer
+        {
             self.forget_card();
         }
         answer

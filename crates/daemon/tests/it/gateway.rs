@@ -152,19 +152,24 @@ impl Recorder {
         let seen = Arc::clone(&asked);
         let mut serving = JoinSet::new();
         serving.spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let request = read(&mut stream).await;
-                let body = Self::answer(address, &request);
-                let head = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-                     connection: close\r\n\r\n",
-                    body.len(),
-                );
-                seen.lock().unwrap().push(request);
-                stream.write_all(format!("{head}{body}").as_bytes()).await.ok();
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(Self::serve(stream, address, Arc::clone(&seen)));
             }
         });
         Self { address, asked, _serving: serving }
+    }
+
+    async fn serve(mut stream: TcpStream, address: SocketAddr, seen: Arc<Mutex<Vec<String>>>) {
+        let request = read(&mut stream).await;
+        let body = Self::answer(address, &request);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n",
+            body.len(),
+        );
+        seen.lock().unwrap().push(request);
+        stream.write_all(format!("{head}{body}").as_bytes()).await.ok();
     }
 
     fn answer(address: SocketAddr, request: &str) -> String {
@@ -188,8 +193,8 @@ impl Recorder {
             let granted = json!({"access_token": "granted", "token_type": "Bearer"});
             return granted.to_string();
         }
-        let (_, body) = request.split_once("\r\n\r\n").unwrap();
-        let call: serde_json::Value = serde_json::from_str(body).unwrap();
+        let (_, body) = request.split_once("\r\n\r\n").unwrap_or_default();
+        let call: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
         let said = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}]});
         json!({"jsonrpc": "2.0", "id": call["id"], "result": {"message": said}}).to_string()
     }

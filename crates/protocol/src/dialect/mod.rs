@@ -94,6 +94,12 @@ impl Dialect {
         self.version() != Version::V0_1
     }
 
+    /// Whether the tasks of a conversation can be listed.
+    #[must_use]
+    pub fn lists_conversations(self) -> bool {
+        self.version() == Version::V1_0
+    }
+
     fn family(self) -> Family {
         match self {
             Self::V0_3Proto => Family::Proto,

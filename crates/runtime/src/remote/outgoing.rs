@@ -83,6 +83,7 @@ impl Outgoing {
 
     /// Says who calls, and lets nobody else say so.
     pub(super) fn tell(&mut self, caller: &Caller) {
+        self.request.metadata.remove(USER);
         let metadata = &mut self.request.message.metadata;
         match caller.is_anonymous() {
             true => drop(metadata.remove(USER)),

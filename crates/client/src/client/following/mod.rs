@@ -12,13 +12,14 @@ use std::time::Duration;
 use futures_core::Stream;
 use futures_util::{StreamExt, stream};
 use latimer_protocol::{
-    ContextId, Error as AgentError, Event, Message, Phase, Refused, Request, Revision,
-    SendMessageRequest, SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskStatus,
+    Error as AgentError, Event, Message, Phase, Refused, Request, Revision, SendMessageRequest,
+    SendMessageResponse, StreamResponse, Streamed, Task, TaskId, TaskStatus,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Client;
+use super::finding::Trial;
 use super::text::Texts;
 use crate::error::Error;
 use asking::ask;
@@ -39,7 +40,8 @@ const LOOKS: u32 = 2;
 /// looked at again and again. That a stream has ended never means that the task has: a follower ends
 /// with a task that is over or asks, with a direct answer, or with an error.
 ///
-/// Dropping it stops nothing but the following.
+/// Dropping it stops nothing but the following: an agent that is asked for an answer is no longer
+/// listened to.
 pub struct Following {
     client: Client,
     stage: Stage,
@@ -54,8 +56,10 @@ pub struct Following {
     refused: Option<(AgentError, u32)>,
     /// Where the task may not be known for a while: tells that somebody has to know.
     hurry: Option<Arc<Notify>>,
-    /// A conversation by which the task is to be looked for in the end, to try out whether it is found.
-    untried: Option<ContextId>,
+    /// The task, as it was found by its conversation.
+    found: Option<TaskId>,
+    /// Trying out whether the task is found by its conversation, in the end.
+    trial: Option<Trial>,
 }
 
 impl Following {
@@ -64,17 +68,15 @@ impl Following {
         Self::new(client, stage)
     }
 
-    pub(super) fn answer(client: Client, request: SendMessageRequest) -> Self {
+    pub(super) fn asking(client: Client, request: SendMessageRequest) -> Self {
         let Message { task_id: None, context_id: Some(context), .. } = &request.message else {
             return Self::message(client, request);
         };
-        let context = context.clone();
-        if client.may_find_tasks() {
-            return Self { untried: Some(context), ..Self::message(client, request) };
-        }
         if !client.may_stream() || !client.finds_tasks() {
-            return Self::message(client, request);
+            let trial = Trial::new(&client, context).filter(|_| client.may_stream());
+            return Self { trial, ..Self::message(client, request) };
         }
+        let context = context.clone();
         let hurry = Arc::new(Notify::new());
         let stage = ask(&client, request, context, Arc::clone(&hurry));
         Self { hurry: Some(hurry), ..Self::new(client, stage) }
@@ -96,7 +98,8 @@ impl Following {
             lost: None,
             refused: None,
             hurry: None,
-            untried: None,
+            found: None,
+            trial: None,
         }
     }
 
@@ -235,6 +238,7 @@ impl Following {
             }
             Called::Sent(Err(error)) => Err(error),
             Called::Found(id) => {
+                self.found = Some(id.clone());
                 self.stage = subscribe(&self.client, id, None, Duration::ZERO);
                 Ok(None)
             }
@@ -277,8 +281,8 @@ impl Following {
             }
             Some(Err(error)) => {
                 self.stage = Stage::Over;
-                let Some(task) = &self.task else { return Err(error) };
-                let id = task.id.clone();
+                let known = self.task.as_ref().map(|it| &it.id).or(self.found.as_ref());
+                let Some(id) = known.cloned() else { return Err(error) };
                 self.refused = match &error {
                     Error::Agent(refused) => Some((refused.clone(), LOOKS)),
                     _ => None,
@@ -311,10 +315,9 @@ impl Following {
 
     /// Tries out on the side whether the task is found by its conversation.
     fn try_finding(&mut self, event: &StreamResponse) {
-        let Some(id) = event.task_id().cloned() else { return };
-        let Some(context) = self.untried.take() else { return };
-        let client = self.client.clone();
-        tokio::spawn(async move { client.try_finding(&context, &id).await });
+        if let (Some(trial), Some(id)) = (self.trial.take(), event.task_id()) {
+            tokio::spawn(trial.of(id.clone()));
+        }
     }
 
     /// Goes on with a task whose stream is gone.

@@ -21,8 +21,17 @@ fn result(body: &str) -> String {
     answer
 }
 
-fn page(tasks: &str) -> String {
-    result(&format!(r#"{{"tasks":[{tasks}],"nextPageToken":"","pageSize":1,"totalSize":1}}"#))
+/// A list of tasks in the conversation that is asked for, or in another one.
+fn page(asked: &Asked, tasks: &[&str], context: Option<&str>) -> String {
+    let body: serde_json::Value = serde_json::from_str(&asked.body).unwrap();
+    let context = context.or(body["params"]["contextId"].as_str()).unwrap();
+    let tasks = tasks.iter().map(|id| {
+        format!(
+            r#"{{"id":"{id}","contextId":"{context}","status":{{"state":"TASK_STATE_WORKING"}}}}"#
+        )
+    });
+    let tasks = tasks.collect::<Vec<_>>().join(",");
+    result(&format!(r#"{{"tasks":[{tasks}],"nextPageToken":"","pageSize":2,"totalSize":1}}"#))
 }
 
 async fn sent(client: &Client, message: impl Into<Message>) -> Task {
@@ -46,8 +55,8 @@ async fn until_listed(client: &Client, want: impl Fn(&Task) -> bool) -> TaskId {
 }
 
 /// Has an agent tried out: with its first task, it is seen whether its tasks are found by their
-/// conversations. Says whether it is asked for answers from then on.
-async fn try_out(client: &Client, stub: &Stub) -> bool {
+/// conversations. Says whether it is asked for answers from then on, as is wanted.
+async fn try_out(client: &Client, stub: &Stub, want: bool) -> bool {
     let since = Instant::now();
     sent(client, says("hello")).await;
     while !stub.asked().iter().any(|it| is(it, "ListTasks")) {
@@ -55,36 +64,38 @@ async fn try_out(client: &Client, stub: &Stub) -> bool {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     // What comes of it is known soon after it was answered.
+    let patience = if want { PATIENT } else { Duration::from_millis(500) };
     let answers = || stub.asked().iter().filter(|it| is(it, "SendMessage")).count();
-    while answers() == 0 && since.elapsed() < Duration::from_secs(2) {
+    while answers() == 0 && since.elapsed() < patience {
         sent(client, says("hello")).await;
     }
     answers() > 0
 }
 
-/// An agent that makes one and the same task of everything, and tells of these tasks in a list.
-async fn listing(tasks: &'static str) -> Stub {
+/// An agent that makes one and the same task of everything, and tells of these tasks in a list, in the
+/// conversation that is asked for or in another one.
+async fn listing(tasks: &'static [&'static str], context: Option<&'static str>) -> Stub {
     Stub::start(move |asked| match asked {
-        asked if is(asked, "ListTasks") => Answer::Close(page(tasks)),
+        asked if is(asked, "ListTasks") => Answer::Close(page(asked, tasks, context)),
         asked if is(asked, "SendStreamingMessage") => Answer::Close(Answer::stream(&[DONE])),
         _ => Answer::Close(result(DONE)),
     })
     .await
 }
 
-const LISTED: &str = r#"{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED"}}"#;
-
 #[tokio::test]
 async fn an_answer_is_asked_for_where_tasks_are_found_by_their_conversations() {
-    for (tasks, want) in [
-        (LISTED, true),
-        ("", false),
-        (r#"{"id":"t2","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED"}}"#, false),
+    for (tasks, context, want) in [
+        (&["t1"][..], None, true),
+        (&["t1"], Some("another"), false),
+        (&["t1", "t2"], None, false),
+        (&["t2"], None, false),
+        (&[], None, false),
     ] {
-        let stub = listing(tasks).await;
+        let stub = listing(tasks, context).await;
         let gateway = gateway(remote(stub.address(), &PAIRS[0])).await;
         let client = caller(gateway.address(), &PAIRS[0]);
-        assert_eq!(try_out(&client, &stub).await, want, "{tasks}");
+        assert_eq!(try_out(&client, &stub, want).await, want, "{tasks:?} {context:?}");
         let looks = stub.asked().iter().filter(|it| is(it, "ListTasks")).count();
         assert_eq!(looks, 1, "it is tried out once");
     }
@@ -92,10 +103,10 @@ async fn an_answer_is_asked_for_where_tasks_are_found_by_their_conversations() {
 
 #[tokio::test]
 async fn a_stream_is_asked_for_where_one_is_read() {
-    let stub = listing(LISTED).await;
+    let stub = listing(&["t1"], None).await;
     let gateway = gateway(remote(stub.address(), &PAIRS[0])).await;
     let client = caller(gateway.address(), &PAIRS[0]);
-    assert!(try_out(&client, &stub).await);
+    assert!(try_out(&client, &stub, true).await);
     let streams = || stub.asked().iter().filter(|it| is(it, "SendStreamingMessage")).count();
     let before = streams();
     client.follow(says("hello")).outcome().await.unwrap();
@@ -118,8 +129,8 @@ async fn an_agent_that_takes_its_time_is_followed() {
             })
             .await;
         });
-        let task = sent(&client, says("chunks 8 300")).await;
-        let want: Vec<_> = (1..=8).map(|number| format!("chunk {number} of 8\n")).collect();
+        let task = sent(&client, says("chunks 12 300")).await;
+        let want: Vec<_> = (1..=12).map(|number| format!("chunk {number} of 12\n")).collect();
         assert_eq!(task.text(), want.join("\n"), "{behind:?}");
         watched.await.unwrap();
         gateway.shutdown().await;
@@ -153,7 +164,7 @@ async fn cancel_does_not_wait_for_an_answer() {
 async fn an_answer_that_is_lost_is_found_by_its_conversation() {
     let now = r#"{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_WORKING"}}"#;
     let stub = Stub::start(move |asked| match asked {
-        asked if is(asked, "ListTasks") => Answer::Close(page(now)),
+        asked if is(asked, "ListTasks") => Answer::Close(page(asked, &["t1"], None)),
         asked if is(asked, "SubscribeToTask") => {
             Answer::Close(Answer::stream(&[&format!(r#"{{"task":{now}}}"#), DONE]))
         }
@@ -164,7 +175,7 @@ async fn an_answer_that_is_lost_is_found_by_its_conversation() {
     .await;
     let gateway = gateway(remote(stub.address(), &PAIRS[0])).await;
     let client = caller(gateway.address(), &PAIRS[0]);
-    assert!(try_out(&client, &stub).await);
+    assert!(try_out(&client, &stub, true).await);
     let asked = stub.asked();
     let of = |method| asked.iter().filter(|it| is(it, method)).count();
     assert_eq!((of("SendMessage"), of("SubscribeToTask")), (1, 1), "it is not sent again");

@@ -84,12 +84,16 @@ async fn an_agent_is_told_who_calls_if_that_is_wanted() {
         let client = Client::builder(format!("http://{}/a2a", gateway.address()));
         let mut message = says("hello");
         message.metadata.insert("userId".to_owned(), "said by the caller".into());
-        client.headers(headers).build().unwrap().send(message).await.unwrap();
+        let mut request = latimer_protocol::SendMessageRequest::from(message);
+        request.metadata.insert("userId".to_owned(), "said by the caller".into());
+        client.headers(headers).build().unwrap().send(request).await.unwrap();
         let asked = stub.asked();
         let call = asked.iter().find(|it| it.head.starts_with("POST")).unwrap();
         let body: serde_json::Value = serde_json::from_str(&call.body).unwrap();
         let told = &body["params"]["message"]["metadata"]["userId"];
         assert_eq!(told, &want, "{tells} {shown:?}");
+        let beside = &body["params"]["metadata"]["userId"];
+        assert_eq!(beside.is_null(), tells, "nobody else says so: {body}");
     }
 }
 
