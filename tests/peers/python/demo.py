@@ -3,8 +3,26 @@
 A step is ('state', its name, what is said with it), ('piece', a part as 1.0 has it, append, last) or ('pause', seconds).
 """
 
+import asyncio
 import base64
 import json
+
+
+class Demo:
+    """Follows the steps; how a state is entered and a piece is told is the SDK's."""
+
+    def reply(self, said):
+        return reply(said)
+
+    async def follow(self, said, context, updater, message):
+        for step in steps(said):
+            match step:
+                case 'state', state, words:
+                    await self.enter(updater, state, words)
+                case 'piece', part, append, last:
+                    await updater.add_artifact([self.part(part)], artifact_id='a1', append=append, last_chunk=last)
+                case 'pause', seconds:
+                    await asyncio.sleep(seconds)
 
 
 def reply(said: str) -> str | None:

@@ -136,22 +136,14 @@ class FixtureAgent(AgentExecutor):
         raise ServerError(error=getattr(types, message.parts[0].root.text.split()[1])())
 
 
-class DemoAgent(FixtureAgent):
+class DemoAgent(demo.Demo, FixtureAgent):
     """Does what the agent of `latimer demo-server` does."""
 
-    def reply(self, said):
-        return demo.reply(said)
+    async def enter(self, updater, state, words):
+        await self.state(updater, TaskState[state], words, final=state != 'working')
 
-    async def follow(self, said, context, updater, message):
-        for step in demo.steps(said):
-            match step:
-                case 'state', state, words:
-                    await self.state(updater, TaskState[state], words, final=state != 'working')
-                case 'piece', part, append, last:
-                    parts = [Part.model_validate(demo.older(part))]
-                    await updater.add_artifact(parts, artifact_id='a1', append=append, last_chunk=last)
-                case 'pause', seconds:
-                    await asyncio.sleep(seconds)
+    def part(self, part):
+        return Part.model_validate(demo.older(part))
 
 
 class PlainIds(SimpleRequestContextBuilder):

@@ -134,23 +134,15 @@ class FixtureAgent(AgentExecutor):
         raise getattr(errors, message.parts[0].text.split()[1])()
 
 
-class DemoAgent(FixtureAgent):
+class DemoAgent(demo.Demo, FixtureAgent):
     """Does what the agent of `latimer demo-server` does."""
 
-    def reply(self, said):
-        return demo.reply(said)
+    async def enter(self, updater, state, words):
+        told = updater.new_agent_message(text(words)) if words else None
+        await updater.update_status(TaskState.Value(f'TASK_STATE_{state.upper()}'), told)
 
-    async def follow(self, said, context, updater, message):
-        for step in demo.steps(said):
-            match step:
-                case 'state', state, words:
-                    told = updater.new_agent_message(text(words)) if words else None
-                    await updater.update_status(TaskState.Value(f'TASK_STATE_{state.upper()}'), told)
-                case 'piece', part, append, last:
-                    parts = [ParseDict(part, Part())]
-                    await updater.add_artifact(parts, artifact_id='a1', append=append, last_chunk=last)
-                case 'pause', seconds:
-                    await asyncio.sleep(seconds)
+    def part(self, part):
+        return ParseDict(part, Part())
 
 
 def load_card(kind: str) -> AgentCard:
