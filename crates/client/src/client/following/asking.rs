@@ -171,6 +171,8 @@ mod tests {
             message.context_id = ContextId::new(context).ok();
             message
         };
+        // Whoever leaves early has tried nothing out.
+        drop(client.follow_late(message("none")));
         client.follow_late(message("one")).outcome().await.unwrap();
         // What is tried out on the side comes to its end.
         sleep(Duration::from_millis(1)).await;

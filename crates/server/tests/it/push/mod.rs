@@ -16,12 +16,13 @@ use latimer_server::{Agent, PushSettings, Server, Settings, Turn};
 
 use crate::support::{Site, message, site};
 
-/// An agent that says so many things, or asks, or waits.
+/// An agent that says so many things, or asks, or waits, or says what it knows of its caller.
 fn talker() -> Agent {
     Agent::from_fn("talker", |turn: Turn| async move {
         match turn.text().as_str() {
             "ask" => turn.ask("which one?").await,
             "say" => turn.say("just so").await,
+            "awaited" => turn.complete_with(turn.is_awaited().to_string()).await,
             "wait" => {
                 turn.working().await?;
                 turn.cancelled().cancelled().await;

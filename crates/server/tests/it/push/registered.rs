@@ -238,3 +238,16 @@ async fn what_cannot_be_sent_is_refused() {
     assert_eq!(answer.code(), -32602, "{}", answer.text());
     assert!(!answer.text().contains("lines"), "it is not repeated: {}", answer.text());
 }
+
+#[tokio::test]
+async fn whoever_is_told_by_a_webhook_reads_more_than_the_answer() {
+    let receiver = Receiver::new().await;
+    let site = talking(hasty()).await;
+    let with = send("awaited", &at(&receiver.url("/")), false);
+    let without = crate::support::send("SendMessage", "awaited");
+    for (body, want) in [(with, "false"), (without, "true")] {
+        let answer = site.v1().post("/a2a", body).await;
+        let said = &answer.json()["result"]["task"]["status"]["message"]["parts"][0]["text"];
+        assert_eq!(said, want);
+    }
+}
