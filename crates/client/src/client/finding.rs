@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use latimer_protocol::{ContextId, ListTasksRequest, Reply, Request, TaskId};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::Client;
 use crate::transport::Outcome;
@@ -16,9 +16,21 @@ use crate::transport::Outcome;
 /// How long a look may take.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// Whole steps, in which those who look begin to.
+const STEP: Duration = Duration::from_millis(100);
+
 /// Whether an agent's tasks are found.
-#[derive(Debug, Default)]
-pub(super) struct Finding(Mutex<Known>);
+#[derive(Debug)]
+pub(super) struct Finding {
+    known: Mutex<Known>,
+    since: Instant,
+}
+
+impl Default for Finding {
+    fn default() -> Self {
+        Self { known: Mutex::default(), since: Instant::now() }
+    }
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Known {
@@ -34,7 +46,15 @@ enum Known {
 impl Finding {
     fn known(&self) -> MutexGuard<'_, Known> {
         // It is one word.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first whole step behind a time from now. The runtime is woken for every time that comes
+    /// before all others, which costs as much as the rest of a timer: many calls have this one alike.
+    pub(super) fn step_after(&self, time: Duration) -> Instant {
+        let after = (self.since.elapsed() + time).as_millis();
+        let steps = after / STEP.as_millis() + 1;
+        self.since + STEP.saturating_mul(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 }
 
@@ -57,7 +77,8 @@ impl Client {
             ..ListTasksRequest::default()
         };
         // Not tried again here: whoever looks, looks again.
-        let listed = self.0.transport.exchange(self.call(Request::ListTasks(request)));
+        let call = self.call(Request::ListTasks(request));
+        let listed = self.0.transport.exchange(&call);
         let Outcome::Reply(Reply::Tasks(page)) = timeout(LOOK, listed).await.ok()?.ok()?.outcome
         else {
             return None;

@@ -172,7 +172,7 @@ impl Client {
     /// Makes a call, as often as it is safe to.
     async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
         let safety = self.0.retry.safety(call, self.0.dialect);
-        let answer = self.0.retry.run(safety, || self.0.transport.exchange(call.clone())).await;
+        let answer = self.0.retry.run(safety, || self.0.transport.exchange(call)).await;
         // An agent that is not what its card says may have moved.
         if let Err(Error::Unreachable { .. } | Error::Away { .. } | Error::Unreadable { .. }) =
             &answer

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, COOKIE};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use url::form_urlencoded::Serializer;
 
 use super::oauth::{Token, Tokens};
 use crate::error::Error;
+use crate::transport::to_uri;
 
 /// What one request shows of who makes it.
 #[derive(Default)]
@@ -36,21 +37,24 @@ impl Shown {
         self.tokens.push((tokens.clone(), token));
     }
 
-    /// Takes back the tokens that were refused. Says whether there were any, so that others will be
-    /// shown.
-    pub(crate) fn renew(&self) -> bool {
-        self.tokens.iter().for_each(|(tokens, token)| tokens.refused(token));
+    /// Whether there are tokens, so that others may be shown where these are refused.
+    pub(crate) fn may_renew(&self) -> bool {
         !self.tokens.is_empty()
     }
 
+    /// Takes back the tokens, which were refused.
+    pub(crate) fn renew(&self) {
+        self.tokens.iter().for_each(|(tokens, token)| tokens.refused(token));
+    }
+
     /// An address with the parameters that are to be shown.
-    pub(crate) fn in_query(&self, url: &str) -> Result<String, Error> {
+    pub(crate) fn in_query(&self, uri: Uri) -> Result<Uri, Error> {
         if self.parameters.is_empty() {
-            return Ok(url.to_owned());
+            return Ok(uri);
         }
         let shown = Serializer::new(String::new()).extend_pairs(&self.parameters).finish();
-        let mark = if url.contains('?') { '&' } else { '?' };
-        Ok(format!("{url}{mark}{shown}"))
+        let mark = if uri.query().is_some() { '&' } else { '?' };
+        to_uri(&format!("{uri}{mark}{shown}"))
     }
 
     /// Adds the headers and cookies that are to be shown.

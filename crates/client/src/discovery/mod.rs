@@ -126,12 +126,12 @@ impl Discovery {
 
     async fn fetch(&self, url: &str, validators: &Validators) -> Result<Found, Error> {
         let endpoint = Endpoint::new(url, Version::V1_0)?;
-        let ask = Ask::new(Method::GET, url.to_owned(), None).accepting("application/json");
+        let ask = Ask::new(Method::GET, endpoint.uri().clone(), None).accepting("application/json");
         let ask = validators.ask(ask);
-        let mut response = self.stranger.fetch(&endpoint, &ask).await?;
+        let mut response = self.stranger.fetch(&endpoint, ask.clone()).await?;
         let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
         if refused.contains(&response.status()) && self.known.knows(&endpoint) {
-            response = self.known.fetch(&endpoint, &ask).await?;
+            response = self.known.fetch(&endpoint, ask).await?;
         }
         self.judge(endpoint, url, &response)
     }

@@ -1,5 +1,8 @@
 //! Where an agent is called, and in which words.
 
+use std::borrow::Cow;
+
+use http::Uri;
 use latimer_protocol::{Dialect, Request, TaskId, Version};
 use url::Url;
 
@@ -9,6 +12,7 @@ use crate::error::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     url: Url,
+    uri: Uri,
     origin: String,
     version: Version,
     tenant: Option<String>,
@@ -23,7 +27,8 @@ impl Endpoint {
         let wrong = || Error::Setup(format!("{:?} is not an http or https URL", shown(url)));
         let url = Url::parse(url).map_err(|_| wrong())?;
         let origin = origin(&url).ok_or_else(wrong)?;
-        Ok(Self { url, origin, version, tenant: None })
+        let uri = url.as_str().parse().map_err(|_| wrong())?;
+        Ok(Self { url, uri, origin, version, tenant: None })
     }
 
     /// The endpoint of a gRPC server: a URL, or just a host with a port.
@@ -67,23 +72,35 @@ impl Endpoint {
         &self.url
     }
 
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
     /// The address of a path below this one, which is a path and query as they stand in a request.
     pub(super) fn below(&self, path: &str) -> String {
         let base = self.url.as_str().split(['?', '#']).next().unwrap_or_default();
         format!("{}{path}", base.trim_end_matches('/'))
     }
 
-    /// Names the tenant in a request that names none, and a new task where its caller has to.
-    pub(super) fn address(&self, request: &mut Request) {
-        if request.tenant().is_none() {
-            request.set_tenant(self.tenant.clone());
+    /// A request that names the tenant where it named none, and a new task where its caller has to.
+    pub(super) fn addressed<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        let mut request = Cow::Borrowed(request);
+        if self.tenant.is_some() && request.tenant().is_none() {
+            request.to_mut().set_tenant(self.tenant.clone());
         }
-        if Dialect::over_jsonrpc(self.version).callers_name_tasks()
-            && let Request::SendMessage(it) | Request::SendStreamingMessage(it) = request
-            && it.message.task_id.is_none()
+        let names = Dialect::over_jsonrpc(self.version).callers_name_tasks();
+        let nameless = matches!(
+            &*request,
+            Request::SendMessage(it) | Request::SendStreamingMessage(it)
+                if it.message.task_id.is_none()
+        );
+        if names
+            && nameless
+            && let Request::SendMessage(it) | Request::SendStreamingMessage(it) = request.to_mut()
         {
             it.message.task_id = TaskId::new(uuid::Uuid::now_v7().to_string()).ok();
         }
+        request
     }
 }
 

@@ -57,24 +57,24 @@ impl JsonRpc {
 
 #[async_trait]
 impl Transport for JsonRpc {
-    async fn exchange(&self, mut call: Call) -> Result<Exchanged, Error> {
-        self.endpoint.address(&mut call.request);
+    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
+        let request = self.endpoint.addressed(&call.request);
         let version = self.endpoint.version();
         let dialect = Dialect::over_jsonrpc(version);
-        let operation = call.request.operation();
+        let operation = request.operation();
         let id = Id::from(self.calls.fetch_add(1, Ordering::Relaxed).to_string().as_str());
-        let body = jsonrpc::write_call(dialect, &id, &call.request)?;
-        let url = self.endpoint.url().to_string();
-        let ask = Ask::new(Method::POST, url, Some(body)).describing(&call, version)?;
+        let body = jsonrpc::write_call(dialect, &id, &request)?;
+        let uri = self.endpoint.uri().clone();
+        let ask = Ask::new(Method::POST, uri, Some(body)).describing(call, version)?;
         if !operation.is_streaming() {
             let ask = ask.accepting("application/json");
-            let response = self.wire.fetch(&self.endpoint, &ask).await?;
+            let response = self.wire.fetch(&self.endpoint, ask).await?;
             let extensions = active(response.headers());
             let outcome = Outcome::Reply(self.read(dialect, &id, operation, &response)?);
             return Ok(Exchanged { outcome, extensions });
         }
         let ask = ask.accepting("text/event-stream");
-        let response = self.wire.open(&self.endpoint, &ask).await?;
+        let response = self.wire.open(&self.endpoint, ask).await?;
         let extensions = active(response.headers());
         let origin = self.endpoint.origin().to_owned();
         let limits = self.wire.limits.clone();

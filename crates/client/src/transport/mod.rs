@@ -29,7 +29,7 @@ pub use grpc::Grpc;
 pub use jsonrpc::JsonRpc;
 pub(crate) use page::failure;
 pub use rest::HttpJson;
-pub(crate) use wire::Ask;
+pub(crate) use wire::{Ask, to_uri};
 pub use wire::{Limits, Wire};
 
 use crate::error::Error;
@@ -44,7 +44,7 @@ pub type Events = Pin<Box<dyn Stream<Item = Result<Streamed, Error>> + Send>>;
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// Makes one call. Dropping the future gives up waiting; it does not undo what the call began.
-    async fn exchange(&self, call: Call) -> Result<Exchanged, Error>;
+    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error>;
 }
 
 /// What a call came to.
@@ -101,8 +101,8 @@ pub(crate) struct Local(pub(crate) Arc<dyn Service>);
 
 #[async_trait]
 impl Transport for Local {
-    async fn exchange(&self, call: Call) -> Result<Exchanged, Error> {
-        let Answer { reply, extensions, .. } = self.0.call(call).await?;
+    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
+        let Answer { reply, extensions, .. } = self.0.call(call.clone()).await?;
         let outcome = match reply {
             Reply::Stream(events) => {
                 let events = events.map(|event| event.map_err(Error::from));
@@ -123,7 +123,7 @@ macro_rules! service {
                 &self,
                 call: latimer_protocol::Call,
             ) -> Result<latimer_protocol::Answer, latimer_protocol::Error> {
-                let exchanged = crate::transport::Transport::exchange(self, call).await?;
+                let exchanged = crate::transport::Transport::exchange(self, &call).await?;
                 Ok(exchanged.into())
             }
         }

@@ -9,7 +9,7 @@ use latimer_protocol::{Call, Dialect, ErrorKind, Operation, Reply, Request};
 
 use super::endpoint::Endpoint;
 use super::events::Reading;
-use super::wire::{Ask, Wire, active};
+use super::wire::{Ask, Wire, active, to_uri};
 use super::{Exchanged, Outcome, Transport, page, service};
 use crate::error::Error;
 
@@ -66,19 +66,16 @@ impl HttpJson {
         dialect.read_reply(operation, payload).map_err(malformed)
     }
 
-    async fn open(&self, ask: &Ask) -> Result<Response<latimer_outbound::Body>, Error> {
-        let response = self.wire.open(&self.endpoint, ask).await?;
+    async fn open(&self, ask: Ask) -> Result<Response<latimer_outbound::Body>, Error> {
         // The specification says both GET and POST of a subscription, and not every server has both.
-        if response.status() != StatusCode::METHOD_NOT_ALLOWED || ask.body.is_some() {
-            return Ok(response);
+        let again = ask.body.is_none().then(|| Ask { method: Method::GET, ..ask.clone() });
+        let response = self.wire.open(&self.endpoint, ask).await?;
+        match again {
+            Some(again) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+                self.wire.open(&self.endpoint, again).await
+            }
+            _ => Ok(response),
         }
-        let again = Ask {
-            method: Method::GET,
-            url: ask.url.clone(),
-            headers: ask.headers.clone(),
-            body: None,
-        };
-        self.wire.open(&self.endpoint, &again).await
     }
 }
 
@@ -103,24 +100,25 @@ fn missing(request: &Request) -> Option<ErrorKind> {
 
 #[async_trait]
 impl Transport for HttpJson {
-    async fn exchange(&self, mut call: Call) -> Result<Exchanged, Error> {
+    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
         let missing = missing(&call.request);
-        self.endpoint.address(&mut call.request);
+        let request = self.endpoint.addressed(&call.request);
         let version = self.endpoint.version();
         let dialect = Dialect::over_http(version);
-        let operation = call.request.operation();
-        let Outgoing { method, path, body } = Outgoing::new(dialect, &call.request)?;
-        let ask = Ask::new(method, self.url(&path), body).describing(&call, version)?;
+        let operation = request.operation();
+        let Outgoing { method, path, body } = Outgoing::new(dialect, &request)?;
+        let uri = to_uri(&self.url(&path))?;
+        let ask = Ask::new(method, uri, body).describing(call, version)?;
         if !operation.is_streaming() {
             let ask = ask.accepting("application/a2a+json, application/json");
-            let response = self.wire.fetch(&self.endpoint, &ask).await?;
+            let response = self.wire.fetch(&self.endpoint, ask).await?;
             let extensions = active(response.headers());
             let reply = self.read(dialect, operation, &response);
             let told_apart = |it| page::told_apart(it, response.body(), version, missing);
             let reply = reply.map_err(told_apart)?;
             return Ok(Exchanged { outcome: Outcome::Reply(reply), extensions });
         }
-        let response = self.open(&ask.accepting("text/event-stream")).await?;
+        let response = self.open(ask.accepting("text/event-stream")).await?;
         let extensions = active(response.headers());
         let origin = self.endpoint.origin().to_owned();
         let reading = Reading { dialect, origin, limits: self.wire.limits.clone(), missing };

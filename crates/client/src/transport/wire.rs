@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use latimer_outbound as outbound;
 use latimer_protocol::binding::parameters;
@@ -96,7 +96,7 @@ impl Wire {
     pub(crate) async fn fetch(
         &self,
         endpoint: &Endpoint,
-        request: &Ask,
+        mut ask: Ask,
     ) -> Result<Response<Bytes>, Error> {
         let limits = outbound::Limits {
             time: self.limits.call,
@@ -106,13 +106,15 @@ impl Wire {
         let mut renewed = false;
         loop {
             let shown = self.shown(endpoint).await?;
-            let sent = request.to_http(&self.user_agent, &shown)?;
-            let response = self.http.send(sent, &limits).await;
+            let again = (!renewed && shown.may_renew()).then(|| ask.clone());
+            let response = self.http.send(ask.into_http(&self.user_agent, &shown)?, &limits).await;
             let response = response
                 .map_err(|failure| Error::of(endpoint.origin(), failure, self.limits.call))?;
-            if response.status() != StatusCode::UNAUTHORIZED || renewed || !shown.renew() {
-                return Ok(response);
+            match again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
+                None => return Ok(response),
+                Some(again) => ask = again,
             }
+            shown.renew();
             renewed = true;
         }
     }
@@ -121,16 +123,19 @@ impl Wire {
     pub(super) async fn open(
         &self,
         endpoint: &Endpoint,
-        request: &Ask,
+        mut ask: Ask,
     ) -> Result<Response<outbound::Body>, Error> {
         let mut renewed = false;
         loop {
             let shown = self.shown(endpoint).await?;
-            let sent = request.to_http(&self.user_agent, &shown)?.map(Full::new);
+            let again = (!renewed && shown.may_renew()).then(|| ask.clone());
+            let sent = ask.into_http(&self.user_agent, &shown)?.map(Full::new);
             let response = self.within_idle(endpoint, self.http.open(sent)).await?;
-            if response.status() != StatusCode::UNAUTHORIZED || renewed || !shown.renew() {
-                return Ok(response);
+            match again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
+                None => return Ok(response),
+                Some(again) => ask = again,
             }
+            shown.renew();
             renewed = true;
         }
     }
@@ -171,18 +176,22 @@ impl Wire {
     }
 }
 
-/// A request before it is known who makes it, so that it can be made again.
-#[derive(Debug)]
+/// Room for as many headers as most requests have.
+const USUAL_HEADERS: usize = 8;
+
+/// A request before it is known who makes it.
+#[derive(Clone, Debug)]
 pub(crate) struct Ask {
     pub(super) method: Method,
-    pub(super) url: String,
+    pub(super) uri: Uri,
     pub(crate) headers: HeaderMap,
     pub(super) body: Option<Bytes>,
 }
 
 impl Ask {
-    pub(crate) fn new(method: Method, url: String, body: Option<Vec<u8>>) -> Self {
-        Self { method, url, headers: HeaderMap::new(), body: body.map(Bytes::from) }
+    pub(crate) fn new(method: Method, uri: Uri, body: Option<Vec<u8>>) -> Self {
+        let headers = HeaderMap::with_capacity(USUAL_HEADERS);
+        Self { method, uri, headers, body: body.map(Bytes::from) }
     }
 
     pub(crate) fn accepting(mut self, accept: &'static str) -> Self {
@@ -196,20 +205,24 @@ impl Ask {
         Ok(self)
     }
 
-    fn to_http(&self, name: &HeaderValue, shown: &Shown) -> Result<Request<Bytes>, Error> {
-        let mut request = Request::builder().method(self.method.clone());
-        request = request.uri(shown.in_query(&self.url)?);
-        let wrong = |error: http::Error| Error::Setup(format!("no such request: {error}"));
-        let mut request = request.body(self.body.clone().unwrap_or_default()).map_err(wrong)?;
-        let headers = request.headers_mut();
-        headers.extend(self.headers.clone());
+    fn into_http(self, name: &HeaderValue, shown: &Shown) -> Result<Request<Bytes>, Error> {
+        let Self { method, uri, mut headers, body } = self;
         headers.insert(USER_AGENT, name.clone());
-        if self.body.is_some() {
+        if body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        shown.in_headers(headers);
+        shown.in_headers(&mut headers);
+        let mut request = Request::new(body.unwrap_or_default());
+        *request.method_mut() = method;
+        *request.uri_mut() = shown.in_query(uri)?;
+        *request.headers_mut() = headers;
         Ok(request)
     }
+}
+
+/// Where a request goes.
+pub(crate) fn to_uri(url: &str) -> Result<Uri, Error> {
+    url.parse().map_err(|error| Error::Setup(format!("no such request: {error}")))
 }
 
 /// Says in headers, or in metadata of gRPC, what travels beside the payload of a call.

@@ -28,7 +28,7 @@ fn stream() -> Call {
 
 /// How a call ends, be it with its first event or its last.
 async fn end(transport: &dyn Transport, call: Call) -> Result<usize, Error> {
-    match transport.exchange(call).await?.outcome {
+    match transport.exchange(&call).await?.outcome {
         Outcome::Reply(_) => Ok(1),
         Outcome::Events(mut events) => {
             let mut count = 0;

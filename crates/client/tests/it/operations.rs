@@ -14,14 +14,14 @@ use latimer_protocol::{
 use crate::support::{PAIRS, demo, transport};
 
 async fn ask(transport: &dyn Transport, request: Request) -> Result<Reply, Error> {
-    match transport.exchange(Call::new(request)).await? {
+    match transport.exchange(&Call::new(request)).await? {
         Exchanged { outcome: Outcome::Reply(reply), .. } => Ok(reply),
         other => panic!("{other:?}"),
     }
 }
 
 async fn events(transport: &dyn Transport, call: Call) -> Result<Vec<StreamResponse>, Error> {
-    let Outcome::Events(events) = transport.exchange(call).await?.outcome else {
+    let Outcome::Events(events) = transport.exchange(&call).await?.outcome else {
         panic!("no stream")
     };
     let events: Vec<_> = events.try_collect().await?;
@@ -109,7 +109,7 @@ async fn streams_tell_all_and_resume() {
         if Operation::SendStreamingMessage.route(version).is_none()
             && binding == latimer_protocol::card::ProtocolBinding::HttpJson
         {
-            let error = transport.exchange(call).await.unwrap_err();
+            let error = transport.exchange(&call).await.unwrap_err();
             assert!(matches!(error, Error::Agent(_)), "{name}: {error}");
             continue;
         }

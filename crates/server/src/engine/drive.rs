@@ -1,5 +1,7 @@
 //! Runs one turn: the agent, the store, and whatever stops them.
 
+use std::future::poll_fn;
+use std::mem;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -108,8 +110,11 @@ impl Work {
         let policy = self.agent.policy().clone();
         let mut canceled_at: Option<Instant> = None;
         let mut over_at: Option<Instant> = None;
+        // The agent was looked at a moment ago, and nothing was waited for since.
+        let mut looked = true;
         loop {
             let answered = self.answer_directly().await?;
+            looked &= !answered;
             if canceled_at.is_none() && turn.cancelled().is_cancelled() {
                 canceled_at = Some(Instant::now());
             }
@@ -134,6 +139,7 @@ impl Work {
             let begins = forced && !answered && self.is_unstarted();
             if begins || !turn.outbox().is_empty() {
                 // The agent goes on while its words are written down.
+                looked = false;
                 let Some(batch) = self.next_batch(Turning::GoesOn)? else { continue };
                 let storing = self.store(batch);
                 tokio::pin!(storing);
@@ -151,7 +157,10 @@ impl Work {
             }
             tokio::select! {
                 biased;
-                result = &mut *agent => return Ok(Ending::Returned(result)),
+                result = poll_fn(|context| match mem::take(&mut looked) {
+                    true => Poll::Pending,
+                    false => Pin::new(&mut *agent).poll(context),
+                }) => return Ok(Ending::Returned(result)),
                 () = turn.outbox().filled() => {}
                 () = turn.cancelled().cancelled(), if canceled_at.is_none() => {}
                 () = at(limit) => {}

@@ -11,7 +11,6 @@ use latimer_store::{Key, Outcome, Sent};
 use super::accept::Letter;
 use super::live::State;
 use super::repeat::{self, Flight, Seen, Ticket};
-use super::rest::Rest;
 use super::send::{Begun, How, place};
 use super::{Engine, ids, unavailable};
 use crate::agent::Agent;
@@ -26,25 +25,20 @@ pub(super) enum Known {
     Before(Begun),
 }
 
+/// What waiting came to.
+enum Waited {
+    /// The end, or a question.
+    Settled(Result<SendMessageResponse, Error>),
+    /// All work that the caller goes on with is done.
+    Over,
+    /// It is not waited any longer.
+    Enough,
+}
+
 impl Begun {
     /// The end, or a question, if it came to that.
     pub(super) fn settled(&self) -> Option<Result<SendMessageResponse, Error>> {
         self.settled_in(&self.live.guard().lock())
-    }
-
-    /// Waits for the end, or a question, and goes on with the rest of the work meanwhile.
-    async fn settles(&self, rest: Option<Rest>) -> Result<SendMessageResponse, Error> {
-        if let Some(mut rest) = rest {
-            // Nobody else settles a task while a turn of it goes on.
-            let settled = poll_fn(|context| {
-                let over = Pin::new(&mut rest).poll(context);
-                self.settled().map_or(over.map(|()| None), |it| Poll::Ready(Some(it)))
-            });
-            if let Some(settled) = settled.await {
-                return settled;
-            }
-        }
-        self.live.guard().until(|state| self.settled_in(state)).await
     }
 
     fn settled_in(&self, state: &State) -> Option<Result<SendMessageResponse, Error>> {
@@ -124,20 +118,56 @@ impl Engine {
         }
     }
 
-    /// Waits for the end, or a question; for so long, and then for the task as it stands.
+    /// Waits for the end, or a question, and goes on with the rest of the work meanwhile; for so long,
+    /// and then for the task as it stands.
     pub(super) async fn outcome(
         &self,
         begun: &mut Begun,
         agent: &Agent,
     ) -> Result<SendMessageResponse, Error> {
-        let rest = begun.rest.take();
+        let mut rest = begun.rest.take();
+        // Many need no second look, and so no limit.
+        let mut limit = None;
+        let waited = poll_fn(|context| {
+            let over = rest.as_mut().is_none_or(|it| Pin::new(it).poll(context).is_ready());
+            if let Some(settled) = begun.settled() {
+                return Poll::Ready(Waited::Settled(settled));
+            }
+            if over {
+                return Poll::Ready(Waited::Over);
+            }
+            let limit = limit.get_or_insert_with(|| Box::pin(self.limit(agent)));
+            limit.as_mut().poll(context).map(|()| Waited::Enough)
+        });
+        let waited = waited.await;
+        drop(rest);
+        match waited {
+            Waited::Settled(outcome) => outcome,
+            // Nobody else settles a task while a turn of it goes on.
+            Waited::Over => Box::pin(self.settled_elsewhere(begun, agent)).await,
+            Waited::Enough => Box::pin(self.first_sight(begun)).await,
+        }
+    }
+
+    /// Waits for what somebody else works on.
+    async fn settled_elsewhere(
+        &self,
+        begun: &Begun,
+        agent: &Agent,
+    ) -> Result<SendMessageResponse, Error> {
         tokio::select! {
             biased;
-            outcome = begun.settles(rest) => return outcome,
+            outcome = begun.live.guard().until(|state| begun.settled_in(state)) => outcome,
+            () = self.limit(agent) => self.first_sight(begun).await,
+        }
+    }
+
+    /// As long as a caller waits.
+    async fn limit(&self, agent: &Agent) {
+        tokio::select! {
             () = tokio::time::sleep(agent.policy().max_wait) => {}
             () = self.halt().stopped() => {}
         }
-        self.first_sight(begun).await
     }
 
     /// Waits until there is a task, whatever its state.

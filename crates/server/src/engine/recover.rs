@@ -109,7 +109,7 @@ impl Engine {
         let contexts = work.agent.policy().contexts;
         if waiting && contexts == Contexts::Queue {
             // Nobody waits for it any more.
-            return drop(self.queue(work, true));
+            return self.queue(work, true).let_go();
         }
         let right = match contexts {
             Contexts::Parallel => None,

@@ -11,22 +11,15 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::Engine;
 
 impl Engine {
-    /// Runs what a caller may or may not wait for: at once as far as it goes, and then by itself.
+    /// Runs what nobody waits for: at once as far as it goes, and then by itself.
     pub(super) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
-        drop(self.start(work));
+        self.start(work).let_go();
     }
 
-    /// Runs what a caller waits for: at once as far as it goes, and then whenever the caller looks
-    /// at the rest. None when nothing is left.
-    pub(super) fn start(&self, work: impl Future<Output = ()> + Send + 'static) -> Option<Rest> {
-        let counted = Counted::new(self);
-        let mut work: Boxed = Box::pin(work);
-        // Whoever polls it next is told when to.
-        let polled = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        polled.is_pending().then(|| {
-            let tracked = self.0.tracker.token();
-            Rest(Some(Left { work: Mutex::new(work), counted, tracked }))
-        })
+    /// Runs what a caller waits for, whenever the caller looks at it.
+    pub(super) fn start(&self, work: impl Future<Output = ()> + Send + 'static) -> Rest {
+        let work = Mutex::new(Box::pin(work) as Boxed);
+        Rest(Some(Left { work, counted: Counted::new(self), tracked: self.0.tracker.token() }))
     }
 }
 
@@ -43,6 +36,14 @@ struct Left {
     counted: Counted,
     /// The engine does not come to its end without it.
     tracked: TaskTrackerToken,
+}
+
+impl Rest {
+    /// Goes on without a caller: at once as far as it goes, and then by itself.
+    pub(super) fn let_go(mut self) {
+        // Whoever polls it next is told when to.
+        let _ = Pin::new(&mut self).poll(&mut Context::from_waker(Waker::noop()));
+    }
 }
 
 impl Future for Rest {

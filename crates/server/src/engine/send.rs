@@ -74,10 +74,7 @@ impl Engine {
         let mut begun = self.begin(letter).await?;
         let sent = match (want, begun.how) {
             (Want::Task, _) | (_, How::Later) => Box::pin(self.first_sight(&begun)).await?,
-            (Want::Answer | Want::Events, _) => match begun.settled() {
-                Some(outcome) => outcome?,
-                None => Box::pin(self.outcome(&mut begun, &agent)).await?,
-            },
+            (Want::Answer | Want::Events, _) => self.outcome(&mut begun, &agent).await?,
         };
         let reply = Reply::Sent(match sent {
             SendMessageResponse::Task(task) => SendMessageResponse::Task(trimmed(task, history)),
@@ -206,18 +203,19 @@ impl Engine {
         } else {
             self.start(work.drive(Start::Execute, at_once, right))
         };
-        Ok(Begun {
-            live: place,
-            after: Revision::START,
-            opening: None,
-            made_in: dialect,
-            how: How::New,
-            rest: rest.filter(|_| want == Want::Answer),
-        })
+        let rest = match want {
+            Want::Answer => Some(rest),
+            Want::Events | Want::Task => {
+                rest.let_go();
+                None
+            }
+        };
+        let (after, how) = (Revision::START, How::New);
+        Ok(Begun { live: place, after, opening: None, made_in: dialect, how, rest })
     }
 
     /// Has a turn worked on behind whatever else its conversation waits for.
-    pub(super) fn queue(&self, mut work: Work, at_once: bool) -> Option<Rest> {
+    pub(super) fn queue(&self, mut work: Work, at_once: bool) -> Rest {
         let context = work.turn.context_id();
         let waiting = self.0.lanes.lane(work.live.key(), context).wait();
         self.start(async move {

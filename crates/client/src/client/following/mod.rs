@@ -180,7 +180,7 @@ impl Following {
                     }
                     false => self.go_on(&task),
                 }
-                self.note(StreamResponse::Task(task.as_ref().clone()), None)
+                self.note(StreamResponse::Task(Arc::unwrap_or_clone(task)), None)
             }
             Called::Sent(Err(error)) => Err(error),
             Called::Found(id) => {
@@ -330,17 +330,17 @@ impl Following {
             self.answer = Some(message.clone());
             return Ok(Some(event));
         }
+        let Some(task) = &mut self.task else {
+            self.task = Some(begun(&event)?);
+            return Ok(Some(event));
+        };
         let Some(change) = Event::from_stream(event.clone()) else { return Ok(Some(event)) };
-        match &mut self.task {
-            Some(task) => match task.apply(change) {
-                Ok(()) => {}
-                // Whatever comes late comes too late.
-                Err(Refused::Finished { .. }) => return Ok(None),
-                Err(refused) => return Err(violation(&refused.to_string())),
-            },
-            None => self.task = Some(begun(&event)?),
+        match task.apply(change) {
+            Ok(()) => Ok(Some(event)),
+            // Whatever comes late comes too late.
+            Err(Refused::Finished { .. }) => Ok(None),
+            Err(refused) => Err(violation(&refused.to_string())),
         }
-        Ok(Some(event))
     }
 }
 

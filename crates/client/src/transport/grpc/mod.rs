@@ -186,10 +186,10 @@ fn opened<T>(response: Response<T>) -> (Vec<String>, T) {
 }
 
 impl Grpc {
-    async fn answer(&self, rpc: Rpc<'_>, call: &Call) -> Answered {
+    async fn answer(&self, rpc: Rpc<'_>, request: &latimer_protocol::Request) -> Answered {
         match self.endpoint.version() {
-            Version::V1_0 => v1::exchange(self, rpc, &call.request).await,
-            Version::V0_3 => v0_3::exchange(self, rpc, &call.request).await,
+            Version::V1_0 => v1::exchange(self, rpc, request).await,
+            Version::V0_3 => v0_3::exchange(self, rpc, request).await,
             Version::V0_1 => Err(latimer_protocol::Error::internal().into()),
         }
     }
@@ -242,16 +242,17 @@ fn revision(event: &StreamResponse) -> Option<Revision> {
 
 #[async_trait]
 impl Transport for Grpc {
-    async fn exchange(&self, mut call: Call) -> Result<Exchanged, Error> {
-        self.endpoint.address(&mut call.request);
-        let (rpc, shown) = self.rpc(&call).await?;
-        let mut answer = self.answer(rpc, &call).await;
+    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
+        let request = self.endpoint.addressed(&call.request);
+        let (rpc, shown) = self.rpc(call).await?;
+        let mut answer = self.answer(rpc, &request).await;
         if let Err(Error::Agent(error)) = &answer
             && error.kind() == ErrorKind::Unauthenticated
-            && shown.renew()
+            && shown.may_renew()
         {
-            let (rpc, _) = self.rpc(&call).await?;
-            answer = self.answer(rpc, &call).await;
+            shown.renew();
+            let (rpc, _) = self.rpc(call).await?;
+            answer = self.answer(rpc, &request).await;
         }
         let (outcome, extensions) = answer?;
         Ok(Exchanged { outcome, extensions })
