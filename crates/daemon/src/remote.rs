@@ -71,6 +71,9 @@ fn set_up(client: Builder, said: &UpstreamConfig, trust: &Trust) -> Result<Build
     if !said.stream {
         client = client.without_streams();
     }
+    if let Some(name) = &said.user_agent {
+        client = client.user_agent(name.clone());
+    }
     if let Some(tenant) = &said.tenant {
         client = client.tenant(tenant);
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use latimer_outbound as outbound;
@@ -54,34 +54,22 @@ impl Default for Limits {
 #[derive(Clone, Debug)]
 pub struct Wire {
     http: outbound::Client,
-    user_agent: HeaderValue,
     bound: Vec<Bound>,
     pub(crate) limits: Limits,
 }
 
-/// What we call ourselves, unless told otherwise.
-const OWN_NAME: &str = concat!("Latimer/", env!("CARGO_PKG_VERSION"), " A2A");
-
 impl Wire {
-    /// A wire over an HTTP client, which shows nothing but our name. For gRPC the client must be one
+    /// A wire over an HTTP client, which shows nothing but its name. For gRPC the client must be one
     /// of [`outbound::Protocol::Http2`].
     #[must_use]
     pub fn new(http: outbound::Client) -> Self {
-        let user_agent = HeaderValue::from_static(OWN_NAME);
-        Self { http, user_agent, bound: Vec::new(), limits: Limits::default() }
+        Self { http, bound: Vec::new(), limits: Limits::default() }
     }
 
     /// The same wire, within these limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
-        self
-    }
-
-    /// The same wire, under another name.
-    #[must_use]
-    pub fn user_agent(mut self, name: HeaderValue) -> Self {
-        self.user_agent = name;
         self
     }
 
@@ -107,7 +95,7 @@ impl Wire {
         loop {
             let shown = self.shown(endpoint).await?;
             let again = (!renewed && shown.may_renew()).then(|| ask.clone());
-            let response = self.http.send(ask.into_http(&self.user_agent, &shown)?, &limits).await;
+            let response = self.http.send(ask.into_http(&shown)?, &limits).await;
             let response = response
                 .map_err(|failure| Error::of(endpoint.origin(), failure, self.limits.call))?;
             match again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
@@ -129,7 +117,7 @@ impl Wire {
         loop {
             let shown = self.shown(endpoint).await?;
             let again = (!renewed && shown.may_renew()).then(|| ask.clone());
-            let sent = ask.into_http(&self.user_agent, &shown)?.map(Full::new);
+            let sent = ask.into_http(&shown)?.map(Full::new);
             let response = self.within_idle(endpoint, self.http.open(sent)).await?;
             match again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
                 None => return Ok(response),
@@ -160,10 +148,6 @@ impl Wire {
 
     pub(super) fn http(&self) -> &outbound::Client {
         &self.http
-    }
-
-    pub(super) fn name(&self) -> &HeaderValue {
-        &self.user_agent
     }
 
     /// Everything that is to be shown at an endpoint.
@@ -205,9 +189,8 @@ impl Ask {
         Ok(self)
     }
 
-    fn into_http(self, name: &HeaderValue, shown: &Shown) -> Result<Request<Bytes>, Error> {
+    fn into_http(self, shown: &Shown) -> Result<Request<Bytes>, Error> {
         let Self { method, uri, mut headers, body } = self;
-        headers.insert(USER_AGENT, name.clone());
         if body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }

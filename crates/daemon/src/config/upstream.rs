@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::HeaderValue;
 use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{Secret, Version};
 
@@ -43,6 +44,8 @@ pub struct UpstreamConfig {
     pub hops: u32,
     /// Whether it is told who calls.
     pub forward_user: bool,
+    /// What we call ourselves there, if not what everybody does.
+    pub user_agent: Option<HeaderValue>,
 }
 
 /// What an authorization server knows us as.

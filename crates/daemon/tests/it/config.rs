@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use latimer_daemon::check;
-use latimer_daemon::config::{Behind, McpTransport, Place as Store, Serving, Signatures};
+use latimer_daemon::config::{
+    Behind, McpTransport, Place as Store, Serving, Signatures, UpstreamConfig,
+};
 use latimer_server::{Contexts, Limits, PerCaller, Rate, StreamTerminator};
 
 use crate::surroundings::Place;
@@ -359,10 +361,7 @@ fn mcp_servers_are_kept() {
 
 #[test]
 fn an_agent_elsewhere_has_every_field() {
-    let text = r#"
-[[agents]]
-name = "partner"
-kind = "a2a"
+    let keys = r#"
 url = "https://partner.example.com"
 card_url = "https://cards.example.com/partner.json"
 headers = { X-Team = "blue" }
@@ -372,42 +371,64 @@ timeout = "60s"
 idle_timeout = "30s"
 stream = false
 tenant = "blue"
-protocol_version = "0.3"
 binding = "http_json"
 signatures = "required"
 trusted_keys = ["keys.json"]
-hops = 3
-forward_user = true
-
-[agents.oauth]
+"#;
+    let oauth = r#"
 client_id = "gateway"
 client_secret_env = "SECRET"
 scopes = ["agents"]
 servers = ["https://login.example.com"]
 "#;
-    let place = Place::with(text).variable("TOKEN", "t0ken").variable("SECRET", "s3cret");
+    let text = format!(
+        "[server]\nuser_agent = \"Example/1.0\"\n\
+         [[agents]]\nname = \"partner\"\nkind = \"a2a\"\nprotocol_version = \"0.3\"\n\
+         hops = 3\nforward_user = true\n{keys}[agents.oauth]{oauth}\
+         [a2a.remote_agents.partner]\nversion = \"0.3\"\n{keys}\
+         [a2a.remote_agents.partner.oauth]{oauth}\
+         [[a2a.external_agents]]\nname = \"partner\"\nversion = \"0.3\"\n{keys}\
+         [a2a.external_agents.oauth]{oauth}"
+    );
+    let place = Place::with(&text).variable("TOKEN", "t0ken").variable("SECRET", "s3cret");
     let config = place.load().unwrap().config;
-    let Behind::A2a(upstream) = &config.agents[0].behind else { panic!("{config:?}") };
+    let Behind::A2a(published) = &config.agents[0].behind else { panic!("{config:?}") };
+    assert_eq!((published.hops, published.forward_user), (3, true));
+    assert!(!format!("{config:?}").contains("s3cret"));
+    let listed = config.remote_agents.iter().map(|it| &it.upstream);
+    for upstream in listed.chain([&**published]) {
+        check_every_field(upstream, place.folder.path());
+    }
+    assert_eq!(config.remote_agents.len(), 2);
+}
+
+fn check_every_field(upstream: &UpstreamConfig, folder: &Path) {
     assert_eq!(upstream.url, "https://partner.example.com");
     assert_eq!(upstream.card_url.as_deref(), Some("https://cards.example.com/partner.json"));
     assert_eq!(upstream.headers["X-Team"].reveal(), "blue");
     assert_eq!(upstream.token.as_ref().map(|it| it.reveal()), Some("t0ken"));
-    assert_eq!(upstream.token_file, Some(place.folder.path().join("token")));
+    assert_eq!(upstream.token_file, Some(folder.join("token")));
     assert_eq!((upstream.timeout.as_secs(), upstream.idle.as_secs()), (60, 30));
     assert!(!upstream.stream);
     assert_eq!(upstream.tenant.as_deref(), Some("blue"));
     assert_eq!(upstream.version, Some(latimer_protocol::Version::V0_3));
     assert_eq!(upstream.binding, Some(latimer_protocol::card::ProtocolBinding::HttpJson));
     assert_eq!(upstream.signatures, Signatures::Required);
-    assert_eq!(upstream.trusted_keys, [place.folder.path().join("keys.json")]);
-    assert_eq!(upstream.hops, 3);
-    assert!(upstream.forward_user);
+    assert_eq!(upstream.trusted_keys, [folder.join("keys.json")]);
+    assert_eq!(upstream.user_agent.as_ref().unwrap(), "Example/1.0");
     let oauth = upstream.oauth.as_ref().unwrap();
     assert_eq!(oauth.client_id, "gateway");
     assert_eq!(oauth.client_secret.as_ref().map(|it| it.reveal()), Some("s3cret"));
     assert_eq!(oauth.scopes, ["agents"]);
     assert_eq!(oauth.servers, ["https://login.example.com"]);
-    assert!(!format!("{config:?}").contains("s3cret"));
+}
+
+#[test]
+fn a_name_that_no_header_can_carry_is_refused() {
+    for name in ["", "a\\nb"] {
+        let problem = Place::with(&format!("[server]\nuser_agent = \"{name}\"")).problem();
+        assert!(problem.contains("nothing that a header can carry"), "{problem}");
+    }
 }
 
 #[test]

@@ -242,7 +242,8 @@ async fn an_agent_is_shown_what_the_file_has_for_it() {
     ] {
         let recorder = Recorder::start().await;
         let place = Place::with(&format!(
-            "listen = \"127.0.0.1:0\"\n[store]\nkind = \"memory\"\n[[agents]]\n\
+            "listen = \"127.0.0.1:0\"\n[store]\nkind = \"memory\"\n\
+             [server]\nuser_agent = \"Example/1.0\"\n[[agents]]\n\
              name = \"partner\"\nkind = \"a2a\"\nurl = \"http://{}\"\n{keys}",
             recorder.address,
         ))
@@ -253,7 +254,7 @@ async fn an_agent_is_shown_what_the_file_has_for_it() {
         let sent = client.send(says("hello")).await;
         assert!(matches!(sent, Ok(SendMessageResponse::Message(_))), "{sent:?}");
         let call = recorder.asked("POST /a2a").to_ascii_lowercase();
-        for shown in shown {
+        for shown in shown.iter().chain(&["user-agent: example/1.0\r\n"]) {
             assert!(call.contains(shown), "{shown}: {call}");
         }
         let token = recorder.asked("POST /token");

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HOST;
-use http::{Request, Response, Uri, Version};
+use http::header::{HOST, USER_AGENT};
+use http::{HeaderValue, Request, Response, Uri, Version};
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -51,8 +51,12 @@ pub struct Client {
     guard: Guard,
     connector: Connector,
     inner: legacy::Client<Connector, Sent>,
+    name: HeaderValue,
     last: Arc<Last>,
 }
+
+/// What we call ourselves, unless told otherwise.
+const OWN_NAME: &str = concat!("Latimer/", env!("CARGO_PKG_VERSION"), " A2A");
 
 /// Where the last request went, which is where most go: it need not be read again.
 type Last = Mutex<Option<(Uri, Target)>>;
@@ -66,6 +70,7 @@ impl Client {
             dial: Arc::new(Sockets),
             connect_timeout: Duration::from_secs(10),
             protocol: Protocol::Negotiated,
+            name: HeaderValue::from_static(OWN_NAME),
             roots: Vec::new(),
             identity: None,
         }
@@ -74,10 +79,10 @@ impl Client {
     /// The same client, with connections of its own over which these versions of HTTP are spoken.
     #[must_use]
     pub fn speaking(&self, protocol: Protocol) -> Self {
-        Self::new(self.guard.clone(), &self.connector, protocol)
+        Self::new(self.guard.clone(), &self.connector, protocol, self.name.clone())
     }
 
-    fn new(guard: Guard, connector: &Connector, protocol: Protocol) -> Self {
+    fn new(guard: Guard, connector: &Connector, protocol: Protocol, name: HeaderValue) -> Self {
         let connector = connector.speaking(protocol);
         let inner = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -88,7 +93,7 @@ impl Client {
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(10))
             .build(connector.clone());
-        Self { guard, connector, inner, last: Arc::default() }
+        Self { guard, connector, inner, name, last: Arc::default() }
     }
 
     /// Sends a request and reads the whole answer, following redirects.
@@ -186,8 +191,10 @@ impl Client {
     ) -> Result<Response<Body>, Failure> {
         *request.uri_mut() = target.uri().clone();
         *request.version_mut() = Version::HTTP_11;
+        let headers = request.headers_mut();
         // The one that stands in the URL, which is the one that was checked.
-        request.headers_mut().remove(HOST);
+        headers.remove(HOST);
+        headers.entry(USER_AGENT).or_insert_with(|| self.name.clone());
         let response = self.inner.request(request).await.map_err(Failure::of_request)?;
         Ok(response.map(Body::new))
     }
@@ -232,6 +239,7 @@ pub struct Builder {
     dial: Arc<dyn Dial>,
     connect_timeout: Duration,
     protocol: Protocol,
+    name: HeaderValue,
     roots: Vec<Vec<u8>>,
     identity: Option<Identity>,
 }
@@ -248,6 +256,14 @@ impl Builder {
     #[must_use]
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
+        self
+    }
+
+    /// What the client calls itself in each request that does not say otherwise: `Latimer`, its
+    /// version and `A2A` unless it is said.
+    #[must_use]
+    pub fn user_agent(mut self, name: HeaderValue) -> Self {
+        self.name = name;
         self
     }
 
@@ -287,7 +303,7 @@ impl Builder {
     pub fn build(self) -> Result<Client, InvalidTls> {
         let tls = Tls::new(&self.roots, self.identity.as_ref())?;
         let connector = Connector::new(self.guard.clone(), self.dial, tls, self.connect_timeout);
-        Ok(Client::new(self.guard, &connector, self.protocol))
+        Ok(Client::new(self.guard, &connector, self.protocol, self.name))
     }
 }
 

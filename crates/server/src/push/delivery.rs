@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
 use latimer_outbound::Failure;
@@ -22,8 +22,6 @@ const TOKEN: [HeaderName; 2] = [
     HeaderName::from_static("x-a2a-notification-token"),
     HeaderName::from_static("a2a-notification-token"),
 ];
-
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("latimer/", env!("CARGO_PKG_VERSION")));
 
 /// Where the signature is, whatever `Authorization` has.
 const SIGNATURE: HeaderName = HeaderName::from_static("a2a-notification-jwt");
@@ -60,7 +58,6 @@ pub(super) fn request(
     let mut request = Request::post(&*config.url);
     let headers = request.headers_mut().ok_or("the address is not a URL")?;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(notification.media_type));
-    headers.insert(USER_AGENT, AGENT);
     headers.insert(WEBHOOK_ID, text(id)?);
     if let Some(token) = &config.token {
         for name in TOKEN {

@@ -102,7 +102,11 @@ impl Courier {
             loopback: settings.allow_loopback.unwrap_or(loopback),
         };
         let guard = Guard::new(rules);
-        let client = Client::builder(guard.clone()).connect_timeout(settings.timeout).build()?;
+        let mut client = Client::builder(guard.clone()).connect_timeout(settings.timeout);
+        if let Some(name) = &settings.user_agent {
+            client = client.user_agent(name.clone());
+        }
+        let client = client.build()?;
         Ok(Self::with_client(store, settings, guard, client))
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::HeaderValue;
 use latimer_outbound::Allowed;
 
 /// How webhooks are delivered. Plain data.
@@ -30,6 +31,8 @@ pub struct PushSettings {
     pub longest_pause: Duration,
     /// What webhooks are sent that were registered in 0.3.
     pub older_body: OlderBody,
+    /// What we call ourselves, if not what everybody does.
+    pub user_agent: Option<HeaderValue>,
 }
 
 impl Default for PushSettings {
@@ -46,6 +49,7 @@ impl Default for PushSettings {
             first_pause: Duration::from_secs(1),
             longest_pause: Duration::from_secs(10 * 60),
             older_body: OlderBody::Task,
+            user_agent: None,
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::transport::{Endpoint, Grpc, HttpJson, JsonRpc, Limits, Transport, Wir
 impl Builder {
     pub(super) fn discovery(&self, http: &Http) -> Result<Discovery, Error> {
         let limits = Limits { body: MAX_CARD, ..Limits::default() };
-        let stranger = self.wire(http.clone()).limits(limits);
+        let stranger = Wire::new(http.clone()).limits(limits);
         let known = self.showing(stranger.clone())?;
         Ok(Discovery::new(self.source.clone(), self.trust.clone(), stranger, known))
     }
@@ -43,7 +43,7 @@ impl Builder {
             ProtocolBinding::Grpc => http.speaking(Protocol::Http2),
             _ => http,
         };
-        let wire = self.showing(self.wire(http))?.limits(self.limits.clone());
+        let wire = self.showing(Wire::new(http))?.limits(self.limits.clone());
         let shows_something = !self.credentials.is_empty() || !self.headers.is_empty();
         if shows_something && !wire.knows(&endpoint) {
             tracing::warn!(origin = endpoint.origin(), "no credentials are for the agent's origin");
@@ -121,6 +121,9 @@ impl Builder {
     /// The client for all requests, which shows a certificate at the origin that it is for.
     pub(super) fn http(&self, guard: &Guard) -> Result<Http, Error> {
         let mut http = Http::builder(guard.clone());
+        if let Some(name) = &self.user_agent {
+            http = http.user_agent(name.clone());
+        }
         for pem in &self.roots {
             http = http.root_certificates(pem.clone());
         }
@@ -130,15 +133,6 @@ impl Builder {
             http = http.identity(own, certificates.clone(), key.clone());
         }
         Ok(http.build()?)
-    }
-
-    /// A wire, which shows our name.
-    fn wire(&self, http: Http) -> Wire {
-        let wire = Wire::new(http);
-        match &self.user_agent {
-            Some(name) => wire.user_agent(name.clone()),
-            None => wire,
-        }
     }
 
     /// The same wire, showing each credential at its origin.

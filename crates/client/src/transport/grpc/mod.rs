@@ -71,7 +71,6 @@ impl Grpc {
             return Err(Error::Credentials(problem.into()));
         }
         shown.in_headers(&mut headers);
-        headers.insert(http::header::USER_AGENT, self.wire.name().clone());
         let path = grpc::path(call.request.operation(), version).ok_or_else(|| {
             let message = format!("A2A {version} has no such operation over gRPC");
             latimer_protocol::Error::new(ErrorKind::UnsupportedOperation, message)

@@ -49,7 +49,8 @@ async fn everything_is_shown_at_its_own_origin() {
     assert_eq!(asked.header("cookie"), Some(&*format!("session={TOKEN}")));
     assert_eq!(asked.header("x-secret"), Some(TOKEN));
     assert_eq!(asked.header("a2a-version"), Some("1.0"));
-    assert!(asked.header("user-agent").unwrap().ends_with(" A2A"));
+    let name = concat!("Latimer/", env!("CARGO_PKG_VERSION"), " A2A");
+    assert_eq!(asked.header("user-agent"), Some(name));
     assert!(!format!("{client:?}").contains(TOKEN));
 }
 

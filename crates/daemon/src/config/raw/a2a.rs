@@ -1,11 +1,13 @@
 //! `[a2a]`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use latimer_protocol::Secret;
 
+use super::{Binding, OAuth, Signatures};
 use crate::config::key::{choice, section};
-use crate::config::time::Number;
+use crate::config::time::{Number, Time};
 
 section! {
     /// How A2A is served, and which agents elsewhere are known.
@@ -66,14 +68,27 @@ section! {
         auth_token: Secret, optional("none") => "\"s3cret\"";
         /// The variable of the environment that has the token.
         auth_token_env: String, optional("none") => "\"RESEARCH_TOKEN\"";
+        /// The file that has the token.
+        auth_token_file: PathBuf, optional("none") => "\"/run/secrets/research\"";
+        /// What an authorization server knows us as, to get tokens from it as the card of the agent
+        /// says.
+        oauth: OAuth, section;
         /// How long a call may take.
         timeout: Number, optional("120 seconds") => "\"60s\"";
+        /// How long a stream may be silent before it is begun anew.
+        idle_timeout: Time, default("\"2m\"") => "\"30s\"";
         /// Whether to have answers streamed.
         stream: bool, default("false") => "true";
         /// Which of several agents at that address.
         tenant: String, optional("none") => "\"blue\"";
         /// The version of A2A to speak.
         version: String, optional("what its card offers") => "\"0.3\"";
+        /// The transport to speak.
+        binding: Binding, optional("the first that its card offers") => "\"grpc\"";
+        /// Whose cards are believed, as for `[[agents]]`.
+        signatures: Signatures, default("\"ignore\"") => "\"required\"";
+        /// Files with the public keys that its card is signed with, as JWK, JWKS or PEM.
+        trusted_keys: Vec<String>, default("[]") => "[\"research.jwks.json\"]";
     }
 }
 

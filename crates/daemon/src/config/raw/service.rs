@@ -91,6 +91,8 @@ section! {
         drain: Time, default("\"30s\"") => "\"1m\"";
         /// How long a stream may be silent before something is sent to keep its connection alive.
         keep_alive: Time, default("\"15s\"") => "\"30s\"";
+        /// What the server calls itself where it calls others: agents elsewhere and webhooks.
+        user_agent: String, optional("`Latimer/VERSION A2A`") => "\"Example-Agents/2.1\"";
         /// How long a card may be kept without asking again.
         card_max_age: Time, default("\"5m\"") => "\"1h\"";
         /// Whether `/metrics` is served. Where callers must say who they are, they must say it there,

@@ -99,7 +99,7 @@ impl Resolve<'_> {
                 extended_card: raw.extended_card,
                 open_ended: raw.open_ended,
             }),
-            Kind::A2a => Behind::A2a(Box::new(self.upstream(place, raw))),
+            Kind::A2a => Behind::A2a(Box::new(self.upstream(&["agents", place], raw.into()))),
             Kind::Mcp => Behind::Mcp { server: raw.server.unwrap_or_default() },
             Kind::Model => Behind::Model {
                 provider: raw.provider,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Resolve;
-use super::upstream::{HOPS, IDLE, TIMEOUT};
+use super::upstream::{HOPS, Said};
 use crate::config::raw::{self, TransportKind};
-use crate::config::{McpServer, McpTransport, Problem, RemoteAgent, Signatures, UpstreamConfig};
+use crate::config::{McpServer, McpTransport, Problem, RemoteAgent};
 
 impl Resolve<'_> {
     pub(super) fn remote_agents(
@@ -39,27 +39,26 @@ impl Resolve<'_> {
         name: &str,
         unit: Duration,
     ) -> RemoteAgent {
-        let within = |key| path.iter().copied().chain([key]).collect::<Vec<_>>();
-        self.check_url(&within("url"), Some(&raw.url));
-        self.check_url(&within("card_url"), raw.card_url.as_deref());
-        let upstream = UpstreamConfig {
+        let said = Said {
             url: raw.url,
             card_url: raw.card_url,
             headers: raw.headers,
-            token: self.or_variable(&within("auth_token_env"), raw.auth_token, raw.auth_token_env),
-            token_file: None,
-            oauth: None,
-            timeout: raw.timeout.and_then(|it| it.in_units_of(unit)).unwrap_or(TIMEOUT),
-            idle: IDLE,
+            auth_token: raw.auth_token,
+            auth_token_env: raw.auth_token_env,
+            auth_token_file: raw.auth_token_file,
+            oauth: raw.oauth,
+            timeout: raw.timeout.and_then(|it| it.in_units_of(unit)),
+            idle: raw.idle_timeout.0,
             stream: raw.stream,
             tenant: raw.tenant,
-            version: raw.version.and_then(|it| self.version(&within("version"), &it)),
-            binding: None,
-            signatures: Signatures::Ignore,
-            trusted_keys: Vec::new(),
+            version: ("version", raw.version),
+            binding: raw.binding,
+            signatures: raw.signatures,
+            trusted_keys: raw.trusted_keys,
             hops: HOPS,
             forward_user: false,
         };
+        let upstream = self.upstream(path, said);
         let name = raw.name.unwrap_or_else(|| name.to_owned());
         RemoteAgent { name, description: raw.description, upstream }
     }

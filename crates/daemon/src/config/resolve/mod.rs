@@ -10,6 +10,7 @@ mod upstream;
 
 use std::path::{Path, PathBuf};
 
+use http::HeaderValue;
 use latimer_store::Retention;
 use serde_json::Value;
 
@@ -27,7 +28,13 @@ pub(crate) fn resolve(
     surroundings: &Surroundings,
     said_a2a: bool,
 ) -> Result<(Config, Vec<Problem>), ConfigError> {
-    let mut resolve = Resolve { tree, surroundings, problems: Vec::new(), warnings: Vec::new() };
+    let mut resolve = Resolve {
+        tree,
+        surroundings,
+        user_agent: None,
+        problems: Vec::new(),
+        warnings: Vec::new(),
+    };
     let config = resolve.config(raw, said_a2a);
     match resolve.problems.is_empty() {
         true => Ok((config, resolve.warnings)),
@@ -38,6 +45,8 @@ pub(crate) fn resolve(
 struct Resolve<'a> {
     tree: &'a mut Node,
     surroundings: &'a Surroundings,
+    /// What we call ourselves elsewhere.
+    user_agent: Option<HeaderValue>,
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
 }
@@ -53,6 +62,7 @@ impl Resolve<'_> {
             (None, true) if said_a2a => Serving::Disabled,
             (None, true) => Serving::Absent,
         };
+        self.user_agent = self.user_agent(raw.server.user_agent.as_deref());
         let settings = self.settings(&raw, serving);
         let agents = self.agents(raw.agents);
         self.check_primary(raw.primary_agent.as_deref(), &agents);
@@ -75,6 +85,15 @@ impl Resolve<'_> {
         };
         self.check_guarded(config.is_guarded(), raw.card_requires_auth, &config.agents);
         config
+    }
+
+    fn user_agent(&mut self, said: Option<&str>) -> Option<HeaderValue> {
+        let said = HeaderValue::from_str(said?).ok();
+        if said.as_ref().is_none_or(HeaderValue::is_empty) {
+            let message = "`server.user_agent` is nothing that a header can carry";
+            self.problem(&["server", "user_agent"], message, "write it like \"Example/1.0\"");
+        }
+        said
     }
 
     fn check_url(&mut self, path: &[&str], url: Option<&str>) {

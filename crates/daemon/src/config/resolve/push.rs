@@ -24,6 +24,7 @@ impl Resolve<'_> {
             max_age: raw.max_age.0,
             first_pause: raw.first_pause.0,
             longest_pause: raw.longest_pause.0,
+            user_agent: self.user_agent.clone(),
             older_body: match raw.older_body {
                 raw::OlderBody::Task => OlderBody::Task,
                 raw::OlderBody::Envelope => OlderBody::Envelope,

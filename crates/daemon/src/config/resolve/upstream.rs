@@ -1,5 +1,7 @@
-//! Agents elsewhere that are published here.
+//! Agents elsewhere, published or not.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use latimer_protocol::card::ProtocolBinding;
@@ -10,68 +12,111 @@ use crate::config::raw::{self, Binding};
 use crate::config::{OAuthConfig, Signatures, UpstreamConfig};
 
 /// How long a call may take unless told otherwise.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
-
-/// How long a stream may be silent where nobody can say.
-pub(super) const IDLE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How many agents a message may pass where nobody can say.
 pub(super) const HOPS: u32 = 8;
 
+/// What is said of an agent elsewhere, wherever it is said.
+pub(super) struct Said {
+    pub(super) url: String,
+    pub(super) card_url: Option<String>,
+    pub(super) headers: BTreeMap<String, Secret>,
+    pub(super) auth_token: Option<Secret>,
+    pub(super) auth_token_env: Option<String>,
+    pub(super) auth_token_file: Option<PathBuf>,
+    pub(super) oauth: raw::OAuth,
+    pub(super) timeout: Option<Duration>,
+    pub(super) idle: Duration,
+    pub(super) stream: bool,
+    pub(super) tenant: Option<String>,
+    /// Behind the key that it stands at.
+    pub(super) version: (&'static str, Option<String>),
+    pub(super) binding: Option<Binding>,
+    pub(super) signatures: raw::Signatures,
+    pub(super) trusted_keys: Vec<String>,
+    pub(super) hops: u32,
+    pub(super) forward_user: bool,
+}
+
+impl From<raw::Agent> for Said {
+    fn from(raw: raw::Agent) -> Self {
+        Self {
+            url: raw.url.unwrap_or_default(),
+            card_url: raw.card_url,
+            headers: raw.headers,
+            auth_token: raw.auth_token,
+            auth_token_env: raw.auth_token_env,
+            auth_token_file: raw.auth_token_file,
+            oauth: raw.oauth,
+            timeout: raw.timeout.map(|it| it.0),
+            idle: raw.idle_timeout.0,
+            stream: raw.stream,
+            tenant: raw.tenant,
+            version: ("protocol_version", raw.protocol_version),
+            binding: raw.binding,
+            signatures: raw.signatures,
+            trusted_keys: raw.trusted_keys,
+            hops: raw.hops,
+            forward_user: raw.forward_user,
+        }
+    }
+}
+
 impl Resolve<'_> {
-    pub(super) fn upstream(&mut self, place: &str, raw: raw::Agent) -> UpstreamConfig {
-        let path = |key| ["agents", place, key];
-        let url = raw.url.unwrap_or_default();
-        self.check_url(&path("url"), Some(&url));
-        self.check_url(&path("card_url"), raw.card_url.as_deref());
-        let signatures = match raw.signatures {
+    /// An agent elsewhere, of which something is said at a path.
+    pub(super) fn upstream(&mut self, path: &[&str], said: Said) -> UpstreamConfig {
+        let within = |key| path.iter().copied().chain([key]).collect::<Vec<_>>();
+        self.check_url(&within("url"), Some(&said.url));
+        self.check_url(&within("card_url"), said.card_url.as_deref());
+        let signatures = match said.signatures {
             raw::Signatures::Ignore => Signatures::Ignore,
             raw::Signatures::IfSigned => Signatures::IfSigned,
             raw::Signatures::Required => Signatures::Required,
         };
-        if signatures != Signatures::Ignore && raw.trusted_keys.is_empty() {
+        if signatures != Signatures::Ignore && said.trusted_keys.is_empty() {
             let message = "`signatures`: no key is trusted, so that none could be right";
-            self.problem(&path("signatures"), message, "name their files in `trusted_keys`");
+            self.problem(&within("signatures"), message, "name their files in `trusted_keys`");
         }
-        let version =
-            raw.protocol_version.and_then(|it| self.version(&path("protocol_version"), &it));
-        let token = self.or_variable(&path("auth_token_env"), raw.auth_token, raw.auth_token_env);
-        let oauth = self.oauth(place, raw.oauth);
-        let keys = raw.trusted_keys.iter();
-        let keys = keys.map(|it| self.path(&path("trusted_keys"), it.as_ref())).collect();
+        let (key, version) = said.version;
+        let version = version.and_then(|it| self.version(&within(key), &it));
+        let variable = within("auth_token_env");
+        let token = self.or_variable(&variable, said.auth_token, said.auth_token_env);
+        let file = within("auth_token_file");
+        let keys = said.trusted_keys.iter();
         UpstreamConfig {
-            url,
-            card_url: raw.card_url,
-            headers: raw.headers,
+            url: said.url,
+            card_url: said.card_url,
+            headers: said.headers,
             token,
-            token_file: raw.auth_token_file.map(|it| self.path(&path("auth_token_file"), &it)),
-            oauth,
-            timeout: raw.timeout.map_or(TIMEOUT, |it| it.0),
-            idle: raw.idle_timeout.0,
-            stream: raw.stream,
-            tenant: raw.tenant,
+            token_file: said.auth_token_file.map(|it| self.path(&file, &it)),
+            oauth: self.oauth(&within("oauth"), said.oauth),
+            timeout: said.timeout.unwrap_or(TIMEOUT),
+            idle: said.idle,
+            stream: said.stream,
+            tenant: said.tenant,
             version,
-            binding: raw.binding.map(|it| match it {
+            binding: said.binding.map(|it| match it {
                 Binding::Jsonrpc => ProtocolBinding::JsonRpc,
                 Binding::HttpJson => ProtocolBinding::HttpJson,
                 Binding::Grpc => ProtocolBinding::Grpc,
             }),
             signatures,
-            trusted_keys: keys,
-            hops: raw.hops,
-            forward_user: raw.forward_user,
+            trusted_keys: keys.map(|it| self.path(&within("trusted_keys"), it.as_ref())).collect(),
+            hops: said.hops,
+            forward_user: said.forward_user,
+            user_agent: self.user_agent.clone(),
         }
     }
 
-    fn oauth(&mut self, place: &str, raw: raw::OAuth) -> Option<OAuthConfig> {
-        let path = ["agents", place, "oauth", "client_secret_env"];
-        let client_secret = self.or_variable(&path, raw.client_secret, raw.client_secret_env);
+    fn oauth(&mut self, path: &[&str], raw: raw::OAuth) -> Option<OAuthConfig> {
+        let variable: Vec<_> = path.iter().copied().chain(["client_secret_env"]).collect();
+        let client_secret = self.or_variable(&variable, raw.client_secret, raw.client_secret_env);
         let (scopes, servers) = (raw.scopes, raw.servers);
         match raw.client_id {
             Some(client_id) => Some(OAuthConfig { client_id, client_secret, scopes, servers }),
             None if client_secret.is_some() || !scopes.is_empty() || !servers.is_empty() => {
-                let path = ["agents", place, "oauth"];
-                self.problem(&path, "`oauth` needs `client_id`", "add it");
+                self.problem(path, "`oauth` needs `client_id`", "add it");
                 None
             }
             None => None,

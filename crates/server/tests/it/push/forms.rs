@@ -17,7 +17,8 @@ async fn every_event_of_a_task_arrives_in_order() {
     assert_eq!(said, ["task SUBMITTED", "WORKING", "artifact one", "artifact two", "COMPLETED"]);
     for delivery in &taken {
         assert_eq!(delivery.header("content-type"), "application/a2a+json");
-        assert!(delivery.header("user-agent").starts_with("latimer/"), "{delivery:?}");
+        let name = concat!("Latimer/", env!("CARGO_PKG_VERSION"), " A2A");
+        assert_eq!(delivery.header("user-agent"), name);
         assert_eq!(delivery.path, "/hook");
     }
     assert_eq!(taken[0].json()["task"]["id"], task.as_str());
@@ -25,6 +26,15 @@ async fn every_event_of_a_task_arrives_in_order() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), 5, "each delivery has a name of its own");
+}
+
+#[tokio::test]
+async fn a_server_goes_by_the_name_it_is_given() {
+    let user_agent = Some("Example/1.0".parse().unwrap());
+    let (site, receiver) =
+        (talking(PushSettings { user_agent, ..hasty() }).await, Receiver::new().await);
+    site.v1().post("/a2a", send("one", &at(&receiver.url("/")), false)).await;
+    assert_eq!(receiver.taken(1).await[0].header("user-agent"), "Example/1.0");
 }
 
 #[tokio::test]
