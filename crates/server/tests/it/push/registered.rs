@@ -89,6 +89,14 @@ async fn json_rpc_of_0_3_and_0_1() {
     assert_eq!(answer.json()["result"]["pushNotificationConfig"]["url"], url, "{}", answer.text());
     let answer = rpc(&site, "tasks/pushNotification/get", json!({"id": task})).await;
     assert_eq!(answer.json()["result"]["id"], task.as_str(), "{}", answer.text());
+    rpc(&site, "tasks/pushNotificationConfig/set", other).await;
+    let listed = rpc(&site, "tasks/pushNotificationConfig/list", json!({"id": task})).await;
+    let listed = listed.json()["result"].as_array().unwrap().len();
+    assert!(listed > 1);
+    let answer = rpc(&site, "tasks/pushNotificationConfig/delete", json!({"id": task})).await;
+    assert_eq!(answer.json()["result"], json!({"removed": listed}), "all when none is named");
+    let answer = rpc(&site, "tasks/pushNotificationConfig/list", json!({"id": task})).await;
+    assert_eq!(answer.json()["result"], json!([]));
 }
 
 #[tokio::test]
