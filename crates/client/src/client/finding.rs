@@ -11,6 +11,7 @@ use latimer_protocol::{ContextId, ListTasksRequest, Reply, Request, TaskId};
 use tokio::time::{Instant, timeout};
 
 use super::Client;
+use crate::error::Error;
 use crate::transport::Outcome;
 
 /// How long a look may take.
@@ -70,7 +71,7 @@ impl Client {
     }
 
     /// The task of a conversation that has just one.
-    pub(super) async fn find_task(&self, context: &ContextId) -> Option<TaskId> {
+    pub(super) async fn find_task(&self, context: &ContextId) -> Result<Option<TaskId>, Error> {
         let request = ListTasksRequest {
             context_id: Some(context.clone()),
             page_size: Some(2),
@@ -79,15 +80,17 @@ impl Client {
         // Not tried again here: whoever looks, looks again.
         let call = self.call(Request::ListTasks(request));
         let listed = self.0.transport.exchange(&call);
-        let Outcome::Reply(Reply::Tasks(page)) = timeout(LOOK, listed).await.ok()?.ok()?.outcome
+        let late = |_| Error::Timeout { origin: "the agent".into(), limit: LOOK };
+        let Outcome::Reply(Reply::Tasks(page)) =
+            timeout(LOOK, listed).await.map_err(late)??.outcome
         else {
-            return None;
+            return Ok(None);
         };
         // Whoever does not know the name may list anybody's.
-        match page.tasks.as_slice() {
+        Ok(match page.tasks.as_slice() {
             [task] if task.context_id.as_ref() == Some(context) => Some(task.id.clone()),
             _ => None,
-        }
+        })
     }
 }
 
@@ -110,8 +113,11 @@ impl Trial {
 
     /// Looks whether this task is found.
     pub(super) async fn of(self, task: TaskId) {
-        let found = self.client.find_task(&self.context).await;
-        let known = if found == Some(task) { Known::Found } else { Known::Missed };
+        let known = match self.client.find_task(&self.context).await {
+            Ok(Some(found)) if found == task => Known::Found,
+            Err(error) if error.is_passing() => return,
+            Ok(_) | Err(_) => Known::Missed,
+        };
         *self.client.0.finding.known() = known;
     }
 }

@@ -58,6 +58,9 @@ struct Inner {
     retry: Retry,
     polling: Polling,
     streams: bool,
+    /// Whether the numbers of events say what comes behind what. Others count per connection, or tell
+    /// the time.
+    numbers_events: bool,
     finding: Arc<Finding>,
 }
 
@@ -101,8 +104,12 @@ impl Client {
     /// A client of a service in the same process: an engine, or another transport.
     #[must_use]
     pub fn over(service: Arc<dyn Service>) -> Self {
+        Self::through(Arc::new(Local(service)))
+    }
+
+    fn through(transport: Arc<dyn Transport>) -> Self {
         Self(Arc::new(Inner {
-            transport: Arc::new(Local(service)),
+            transport,
             choice: None,
             card: None,
             discovery: None,
@@ -111,6 +118,7 @@ impl Client {
             retry: Retry::default(),
             polling: Polling::default(),
             streams: true,
+            numbers_events: true,
             finding: Arc::default(),
         }))
     }

@@ -192,11 +192,13 @@ impl Frames {
         }
     }
 
-    /// What a server left without the empty line behind it.
+    /// What a server left without the empty line behind it: a whole event, or a part of one.
     fn last(&mut self) -> Result<Option<Streamed>, Error> {
         while let Some(frame) = self.decoder.finish() {
-            if let Some(event) = self.reading.event(frame)? {
-                return Ok(Some(event));
+            match self.reading.event(frame) {
+                Ok(None) => {}
+                Err(Error::Unreadable { origin, .. }) => return Err(Error::Cut { origin }),
+                event => return event,
             }
         }
         Ok(None)

@@ -1,10 +1,13 @@
 //! Servers that stream in their own way are followed all the same, or found out.
 
-use latimer_client::{Client, Error, Polling, says};
+use std::sync::Arc;
+
+use latimer_client::{Client, Error, Polling, Source, says};
+use latimer_protocol::card::AgentCard;
 use latimer_protocol::{ErrorKind, SendMessageResponse, StreamResponse, Task, TaskId, TaskState};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Stub};
+use crate::support::{Answer, Stub, loopback};
 
 fn task(state: &str) -> Value {
     json!({"task": {"id": "t1", "contextId": "c1", "status": {"state": state}}})
@@ -32,6 +35,10 @@ fn result(result: &Value) -> Answer {
     Answer::json(json!({"jsonrpc": "2.0", "id": "1", "result": result}))
 }
 
+fn refused() -> Answer {
+    Answer::json(json!({"jsonrpc": "2.0", "id": "1", "error": {"code": -32601, "message": "no"}}))
+}
+
 /// An agent that answers by method.
 async fn agent(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> (Stub, Client) {
     let stub = Stub::start(move |asked| {
@@ -56,7 +63,7 @@ const DONE: &str = "TASK_STATE_COMPLETED";
 
 #[tokio::test]
 async fn what_is_said_twice_is_heard_once() {
-    let (stub, client) = agent(|method| match method {
+    let (stub, _) = agent(|method| match method {
         "SendStreamingMessage" => stream(&[(Some(1), task(WORKING)), (Some(2), piece("a"))]),
         // From the beginning, whatever was asked for.
         _ => stream(&[
@@ -67,6 +74,13 @@ async fn what_is_said_twice_is_heard_once() {
         ]),
     })
     .await;
+    let card = json!({"name": "a", "description": "", "version": "1",
+        "capabilities": {"streaming": true, "extensions": [{"uri": "urn:latimer:cursor:v1"}]},
+        "supportedInterfaces":
+            [{"url": stub.url(), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]});
+    let card = AgentCard::read(card.to_string().as_bytes()).unwrap();
+    let client = Client::builder(Source::Card(Arc::new(card))).rules(loopback());
+    let client = client.connect().await.unwrap();
     let mut following = client.follow(says("hello"));
     let mut pieces = 0;
     while let Some(event) = following.next().await.unwrap() {
@@ -74,6 +88,65 @@ async fn what_is_said_twice_is_heard_once() {
     }
     assert_eq!((pieces, following.known().unwrap().text().as_str()), (2, "a\nb"));
     assert_eq!(stub.asked()[1].header("last-event-id"), Some("2"));
+}
+
+#[tokio::test]
+async fn numbers_that_mean_something_else_hide_nothing() {
+    const FAILED: &str = "TASK_STATE_FAILED";
+    // The time of day.
+    let (_stub, client) = agent(|_| {
+        stream(&[(Some(17), task(WORKING)), (Some(17), piece("a")), (Some(17), status(FAILED))])
+    })
+    .await;
+    let failed = whole(client.follow(says("hello")).outcome().await.unwrap());
+    assert_eq!((failed.status.state, &*failed.text()), (TaskState::Failed, "a"));
+    // Counted anew on every connection.
+    let (_stub, client) = agent(|method| match method {
+        "SendStreamingMessage" => stream(&[(Some(1), task(WORKING)), (Some(2), piece("a"))]),
+        "SubscribeToTask" => stream(&[(Some(1), piece("b")), (Some(2), status(FAILED))]),
+        _ => refused(),
+    })
+    .await;
+    let failed = whole(client.follow(says("hello")).outcome().await.unwrap());
+    assert_eq!((failed.status.state, &*failed.text()), (TaskState::Failed, "a\nb"));
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_within_an_event_was_cut() {
+    let (stub, client) = agent(|method| match method {
+        "SendStreamingMessage" => {
+            let Answer::Close(whole) = stream(&[(None, task(WORKING))]) else { unreachable!() };
+            Answer::Close(format!("{whole}data: {{\"jsonrpc\": \"2.0\", \"res"))
+        }
+        _ => stream(&[(None, task(DONE))]),
+    })
+    .await;
+    let done = whole(client.follow(says("hello")).outcome().await.unwrap());
+    assert_eq!((done.status.state, stub.asked().len()), (TaskState::Completed, 2));
+}
+
+#[tokio::test]
+async fn an_agent_whose_streams_only_tell_how_the_task_stands_is_looked_at() {
+    let (stub, client) = agent(|method| match method {
+        "GetTask" => result(&task(DONE)["task"]),
+        _ => stream(&[(None, task(WORKING))]),
+    })
+    .await;
+    let done = whole(client.follow(says("hello")).outcome().await.unwrap());
+    assert_eq!(done.status.state, TaskState::Completed);
+    assert_eq!(stub.asked().len(), 3, "a message, another stream, and a look");
+}
+
+#[tokio::test]
+async fn an_end_that_was_told_is_known_though_nobody_can_look() {
+    let (_stub, client) = agent(|method| match method {
+        "SendStreamingMessage" => stream(&[(None, task(WORKING))]),
+        "SubscribeToTask" => stream(&[(None, status(DONE))]),
+        _ => refused(),
+    })
+    .await;
+    let done = whole(client.follow(says("hello")).outcome().await.unwrap());
+    assert_eq!(done.status.state, TaskState::Completed);
 }
 
 #[tokio::test]

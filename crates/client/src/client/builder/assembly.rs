@@ -36,7 +36,8 @@ impl Builder {
         };
         let endpoint = endpoint.for_tenant(self.tenant.take().or_else(|| choice.tenant.clone()));
         let (card, discovery) = found.unzip();
-        if choice.binding == ProtocolBinding::Grpc && numbers_events(card.as_deref()) {
+        let numbers_events = numbers_events(card.as_deref());
+        if choice.binding == ProtocolBinding::Grpc && numbers_events {
             self.extensions.push(parameters::CURSOR.to_owned());
         }
         let http = match choice.binding {
@@ -75,6 +76,7 @@ impl Builder {
             retry: self.retry,
             polling: self.polling,
             streams: self.streams,
+            numbers_events,
             finding: Arc::default(),
         })))
     }
@@ -152,7 +154,7 @@ impl Builder {
     }
 }
 
-/// Whether an agent can number its events where the binding does not.
+/// Whether an agent says that it numbers its events.
 fn numbers_events(card: Option<&AgentCard>) -> bool {
     let mut extensions = card.into_iter().flat_map(|it| &it.capabilities.extensions);
     extensions.any(|it| it.uri == parameters::CURSOR)

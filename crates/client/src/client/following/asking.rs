@@ -9,6 +9,7 @@ use latimer_protocol::{ContextId, SendMessageRequest, SendMessageResponse};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use super::PATIENCE;
 use super::stage::{Called, Stage};
 use crate::client::Client;
 use crate::error::Error;
@@ -41,6 +42,7 @@ pub(super) fn ask(
         let asker = client.clone();
         let mut answer = Some(async move { asker.send(request).await }.boxed());
         let (mut lost, mut looks, mut at) = (None, 0, client.0.finding.step_after(SOON));
+        let mut away = 0;
         loop {
             let look = async {
                 tokio::select! {
@@ -50,30 +52,43 @@ pub(super) fn ask(
                 client.find_task(&context).await
             };
             match before_the_answer(&mut answer, look).await {
-                Ok(Some(id)) => {
+                Ok(Ok(Some(id))) => {
                     // Whoever hangs up may be taken for somebody who has lost interest.
                     answer.map(tokio::spawn);
                     return Called::Found(id);
                 }
-                Ok(None) => {
-                    looks += 1;
-                    at = Instant::now() + FIRST.saturating_mul(1 << looks.min(16)).min(LONGEST);
+                Ok(Ok(None)) => {
+                    (looks, away) = (looks + 1, 0);
+                    at = Instant::now() + pause(looks);
                 }
+                // It may come back, and have the task.
+                Ok(Err(error)) if error.is_passing() => {
+                    away += 1;
+                    at = Instant::now() + pause(away);
+                }
+                Ok(Err(_)) => (looks, at) = (LOOKS, Instant::now() + LONGEST),
                 Err(Err(error)) if is_lost(&error) => {
-                    (answer, lost) = (None, Some(error));
+                    (answer, lost) = (None, Some((error, Instant::now())));
                     (looks, at) = (0, Instant::now());
                 }
                 Err(answer) => return Called::Sent(answer),
             }
-            if looks == LOOKS {
+            let given_up = |since: &Instant| looks >= LOOKS || since.elapsed() > PATIENCE;
+            if let Some((error, _)) = lost.take_if(|(_, since)| given_up(since)) {
+                return Called::Sent(Err(error));
+            }
+            // An answer that is lost may never have had a task.
+            if looks == LOOKS && lost.is_none() {
                 tracing::debug!(%context, "the agent has no task in the conversation it was told");
                 client.stop_finding();
-                if let Some(error) = lost.take() {
-                    return Called::Sent(Err(error));
-                }
             }
         }
     }))
+}
+
+/// How long to wait behind so many looks.
+fn pause(looks: u32) -> Duration {
+    FIRST.saturating_mul(1 << looks.min(16)).min(LONGEST)
 }
 
 /// What is done while an answer is waited for, or the answer if that comes before.
@@ -103,20 +118,30 @@ mod tests {
     use async_trait::async_trait;
     use futures_util::stream;
     use latimer_protocol::{
-        Answer, Call, Error as AgentError, ErrorKind, ListTasksResponse, Reply, Request, Service,
-        SharedEvent, StreamResponse, Streamed, Task, TaskId, TaskState, Then,
+        Call, Error as AgentError, ErrorKind, ListTasksResponse, Reply, Request, SharedEvent,
+        StreamResponse, Streamed, Task, TaskId, TaskState, Then,
     };
     use tokio::time::sleep;
 
     use super::*;
     use crate::client::says;
+    use crate::transport::{Exchanged, Outcome, Transport};
 
     /// An agent that answers like this, after this time. Its task is done when it is subscribed to.
     struct Agent {
         late: Duration,
-        answer: fn() -> Result<SendMessageResponse, AgentError>,
+        answer: fn() -> Result<SendMessageResponse, Error>,
         /// What the conversations are called in its lists; what they are, if nothing.
         called: Option<&'static str>,
+        /// When the second conversation begins, and for how long there are no lists from then on.
+        away: (Instant, Duration),
+    }
+
+    impl Agent {
+        fn new(late: Duration, answer: fn() -> Result<SendMessageResponse, Error>) -> Self {
+            let away = (Instant::now() + TRIED, Duration::ZERO);
+            Self { late, answer, called: None, away }
+        }
     }
 
     impl fmt::Debug for Agent {
@@ -130,42 +155,52 @@ mod tests {
         Task { context_id: context, ..Task::new(id, ContextId::new("c").unwrap(), state) }
     }
 
-    fn done() -> Result<SendMessageResponse, AgentError> {
+    fn lost() -> Result<SendMessageResponse, Error> {
+        Err(Error::Timeout { origin: "o".into(), limit: SOON })
+    }
+
+    fn done() -> Result<SendMessageResponse, Error> {
         Ok(SendMessageResponse::Task(Arc::new(task(TaskState::Completed, None))))
     }
 
     #[async_trait]
-    impl Service for Agent {
-        async fn call(&self, call: Call) -> Result<Answer, AgentError> {
+    impl Transport for Agent {
+        async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
             let told = |state| {
                 let event = StreamResponse::Task(task(state, None));
                 let event = SharedEvent::new(event);
                 let event = Streamed { revision: None, event, then: Then::Closes };
-                Reply::Stream(Box::pin(stream::iter([Ok(event)])))
+                Outcome::Events(Box::pin(stream::iter([Ok(event)])))
             };
-            Ok(match call.request {
+            let outcome = match &call.request {
                 Request::SendMessage(_) => {
                     sleep(self.late).await;
-                    Reply::Sent((self.answer)()?)
+                    Outcome::Reply(Reply::Sent((self.answer)()?))
                 }
                 Request::SendStreamingMessage(_) => told(TaskState::Completed),
                 Request::SubscribeToTask(_) => told(TaskState::Canceled),
+                Request::ListTasks(_)
+                    if (self.away.0..self.away.0 + self.away.1).contains(&Instant::now()) =>
+                {
+                    return Err(AgentError::from(ErrorKind::Unavailable).into());
+                }
                 Request::ListTasks(request) => {
                     let named = self.called.map(|it| ContextId::new(it).unwrap());
-                    let listed = task(TaskState::Working, named.or(request.context_id));
-                    let tasks = vec![listed];
-                    Reply::Tasks(ListTasksResponse { tasks, ..ListTasksResponse::default() })
+                    let listed = task(TaskState::Working, named.or(request.context_id.clone()));
+                    let page =
+                        ListTasksResponse { tasks: vec![listed], ..ListTasksResponse::default() };
+                    Outcome::Reply(Reply::Tasks(page))
                 }
-                _ => return Err(ErrorKind::UnsupportedOperation.into()),
-            }
-            .into())
+                _ => return Err(AgentError::from(ErrorKind::UnsupportedOperation).into()),
+            };
+            Ok(Exchanged { outcome, extensions: Vec::new() })
         }
     }
 
     /// Asks twice: the first time it is tried out whether tasks are found. Says what came of it the
     /// second time, and how long that took.
     async fn asked(agent: Agent, hurries: bool) -> (Result<TaskState, Error>, Duration) {
-        let client = Client::over(Arc::new(agent));
+        let client = Client::through(Arc::new(agent));
         let message = |context: &str| {
             let mut message = says("hello");
             message.context_id = ContextId::new(context).ok();
@@ -175,7 +210,7 @@ mod tests {
         drop(client.follow_late(message("none")));
         client.follow_late(message("one")).outcome().await.unwrap();
         // What is tried out on the side comes to its end.
-        sleep(Duration::from_millis(1)).await;
+        sleep(TRIED).await;
         let since = Instant::now();
         let following = client.follow_late(message("two"));
         if hurries {
@@ -188,12 +223,15 @@ mod tests {
         (state, since.elapsed())
     }
 
+    /// When it is tried out whether tasks are found.
+    const TRIED: Duration = Duration::from_millis(1);
+
     const NEVER: Duration = Duration::from_secs(3600);
 
     #[tokio::test(start_paused = true)]
     async fn a_quick_answer_is_waited_for() {
         let late = SOON / 2;
-        let (state, took) = asked(Agent { late, answer: done, called: None }, false).await;
+        let (state, took) = asked(Agent::new(late, done), false).await;
         assert_eq!((state.unwrap(), took), (TaskState::Completed, late));
     }
 
@@ -202,8 +240,7 @@ mod tests {
         for (hurries, least, most) in
             [(false, SOON, SOON * 2), (true, Duration::ZERO, Duration::ZERO)]
         {
-            let agent = Agent { late: NEVER, answer: done, called: None };
-            let (state, took) = asked(agent, hurries).await;
+            let (state, took) = asked(Agent::new(NEVER, done), hurries).await;
             assert_eq!(state.unwrap(), TaskState::Canceled, "{hurries}");
             assert!((least..=most).contains(&took), "{hurries}: {took:?}");
         }
@@ -212,17 +249,30 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nobody_elses_task_is_found() {
         // Its tasks are not asked for, so that it is streamed.
-        let agent = Agent { late: NEVER, answer: done, called: Some("of somebody else") };
+        let agent = Agent { called: Some("of somebody else"), ..Agent::new(NEVER, done) };
         let (state, took) = asked(agent, true).await;
         assert_eq!((state.unwrap(), took), (TaskState::Completed, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_error_of_the_agent_is_its_answer() {
-        let refused = || Err(ErrorKind::RateLimited.into());
-        let agent = Agent { late: Duration::ZERO, answer: refused, called: None };
-        let (state, took) = asked(agent, false).await;
+        let refused = || Err(AgentError::from(ErrorKind::RateLimited).into());
+        let (state, took) = asked(Agent::new(Duration::ZERO, refused), false).await;
         let Err(Error::Agent(error)) = state else { panic!("{state:?}") };
         assert_eq!((error.kind(), took), (ErrorKind::RateLimited, Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_that_is_away_may_come_back_with_the_task() {
+        for (minutes, comes_back) in [(1, true), (3, false)] {
+            let mut agent = Agent::new(Duration::ZERO, lost);
+            agent.away.1 = Duration::from_secs(60 * minutes);
+            let (state, took) = asked(agent, false).await;
+            match comes_back {
+                true => assert_eq!(state.unwrap(), TaskState::Canceled),
+                false => assert!(matches!(state, Err(Error::Timeout { .. })), "{state:?}"),
+            }
+            assert!(took < PATIENCE + LONGEST * 2, "{took:?}");
+        }
     }
 }

@@ -21,12 +21,20 @@ use tokio::time::Instant;
 use super::Client;
 use super::finding::Trial;
 use crate::error::Error;
+use crate::transport::Events;
 use asking::ask;
 use meaning::{begun, cannot_stream, is_passing, is_refusal, settles, violation};
 use stage::{Called, First, Stage, look, open, send, subscribe};
 
 /// How long a task that is under way may be out of reach before it is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How many streams in a row may end as soon as they have told how the task stands. Behind that it is
+/// looked at instead.
+const SHORT_STREAMS: u32 = 2;
+
+/// How soon is that.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// How often a task is looked at in vain before the error that its stream ended with is believed.
 const LOOKS: u32 = 2;
@@ -49,6 +57,12 @@ pub struct Following {
     cursor: Option<Revision>,
     /// Whether something may have happened that nobody told.
     gap: bool,
+    /// The end that was told behind a gap.
+    end: Option<StreamResponse>,
+    /// Since when a stream tells nothing but how the task stands.
+    quiet: Option<Instant>,
+    /// How many streams in a row did no more than that, and not for long.
+    short: u32,
     /// Since when the task is out of reach, and how often it was tried to reach it since.
     lost: Option<(Instant, u32)>,
     /// The error that a stream ended with, and how many more looks at the task it is doubted for.
@@ -94,6 +108,9 @@ impl Following {
             answer: None,
             cursor: None,
             gap: false,
+            end: None,
+            quiet: None,
+            short: 0,
             lost: None,
             refused: None,
             hurry: None,
@@ -158,8 +175,8 @@ impl Following {
                     &request,
                     Request::SendStreamingMessage(it) if it.message.task_id.is_some()
                 );
-                let first = Some(if answers { First::Old } else { First::New });
-                self.stage = Stage::Streaming { events, first };
+                let first = if answers { First::Old } else { First::New };
+                self.read(events, first);
                 Ok(None)
             }
             Called::Opened {
@@ -189,12 +206,12 @@ impl Following {
                 Ok(None)
             }
             Called::Subscribed { events: Ok(events), .. } => {
-                self.stage = Stage::Streaming { events, first: Some(First::Again) };
+                self.read(events, First::Again);
                 Ok(None)
             }
             Called::Subscribed { events: Err(error), id } => self.cut(id, error),
             Called::Looked { task: Ok(task), .. } => {
-                (self.lost, self.gap) = (None, false);
+                (self.lost, self.gap, self.end) = (None, false, None);
                 self.go_on(&task);
                 let news = self.task.as_ref() != Some(&*task);
                 if !news && let Some(error) = self.refused_for_good(&task) {
@@ -206,10 +223,20 @@ impl Following {
             }
             Called::Looked { task: Err(error), id } => {
                 let pause = self.pause(&error);
+                // Whatever else there is to know, this is.
+                if let Some(end) = self.end.take_if(|_| pause.is_none()) {
+                    return self.note(end, None);
+                }
                 self.stage = look(&self.client, id, pause.unwrap_or_default());
                 pause.map_or(Err(error), |_| Ok(None))
             }
         }
+    }
+
+    /// Reads a stream from its beginning.
+    fn read(&mut self, events: Events, first: First) {
+        self.stage = Stage::Streaming { events, first: Some(first) };
+        self.quiet = Some(Instant::now());
     }
 
     /// Goes on from what a stream tells.
@@ -229,6 +256,8 @@ impl Following {
                 self.stage = Stage::Over;
                 let known = self.task.as_ref().map(|it| &it.id).or(self.found.as_ref());
                 let Some(id) = known.cloned() else { return Err(error) };
+                let short = self.quiet.is_some_and(|it| it.elapsed() < SHORT);
+                self.short = if short { self.short + 1 } else { 0 };
                 self.refused = match &error {
                     Error::Agent(refused) => Some((refused.clone(), LOOKS)),
                     _ => None,
@@ -236,8 +265,16 @@ impl Following {
                 return self.cut(id, error);
             }
         };
+        let revision = revision.filter(|_| self.client.0.numbers_events);
+        // A server may begin again, or say something twice.
+        if revision.is_some() && revision <= self.cursor {
+            return Ok(None);
+        }
         let event = event.event().clone();
         let snapshot = matches!(event, StreamResponse::Task(_));
+        if !snapshot {
+            self.quiet = None;
+        }
         let before = first == Some(First::Old)
             && snapshot
             && event.status().is_some_and(|it| it.state.is_interrupted());
@@ -249,12 +286,9 @@ impl Following {
             // The end is told last, by the task with all that nobody told.
             if let Some(id) = event.task_id().filter(|_| self.gap) {
                 self.stage = look(&self.client, id.clone(), Duration::ZERO);
+                self.end = Some(event);
                 return Ok(None);
             }
-        }
-        // A server may begin again, or say something twice.
-        if revision.is_some() && revision <= self.cursor {
-            return Ok(None);
         }
         self.note(event, revision)
     }
@@ -275,6 +309,10 @@ impl Following {
                 Ok(None)
             }
             error => {
+                if self.short >= SHORT_STREAMS {
+                    self.stage = look(&self.client, id, self.client.0.polling.interval);
+                    return Ok(None);
+                }
                 let pause = self.pause(&error);
                 if error.is_passing() {
                     let pause = pause.unwrap_or_default();
