@@ -32,7 +32,7 @@ use latimer_client::{Builder, Error as ClientError, Source};
 use latimer_protocol::Task;
 use latimer_protocol::card::AgentCard;
 use latimer_server::{Agent, Executor, Failure, Health, Placard, Turn};
-use tracing::{debug, warn};
+use tracing::warn;
 
 use note::Note;
 use outgoing::{Naming, Outgoing};
@@ -43,7 +43,7 @@ use upstream::{Keeper, Upstream};
 /// How long a call waits for an agent that has not been found yet.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a turn that was interrupted by a restart waits for it.
+/// How long a turn that was interrupted by a restart waits for it, and a task that is to be stopped.
 const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How many agents a message may pass on its way, if nobody says.
@@ -201,14 +201,10 @@ impl Executor for Remote {
 
     async fn let_go(&self, task: &Task, note: Option<&str>) {
         let Some(id) = note.and_then(Note::read).and_then(|it| it.task) else { return };
-        let Ok(mut pass) = self.upstream.pass(PATIENCE).await else {
-            warn!(agent = self.upstream.name, task = %task.id, "the agent behind cannot be told to stop");
-            return;
-        };
-        let canceled = pass.client(&[]).cancel_task(id).await;
-        pass.note(canceled.as_ref().err());
-        if let Err(error) = canceled {
-            debug!(agent = self.upstream.name, %error, "the agent behind does not stop");
+        // It goes on when nobody waits for it any more.
+        let stopped = tokio::spawn(Arc::clone(&self.upstream).stop(id));
+        if stopped.await.is_err() {
+            warn!(agent = self.upstream.name, task = %task.id, "the agent behind was not stopped");
         }
     }
 

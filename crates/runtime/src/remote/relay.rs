@@ -7,10 +7,11 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, pending};
 use latimer_client::{Client, Error as ClientError, Following};
 use latimer_protocol::{
-    Artifact, ErrorKind, Message, Metadata, Phase, StreamResponse, Task, TaskArtifactUpdateEvent,
-    TaskState, TaskStatus, TaskStatusUpdateEvent,
+    Artifact, Error, ErrorKind, Message, Metadata, Phase, StreamResponse, Task,
+    TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
 use latimer_server::{Failure, Turn, TurnError};
+use tokio::runtime::Handle;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
@@ -26,7 +27,7 @@ const NOTED: Duration = Duration::from_millis(200);
 /// One turn: what is known of the task there, and what was told of it here.
 pub(super) struct Relay<'a> {
     turn: &'a Turn,
-    upstream: &'a Upstream,
+    upstream: &'a Arc<Upstream>,
     client: Client,
     note: Note,
     /// Whether the note says more than what is kept.
@@ -38,6 +39,8 @@ pub(super) struct Relay<'a> {
     first: bool,
     /// Whether the message answers a question.
     answers: bool,
+    /// Whether the agent answered without a task.
+    answered: bool,
     canceling: Canceling,
 }
 
@@ -54,7 +57,12 @@ enum Canceling {
 }
 
 impl<'a> Relay<'a> {
-    pub(super) fn new(turn: &'a Turn, upstream: &'a Upstream, client: Client, note: Note) -> Self {
+    pub(super) fn new(
+        turn: &'a Turn,
+        upstream: &'a Arc<Upstream>,
+        client: Client,
+        note: Note,
+    ) -> Self {
         let told = turn.task().map(Told::of).unwrap_or_default();
         let kept = turn.kept().and_then(Note::read).and_then(|it| it.task);
         let answers = turn.task().is_some_and(|it| it.status.state.is_interrupted());
@@ -68,6 +76,7 @@ impl<'a> Relay<'a> {
             before: None,
             first: true,
             answers,
+            answered: false,
             canceling: Canceling::No,
         }
     }
@@ -96,10 +105,19 @@ impl<'a> Relay<'a> {
                     sleep(NOTED).await;
                     self.canceling = Canceling::Wanted;
                 }
+                Happened::Canceled(Err(error)) if error.is_passing() => {
+                    sleep(NOTED).await;
+                    self.canceling = Canceling::Wanted;
+                }
                 Happened::Canceled(Err(error)) => {
                     self.canceling = Canceling::Over;
-                    // It may come to an end by itself, and that counts then.
                     debug!(agent = self.upstream.name, %error, "the agent behind does not stop");
+                    // What is gone needs no stopping.
+                    if !is_unknown(&error) {
+                        let why = self.upstream.words.error(error);
+                        let why = format!("the agent behind does not stop: {}", why.message());
+                        self.turn.decline_cancel(Error::new(ErrorKind::TaskNotCancelable, why));
+                    }
                 }
                 Happened::Quiet => self.keep().await?,
                 Happened::CancelWanted => {
@@ -115,7 +133,8 @@ impl<'a> Relay<'a> {
         match self.before.take() {
             // It was no question from before: it is the same one again.
             Some(task) => Ok(self.status(task.status, Metadata::new()).await?),
-            None => Ok(()),
+            None if self.answered || self.told.state.is_interrupted() => Ok(()),
+            None => Err(Failure::new("the agent behind this one stopped before the end")),
         }
     }
 
@@ -169,7 +188,10 @@ impl<'a> Relay<'a> {
         let first = std::mem::replace(&mut self.first, false);
         self.learn(&event);
         match event {
-            StreamResponse::Message(message) => self.turn.say_message(cleaned(message)).await,
+            StreamResponse::Message(message) => {
+                self.answered = true;
+                self.turn.say_message(cleaned(message)).await
+            }
             StreamResponse::StatusUpdate(update) => {
                 self.before = None;
                 self.status(update.status, update.metadata).await
@@ -281,6 +303,18 @@ impl<'a> Relay<'a> {
     async fn piece(&mut self, artifact: Artifact, append: bool) -> Result<(), TurnError> {
         let update = TaskArtifactUpdateEvent::new(self.turn.task_id().clone(), artifact);
         self.artifact(TaskArtifactUpdateEvent { append, ..update }).await
+    }
+}
+
+impl Drop for Relay<'_> {
+    /// Whoever is canceled while the agent behind cannot be told, is told later on.
+    fn drop(&mut self) {
+        if let Canceling::Wanted | Canceling::Asked(_) = self.canceling
+            && let Some(id) = self.note.task.take()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(Arc::clone(self.upstream).stop(id));
+        }
     }
 }
 

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use latimer_client::{Builder, Client, Error as ClientError, Source};
 use latimer_protocol::card::AgentCard;
-use latimer_protocol::{Error, ErrorKind};
+use latimer_protocol::{Error, ErrorKind, TaskId};
 use latimer_server::{Health, Placard};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
+use super::LONG_PATIENCE;
 use super::breaker::Breaker;
 use super::card;
 use super::contexts::Contexts;
@@ -26,6 +27,9 @@ const FIRST: Duration = Duration::from_millis(500);
 
 /// How long at most.
 const LONGEST: Duration = Duration::from_secs(60);
+
+/// The longest pause between two tries to stop a task.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// The least time between two looks, however many want one.
 const LEAST: Duration = Duration::from_secs(1);
@@ -67,6 +71,26 @@ impl Upstream {
             missing: AtomicBool::new(false),
             breaker: Mutex::default(),
         }
+    }
+
+    /// Has it stop a task, as soon as it can be told to.
+    pub(super) async fn stop(self: Arc<Self>, id: TaskId) {
+        let until = Instant::now() + LONG_PATIENCE;
+        let mut pause = FIRST;
+        while Instant::now() < until {
+            if let Ok(mut pass) = self.pass(until - Instant::now()).await {
+                let canceled = pass.client(&[]).cancel_task(id.clone()).await;
+                pass.note(canceled.as_ref().err());
+                match canceled {
+                    Err(error) if error.is_passing() => {}
+                    Err(error) => return debug!(agent = self.name, %error, "it does not stop"),
+                    Ok(_) => return,
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        warn!(agent = self.name, task = %id, "the agent behind cannot be told to stop");
     }
 
     /// Leave to call it, as soon as it is found.

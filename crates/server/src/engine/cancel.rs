@@ -1,5 +1,6 @@
 //! Canceling a task.
 
+use std::future::pending;
 use std::sync::Arc;
 
 use latimer_protocol::{
@@ -50,14 +51,21 @@ impl Engine {
             state.canceling = true;
             state.turn.clone()
         };
-        if let Some(turn) = turn {
-            turn.cancelled().cancel();
-        }
+        let declined = async {
+            match &turn {
+                Some(turn) => {
+                    turn.cancelled().cancel();
+                    turn.declined().await
+                }
+                None => pending().await,
+            }
+        };
         tokio::select! {
             biased;
             ended = live.until(|state| {
                 state.settled.clone().filter(|_| state.status.is_terminal())
             }) => Ok(ended),
+            why = declined => Err(why),
             turn = live.turns().acquire() => {
                 // Nobody is at it, and nobody will be while this goes on.
                 let _turn = turn.map_err(|_| Error::internal())?;

@@ -115,9 +115,7 @@ impl Work {
         loop {
             let answered = self.answer_directly().await?;
             looked &= !answered;
-            if canceled_at.is_none() && turn.cancelled().is_cancelled() {
-                canceled_at = Some(Instant::now());
-            }
+            canceled_at = turn.is_canceled().then(|| canceled_at.unwrap_or_else(Instant::now));
             if over_at.is_none() && (answered || self.state().is_terminal()) {
                 over_at = Some(Instant::now());
             }
@@ -162,7 +160,8 @@ impl Work {
                     false => Pin::new(&mut *agent).poll(context),
                 }) => return Ok(Ending::Returned(result)),
                 () = turn.outbox().filled() => {}
-                () = turn.cancelled().cancelled(), if canceled_at.is_none() => {}
+                () = turn.cancelled().cancelled(), if !turn.cancelled().is_cancelled() => {}
+                _ = turn.declined(), if canceled_at.is_some() => {}
                 () = at(limit) => {}
                 () = halt.stopped() => {}
             }
@@ -224,7 +223,7 @@ impl Work {
     /// The status that follows from how the agent returned; `said` is the last one it gave that is
     /// not stored yet.
     fn conclude(&self, result: Result<(), Failure>, said: Option<TaskState>) -> Option<TaskStatus> {
-        if self.turn.cancelled().is_cancelled() {
+        if self.turn.is_canceled() {
             return Some(TaskState::Canceled.into());
         }
         if let Err(failure) = result

@@ -10,6 +10,7 @@ use latimer_protocol::{
     TaskId,
 };
 use latimer_store::{Key, Sent, Stored};
+use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use super::accept::{Letter, Want};
@@ -257,6 +258,7 @@ impl Engine {
             extensions: letter.extensions,
             deadline: letter.agent.policy().max_turn.map(|it| Instant::now() + it),
             cancel: CancellationToken::new(),
+            declined: SetOnce::new(),
             outbox: Outbox::default(),
             store: Arc::clone(self.store()),
         })

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use latimer_protocol::{
-    Artifact, Caller, ContextId, Message, Metadata, Part, Task, TaskArtifactUpdateEvent, TaskId,
-    TaskState, TaskStatus, TaskStatusUpdateEvent,
+    Artifact, Caller, ContextId, Error, Message, Metadata, Part, Task, TaskArtifactUpdateEvent,
+    TaskId, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
 use latimer_store::{Key, Query, TaskStore};
+use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 pub use artifact::ArtifactWriter;
@@ -58,6 +59,8 @@ pub(crate) struct Inner {
     pub(crate) extensions: Vec<String>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: CancellationToken,
+    /// Why it is not canceled.
+    pub(crate) declined: SetOnce<Error>,
     pub(crate) outbox: Outbox,
     pub(crate) store: Arc<dyn TaskStore>,
 }
@@ -194,6 +197,23 @@ impl Turn {
     #[must_use]
     pub fn cancelled(&self) -> &CancellationToken {
         &self.0.cancel
+    }
+
+    /// Goes on though the task is canceled, and tells whoever cancels it why. For agents whose work is
+    /// done elsewhere, by somebody who does not stop.
+    pub fn decline_cancel(&self, why: Error) {
+        // Who has declined already has said why.
+        let _ = self.0.declined.set(why);
+    }
+
+    /// Why the task is not canceled, as soon as the agent says so.
+    pub(crate) async fn declined(&self) -> Error {
+        self.0.declined.wait().await.clone()
+    }
+
+    /// Whether the agent is to stop.
+    pub(crate) fn is_canceled(&self) -> bool {
+        self.0.cancel.is_cancelled() && !self.0.declined.initialized()
     }
 
     /// Says that the agent is at work. Said by itself before the first artifact.

@@ -213,6 +213,15 @@ async fn events_in_any_order_make_a_task() {
 }
 
 #[tokio::test]
+async fn an_end_is_told_whatever_number_it_has() {
+    let failed = DONE.replace("COMPLETED", "FAILED");
+    let one = piece("one", false);
+    let stream = Answer::stream(&[SUBMITTED, &one, &failed]).replace("data: ", "id: 17\ndata: ");
+    let (end, words) = through(move |_| Answer::Close(stream.clone())).await;
+    assert_eq!(end, End::Task(TaskState::Failed, "one".into()), "{words}");
+}
+
+#[tokio::test]
 async fn more_of_what_was_never_begun_is_a_beginning() {
     let (early, two) = (piece("one ", true), piece("two", true));
     let stream = Answer::stream(&[SUBMITTED, &early, &two, DONE]);

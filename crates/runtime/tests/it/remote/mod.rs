@@ -1,6 +1,7 @@
 //! The gateway: agents elsewhere, through servers and clients of every version and binding.
 
 mod answer;
+mod cancel;
 mod circle;
 mod faults;
 mod hidden;

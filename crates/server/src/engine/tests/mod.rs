@@ -55,6 +55,12 @@ async fn agent(turn: Turn) -> Result<(), Failure> {
             tokio::time::sleep(Duration::from_millis(rest.parse()?)).await;
             turn.complete().await?;
         }
+        "decline" => {
+            turn.working().await?;
+            turn.cancelled().cancelled().await;
+            turn.decline_cancel(Error::new(ErrorKind::TaskNotCancelable, "not now"));
+            tokio::time::sleep(Duration::from_millis(rest.parse()?)).await;
+        }
         "talk" => loop {
             turn.status("blah").await?;
         },
@@ -283,6 +289,20 @@ async fn an_agent_that_does_not_stop_is_dropped() {
     let started = task(&engine, at_once("stubborn 60000")).await;
     let canceled = cancel(&engine, &started).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_may_decline_to_stop() {
+    let engine = engine();
+    let started = task(&engine, at_once("decline 60000")).await;
+    for time in ["first", "second"] {
+        let error = cancel(&engine, &started).await.unwrap_err();
+        let found = (error.kind(), error.message());
+        assert_eq!(found, (ErrorKind::TaskNotCancelable, "not now"), "{time}");
+        assert_eq!(get(&engine, &started).await.unwrap().status.state, TaskState::Working);
+    }
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert_eq!(get(&engine, &started).await.unwrap().status.state, TaskState::Completed);
 }
 
 #[tokio::test(start_paused = true)]

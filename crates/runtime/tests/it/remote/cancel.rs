@@ -1,0 +1,95 @@
+//! Canceling where the agent behind does not stop, or cannot be told to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use latimer_client::{Client, Error, says};
+use latimer_protocol::{
+    ErrorKind, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, TaskId, TaskState,
+};
+use latimer_server::{Policy, Running};
+
+use super::stub::{Answer, Asked, Stub};
+use super::{PAIRS, PATIENT, caller, gateway_of, remote, until};
+
+fn task(state: &str) -> String {
+    format!(r#"{{"id":"t1","contextId":"c1","status":{{"state":"TASK_STATE_{state}"}}}}"#)
+}
+
+fn answer(member: &str, value: &str) -> Answer {
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"{member}":{value}}}"#);
+    Answer::of(200, "application/json", &body)
+}
+
+/// A task that goes on behind a gateway, whose agent is looked at and answers to a cancel as it likes.
+async fn working(
+    cancel: impl Fn() -> Answer + Send + Sync + 'static,
+    over: Arc<AtomicBool>,
+) -> (Stub, Running, Client, TaskId) {
+    let stub = Stub::start(move |asked: &Asked| match () {
+        () if ["SendStreaming", "Subscribe"].iter().any(|it| asked.body.contains(it)) => {
+            answer("error", r#"{"code":-32004,"message":"no streams"}"#)
+        }
+        () if asked.body.contains("SendMessage") => {
+            answer("result", &format!(r#"{{"task":{}}}"#, task("WORKING")))
+        }
+        () if asked.body.contains("CancelTask") => cancel(),
+        () => answer("result", &task(if over.load(SeqCst) { "COMPLETED" } else { "WORKING" })),
+    })
+    .await;
+    let policy = Policy { cancel_grace: Duration::from_millis(300), ..Policy::default() };
+    let agent = remote(stub.address(), &PAIRS[0]).agent("proxy").with_policy(policy);
+    let gateway = gateway_of([agent]).await;
+    let client = caller(gateway.address(), &PAIRS[0]);
+    let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
+    let request = SendMessageRequest::from(says("hello"));
+    let request = SendMessageRequest { configuration: Some(configuration), ..request };
+    let Ok(SendMessageResponse::Task(begun)) = client.send(request).await else {
+        panic!("no task")
+    };
+    until(&client, &begun.id, |it| it.status.state == TaskState::Working).await;
+    let since = Instant::now();
+    while !stub.asked().iter().any(|it| it.body.contains("GetTask")) {
+        assert!(since.elapsed() < PATIENT);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    (stub, gateway, client, begun.id.clone())
+}
+
+#[tokio::test]
+async fn who_does_not_stop_goes_on_and_its_end_counts() {
+    let over = Arc::new(AtomicBool::new(false));
+    let refuses = || answer("error", r#"{"code":-32002,"message":"too late"}"#);
+    let (_stub, _gateway, client, id) = working(refuses, Arc::clone(&over)).await;
+    for _ in 0..2 {
+        let refused = client.cancel_task(id.clone()).await;
+        let Err(Error::Agent(error)) = refused else { panic!("{refused:?}") };
+        assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
+        assert!(error.message().contains("does not stop"), "{error}");
+    }
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    over.store(true, SeqCst);
+    until(&client, &id, |it| it.status.state == TaskState::Completed).await;
+}
+
+#[tokio::test]
+async fn who_cannot_be_told_to_stop_is_told_later() {
+    let (tries, stopped) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
+    let told = Arc::clone(&stopped);
+    let away = move || match tries.fetch_add(1, SeqCst) {
+        0..4 => Answer::of(503, "text/html", "away"),
+        _ => {
+            told.store(true, SeqCst);
+            answer("result", &task("CANCELED"))
+        }
+    };
+    let (_stub, _gateway, client, id) = working(away, Arc::default()).await;
+    let canceled = client.cancel_task(id).await.unwrap();
+    assert_eq!(canceled.status.state, TaskState::Canceled);
+    let since = Instant::now();
+    while !stopped.load(SeqCst) {
+        assert!(since.elapsed() < PATIENT);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
