@@ -8,13 +8,15 @@
 //! | [`Demo`] | reaches every state of a task on request, and goes on after a restart |
 //!
 //! Each is an [`Executor`](latimer_server::Executor), with an `agent` function that makes it an
-//! [`Agent`](latimer_server::Agent) with a card.
+//! [`Agent`](latimer_server::Agent) with a card. [`tools`] has what an agent can use: among it, an
+//! agent elsewhere as a tool.
 
 mod command;
 mod demo;
 mod echo;
 mod process;
 mod remote;
+pub mod tools;
 
 pub use command::{Command, Input, InvalidCommand, shell};
 pub use demo::Demo;
