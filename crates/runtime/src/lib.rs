@@ -22,3 +22,8 @@ pub use command::{Command, Input, InvalidCommand, shell};
 pub use demo::Demo;
 pub use echo::Echo;
 pub use remote::{Lookout, Remote};
+
+/// The code of the guide, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/using.md")]
+mod guide {}
