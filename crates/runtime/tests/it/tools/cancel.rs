@@ -1,12 +1,13 @@
 //! Whoever does not want an answer any more has the agent stop. The oldest HTTP does not say which
 //! task it is before it is over.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use latimer_client::Client;
 use latimer_protocol::{ListTasksRequest, TaskId, TaskState};
-use latimer_runtime::tools::{Occasion, Toolbox};
+use latimer_runtime::tools::{AgentTool, Occasion, Toolbox};
 use serde_json::json;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{VERSIONS, members, tool, toolbox};
@@ -23,14 +24,15 @@ pub(super) async fn at_work(client: &Client) -> TaskId {
             return task.id.clone();
         }
         assert!(since.elapsed() < PATIENT, "{page:?}");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
 async fn long(tools: &Toolbox, occasion: &Occasion) -> String {
     let arguments = members(json!({"message": "wait 600000"}));
-    let called = tools.call(&tools.definitions()[0].name, arguments, occasion).await;
-    let error = called.unwrap_err();
+    let name = &tools.definitions()[0].name;
+    let called = timeout(2 * PATIENT, tools.call(name, arguments, occasion)).await;
+    let error = called.expect("it ends").unwrap_err();
     assert!(!error.is_retryable(), "{error}");
     error.message().to_owned()
 }
@@ -73,8 +75,7 @@ async fn dropping_a_call_stops_the_task_elsewhere() {
 #[tokio::test]
 async fn who_stops_before_the_agent_is_found_does_not_wait() {
     let stub = Stub::start(|_| Answer::Hang(String::new())).await;
-    let agent =
-        latimer_runtime::tools::AgentTool::new("stub", format!("http://{}", stub.address()));
+    let agent = AgentTool::new("stub", format!("http://{}", stub.address()));
     let tools = toolbox(agent);
     let token = CancellationToken::new();
     let occasion = Occasion::default().canceled_by(token.clone());

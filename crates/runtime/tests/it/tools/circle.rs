@@ -9,9 +9,10 @@ use latimer_protocol::{SendMessageResponse, TaskState};
 use latimer_runtime::tools::{Occasion, Toolbox};
 use latimer_server::{Agent, Server, Turn};
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::{VERSIONS, members, tool, toolbox};
-use crate::remote::{PAIRS, caller, listen, remote, streams};
+use crate::remote::{PAIRS, PATIENT, caller, listen, remote, streams};
 
 /// An agent that asks another one whatever it is asked, and counts how often.
 fn asking(name: &str, tools: Toolbox, turns: &Arc<AtomicUsize>) -> Agent {
@@ -63,8 +64,9 @@ async fn a_gateway_on_the_way_is_no_way_out() {
 
 /// What is said of a task that failed.
 async fn ask(address: std::net::SocketAddr) -> String {
-    let sent = caller(address, &VERSIONS[0]).follow(says("round")).outcome().await;
-    let Ok(SendMessageResponse::Task(task)) = sent else { panic!("{sent:?}") };
+    let sent = caller(address, &VERSIONS[0]).follow(says("round")).outcome();
+    let sent = timeout(PATIENT, sent).await;
+    let Ok(Ok(SendMessageResponse::Task(task))) = sent else { panic!("{sent:?}") };
     assert_eq!(task.status.state, TaskState::Failed);
     task.status.message.as_ref().unwrap().text()
 }

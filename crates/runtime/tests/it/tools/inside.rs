@@ -7,11 +7,11 @@ use latimer_client::{Client, says};
 use latimer_protocol::{Message, SendMessageResponse, Task, TaskState};
 use latimer_runtime::Remote;
 use latimer_runtime::tools::{NETWORK_FETCH, Occasion, Output, ToolError, Toolbox};
-use latimer_server::{Agent, Executor, Failure, Running, Server, Turn};
+use latimer_server::{Agent, Executor, Failure, Policy, Running, Server, Turn};
 use serde_json::{Value, json};
 
 use super::{VERSIONS, members, tool, toolbox};
-use crate::remote::{PAIRS, Pair, caller, demo, listen, remote, until};
+use crate::remote::{PAIRS, PATIENT, Pair, caller, demo, listen, remote, until};
 
 /// Does some things by itself, and hands the rest to another agent.
 #[derive(Debug)]
@@ -82,8 +82,11 @@ impl Executor for Steps {
     }
 }
 
+/// Serves an agent that is given all the time to stop by itself.
 async fn serve(executor: impl Executor) -> (Running, Client) {
-    let running = listen(Server::new(Agent::new("ours", executor))).await;
+    let policy = Policy { cancel_grace: 2 * PATIENT, ..Policy::default() };
+    let agent = Agent::new("ours", executor).with_policy(policy);
+    let running = listen(Server::new(agent)).await;
     let client = caller(running.address(), &VERSIONS[0]);
     (running, client)
 }
