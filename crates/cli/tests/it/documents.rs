@@ -203,6 +203,7 @@ fn every_document_that_is_named_exists() {
         "docs/guide/calling.md",
         "docs/guide/gateway.md",
         "docs/guide/security.md",
+        "docs/guide/using.md",
         "docs/interop.md",
     ] {
         let text = fs::read_to_string(root().join(name)).unwrap();

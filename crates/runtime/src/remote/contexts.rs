@@ -14,25 +14,32 @@ use sha2::{Digest, Sha256};
 /// How many are remembered of late; as many again of before.
 const RECENT: usize = 4096;
 
-/// The conversations of an agent that were of use of late: ours to theirs.
-#[derive(Debug, Default)]
-pub(super) struct Contexts(Mutex<Generations>);
+/// What is known of the conversations with an agent that were of use of late: by our names for them,
+/// what the agent calls them, and whatever else there is to know.
+#[derive(Debug)]
+pub(crate) struct Contexts<T = ContextId>(Mutex<Generations<T>>);
 
-#[derive(Debug, Default)]
-struct Generations {
-    recent: HashMap<ContextId, ContextId>,
-    before: HashMap<ContextId, ContextId>,
+#[derive(Debug)]
+struct Generations<T> {
+    recent: HashMap<ContextId, T>,
+    before: HashMap<ContextId, T>,
 }
 
-impl Contexts {
-    /// What the agent calls a conversation of ours, if it was of use of late.
-    pub(super) fn get(&self, ours: &ContextId) -> Option<ContextId> {
+impl<T> Default for Contexts<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Generations { recent: HashMap::new(), before: HashMap::new() }))
+    }
+}
+
+impl<T: Clone> Contexts<T> {
+    /// What is known of a conversation of ours, if it was of use of late.
+    pub(crate) fn get(&self, ours: &ContextId) -> Option<T> {
         let known = self.lock();
         known.recent.get(ours).or_else(|| known.before.get(ours)).cloned()
     }
 
-    /// Remembers what the agent calls it. `ours` is unique to the caller.
-    pub(super) fn learn(&self, ours: ContextId, theirs: ContextId) {
+    /// Remembers what is known of it now. `ours` is unique to the caller.
+    pub(crate) fn learn(&self, ours: ContextId, theirs: T) {
         let mut known = self.lock();
         if known.recent.len() >= RECENT {
             known.before = std::mem::take(&mut known.recent);
@@ -40,7 +47,7 @@ impl Contexts {
         known.recent.insert(ours, theirs);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Generations> {
+    fn lock(&self) -> MutexGuard<'_, Generations<T>> {
         // Entries are put in whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,7 +55,12 @@ impl Contexts {
 
 /// The name that a conversation has for the agent behind: callers who call theirs alike do not meet.
 pub(super) fn context(turn: &Turn) -> Option<ContextId> {
-    ContextId::new(name(turn, "context", turn.context_id().as_str())).ok()
+    context_of(turn, turn.context_id())
+}
+
+/// The name that any conversation of the caller has there.
+pub(crate) fn context_of(turn: &Turn, ours: &ContextId) -> Option<ContextId> {
+    ContextId::new(name(turn, "context", ours.as_str())).ok()
 }
 
 /// The name that a task has for an agent behind whose callers name its tasks.

@@ -34,11 +34,14 @@ use latimer_protocol::card::AgentCard;
 use latimer_server::{Agent, Executor, Failure, Health, Placard, Turn};
 use tracing::warn;
 
+pub(crate) use contexts::{Contexts, context_of};
 use note::Note;
 use outgoing::{Naming, Outgoing};
-use path::Path;
+pub(crate) use path::{Path, place};
 use relay::Relay;
+pub(crate) use upstream::SetUp;
 use upstream::{Keeper, Upstream};
+pub(crate) use words::Words;
 
 /// How long a call waits for an agent that has not been found yet.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -47,7 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How many agents a message may pass on its way, if nobody says.
-const HOPS: u32 = 8;
+pub(crate) const HOPS: u32 = 8;
 
 /// An agent elsewhere, published as one of ours.
 ///
@@ -152,7 +155,7 @@ impl Remote {
 
     /// Our place on the way of a message: the agent's name, and which of all servers this is.
     fn place(&self, turn: &Turn) -> &str {
-        self.place.get_or_init(|| path::place(turn.agent()))
+        self.place.get_or_init(|| place(turn.agent()))
     }
 
     fn look_after(&self, placard: Option<&Placard>) {

@@ -24,14 +24,14 @@ const MAX_NAME: usize = 128;
 
 /// The path of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Path {
+pub(crate) struct Path {
     passed: Vec<String>,
     hops: u32,
 }
 
 /// Why a message goes no further.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Astray {
+pub(crate) enum Astray {
     /// It was here before.
     Circle(Vec<String>),
     /// It passed as many as it may.
@@ -39,8 +39,13 @@ pub(super) enum Astray {
 }
 
 impl Path {
+    /// The path of a message that comes from nobody else, and may pass so many.
+    pub(crate) fn new(hops: u32) -> Self {
+        Self { passed: Vec::new(), hops }
+    }
+
     /// The path of a message, which may be `hops` long where nobody said otherwise, and nowhere longer.
-    pub(super) fn of(message: &Message, hops: u32) -> Self {
+    pub(crate) fn of(message: &Message, hops: u32) -> Self {
         let passed = message.metadata.get(PATH).and_then(Value::as_array);
         let passed = passed.into_iter().flatten().filter_map(Value::as_str).take(LONGEST);
         let passed = passed.map(|it| it.chars().take(MAX_NAME).collect()).collect();
@@ -50,7 +55,7 @@ impl Path {
     }
 
     /// The same path with one more place on it.
-    pub(super) fn onward(mut self, place: &str) -> Result<Self, Astray> {
+    pub(crate) fn onward(mut self, place: &str) -> Result<Self, Astray> {
         let circle = self.passed.iter().any(|it| it == place);
         self.passed.push(place.to_owned());
         match self.hops.checked_sub(1) {
@@ -61,7 +66,7 @@ impl Path {
     }
 
     /// Writes it into the metadata of a message.
-    pub(super) fn mark(&self, metadata: &mut Metadata) {
+    pub(crate) fn mark(&self, metadata: &mut Metadata) {
         metadata.insert(PATH.to_owned(), json!(self.passed));
         metadata.insert(HOPS.to_owned(), json!(self.hops));
     }
@@ -81,7 +86,7 @@ impl fmt::Display for Astray {
 }
 
 /// A name for an agent's place on the way, which no other place has: servers call their agents alike.
-pub(super) fn place(agent: &str) -> String {
+pub(crate) fn place(agent: &str) -> String {
     format!("{agent}@{:08x}", RandomState::new().hash_one(agent) >> 32)
 }
 

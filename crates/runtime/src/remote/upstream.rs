@@ -34,7 +34,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// The least time between two looks, however many want one.
 const LEAST: Duration = Duration::from_secs(1);
 
-type SetUp = dyn Fn(Builder) -> Result<Builder, ClientError> + Send + Sync;
+pub(crate) type SetUp = dyn Fn(Builder) -> Result<Builder, ClientError> + Send + Sync;
 type Describe = dyn Fn(&mut AgentCard) + Send + Sync;
 
 /// The agent behind.
@@ -174,9 +174,7 @@ impl Upstream {
             return Ok(());
         }
         let Some(found) = client.card() else { return Ok(()) };
-        for interface in &found.supported_interfaces {
-            self.words.hide(&interface.url);
-        }
+        self.words.hide_all(found);
         if let Some(placard) = placard {
             let mut card = card::published(found, &self.words);
             (self.describe)(&mut card);

@@ -3,19 +3,20 @@
 use std::sync::{PoisonError, RwLock};
 
 use latimer_client::Error as ClientError;
+use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind};
 use url::Url;
 
 /// The addresses that nobody is told.
 #[derive(Debug, Default)]
-pub(super) struct Words(RwLock<Vec<String>>);
+pub(crate) struct Words(RwLock<Vec<String>>);
 
 /// What stands in place of an address.
 const HIDDEN: &str = "…";
 
 impl Words {
     /// Hides an address from now on: its host, and its host with its port.
-    pub(super) fn hide(&self, url: &str) {
+    pub(crate) fn hide(&self, url: &str) {
         let Some((host, port)) = place(url) else { return };
         let mut hidden = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let with_port = port.map(|port| format!("{host}:{port}"));
@@ -28,8 +29,15 @@ impl Words {
         }
     }
 
+    /// Hides every address that a card has for calls.
+    pub(crate) fn hide_all(&self, card: &AgentCard) {
+        for interface in &card.supported_interfaces {
+            self.hide(&interface.url);
+        }
+    }
+
     /// A text without the addresses.
-    pub(super) fn clean(&self, text: &str) -> String {
+    pub(crate) fn clean(&self, text: &str) -> String {
         let hidden = self.0.read().unwrap_or_else(PoisonError::into_inner);
         hidden.iter().fold(text.to_owned(), |text, it| text.replace(it.as_str(), HIDDEN))
     }
@@ -41,7 +49,7 @@ impl Words {
     }
 
     /// What a caller learns of a failure.
-    pub(super) fn error(&self, error: ClientError) -> Error {
+    pub(crate) fn error(&self, error: ClientError) -> Error {
         let ClientError::Agent(said) = error else { return error.into() };
         let kind = match said.kind() {
             // Not the caller is refused there, but we are.

@@ -7,3 +7,4 @@ mod demo;
 mod echo;
 mod house;
 mod remote;
+mod tools;

@@ -9,7 +9,7 @@ mod matrix;
 mod push;
 mod same;
 mod start;
-mod stub;
+pub(crate) mod stub;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use latimer_runtime::{Demo, Remote};
 use latimer_server::{Agent, Running, Server};
 
 /// Longer than anything here takes, on a busy machine too.
-const PATIENT: Duration = Duration::from_secs(30);
+pub(crate) const PATIENT: Duration = Duration::from_secs(30);
 
 /// A binding, and a version that is spoken over it.
-type Pair = (ProtocolBinding, Version);
+pub(crate) type Pair = (ProtocolBinding, Version);
 
 /// Every binding in every version that has it.
-const PAIRS: [Pair; 8] = [
+pub(crate) const PAIRS: [Pair; 8] = [
     (ProtocolBinding::JsonRpc, Version::V1_0),
     (ProtocolBinding::JsonRpc, Version::V0_3),
     (ProtocolBinding::JsonRpc, Version::V0_1),
@@ -40,25 +40,25 @@ const PAIRS: [Pair; 8] = [
 ];
 
 /// Whether a pair can stream: the oldest HTTP cannot.
-fn streams(pair: &Pair) -> bool {
+pub(crate) fn streams(pair: &Pair) -> bool {
     *pair != (ProtocolBinding::HttpJson, Version::V0_1)
 }
 
-async fn listen(server: Server) -> Running {
+pub(crate) async fn listen(server: Server) -> Running {
     server.bind("127.0.0.1:0").listen().await.expect("the server runs")
 }
 
-async fn demo() -> Running {
+pub(crate) async fn demo() -> Running {
     listen(Server::new(Demo::agent("demo"))).await
 }
 
-/// The agent at an address as a gateway publishes it, which calls it in one way only.
-fn remote(address: SocketAddr, (binding, version): &Pair) -> Remote {
+/// The card of an agent at an address, which is called in one way only.
+pub(crate) fn card(address: SocketAddr, (binding, version): &Pair) -> AgentCard {
     let url = match binding {
         ProtocolBinding::Grpc => address.to_string(),
         _ => format!("http://{address}/a2a"),
     };
-    let card = AgentCard {
+    AgentCard {
         name: "behind".into(),
         version: "1".into(),
         supported_interfaces: vec![AgentInterface::new(url, binding.clone()).in_version(*version)],
@@ -69,12 +69,16 @@ fn remote(address: SocketAddr, (binding, version): &Pair) -> Remote {
         default_input_modes: vec!["*/*".into()],
         default_output_modes: vec!["*/*".into()],
         ..AgentCard::default()
-    };
-    Remote::new(card).client(hasty)
+    }
+}
+
+/// The agent at an address as a gateway publishes it, which calls it in one way only.
+pub(crate) fn remote(address: SocketAddr, pair: &Pair) -> Remote {
+    Remote::new(card(address, pair)).client(hasty)
 }
 
 /// A client that does not wait for long, and may call this machine.
-fn hasty(client: Builder) -> Result<Builder, latimer_client::Error> {
+pub(crate) fn hasty(client: Builder) -> Result<Builder, latimer_client::Error> {
     let pause = Duration::from_millis(20);
     Ok(client
         .rules(Rules { loopback: true, ..Rules::default() })
@@ -91,14 +95,14 @@ async fn gateway_of(agents: impl IntoIterator<Item = Agent>) -> Running {
 }
 
 /// A client of the agent at an address, which calls it in one way only and asks for no card.
-fn caller(address: SocketAddr, (binding, version): &Pair) -> Client {
+pub(crate) fn caller(address: SocketAddr, (binding, version): &Pair) -> Client {
     let url = format!("http://{address}/a2a");
     let client = Client::builder(url).bindings([binding.clone()]).versions([*version]);
     client.build().unwrap()
 }
 
 /// Waits until a task is as a test wants it.
-async fn until(client: &Client, id: &TaskId, want: impl Fn(&Task) -> bool) -> Task {
+pub(crate) async fn until(client: &Client, id: &TaskId, want: impl Fn(&Task) -> bool) -> Task {
     let since = std::time::Instant::now();
     loop {
         let task = client.get_task(id.clone()).await.expect("a task");

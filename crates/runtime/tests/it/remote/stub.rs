@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 /// A server that is not one. Dropping it ends it.
-pub(super) struct Stub {
+pub(crate) struct Stub {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
     _serving: JoinSet<()>,
@@ -16,21 +16,21 @@ pub(super) struct Stub {
 
 /// A request, as it came.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// Its first line and its headers.
-    pub(super) head: String,
-    pub(super) body: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 /// What is answered: the bytes, and whether the connection stays open behind them.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Close(String),
     Hang(String),
 }
 
 impl Answer {
     /// An answer of this status, type and body.
-    pub(super) fn of(status: u16, content_type: &str, body: &str) -> Self {
+    pub(crate) fn of(status: u16, content_type: &str, body: &str) -> Self {
         Self::Close(format!(
             "HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\
              connection: close\r\n\r\n{body}",
@@ -39,7 +39,7 @@ impl Answer {
     }
 
     /// A stream of these events, which ends with its connection.
-    pub(super) fn stream(events: &[&str]) -> String {
+    pub(crate) fn stream(events: &[&str]) -> String {
         let events: String = events
             .iter()
             .map(|it| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{it}}}\n\n"))
@@ -51,12 +51,12 @@ impl Answer {
 }
 
 impl Stub {
-    pub(super) async fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         Self::at(listener, answer)
     }
 
-    pub(super) fn at(
+    pub(crate) fn at(
         listener: TcpListener,
         answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -74,11 +74,11 @@ impl Stub {
         Self { address, asked, _serving: serving }
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
