@@ -1,6 +1,6 @@
 //! What an agent said, as what came of a call.
 
-use latimer_protocol::{Content, Message, Part, SendMessageResponse, TaskState};
+use latimer_protocol::{Content, ContextId, Message, Part, SendMessageResponse, TaskId, TaskState};
 use serde_json::Value;
 
 use super::found::Found;
@@ -49,6 +49,18 @@ pub(super) fn output(answer: &SendMessageResponse, found: &Found) -> Result<Outp
         context_id: None,
         task_id: Some(task.id.clone()),
     })
+}
+
+/// What came of a call whose agent is at it.
+pub(super) fn unfinished(task: Option<&TaskId>, context: ContextId) -> Output {
+    let text = "The agent is at work. Call again with this contextId to wait for what comes of it.";
+    Output {
+        text: text.to_owned(),
+        state: Some(TaskState::Working),
+        context_id: Some(context),
+        task_id: task.cloned(),
+        ..Output::default()
+    }
 }
 
 fn data(parts: &[Part]) -> Vec<Value> {

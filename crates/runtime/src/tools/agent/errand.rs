@@ -1,11 +1,13 @@
 //! One message to an agent, until there is an answer or nobody wants one any more.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use latimer_client::{Client, Error as ClientError, Following};
-use latimer_protocol::{Message, SendMessageResponse};
+use latimer_protocol::{Message, SendMessageResponse, TaskId};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
 
 /// How long an agent has to say which task it is, and to hear that it should stop.
@@ -21,19 +23,54 @@ pub(super) enum Ended {
     Stopped,
 }
 
-/// Sends a message and waits for what comes of it. When `cancel` trips, or this is dropped, the agent
-/// is told to stop as soon as it is known what.
-pub(super) async fn run(client: Client, message: Message, cancel: &CancellationToken) -> Ended {
-    let stop = cancel.child_token();
-    let errand = tokio::spawn(follow(client, message, stop.clone()));
-    let _dropped = stop.drop_guard();
-    errand.await.unwrap_or(Ended::Stopped)
+/// A message on its way, and what comes of it. When this is dropped, the agent is told to stop as soon
+/// as it is known what.
+pub(super) struct Errand {
+    follows: JoinHandle<Ended>,
+    task: Arc<OnceLock<TaskId>>,
+    stops: DropGuard,
 }
 
-async fn follow(client: Client, message: Message, stop: CancellationToken) -> Ended {
+impl Errand {
+    /// Sends a message.
+    pub(super) fn begin(client: Client, message: Message) -> Self {
+        let (stop, task) = (CancellationToken::new(), Arc::new(OnceLock::new()));
+        let follows = tokio::spawn(follow(client, message, stop.clone(), Arc::clone(&task)));
+        Self { follows, task, stops: stop.drop_guard() }
+    }
+
+    /// Waits for what comes of it.
+    pub(super) async fn end(&mut self) -> Ended {
+        (&mut self.follows).await.unwrap_or(Ended::Stopped)
+    }
+
+    /// Tells the agent to stop, and waits until it is told.
+    pub(super) async fn stop(self) {
+        let Self { follows, stops, .. } = self;
+        drop(stops);
+        // What comes of it does not matter any more.
+        let _ = follows.await;
+    }
+
+    /// The task, as soon as it is known.
+    pub(super) fn task(&self) -> Option<&TaskId> {
+        self.task.get()
+    }
+}
+
+async fn follow(
+    client: Client,
+    message: Message,
+    stop: CancellationToken,
+    task: Arc<OnceLock<TaskId>>,
+) -> Ended {
     let mut following = client.follow(message);
     let all = async {
-        while following.next().await?.is_some() {}
+        while let Some(event) = following.next().await? {
+            if let Some(id) = event.task_id() {
+                task.get_or_init(|| id.clone());
+            }
+        }
         Ok(())
     };
     match stop.run_until_cancelled(all).await {

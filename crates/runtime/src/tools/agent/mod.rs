@@ -5,26 +5,31 @@
 //! | `found` | the agent: looked for once for all who call, kept, forgotten after an error |
 //! | `arguments` | what it is told |
 //! | `errand` | a message to it, until there is an answer or nobody wants one |
+//! | `pending` | those that take longer than a call waits |
 //! | `answer` | what it said, as what came of the call |
 
 mod answer;
 mod arguments;
 mod errand;
 mod found;
+mod pending;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use latimer_client::{Builder, Error as ClientError, Source, says};
 use latimer_protocol::{ContextId, SendMessageResponse, TaskId};
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use self::arguments::Arguments;
-use self::errand::Ended;
-use self::found::Finder;
+use self::errand::{Ended, Errand};
+use self::found::{Finder, Found};
+use self::pending::{Call, Pending};
 use super::{Code, Definition, Occasion, Output, Tool, ToolError};
-use crate::remote::{Contexts, place};
+use crate::remote::{Contexts, Path, place};
 
 /// The capability of tools that call other machines.
 pub const NETWORK_FETCH: &str = "network:fetch";
@@ -35,12 +40,19 @@ const PREFIX: &str = "a2a_";
 /// How long a name may be: model APIs take no more.
 const MAX_NAME: usize = 64;
 
+/// How long a call waits for its agent, unless told otherwise.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// An agent elsewhere as a tool, `a2a_` and its name.
 ///
 /// It takes a `message`, and the `contextId` of an earlier result to go on with a conversation. When
 /// the agent asks for something, that is the result, with a state that says so; the next call in the
 /// same conversation is the answer. A task that failed or was declined is an error that is not worth
 /// the same call again; whether another is, [`latimer_client::Error::is_passing`] knows.
+///
+/// A call does not wait for longer than a minute, or than it is [told to](Self::patience): then its
+/// result is the task, with a state that says that the agent is at it. The next call in the same
+/// conversation waits for what comes of that, and what it says is not sent.
 ///
 /// The agent is looked for at the first call, and its card is kept. After an error both are forgotten:
 /// the next call looks for them again.
@@ -57,8 +69,10 @@ pub struct AgentTool {
     unknown: String,
     /// What the tool is called on the way of a message.
     place: String,
+    patience: Duration,
     finder: Finder,
     conversations: Contexts<Conversation>,
+    pending: Pending,
 }
 
 /// A conversation, as the agent knows it.
@@ -78,9 +92,11 @@ impl AgentTool {
         Self {
             unknown: format!("Asks the agent {name}"),
             place: place(&tool),
+            patience: PATIENCE,
             finder: Finder::new(&tool, source.into()),
             name: tool,
             conversations: Contexts::default(),
+            pending: Pending::default(),
         }
     }
 
@@ -95,6 +111,13 @@ impl AgentTool {
         self
     }
 
+    /// How long a call waits for its agent.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// Looks for the agent now, if it is not known: from then on the definition says what its card
     /// says.
     ///
@@ -102,6 +125,41 @@ impl AgentTool {
     /// When it is not found, or cannot be called.
     pub async fn connect(&self) -> Result<(), ToolError> {
         self.finder.find().await.map(drop)
+    }
+
+    /// Says something to the agent, in a conversation and on the way of a message.
+    fn begin(&self, found: Arc<Found>, name: &ContextId, text: String, path: &Path) -> Call {
+        let known = self.take_up(name);
+        let mut message = says(text).in_context(known.context.clone());
+        message.task_id = known.asks.clone();
+        path.mark(&mut message.metadata);
+        Call { errand: Errand::begin(found.client.clone(), message), found, known }
+    }
+
+    /// What came of a call in a conversation, which is `ours` for whoever calls.
+    fn came(
+        &self,
+        ended: Ended,
+        call: Call,
+        name: ContextId,
+        ours: ContextId,
+    ) -> Result<Output, ToolError> {
+        let Call { found, known, .. } = call;
+        match ended {
+            Ended::Answered(answer) => {
+                self.remember(name, known.after(&answer));
+                let output = answer::output(&answer, &found)?;
+                Ok(Output { context_id: Some(ours), ..output })
+            }
+            Ended::Failed(error) => {
+                self.finder.forget(&found);
+                if error.is_passing() {
+                    self.remember(name, known);
+                }
+                Err(found.failure(error))
+            }
+            Ended::Stopped => Err(canceled()),
+        }
     }
 
     /// Takes up a conversation, and its question if there is one: whoever comes next does not answer
@@ -143,30 +201,27 @@ impl Tool for AgentTool {
         let Arguments { message, context } = Arguments::read(arguments)?;
         let astray = |it: &dyn fmt::Display| ToolError::new(Code::A2aError, it.to_string());
         let path = occasion.path().onward(&self.place).map_err(|it| astray(&it))?;
-        let found = occasion.cancelled().run_until_cancelled(self.finder.find()).await;
-        let found = found.ok_or_else(canceled)??;
-
         let ours = context.unwrap_or_else(new_context);
         let name = occasion.context(&ours);
-        let known = self.take_up(&name);
-        let mut message = says(message).in_context(known.context.clone());
-        message.task_id = known.asks.clone();
-        path.mark(&mut message.metadata);
-
-        match errand::run(found.client.clone(), message, occasion.cancelled()).await {
-            Ended::Answered(answer) => {
-                self.remember(name, known.after(&answer));
-                let output = answer::output(&answer, &found)?;
-                Ok(Output { context_id: Some(ours), ..output })
+        let mut call = match self.pending.take(&name) {
+            Some(call) => call,
+            None => {
+                let found = occasion.cancelled().run_until_cancelled(self.finder.find()).await;
+                self.begin(found.ok_or_else(canceled)??, &name, message, &path)
             }
-            Ended::Failed(error) => {
-                self.finder.forget(&found);
-                if error.is_passing() {
-                    self.remember(name, known);
-                }
-                Err(found.failure(error))
+        };
+        let ended = timeout(self.patience, call.errand.end());
+        match occasion.cancelled().run_until_cancelled(ended).await {
+            None => {
+                call.errand.stop().await;
+                Err(canceled())
             }
-            Ended::Stopped => Err(canceled()),
+            Some(Ok(ended)) => self.came(ended, call, name, ours),
+            Some(Err(_)) => {
+                let output = answer::unfinished(call.errand.task(), ours);
+                self.pending.put(name, call);
+                Ok(output)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What an agent is asked through a tool, and what comes of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use latimer_client::{Client, says};
 use latimer_protocol::{Caller, SendMessageResponse, TaskState};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{VERSIONS, call, members, say, tool, toolbox};
 use crate::remote::stub::{Answer, Stub};
-use crate::remote::{PAIRS, demo, listen, streams};
+use crate::remote::{PAIRS, caller, demo, listen, streams};
 
 #[tokio::test]
 async fn what_an_agent_says_is_what_comes_of_a_call() {
@@ -81,6 +82,27 @@ async fn a_question_is_answered_in_its_conversation() {
             assert_ne!(next.task_id, asked.task_id, "{pair:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_takes_its_time_is_waited_for_by_the_next_call() {
+    let demo = demo().await;
+    let soon = Duration::from_millis(200);
+    let tools = toolbox(tool("demo", demo.address(), &VERSIONS[0]).patience(soon));
+    let begun = say(&tools, "wait 1000").await.unwrap();
+    assert_eq!(begun.state, Some(TaskState::Working));
+    let context = json!(begun.context_id.clone().unwrap());
+    let mut output = begun.clone();
+    while output.state == Some(TaskState::Working) {
+        assert_eq!((&output.task_id, &output.context_id), (&begun.task_id, &begun.context_id));
+        output = call(&tools, json!({"message": "well?", "contextId": context})).await.unwrap();
+    }
+    assert_eq!((output.state, &output.task_id), (Some(TaskState::Completed), &begun.task_id));
+    let next = call(&tools, json!({"message": "echo on", "contextId": context})).await.unwrap();
+    assert_eq!(next.text, "on", "what is said behind the end is sent");
+    let client = caller(demo.address(), &VERSIONS[0]);
+    let all = client.list_tasks(Default::default()).await.unwrap().tasks;
+    assert_eq!(all.len(), 2, "what was said meanwhile was not sent");
 }
 
 #[tokio::test]
