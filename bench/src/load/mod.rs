@@ -34,6 +34,8 @@ pub struct Plan {
     pub span: Span,
     /// The server's process, whose time is counted.
     pub server: u32,
+    /// The process that does the server's work, where that is another one.
+    pub behind: Option<u32>,
 }
 
 /// What is spoken.
@@ -110,6 +112,8 @@ pub struct Outcome {
     pub over_5_10_20_ms: [u64; 3],
     /// The time that the server computed for each request.
     pub server_cpu_micros: f64,
+    /// The time that the process behind it did.
+    pub behind_cpu_micros: f64,
     /// The share of its core that the load itself needed.
     pub load_busy: f64,
     /// The share of both cores that was spent on something else.
@@ -162,16 +166,16 @@ async fn load(plan: Plan) -> Result<Outcome, Failure> {
     }
     if let Span::Seconds { warm_up, measured } = work.plan.span {
         tokio::time::sleep(Duration::from_secs_f64(warm_up)).await;
-        work.tally.borrow_mut().begin(work.plan.server);
+        work.tally.borrow_mut().begin(&work.plan);
         tokio::time::sleep(Duration::from_secs_f64(measured)).await;
-        work.tally.borrow_mut().end(work.plan.server);
+        work.tally.borrow_mut().end(&work.plan);
     } else {
-        work.tally.borrow_mut().begin(work.plan.server);
+        work.tally.borrow_mut().begin(&work.plan);
     }
     for worker in workers {
         worker.await?;
     }
-    work.tally.borrow_mut().end(work.plan.server);
+    work.tally.borrow_mut().end(&work.plan);
     let outcome = work.tally.borrow().outcome();
     Ok(outcome)
 }

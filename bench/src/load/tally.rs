@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Outcome, Span};
+use super::{Outcome, Plan, Span};
 use crate::histogram::Histogram;
 use crate::process::{cores_busy_seconds, cpu_seconds};
 
@@ -26,6 +26,7 @@ struct Moment {
     at: Instant,
     answered: u64,
     server_cpu: f64,
+    behind_cpu: f64,
     load_cpu: f64,
     all_cpu: f64,
 }
@@ -47,22 +48,23 @@ impl Tally {
     }
 
     /// From here on it counts.
-    pub(super) fn begin(&mut self, server: u32) {
-        self.from = Some(self.moment(server));
+    pub(super) fn begin(&mut self, plan: &Plan) {
+        self.from = Some(self.moment(plan));
     }
 
     /// Up to here it counts, unless that was said before.
-    pub(super) fn end(&mut self, server: u32) {
+    pub(super) fn end(&mut self, plan: &Plan) {
         if self.to.is_none() {
-            self.to = Some(self.moment(server));
+            self.to = Some(self.moment(plan));
         }
     }
 
-    fn moment(&self, server: u32) -> Moment {
+    fn moment(&self, plan: &Plan) -> Moment {
         Moment {
             at: Instant::now(),
             answered: self.answered,
-            server_cpu: cpu_seconds(server),
+            server_cpu: cpu_seconds(plan.server),
+            behind_cpu: plan.behind.map_or(0.0, cpu_seconds),
             load_cpu: cpu_seconds(std::process::id()),
             all_cpu: cores_busy_seconds(),
         }
@@ -104,8 +106,10 @@ impl Tally {
         let answered = (to.answered - from.answered).max(1) as f64;
         let done = self.counted.count();
         let server_cpu = to.server_cpu - from.server_cpu;
+        let behind_cpu = to.behind_cpu - from.behind_cpu;
         let load_cpu = to.load_cpu - from.load_cpu;
-        let others_cpu = (to.all_cpu - from.all_cpu - server_cpu - load_cpu).max(0.0);
+        let known_cpu = server_cpu + behind_cpu + load_cpu;
+        let others_cpu = (to.all_cpu - from.all_cpu - known_cpu).max(0.0);
         Outcome {
             done,
             seconds,
@@ -115,6 +119,7 @@ impl Tally {
             max_micros: self.counted.max_micros(),
             over_5_10_20_ms: self.counted.over(),
             server_cpu_micros: server_cpu * 1e6 / answered,
+            behind_cpu_micros: behind_cpu * 1e6 / answered,
             load_busy: load_cpu / seconds,
             others: others_cpu / seconds / 2.0,
             bytes: self.bytes as f64 / done.max(1) as f64,

@@ -24,6 +24,8 @@ pub(crate) struct Row {
     per_second: f64,
     /// The time that what is in between computed for each call.
     hop_cpu_micros: f64,
+    /// The time that the agent did.
+    agent_cpu_micros: f64,
     p50_micros: f64,
     others: f64,
 }
@@ -48,6 +50,7 @@ impl Bench {
             connections: self.connections,
             span: Span::Seconds { warm_up: 1.0, measured: self.seconds },
             server: hop.process.as_ref().map_or(running.process.id(), Process::id),
+            behind: hop.process.as_ref().map(|_| running.process.id()),
         };
         let load: load::Outcome = heard(&mut self.starter.start(LOAD_CORE, &Role::Load(plan))?)?;
         if let Some(error) = load.first_error {
@@ -59,6 +62,10 @@ impl Bench {
             route: route.to_string(),
             per_second: load.per_second,
             hop_cpu_micros: load.server_cpu_micros,
+            agent_cpu_micros: match hop.process {
+                Some(_) => load.behind_cpu_micros,
+                None => load.server_cpu_micros,
+            },
             p50_micros: load.p50_micros,
             others: load.others,
         })
@@ -74,9 +81,9 @@ pub(crate) fn print(
 ) {
     report.line("\n## calls\n");
     report.line(
-        "| agent | call | way | calls per second | cost | x nginx | p50 us | CPU us in between | others |",
+        "| agent | call | way | calls per second | cost | x nginx | p50 us | CPU us in between | of the agent | others |",
     );
-    report.line("|---|---|---|---:|---:|---:|---:|---:|---:|");
+    report.line("|---|---|---|---:|---:|---:|---:|---:|---:|---:|");
     let mut ratios = Vec::new();
     for (agent, operation) in asked {
         let of = |route: &Route, field: fn(&Row) -> f64| {
@@ -92,13 +99,14 @@ pub(crate) fn print(
             let between = !matches!(route, Route::Direct);
             let shown = |text: String| if between { text } else { String::new() };
             report.line(&format!(
-                "| {agent} | {} | {route} | {} | {:.2} | {} | {} | {} | {:.2} |",
+                "| {agent} | {} | {route} | {} | {:.2} | {} | {} | {} | {:.1} | {:.2} |",
                 operation.name(),
                 thousands(speed(route)),
                 speed(direct) / speed(route),
                 shown(format!("{:.2}", speed(nginx) / speed(route))),
                 thousands(of(route, |it| it.p50_micros)),
                 shown(format!("{:.1}", of(route, |it| it.hop_cpu_micros))),
+                of(route, |it| it.agent_cpu_micros),
                 of(route, |it| it.others),
             ));
         }

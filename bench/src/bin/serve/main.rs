@@ -106,6 +106,7 @@ impl Bench {
             connections: self.connections,
             span: self.span,
             server: server.id(),
+            behind: None,
         };
         let mut load: Process = self.starter.start(LOAD_CORE, &Role::Load(plan))?;
         heard(&mut load).map_err(|error| format!("{}: {error}", contestant.name).into())
