@@ -118,6 +118,7 @@ impl Bench {
                 connections: self.connections,
                 span: Span::Requests(sends / steps),
                 server: server.id(),
+                behind: None,
             };
             let outcome: Outcome = heard(&mut self.starter.start(LOAD_CORE, &Role::Load(plan))?)?;
             thread::sleep(Duration::from_millis(300));
