@@ -55,6 +55,8 @@ pub enum Error {
         origin: String,
         /// The HTTP status, with the beginning of what came.
         problem: String,
+        /// How long it asks to wait before another try.
+        retry_after: Option<Duration>,
     },
     /// What came is no answer of an agent: a page, nothing, another protocol.
     #[error("what {origin} answered is no answer of an agent: {problem}")]
@@ -127,6 +129,30 @@ impl Error {
         }
     }
 
+    /// How long to wait before another try, if whoever answered has said so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Agent(error) => error.retry_seconds().map(Duration::from_secs),
+            Self::Away { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// The same error, which is worth another try after this time, unless it says itself after which,
+    /// or is worth none.
+    pub(crate) fn or_retry_after(mut self, wait: Duration) -> Self {
+        if self.retry_after().is_some() || !self.is_passing() {
+            return self;
+        }
+        match &mut self {
+            Self::Agent(error) => *error = error.clone().retry_after(wait),
+            Self::Away { retry_after, .. } => *retry_after = Some(wait),
+            _ => {}
+        }
+        self
+    }
+
     /// What a failure of the network amounts to.
     pub(crate) fn of(origin: &str, failure: Failure, limit: Duration) -> Self {
         let origin = origin.to_owned();
@@ -158,7 +184,13 @@ impl From<Error> for latimer_protocol::Error {
             Error::Unreachable { .. } => unavailable("the agent cannot be reached"),
             Error::Lost { .. } => unavailable("the connection to the agent was lost"),
             Error::Timeout { .. } => unavailable("the agent did not answer in time"),
-            Error::Away { .. } => unavailable("the agent does not answer whoever stands before it"),
+            Error::Away { retry_after, .. } => {
+                let error = unavailable("the agent does not answer whoever stands before it");
+                match retry_after {
+                    Some(wait) => error.retry_after(wait),
+                    None => error,
+                }
+            }
             Error::Cut { .. } => {
                 unavailable("the stream was cut off before the task came to an end")
             }
