@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latimer_outbound::{Failure, Forbidden, InvalidTls};
+use latimer_outbound::{Failure, Forbidden, InvalidTls, Redirect};
 use latimer_protocol::ErrorKind;
 use latimer_protocol::card::SignatureError;
 
@@ -58,7 +58,7 @@ pub enum Error {
         /// How long it asks to wait before another try.
         retry_after: Option<Duration>,
     },
-    /// What came is no answer of an agent: a page, nothing, another protocol.
+    /// What came is no answer of an agent: a page, nothing, another protocol, a way to another origin.
     #[error("what {origin} answered is no answer of an agent: {problem}")]
     Unreadable {
         /// Who was called.
@@ -153,6 +153,13 @@ impl Error {
         self
     }
 
+    /// What an address amounts to that leads to another origin.
+    pub(crate) fn redirected(origin: String, to: &str) -> Self {
+        let problem = format!("it redirects to {to}, where nothing was sent");
+        let advice = "if the agent is there now, make the client with that address";
+        Self::Unreadable { origin, problem: format!("{problem}; {advice}") }
+    }
+
     /// What a failure of the network amounts to.
     pub(crate) fn of(origin: &str, failure: Failure, limit: Duration) -> Self {
         let origin = origin.to_owned();
@@ -162,6 +169,9 @@ impl Error {
             Failure::Unresolved { .. } | Failure::Unreachable { .. } | Failure::Tls { .. } => {
                 Self::Unreachable { origin, source: failure }
             }
+            Failure::Redirect(
+                Redirect::Elsewhere { origin: to } | Redirect::OtherMethod { origin: to },
+            ) => Self::redirected(origin, &to),
             Failure::Redirect(_) | Failure::TooLarge { .. } => {
                 Self::Unreadable { origin, problem: failure.to_string() }
             }

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::header::RETRY_AFTER;
-use http::{HeaderMap, Response};
+use http::header::{CONTENT_ENCODING, LOCATION, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use super::endpoint::{Endpoint, origin};
 use crate::error::Error;
 
 /// The longest time that a server is waited for because it says so.
@@ -12,22 +13,61 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What the head of an answer says, should the answer be an error.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct Head<'a> {
+    endpoint: &'a Endpoint,
+    status: StatusCode,
     wait: Option<Duration>,
+    /// Where it redirects to.
+    to: Option<String>,
+    /// How it is compressed.
+    encoding: Option<String>,
 }
 
-impl Head {
-    pub(super) fn of<B>(response: &Response<B>) -> Self {
-        Self { wait: wait(response.headers(), SystemTime::now()) }
+impl<'a> Head<'a> {
+    pub(super) fn of<B>(response: &Response<B>, endpoint: &'a Endpoint) -> Self {
+        let (status, headers) = (response.status(), response.headers());
+        let said = |name| headers.get(name).and_then(|it: &HeaderValue| it.to_str().ok());
+        Self {
+            endpoint,
+            status,
+            wait: wait(headers, SystemTime::now()),
+            to: said(LOCATION)
+                .filter(|_| redirects(status))
+                .and_then(|it| origin(&endpoint.url().join(it).ok()?)),
+            encoding: said(CONTENT_ENCODING).filter(|it| *it != "identity").map(shown),
+        }
     }
 
     /// The error, with what the head adds to it.
     pub(super) fn explain(&self, error: Error) -> Error {
-        match self.wait {
-            Some(wait) => error.or_retry_after(wait),
-            None => error,
+        let origin = self.endpoint.origin().to_owned();
+        match (&self.to, &self.encoding, self.wait) {
+            (Some(to), _, _) => Error::redirected(origin, to),
+            (None, Some(encoding), _) if matches!(error, Error::Unreadable { .. }) => {
+                let status = self.status.as_u16();
+                let problem = format!("is compressed ({encoding}), which nobody asked for");
+                Error::Unreadable { origin, problem: format!("HTTP status {status}, it {problem}") }
+            }
+            (None, _, Some(wait)) => error.or_retry_after(wait),
+            (None, _, None) => error,
         }
     }
+}
+
+fn redirects(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    )
+}
+
+/// The name of an encoding, no longer than names are.
+fn shown(text: &str) -> String {
+    text.chars().take(16).collect()
 }
 
 /// How long `Retry-After` asks to wait: so many seconds, or until a date.
@@ -44,8 +84,6 @@ fn wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     #[test]

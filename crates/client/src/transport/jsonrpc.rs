@@ -72,7 +72,8 @@ impl Transport for JsonRpc {
             let response = self.wire.fetch(&self.endpoint, ask).await?;
             let extensions = active(response.headers());
             let reply = self.read(dialect, &id, operation, &response);
-            let reply = reply.map_err(|error| Head::of(&response).explain(error))?;
+            let reply =
+                reply.map_err(|error| Head::of(&response, &self.endpoint).explain(error))?;
             return Ok(Exchanged { outcome: Outcome::Reply(reply), extensions });
         }
         let ask = ask.accepting("text/event-stream");
@@ -81,7 +82,7 @@ impl Transport for JsonRpc {
         let origin = self.endpoint.origin().to_owned();
         let limits = self.wire.limits.clone();
         let reading = Reading { dialect, origin, limits, missing: None };
-        let head = Head::of(&response);
+        let head = Head::of(&response, &self.endpoint);
         let events = reading.events(response).await.map_err(|error| head.explain(error))?;
         Ok(Exchanged { outcome: Outcome::Events(events), extensions })
     }

@@ -24,6 +24,7 @@ pub(crate) fn failure(origin: &str, status: StatusCode, body: &[u8], version: Ve
         _ if status == StatusCode::TOO_MANY_REQUESTS => {
             latimer_protocol::Error::from_http(status.as_u16(), b"", version).into()
         }
+        _ if status.is_redirection() => unreadable(origin, status, body, "it leads nowhere"),
         _ if body.trim_ascii().is_empty() && !status.is_success() => {
             latimer_protocol::Error::from_http(status.as_u16(), body, version).into()
         }

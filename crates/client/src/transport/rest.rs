@@ -116,7 +116,7 @@ impl Transport for HttpJson {
             let extensions = active(response.headers());
             let reply = self.read(dialect, operation, &response);
             let told_apart = |it| page::told_apart(it, response.body(), version, missing);
-            let explained = |it| Head::of(&response).explain(it);
+            let explained = |it| Head::of(&response, &self.endpoint).explain(it);
             let reply = reply.map_err(told_apart).map_err(explained)?;
             return Ok(Exchanged { outcome: Outcome::Reply(reply), extensions });
         }
@@ -124,7 +124,7 @@ impl Transport for HttpJson {
         let extensions = active(response.headers());
         let origin = self.endpoint.origin().to_owned();
         let reading = Reading { dialect, origin, limits: self.wire.limits.clone(), missing };
-        let head = Head::of(&response);
+        let head = Head::of(&response, &self.endpoint);
         let events = reading.events(response).await.map_err(|error| head.explain(error))?;
         Ok(Exchanged { outcome: Outcome::Events(events), extensions })
     }

@@ -1,6 +1,6 @@
 //! What is no answer of an agent becomes an error that says so, and in time.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_client::transport::{Limits, Outcome, Transport};
@@ -10,24 +10,24 @@ use latimer_protocol::{Call, ErrorKind, GetTaskRequest, Request, TaskId, Version
 
 use crate::support::{Answer, PAIRS, Stub, demo, transport_within};
 
-const HASTY: Limits = Limits { call: PATIENT, idle: PATIENT, body: 64 * 1024 };
+pub(crate) const HASTY: Limits = Limits { call: PATIENT, idle: PATIENT, body: 64 * 1024 };
 /// More than any answer here takes, on a busy machine too.
 const PATIENT: Duration = Duration::from_secs(20);
 
-fn pairs() -> impl Iterator<Item = (ProtocolBinding, Version)> {
+pub(crate) fn pairs() -> impl Iterator<Item = (ProtocolBinding, Version)> {
     PAIRS.into_iter().filter(|(binding, _)| *binding != ProtocolBinding::Grpc)
 }
 
-fn get() -> Call {
+pub(crate) fn get() -> Call {
     Call::new(Request::GetTask(GetTaskRequest::from(TaskId::new("t1").unwrap())))
 }
 
-fn stream() -> Call {
+pub(crate) fn stream() -> Call {
     Call::new(Request::SendStreamingMessage(says("hello").into()))
 }
 
 /// How a call ends, be it with its first event or its last.
-async fn end(transport: &dyn Transport, call: Call) -> Result<usize, Error> {
+pub(crate) async fn end(transport: &dyn Transport, call: Call) -> Result<usize, Error> {
     match transport.exchange(&call).await?.outcome {
         Outcome::Reply(_) => Ok(1),
         Outcome::Events(mut events) => {
@@ -75,49 +75,6 @@ async fn a_proxy_without_its_agent_is_told_apart() {
             assert!(error.is_passing() && !error.is_unsent(), "{error}");
             assert!(error.to_string().contains(&format!("HTTP status {status}")), "{error}");
         }
-    }
-}
-
-#[tokio::test]
-async fn how_long_to_wait_is_told() {
-    let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(600));
-    for (status, body) in [
-        (429, ""),
-        (429, "<h1>Slow down</h1>"),
-        (429, r#"{"error":{"code":429,"message":"m"}}"#),
-        (503, "<h1>Away</h1>"),
-        (503, r#"{"error":{"code":503,"message":"m"}}"#),
-    ] {
-        for (said, want) in [("7", 7..=7), (&*date, 500..=600)] {
-            let headers = format!("retry-after: {said}\r\n");
-            let stub = Stub::start(move |_| Answer::with(status, &headers, body)).await;
-            for pair in pairs() {
-                let transport = transport_within(stub.address(), pair.clone(), HASTY);
-                let what = format!("{pair:?} {status} {body} {said}");
-                for call in [get(), stream()] {
-                    let streams = call.request.operation().is_streaming();
-                    if streams && pair == (ProtocolBinding::HttpJson, Version::V0_1) {
-                        continue;
-                    }
-                    let error = end(&*transport, call).await.unwrap_err();
-                    let wait = error.retry_after().map(|it| it.as_secs());
-                    assert!(wait.is_some_and(|it| want.contains(&it)), "{what}: {error:?}");
-                    // As a gateway would relay it.
-                    let relayed = latimer_protocol::Error::from(error).retry_seconds();
-                    assert!(relayed.is_some_and(|it| want.contains(&it)), "{what}: {relayed:?}");
-                }
-            }
-        }
-    }
-}
-
-#[tokio::test]
-async fn what_is_refused_for_good_is_not_to_be_waited_for() {
-    let stub = Stub::start(|_| Answer::with(400, "retry-after: 7\r\n", "{\"message\":\"m\"}"));
-    let stub = stub.await;
-    for pair in pairs() {
-        let transport = transport_within(stub.address(), pair.clone(), HASTY);
-        assert_eq!(end(&*transport, get()).await.unwrap_err().retry_after(), None, "{pair:?}");
     }
 }
 

@@ -7,6 +7,7 @@ mod credentials;
 mod discovery;
 mod following;
 mod garbage;
+mod heads;
 mod oddities;
 mod operations;
 mod retries;
