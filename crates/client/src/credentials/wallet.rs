@@ -51,7 +51,8 @@ impl Wallet {
         let mut reasons = Vec::new();
         for requirement in requirements {
             match self.meet(requirement, card, met).await? {
-                Ok(credentials) => return Ok(Some(credentials)),
+                // A certificate is shown beneath, and in no request.
+                Ok(credentials) => return Ok((!credentials.0.is_empty()).then_some(credentials)),
                 Err(reason) => reasons.push(reason),
             }
         }

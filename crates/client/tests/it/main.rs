@@ -11,5 +11,6 @@ mod heads;
 mod oddities;
 mod operations;
 mod retries;
+mod setup;
 mod support;
 mod swarm;
