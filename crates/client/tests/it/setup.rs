@@ -13,6 +13,8 @@ use serde_json::json;
 
 use crate::support::{Answer, Stub, loopback};
 
+type SetUp = fn(Builder) -> Builder;
+
 /// A card that wants a key.
 fn card(url: &str) -> AgentCard {
     let key = ApiKeySecurityScheme {
@@ -67,7 +69,7 @@ async fn what_is_for_an_address_has_one() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), card(&agent.url()).to_json(Form::V1_0).to_string()).unwrap();
     let sources = || [Source::from(file.path()), card(&agent.url()).into()];
-    let cases: [(fn(Builder) -> Builder, &str); 4] = [
+    let cases: [(SetUp, &str); 4] = [
         (|it| it.wallet(wallet()), "`credentials_for`"),
         (|it| it.credentials(bearer()), "`credentials_for`"),
         (|it| it.headers(headers()), "`credentials_for`"),
