@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latimer_outbound::{Failure, Forbidden, InvalidTls};
+use latimer_outbound::{Failure, Forbidden, InvalidTls, Redirect};
 use latimer_protocol::ErrorKind;
 use latimer_protocol::card::SignatureError;
 
@@ -55,8 +55,10 @@ pub enum Error {
         origin: String,
         /// The HTTP status, with the beginning of what came.
         problem: String,
+        /// How long it asks to wait before another try.
+        retry_after: Option<Duration>,
     },
-    /// What came is no answer of an agent: a page, nothing, another protocol.
+    /// What came is no answer of an agent: a page, nothing, another protocol, a way to another origin.
     #[error("what {origin} answered is no answer of an agent: {problem}")]
     Unreadable {
         /// Who was called.
@@ -127,6 +129,37 @@ impl Error {
         }
     }
 
+    /// How long to wait before another try, if whoever answered has said so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Agent(error) => error.retry_seconds().map(Duration::from_secs),
+            Self::Away { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// The same error, which is worth another try after this time, unless it says itself after which,
+    /// or is worth none.
+    pub(crate) fn or_retry_after(mut self, wait: Duration) -> Self {
+        if self.retry_after().is_some() || !self.is_passing() {
+            return self;
+        }
+        match &mut self {
+            Self::Agent(error) => *error = error.clone().retry_after(wait),
+            Self::Away { retry_after, .. } => *retry_after = Some(wait),
+            _ => {}
+        }
+        self
+    }
+
+    /// What an address amounts to that leads to another origin.
+    pub(crate) fn redirected(origin: String, to: &str) -> Self {
+        let problem = format!("it redirects to {to}, where nothing was sent");
+        let advice = "if the agent is there now, make the client with that address";
+        Self::Unreadable { origin, problem: format!("{problem}; {advice}") }
+    }
+
     /// What a failure of the network amounts to.
     pub(crate) fn of(origin: &str, failure: Failure, limit: Duration) -> Self {
         let origin = origin.to_owned();
@@ -136,6 +169,9 @@ impl Error {
             Failure::Unresolved { .. } | Failure::Unreachable { .. } | Failure::Tls { .. } => {
                 Self::Unreachable { origin, source: failure }
             }
+            Failure::Redirect(
+                Redirect::Elsewhere { origin: to } | Redirect::OtherMethod { origin: to },
+            ) => Self::redirected(origin, &to),
             Failure::Redirect(_) | Failure::TooLarge { .. } => {
                 Self::Unreadable { origin, problem: failure.to_string() }
             }
@@ -158,7 +194,13 @@ impl From<Error> for latimer_protocol::Error {
             Error::Unreachable { .. } => unavailable("the agent cannot be reached"),
             Error::Lost { .. } => unavailable("the connection to the agent was lost"),
             Error::Timeout { .. } => unavailable("the agent did not answer in time"),
-            Error::Away { .. } => unavailable("the agent does not answer whoever stands before it"),
+            Error::Away { retry_after, .. } => {
+                let error = unavailable("the agent does not answer whoever stands before it");
+                match retry_after {
+                    Some(wait) => error.retry_after(wait),
+                    None => error,
+                }
+            }
             Error::Cut { .. } => {
                 unavailable("the stream was cut off before the task came to an end")
             }

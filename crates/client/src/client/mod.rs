@@ -12,7 +12,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use latimer_protocol::card::AgentCard;
-use latimer_protocol::{Call, Capability, Dialect, Message, MessageId, Part, Request, Service};
+use latimer_protocol::{
+    Call, Capability, Dialect, ErrorKind, Message, MessageId, Part, Request, Service,
+};
 
 pub use builder::Builder;
 pub use following::Following;
@@ -181,10 +183,7 @@ impl Client {
     async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
         let safety = self.0.retry.safety(call, self.0.dialect);
         let answer = self.0.retry.run(safety, || self.0.transport.exchange(call)).await;
-        // An agent that is not what its card says may have moved.
-        if let Err(Error::Unreachable { .. } | Error::Away { .. } | Error::Unreadable { .. }) =
-            &answer
-        {
+        if answer.as_ref().err().is_some_and(belies_card) {
             self.forget_card();
         }
         answer
@@ -196,6 +195,17 @@ impl Client {
             Outcome::Events(events) => Ok(events),
             Outcome::Reply(reply) => Err(unexpected(&reply)),
         }
+    }
+}
+
+/// Whether an agent is not what its card says: it may have moved, or speak another version now.
+fn belies_card(error: &Error) -> bool {
+    match error {
+        Error::Unreachable { .. } | Error::Away { .. } | Error::Unreadable { .. } => true,
+        Error::Agent(error) => {
+            matches!(error.kind(), ErrorKind::VersionNotSupported | ErrorKind::MethodNotFound)
+        }
+        _ => false,
     }
 }
 

@@ -103,10 +103,7 @@ impl Retry {
 
     /// How long to wait behind a try that failed.
     pub(super) fn pause(&self, attempt: u32, error: &Error) -> Duration {
-        let asked = match error {
-            Error::Agent(error) => error.retry_seconds().map(Duration::from_secs),
-            _ => None,
-        };
+        let asked = error.retry_after();
         let doubled = self.first_pause.saturating_mul(1 << attempt.saturating_sub(1).min(16));
         let own = doubled.min(self.longest_pause).mul_f64(0.5 + chance() / 2.0);
         asked.map_or(own, |asked| asked.min(self.longest_pause).max(own))

@@ -41,6 +41,7 @@ pub struct Credentials(Vec<Kind>);
 #[derive(Clone)]
 enum Kind {
     Header { what: &'static str, name: HeaderName, value: HeaderValue },
+    Headers(HeaderMap),
     Query { name: String, value: Secret },
     Cookie { name: String, value: Secret },
     Token(Tokens),
@@ -115,12 +116,9 @@ impl Credentials {
     /// Headers of any kind, each of them as secret as a key.
     #[must_use]
     pub fn headers(headers: &HeaderMap) -> Self {
-        let secret = |(name, value): (&HeaderName, &HeaderValue)| {
-            let mut value = value.clone();
-            value.set_sensitive(true);
-            Kind::Header { what: "header", name: name.clone(), value }
-        };
-        Self(headers.iter().map(secret).collect())
+        let mut headers = headers.clone();
+        headers.values_mut().for_each(|it| it.set_sensitive(true));
+        Self(vec![Kind::Headers(headers)])
     }
 
     /// These and others.
@@ -164,6 +162,7 @@ impl Kind {
     fn what(&self) -> &'static str {
         match self {
             Self::Header { what, .. } => what,
+            Self::Headers(_) => "headers",
             Self::Query { .. } | Self::Cookie { .. } => "API key",
             Self::Token(_) => "OAuth token",
         }
@@ -189,6 +188,7 @@ impl Bound {
         for kind in &self.credentials.0 {
             match kind {
                 Kind::Header { name, value, .. } => shown.header(name.clone(), value.clone()),
+                Kind::Headers(headers) => shown.headers(headers.clone()),
                 Kind::Query { name, value } => shown.parameter(name, value.reveal()),
                 Kind::Cookie { name, value } => shown.cookie(name, value.reveal()),
                 Kind::Token(tokens) => shown.token(tokens, tokens.token().await?),

@@ -24,6 +24,11 @@ impl Shown {
         self.headers.insert(name, value);
     }
 
+    /// Several headers, of which some may have the same name.
+    pub(super) fn headers(&mut self, headers: HeaderMap) {
+        self.headers.extend(headers);
+    }
+
     pub(super) fn parameter(&mut self, name: &str, value: &str) {
         self.parameters.push((name.to_owned(), value.to_owned()));
     }
@@ -59,9 +64,7 @@ impl Shown {
 
     /// Adds the headers and cookies that are to be shown.
     pub(crate) fn in_headers(&self, headers: &mut HeaderMap) {
-        for (name, value) in &self.headers {
-            headers.insert(name.clone(), value.clone());
-        }
+        headers.extend(self.headers.clone());
         if let Ok(mut cookies) = HeaderValue::try_from(self.cookies.join("; "))
             && !self.cookies.is_empty()
         {

@@ -4,7 +4,7 @@ use latimer_outbound::Client as Http;
 use latimer_protocol::Secret;
 use latimer_protocol::card::{AgentCard, OAuthFlows, SecurityRequirement, SecurityScheme};
 
-use super::oauth::{AuthorizationServer, OAuthClient, Provider, Tokens};
+use super::oauth::{OAuthClient, Provider, Tokens};
 use super::{Credentials, KeyPlace};
 use crate::error::Error;
 
@@ -51,7 +51,8 @@ impl Wallet {
         let mut reasons = Vec::new();
         for requirement in requirements {
             match self.meet(requirement, card, met).await? {
-                Ok(credentials) => return Ok(Some(credentials)),
+                // A certificate is shown beneath, and in no request.
+                Ok(credentials) => return Ok((!credentials.0.is_empty()).then_some(credentials)),
                 Err(reason) => reasons.push(reason),
             }
         }
@@ -102,13 +103,9 @@ impl Wallet {
                 self.token().ok_or("a bearer token")
             }
             SecurityScheme::HttpAuth(_) => Err("a way to authenticate that is not known here"),
-            SecurityScheme::OpenIdConnect(it) => match self.token() {
+            SecurityScheme::OpenIdConnect(_) | SecurityScheme::OAuth2(_) => match self.token() {
                 Some(token) => Ok(token),
-                None => self.provided(&it.open_id_connect_url, scopes, met).await.map(Ok),
-            },
-            SecurityScheme::OAuth2(it) => match self.token() {
-                Some(token) => Ok(token),
-                None => self.flow(&it.flows, scopes, met).map(Ok),
+                None => self.granted(scheme, scopes, met).await.map(Ok),
             },
             SecurityScheme::MutualTls(_) if met.certificate => Ok(Ok(Credentials::none())),
             SecurityScheme::MutualTls(_) => Err("a client certificate"),
@@ -124,57 +121,34 @@ impl Wallet {
         }
     }
 
-    /// Tokens by one of the flows that a card offers.
-    fn flow(
+    /// Tokens that we get ourselves, from a server that may be shown our secret.
+    async fn granted(
         &self,
-        flows: &OAuthFlows,
+        scheme: &SecurityScheme,
         scopes: &[String],
         met: &Met<'_>,
     ) -> Result<Credentials, &'static str> {
-        match flows {
-            OAuthFlows::ClientCredentials(flow) => self.granted(&flow.token_url, scopes, met),
-            OAuthFlows::AuthorizationCode(_)
-            | OAuthFlows::Implicit(_)
-            | OAuthFlows::Password(_)
-            | OAuthFlows::DeviceCode(_) => Err("somebody to log in first"),
+        if let SecurityScheme::OAuth2(it) = scheme
+            && !matches!(it.flows, OAuthFlows::ClientCredentials(_))
+        {
+            return Err("somebody to log in first");
         }
-    }
-
-    /// Tokens of the provider that describes itself at a URL.
-    async fn provided(
-        &self,
-        url: &str,
-        scopes: &[String],
-        met: &Met<'_>,
-    ) -> Result<Credentials, &'static str> {
-        if self.client.is_none() {
-            return Err("a token, or a client that the provider knows");
-        }
-        let provider = Provider::discover(met.http, url).await.map_err(|error| {
+        let client = self.client.clone();
+        let mut client = client.ok_or("a token, or a client that the provider knows")?;
+        let provider = Provider::of_scheme(met.http, scheme).await.map_err(|error| {
             tracing::warn!(%error, "a provider that a card names cannot be asked");
             "a provider that says what it is"
         })?;
         if !provider.grants("client_credentials") {
             return Err("somebody to log in first");
         }
-        self.granted(&provider.token_url, scopes, met)
-    }
-
-    /// Tokens that we get ourselves, from a server that may be shown our secret.
-    fn granted(
-        &self,
-        token_url: &str,
-        scopes: &[String],
-        met: &Met<'_>,
-    ) -> Result<Credentials, &'static str> {
-        let mut client = self.client.clone().ok_or("a client that the server knows")?;
-        if !client.trusts(token_url, met.origin) {
+        if !client.trusts(&provider.token_url, met.origin) {
             return Err("an authorization server that is trusted with the client's secret");
         }
         if client.scopes.is_empty() {
             client.scopes = scopes.to_vec();
         }
-        let server = AuthorizationServer::new(met.http.clone(), client, token_url);
+        let server = provider.server(met.http.clone(), client);
         Ok(Credentials::tokens(Tokens::for_client(server)))
     }
 }

@@ -1,6 +1,6 @@
 //! Where a card is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use latimer_protocol::card::AgentCard;
@@ -69,6 +69,12 @@ impl From<AgentCard> for Source {
 impl From<PathBuf> for Source {
     fn from(path: PathBuf) -> Self {
         Self::File(path)
+    }
+}
+
+impl From<&Path> for Source {
+    fn from(path: &Path) -> Self {
+        Self::File(path.to_owned())
     }
 }
 

@@ -9,6 +9,7 @@ use latimer_protocol::{Call, Dialect, Operation, Reply};
 
 use super::endpoint::Endpoint;
 use super::events::Reading;
+use super::head::Head;
 use super::wire::{Ask, Wire, active};
 use super::{Exchanged, Outcome, Transport, page, service};
 use crate::error::Error;
@@ -70,8 +71,10 @@ impl Transport for JsonRpc {
             let ask = ask.accepting("application/json");
             let response = self.wire.fetch(&self.endpoint, ask).await?;
             let extensions = active(response.headers());
-            let outcome = Outcome::Reply(self.read(dialect, &id, operation, &response)?);
-            return Ok(Exchanged { outcome, extensions });
+            let reply = self.read(dialect, &id, operation, &response);
+            let reply =
+                reply.map_err(|error| Head::of(&response, &self.endpoint).explain(error))?;
+            return Ok(Exchanged { outcome: Outcome::Reply(reply), extensions });
         }
         let ask = ask.accepting("text/event-stream");
         let response = self.wire.open(&self.endpoint, ask).await?;
@@ -79,7 +82,9 @@ impl Transport for JsonRpc {
         let origin = self.endpoint.origin().to_owned();
         let limits = self.wire.limits.clone();
         let reading = Reading { dialect, origin, limits, missing: None };
-        Ok(Exchanged { outcome: Outcome::Events(reading.events(response).await?), extensions })
+        let head = Head::of(&response, &self.endpoint);
+        let events = reading.events(response).await.map_err(|error| head.explain(error))?;
+        Ok(Exchanged { outcome: Outcome::Events(events), extensions })
     }
 }
 

@@ -9,6 +9,7 @@ mod ending;
 mod endpoint;
 mod events;
 mod grpc;
+mod head;
 mod jsonrpc;
 mod page;
 mod rest;

@@ -20,6 +20,11 @@ pub(crate) fn failure(origin: &str, status: StatusCode, body: &[u8], version: Ve
             said(body, status.as_u16(), version).into()
         }
         _ if is_away(status) => away(origin, status, body),
+        // Whoever stands before an agent, and counts, refuses for it.
+        _ if status == StatusCode::TOO_MANY_REQUESTS => {
+            latimer_protocol::Error::from_http(status.as_u16(), b"", version).into()
+        }
+        _ if status.is_redirection() => unreadable(origin, status, body, "it leads nowhere"),
         _ if body.trim_ascii().is_empty() && !status.is_success() => {
             latimer_protocol::Error::from_http(status.as_u16(), body, version).into()
         }
@@ -83,7 +88,7 @@ pub(super) fn unreadable(origin: &str, status: StatusCode, body: &[u8], problem:
 /// The error of a proxy whose agent does not answer.
 fn away(origin: &str, status: StatusCode, body: &[u8]) -> Error {
     let problem = told(status, body, "which is no answer of an agent");
-    Error::Away { origin: origin.to_owned(), problem }
+    Error::Away { origin: origin.to_owned(), problem, retry_after: None }
 }
 
 /// What is wrong with an answer, with its status and its first words.
@@ -164,6 +169,7 @@ mod tests {
             ),
             (401, r#"{"detail":"who are you?"}"#, ErrorKind::Unauthenticated),
             (429, "", ErrorKind::RateLimited),
+            (429, "<h1>Slow down</h1>", ErrorKind::RateLimited),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
             let error = failure("o", status, body.as_bytes(), Version::V1_0);

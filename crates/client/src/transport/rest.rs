@@ -9,6 +9,7 @@ use latimer_protocol::{Call, Dialect, ErrorKind, Operation, Reply, Request};
 
 use super::endpoint::Endpoint;
 use super::events::Reading;
+use super::head::Head;
 use super::wire::{Ask, Wire, active, to_uri};
 use super::{Exchanged, Outcome, Transport, page, service};
 use crate::error::Error;
@@ -115,14 +116,17 @@ impl Transport for HttpJson {
             let extensions = active(response.headers());
             let reply = self.read(dialect, operation, &response);
             let told_apart = |it| page::told_apart(it, response.body(), version, missing);
-            let reply = reply.map_err(told_apart)?;
+            let explained = |it| Head::of(&response, &self.endpoint).explain(it);
+            let reply = reply.map_err(told_apart).map_err(explained)?;
             return Ok(Exchanged { outcome: Outcome::Reply(reply), extensions });
         }
         let response = self.open(ask.accepting("text/event-stream")).await?;
         let extensions = active(response.headers());
         let origin = self.endpoint.origin().to_owned();
         let reading = Reading { dialect, origin, limits: self.wire.limits.clone(), missing };
-        Ok(Exchanged { outcome: Outcome::Events(reading.events(response).await?), extensions })
+        let head = Head::of(&response, &self.endpoint);
+        let events = reading.events(response).await.map_err(|error| head.explain(error))?;
+        Ok(Exchanged { outcome: Outcome::Events(events), extensions })
     }
 }
 

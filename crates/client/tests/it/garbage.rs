@@ -10,24 +10,24 @@ use latimer_protocol::{Call, ErrorKind, GetTaskRequest, Request, TaskId, Version
 
 use crate::support::{Answer, PAIRS, Stub, demo, transport_within};
 
-const HASTY: Limits = Limits { call: PATIENT, idle: PATIENT, body: 64 * 1024 };
+pub(crate) const HASTY: Limits = Limits { call: PATIENT, idle: PATIENT, body: 64 * 1024 };
 /// More than any answer here takes, on a busy machine too.
 const PATIENT: Duration = Duration::from_secs(20);
 
-fn pairs() -> impl Iterator<Item = (ProtocolBinding, Version)> {
+pub(crate) fn pairs() -> impl Iterator<Item = (ProtocolBinding, Version)> {
     PAIRS.into_iter().filter(|(binding, _)| *binding != ProtocolBinding::Grpc)
 }
 
-fn get() -> Call {
+pub(crate) fn get() -> Call {
     Call::new(Request::GetTask(GetTaskRequest::from(TaskId::new("t1").unwrap())))
 }
 
-fn stream() -> Call {
+pub(crate) fn stream() -> Call {
     Call::new(Request::SendStreamingMessage(says("hello").into()))
 }
 
 /// How a call ends, be it with its first event or its last.
-async fn end(transport: &dyn Transport, call: Call) -> Result<usize, Error> {
+pub(crate) async fn end(transport: &dyn Transport, call: Call) -> Result<usize, Error> {
     match transport.exchange(&call).await?.outcome {
         Outcome::Reply(_) => Ok(1),
         Outcome::Events(mut events) => {

@@ -1,7 +1,7 @@
 //! What is tried again, and what never is.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use latimer_client::{Client, Error, Retry, says};
 use latimer_protocol::TaskId;
@@ -62,4 +62,20 @@ async fn a_server_that_knows_messages_again_is_sent_the_same_one() {
         .collect();
     assert_eq!(ids.len(), 3);
     assert!(ids.iter().all(|it| it.is_string() && *it == ids[0]), "{ids:?}");
+}
+
+#[tokio::test]
+async fn a_try_waits_as_long_as_it_is_asked_to() {
+    let count = AtomicUsize::new(0);
+    let agent = Stub::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => Answer::with(503, "retry-after: 1\r\n", "<h1>Away</h1>"),
+        _ => {
+            let task = json!({"id": "t1", "status": {"state": "TASK_STATE_COMPLETED"}});
+            Answer::json(json!({"jsonrpc": "2.0", "id": "1", "result": task}))
+        }
+    })
+    .await;
+    let begun = Instant::now();
+    client(&agent, quick(false)).get_task(TaskId::new("t1").unwrap()).await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
 }

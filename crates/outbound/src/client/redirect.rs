@@ -8,15 +8,21 @@ use super::failure::Failure;
 use crate::target::Target;
 
 /// Why a redirect is not followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Redirect {
     /// It leads to another origin, which the request is not meant for.
     #[error("leads to another host")]
-    Elsewhere,
+    Elsewhere {
+        /// The origin it leads to.
+        origin: String,
+    },
     /// It asks for another request than the one that was sent.
     #[error("asks for another method")]
-    OtherMethod,
+    OtherMethod {
+        /// The origin it leads to.
+        origin: String,
+    },
     /// It follows too many others.
     #[error("follows too many others")]
     TooMany,
@@ -43,18 +49,21 @@ pub(super) fn next<B>(
 ) -> Result<Option<Target>, Failure> {
     let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
     let reads = [Method::GET, Method::HEAD].contains(&request.method);
-    match response.status() {
-        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {}
-        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER if reads => {}
-        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER => {
-            return Err(Redirect::OtherMethod.into());
-        }
+    let repeats = match response.status() {
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER => reads,
         _ => return Ok(None),
-    }
+    };
     let location = location.to_str().map_err(|_| Redirect::Unreadable)?;
     let to = from.join(location)?;
     let free = reads && !request.headers.iter().any(is_credential);
-    if free || to.same_origin(from) { Ok(Some(to)) } else { Err(Redirect::Elsewhere.into()) }
+    if !repeats {
+        Err(Redirect::OtherMethod { origin: to.origin() }.into())
+    } else if free || to.same_origin(from) {
+        Ok(Some(to))
+    } else {
+        Err(Redirect::Elsewhere { origin: to.origin() }.into())
+    }
 }
 
 fn is_credential((name, value): (&HeaderName, &HeaderValue)) -> bool {

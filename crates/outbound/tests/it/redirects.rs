@@ -39,7 +39,10 @@ async fn a_post_never_becomes_a_get() {
     for status in [301, 302, 303] {
         let listener = Listener::start(move |_| Answer::redirect(status, "/b")).await;
         let failure = bench().post(&listener.url("/a")).await.unwrap_err();
-        assert!(matches!(failure, Failure::Redirect(Redirect::OtherMethod)), "{failure:?}");
+        let Failure::Redirect(Redirect::OtherMethod { origin }) = &failure else {
+            panic!("{failure:?}")
+        };
+        assert_eq!(*origin, listener.url("").trim_end_matches('/'));
         assert!(!failure.is_retryable());
         assert_eq!(listener.seen().len(), 1, "{status}");
     }
@@ -75,8 +78,9 @@ async fn only_what_reads_without_credentials_goes_to_another_host() {
         let name = format!("{method} with {header:?}: {found:?}");
         match found {
             Ok(_) => assert!(want, "{name}"),
-            Err(Failure::Redirect(Redirect::Elsewhere)) => {
+            Err(Failure::Redirect(Redirect::Elsewhere { origin })) => {
                 assert!(!want, "{name}");
+                assert_eq!(origin, there.url("").trim_end_matches('/'), "{name}");
                 assert_eq!(there.accepted(), before, "{name}");
             }
             Err(_) => panic!("{name}"),
@@ -95,7 +99,7 @@ async fn another_port_or_scheme_is_another_host() {
         .await;
         let url = here.url(&format!("/?{}", here.port()));
         let failure = bench().post(&url).await.unwrap_err();
-        let elsewhere = matches!(failure, Failure::Redirect(Redirect::Elsewhere));
+        let elsewhere = matches!(failure, Failure::Redirect(Redirect::Elsewhere { .. }));
         assert!(elsewhere, "{location}: {failure:?}");
     }
 }

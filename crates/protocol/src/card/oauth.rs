@@ -28,10 +28,10 @@ pub enum OAuthFlows {
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizationCodeOAuthFlow {
     /// Where somebody logs in.
-    #[serde(alias = "authorization_url")]
+    #[serde(default, alias = "authorization_url", deserialize_with = "wire::nullable")]
     pub authorization_url: String,
     /// Where a token is got.
-    #[serde(alias = "token_url")]
+    #[serde(default, alias = "token_url", deserialize_with = "wire::nullable")]
     pub token_url: String,
     /// Where a token is renewed; the token address when not given.
     #[serde(
@@ -59,7 +59,7 @@ pub struct AuthorizationCodeOAuthFlow {
 #[serde(rename_all = "camelCase")]
 pub struct ClientCredentialsOAuthFlow {
     /// Where a token is got.
-    #[serde(alias = "token_url")]
+    #[serde(default, alias = "token_url", deserialize_with = "wire::nullable")]
     pub token_url: String,
     /// Where a token is renewed; the token address when not given.
     #[serde(
@@ -137,10 +137,10 @@ pub struct PasswordOAuthFlow {
 #[serde(rename_all = "camelCase")]
 pub struct DeviceCodeOAuthFlow {
     /// Where the code is got.
-    #[serde(alias = "device_authorization_url")]
+    #[serde(default, alias = "device_authorization_url", deserialize_with = "wire::nullable")]
     pub device_authorization_url: String,
     /// Where a token is got.
-    #[serde(alias = "token_url")]
+    #[serde(default, alias = "token_url", deserialize_with = "wire::nullable")]
     pub token_url: String,
     /// Where a token is renewed; the token address when not given.
     #[serde(

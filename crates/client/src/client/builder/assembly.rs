@@ -8,9 +8,10 @@ use latimer_protocol::card::{AgentCard, ProtocolBinding};
 use latimer_protocol::{Dialect, Version};
 use url::Url;
 
+use super::checks::{homeless, no_address};
 use super::{Builder, Identity};
 use crate::client::{Client, Inner};
-use crate::credentials::{Bound, Credentials};
+use crate::credentials::Credentials;
 use crate::discovery::{Discovery, MAX_CARD};
 use crate::error::Error;
 use crate::negotiate::Choice;
@@ -30,10 +31,7 @@ impl Builder {
         choice: Choice,
         found: Option<(Arc<AgentCard>, Discovery)>,
     ) -> Result<Client, Error> {
-        let endpoint = match choice.binding {
-            ProtocolBinding::Grpc => Endpoint::grpc(&self.schemed(&choice.url), choice.version)?,
-            _ => Endpoint::new(&choice.url, choice.version)?,
-        };
+        let endpoint = self.endpoint(&choice)?;
         let endpoint = endpoint.for_tenant(self.tenant.take().or_else(|| choice.tenant.clone()));
         let (card, discovery) = found.unzip();
         let numbers_events = numbers_events(card.as_deref());
@@ -81,9 +79,17 @@ impl Builder {
         })))
     }
 
+    /// Where a choice leads.
+    pub(super) fn endpoint(&self, choice: &Choice) -> Result<Endpoint, Error> {
+        match choice.binding {
+            ProtocolBinding::Grpc => Endpoint::grpc(&self.schemed(&choice.url), choice.version),
+            _ => Endpoint::new(&choice.url, choice.version),
+        }
+    }
+
     /// An address of gRPC, which may have no scheme: it is taken to be as secure as the address that the
     /// caller named.
-    pub(super) fn schemed(&self, address: &str) -> String {
+    fn schemed(&self, address: &str) -> String {
         let own = self.source.url().and_then(|it| it.split_once("://")).map(|(scheme, _)| scheme);
         match own {
             Some(scheme @ ("http" | "https")) if !address.contains("://") => {
@@ -114,9 +120,21 @@ impl Builder {
         match Url::parse(url).ok().and_then(|url| origin(&url)) {
             Some(origin) => Ok(Some(origin)),
             None if grpc => Ok(Some(Endpoint::grpc(url, Version::V1_0)?.origin().to_owned())),
-            None => {
-                Err(Error::Setup("the address of the agent is not an http or https URL".into()))
+            None => Err(no_address(url)),
+        }
+    }
+
+    /// The origin that a certificate is shown at.
+    pub(super) fn identity_origin(&self) -> Result<Option<String>, Error> {
+        match &self.identity {
+            None => Ok(None),
+            Some(Identity { at: Some(url), .. }) => {
+                Ok(Some(Endpoint::new(url, Version::V1_0)?.origin().to_owned()))
             }
+            Some(Identity { at: None, .. }) => match self.origin()? {
+                Some(own) => Ok(Some(own)),
+                None => Err(homeless("a certificate", "identity_for")),
+            },
         }
     }
 
@@ -129,10 +147,10 @@ impl Builder {
         for pem in &self.roots {
             http = http.root_certificates(pem.clone());
         }
-        if let Some(Identity { certificates, key }) = &self.identity
-            && let Some(own) = self.origin()?
+        if let Some(Identity { certificates, key, .. }) = &self.identity
+            && let Some(at) = self.identity_origin()?
         {
-            http = http.identity(own, certificates.clone(), key.clone());
+            http = http.identity(at, certificates.clone(), key.clone());
         }
         Ok(http.build()?)
     }
@@ -140,15 +158,14 @@ impl Builder {
     /// The same wire, showing each credential at its origin.
     pub(super) fn showing(&self, mut wire: Wire) -> Result<Wire, Error> {
         let own = self.origin()?;
-        let bound = |at: Option<&str>, credentials: Credentials| -> Result<Bound, Error> {
-            let homeless = || Error::Setup("say which address the credentials are for".into());
-            credentials.bound_to(at.or(own.as_deref()).ok_or_else(homeless)?)
-        };
+        let own = |what| own.as_deref().ok_or_else(|| homeless(what, "credentials_for"));
         if !self.headers.is_empty() {
-            wire = wire.showing(bound(None, Credentials::headers(&self.headers))?);
+            let bound = Credentials::headers(&self.headers).bound_to(own("a header")?)?;
+            wire = wire.showing(bound);
         }
         for (at, credentials) in &self.credentials {
-            wire = wire.showing(bound(at.as_deref(), credentials.clone())?);
+            let at = at.as_deref().map_or_else(|| own("a credential"), Ok)?;
+            wire = wire.showing(credentials.clone().bound_to(at)?);
         }
         Ok(wire)
     }

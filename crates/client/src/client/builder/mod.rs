@@ -1,6 +1,7 @@
 //! Setting up a client.
 
 mod assembly;
+mod checks;
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use latimer_outbound::Rules;
 use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, ProtocolBinding};
 
+use self::checks::homeless;
 use super::Client;
 use super::polling::Polling;
 use super::retry::Retry;
@@ -61,6 +63,8 @@ pub struct Builder {
 
 /// What the client shows of itself in TLS.
 struct Identity {
+    /// Where it is shown, if not at the address that the client is made with.
+    at: Option<String>,
     certificates: Vec<u8>,
     key: Vec<u8>,
 }
@@ -195,17 +199,32 @@ impl Builder {
     /// What the client shows of itself in TLS, at the origin of the address that this was made with:
     /// a chain of certificates and the key of the first, both in PEM.
     pub fn identity(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
-        self.identity = Some(Identity { certificates: certificates.into(), key: key.into() });
+        let (certificates, key) = (certificates.into(), key.into());
+        self.identity = Some(Identity { at: None, certificates, key });
+        self
+    }
+
+    /// What the client shows of itself in TLS, at the origin of another address: that of the agent,
+    /// where its card is elsewhere. It takes the place of an [identity](Self::identity).
+    pub fn identity_for(
+        mut self,
+        url: impl Into<String>,
+        certificates: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        let (certificates, key) = (certificates.into(), key.into());
+        self.identity = Some(Identity { at: Some(url.into()), certificates, key });
         self
     }
 
     /// Finds the agent's card, and calls the agent as the card says.
     ///
     /// # Errors
-    /// When there is no card, or none that is trusted or offers a way to call the agent.
+    /// When there is no card, or none that is trusted or offers a way to call the agent;
+    /// [`Error::Setup`] when something that was set up could not be used.
     pub async fn connect(mut self) -> Result<Client, Error> {
+        self.check_trust()?;
         let guard = self.guard()?;
-        let own = self.origin()?;
         let http = self.http(&guard)?;
         let discovery = self.discovery(&http)?;
         let card = discovery.card().await?;
@@ -215,10 +234,14 @@ impl Builder {
             tracing::debug!(%passed, "an interface is not called");
         }
         if let Some(wallet) = self.wallet.take() {
-            let met =
-                Met { http: &http, origin: own.as_deref(), certificate: self.identity.is_some() };
-            let chosen = wallet.choose(&card, &met).await?;
-            self.credentials.extend(chosen.map(|it| (None, it)));
+            let own = self.origin()?;
+            let shown_at = self.identity_origin()?;
+            let certificate = shown_at.as_deref() == Some(self.endpoint(&choice)?.origin());
+            let met = Met { http: &http, origin: own.as_deref(), certificate };
+            if let Some(chosen) = wallet.choose(&card, &met).await? {
+                let own = own.ok_or_else(|| homeless("a wallet", "credentials_for"))?;
+                self.credentials.push((Some(own), chosen));
+            }
         }
         self.make(http, choice, Some((card, discovery)))
     }
@@ -227,8 +250,9 @@ impl Builder {
     /// of those that are wanted, which are JSON-RPC and 1.0 unless it is said.
     ///
     /// # Errors
-    /// When the address cannot be called.
+    /// When the address cannot be called; [`Error::Setup`] when something was set up that needs a card.
     pub fn build(self) -> Result<Client, Error> {
+        self.check_without_card()?;
         let (card, url) = match (&self.source, self.source.url()) {
             (_, Some(url)) => (None, url.to_owned()),
             (Source::Card(card), None) => (Some(Arc::clone(card)), String::new()),
@@ -256,6 +280,7 @@ impl Builder {
     /// # Errors
     /// When there is none, or none that is trusted.
     pub async fn card(self) -> Result<Arc<AgentCard>, Error> {
+        self.check_trust()?;
         self.discovery(&self.http(&self.guard()?)?)?.card().await
     }
 }

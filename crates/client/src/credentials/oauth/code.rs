@@ -22,6 +22,7 @@ use crate::error::Error;
 pub struct CodeFlow {
     server: AuthorizationServer,
     authorization_url: String,
+    redirect_uri: Option<String>,
 }
 
 /// A login that has begun.
@@ -40,7 +41,16 @@ impl CodeFlow {
     /// Logs in at this address of an authorization server.
     #[must_use]
     pub fn new(server: AuthorizationServer, authorization_url: impl Into<String>) -> Self {
-        Self { server, authorization_url: authorization_url.into() }
+        Self { server, authorization_url: authorization_url.into(), redirect_uri: None }
+    }
+
+    /// Where the browser comes back to in [`interactive`](Self::interactive), for servers that want to
+    /// know it beforehand: an `http` URL of this machine. Without a port it is any free one, and so it
+    /// is unless this is said.
+    #[must_use]
+    pub fn redirect_uri(mut self, uri: impl Into<String>) -> Self {
+        self.redirect_uri = Some(uri.into());
+        self
     }
 
     /// Begins a login that ends at `redirect_uri`.
@@ -96,13 +106,14 @@ impl CodeFlow {
     /// comes back to a port of this machine.
     ///
     /// # Errors
-    /// [`Error::Credentials`] when the login is refused, or is not done within `limit`.
+    /// [`Error::Credentials`] when the login is refused, or is not done within `limit`;
+    /// [`Error::Setup`] when the browser cannot come back to where it should.
     pub async fn interactive(
         &self,
         limit: Duration,
         open: impl FnOnce(&str) + Send,
     ) -> Result<Tokens, Error> {
-        let redirect = Redirect::listen().await?;
+        let redirect = Redirect::listen(self.redirect_uri.as_deref()).await?;
         let login = self.start(redirect.uri())?;
         open(&login.url);
         let code = tokio::time::timeout(limit, redirect.code(login.state.reveal())).await;

@@ -6,11 +6,15 @@ use latimer_protocol::Secret;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
-use super::server::AuthorizationServer;
+use super::server::{AuthorizationServer, Refusal};
 use super::tokens::Tokens;
 use crate::error::Error;
 
-const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// The name of the grant.
+pub(super) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// The first pause behind a server that does not answer, and the longest.
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(60);
 /// §3.5: what to wait longer for each time the server says so.
 const SLOWER: Duration = Duration::from_secs(5);
 
@@ -59,15 +63,14 @@ impl DeviceFlow {
     /// [`Error::Credentials`] when there is none.
     pub async fn start(&self) -> Result<Prompt, Error> {
         let scope = self.server.client().scopes.join(" ");
-        let id = &*self.server.client().id;
-        let mut form = Vec::new();
-        // Who has a secret shows it in a header, and this form wants the name all the same.
-        form.extend(self.server.client().secret.is_some().then_some(("client_id", id)));
+        // §3.1: this form wants the name, also of whoever shows it in a header.
+        let mut form = vec![("client_id", self.server.client().id.as_str())];
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
         Ok(self.server.post(&self.device_url, &form).await?)
     }
 
-    /// Waits until somebody has logged in with the code.
+    /// Waits until somebody has logged in with the code. A server that does not answer is asked less
+    /// and less often, for as long as the code is good.
     ///
     /// # Errors
     /// [`Error::Credentials`] when they decline, or the code expires.
@@ -76,19 +79,45 @@ impl DeviceFlow {
         let mut interval = Duration::from_secs(prompt.interval);
         let form = [("grant_type", GRANT), ("device_code", prompt.device_code.reveal())];
         loop {
-            sleep(interval).await;
+            sleep(interval.min(until - Instant::now())).await;
             let refusal = match self.server.token(&form).await {
                 Ok(token) => return Ok(Tokens::of_login(self.server.clone(), token)),
                 Err(refusal) => refusal,
             };
-            match refusal.code.as_str() {
-                "slow_down" => interval += SLOWER,
-                "authorization_pending" => {}
-                _ => return Err(refusal.into()),
-            }
+            interval = match &refusal {
+                Refusal::Passing(_) => slower(interval),
+                Refusal::Said { code, .. } if code == "slow_down" => {
+                    interval.saturating_add(SLOWER)
+                }
+                Refusal::Said { code, .. } if code == "authorization_pending" => interval,
+                Refusal::Said { .. } | Refusal::Other(_) => return Err(refusal.into()),
+            };
             if Instant::now() >= until {
-                return Err(Error::Credentials("nobody has logged in".into()));
+                return Err(match refusal {
+                    Refusal::Passing(_) => refusal.into(),
+                    _ => Error::Credentials("nobody has logged in".into()),
+                });
             }
         }
+    }
+}
+
+/// §3.5: the interval behind a server that does not answer, twice as long each time.
+fn slower(interval: Duration) -> Duration {
+    let doubled = interval.saturating_mul(2).clamp(SHORTEST, LONGEST);
+    interval.max(doubled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_does_not_answer_is_asked_less_and_less_often() {
+        for (interval, want) in [(0, 100), (100, 200), (5_000, 10_000), (40_000, 60_000)] {
+            let interval = Duration::from_millis(interval);
+            assert_eq!(slower(interval), Duration::from_millis(want), "{interval:?}");
+        }
+        assert_eq!(slower(Duration::MAX), Duration::MAX, "no more often than the server says");
     }
 }

@@ -3,7 +3,8 @@
 //! A program that acts for itself asks with its own credentials ([`Tokens::for_client`]); one that
 //! acts for somebody lets them log in, with a browser here ([`CodeFlow`]) or on another device
 //! ([`DeviceFlow`]). Each comes to [`Tokens`], which renews what expires. Where a server describes
-//! itself, a [`Provider`] knows the addresses for all of them.
+//! itself, or a card names one, a [`Provider`] knows the addresses for all of them. [`Saved`] is what a
+//! program keeps, so that nobody has to log in each time it starts.
 //!
 //! The few forms that are posted here are written by hand: they go through the guarded client like
 //! every other request, and what is hard about tokens, that many callers renew one together, no
@@ -13,6 +14,7 @@ mod code;
 mod device;
 mod provider;
 mod redirect;
+mod scheme;
 mod server;
 mod tokens;
 
@@ -21,4 +23,4 @@ pub use device::{DeviceFlow, Prompt};
 pub use provider::Provider;
 pub(super) use server::Token;
 pub use server::{AuthorizationServer, OAuthClient};
-pub use tokens::Tokens;
+pub use tokens::{Saved, Tokens};

@@ -1,12 +1,12 @@
 //! The authorization server: where tokens are got.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Request};
+use http::{HeaderValue, Request, StatusCode};
 use latimer_outbound::{Client as Http, Limits};
 use latimer_protocol::Secret;
 use serde::Deserialize;
@@ -53,6 +53,17 @@ pub struct AuthorizationServer {
     http: Http,
     client: OAuthClient,
     token_url: String,
+    secret: SecretPlace,
+}
+
+/// Where the secret of a client goes (RFC 6749 §2.3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum SecretPlace {
+    /// Into the `Authorization` header.
+    #[default]
+    Header,
+    /// Into the form.
+    Form,
 }
 
 impl AuthorizationServer {
@@ -60,7 +71,17 @@ impl AuthorizationServer {
     /// client's secret.
     #[must_use]
     pub fn new(http: Http, client: OAuthClient, token_url: impl Into<String>) -> Self {
-        Self { http, client, token_url: token_url.into() }
+        Self { http, client, token_url: token_url.into(), secret: SecretPlace::default() }
+    }
+
+    /// The same server, which reads the client's secret in the form and not in a header.
+    #[must_use]
+    pub fn with_secret_in_form(self) -> Self {
+        self.with_secret_in(SecretPlace::Form)
+    }
+
+    pub(super) fn with_secret_in(self, secret: SecretPlace) -> Self {
+        Self { secret, ..self }
     }
 
     pub(super) fn client(&self) -> &OAuthClient {
@@ -80,33 +101,41 @@ impl AuthorizationServer {
     ) -> Result<T, Refusal> {
         let request = self.request(url, form).map_err(|error| Refusal::other(&error))?;
         let response = self.http.send(request, &Limits::default()).await;
-        let response = response.map_err(|failure| Refusal::other(&failure))?;
+        let response = response.map_err(|failure| match failure.is_retryable() {
+            true => Refusal::Passing(failure.to_string()),
+            false => Refusal::other(&failure),
+        })?;
         let (status, body) = (response.status(), response.body());
         if status.is_success() {
             let unreadable = |_| Refusal::other(&"its answer is not what the grant asks for");
             return serde_json::from_slice(body).map_err(unreadable);
         }
+        let told = format!("it answers HTTP status {status}");
         match serde_json::from_slice::<Said>(body) {
-            Ok(said) => Err(Refusal { code: said.error, words: said.error_description }),
-            Err(_) => Err(Refusal::other(&format_args!("it answers HTTP status {status}"))),
+            _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+                Err(Refusal::Passing(told))
+            }
+            Ok(said) => Err(Refusal::Said { code: said.error, words: said.error_description }),
+            Err(_) => Err(Refusal::Other(told)),
         }
     }
 
     fn request(&self, url: &str, form: &[(&str, &str)]) -> Result<Request<Bytes>, Error> {
+        let OAuthClient { id, secret, .. } = &self.client;
         let mut body = Serializer::new(String::new());
         body.extend_pairs(form);
-        // RFC 6749 §2.3.1: who has a secret shows it in a header, who has none says a name.
-        let shown = match &self.client.secret {
+        let shown = match secret {
+            Some(secret) if self.secret == SecretPlace::Header => Some(basic(id, secret)?),
             Some(secret) => {
-                let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-                let pair = format!("{}:{}", encoded(&self.client.id), encoded(secret.reveal()));
-                Some(sensitive(&format!("Basic {}", STANDARD.encode(pair)))?)
-            }
-            None => {
-                body.append_pair("client_id", &self.client.id);
+                body.append_pair("client_secret", secret.reveal());
                 None
             }
+            None => None,
         };
+        // Whoever is not named by a header is by the form; some forms want the name anyway.
+        if shown.is_none() && !form.iter().any(|(name, _)| *name == "client_id") {
+            body.append_pair("client_id", id);
+        }
         let wrong = |_| Error::Setup("the authorization server has no usable address".into());
         let body = Bytes::from(body.finish());
         let mut request = Request::post(url).body(body).map_err(wrong)?;
@@ -119,25 +148,45 @@ impl AuthorizationServer {
     }
 }
 
+/// A name and a secret, as a header shows them.
+fn basic(id: &str, secret: &Secret) -> Result<HeaderValue, Error> {
+    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!("{}:{}", encoded(id), encoded(secret.reveal()));
+    sensitive(&format!("Basic {}", STANDARD.encode(pair)))
+}
+
 /// Why there is no token. Its words are those of the server, made safe to show.
 #[derive(Clone, Debug)]
-pub(super) struct Refusal {
-    /// The code of RFC 6749 §5.2 or RFC 8628 §3.5; empty when it was nothing of the kind.
-    pub(super) code: String,
-    words: Option<String>,
+pub(super) enum Refusal {
+    /// What the server said.
+    Said {
+        /// The code of RFC 6749 §5.2 or RFC 8628 §3.5.
+        code: String,
+        /// What it means, for people.
+        words: Option<String>,
+    },
+    /// The server did not answer, or not now: it may later.
+    Passing(String),
+    /// Anything else.
+    Other(String),
 }
 
 impl Refusal {
     pub(super) fn other(problem: &dyn std::fmt::Display) -> Self {
-        Self { code: String::new(), words: Some(problem.to_string()) }
+        Self::Other(problem.to_string())
     }
 }
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
-        let words = [Some(refusal.code), refusal.words].into_iter().flatten();
-        let words: Vec<String> = words.filter(|it| !it.is_empty()).map(|it| shown(&it)).collect();
-        Self::Credentials(format!("the authorization server: {}", words.join(": ")))
+        let words = match refusal {
+            Refusal::Said { code, words: Some(words) } => {
+                format!("{}: {}", shown(&code), shown(&words))
+            }
+            Refusal::Said { code, words: None } => shown(&code),
+            Refusal::Passing(problem) | Refusal::Other(problem) => problem,
+        };
+        Self::Credentials(format!("the authorization server: {words}"))
     }
 }
 
@@ -165,13 +214,10 @@ impl Granted {
         if !self.token_type.eq_ignore_ascii_case("bearer") {
             return Err(Refusal::other(&"its tokens are not bearer tokens"));
         }
-        let header = sensitive(&format!("Bearer {}", self.access_token.reveal()));
-        let header = header.map_err(|_| Refusal::other(&"its token fits into no header"))?;
-        // Renewed early, so that it does not expire on its way.
-        let early = |seconds: u64| seconds.saturating_sub((seconds / 10).min(60));
-        let lasts = self.expires_in.map(|it| Duration::from_secs(early(it)));
-        let until = lasts.and_then(|it| Instant::now().checked_add(it));
-        Ok(Token { header, until, refresh: self.refresh_token })
+        let lasts = self.expires_in.map(Duration::from_secs);
+        let expires = lasts.and_then(|it| SystemTime::now().checked_add(it));
+        let token = Token::new(self.access_token, expires, self.refresh_token);
+        token.map_err(|_| Refusal::other(&"its token fits into no header"))
     }
 }
 
@@ -180,13 +226,31 @@ impl Granted {
 pub(in crate::credentials) struct Token {
     /// As it is shown.
     pub(in crate::credentials) header: HeaderValue,
-    /// Until when it is good; for ever if nobody said.
-    pub(super) until: Option<Instant>,
+    /// As it was got.
+    pub(super) access: Secret,
+    /// When it expires; never if nobody said.
+    pub(super) expires: Option<SystemTime>,
     /// What to get the next one with.
     pub(super) refresh: Option<Secret>,
+    /// Until when it is shown.
+    until: Option<Instant>,
 }
 
 impl Token {
+    pub(super) fn new(
+        access: Secret,
+        expires: Option<SystemTime>,
+        refresh: Option<Secret>,
+    ) -> Result<Self, Error> {
+        let header = sensitive(&format!("Bearer {}", access.reveal()))?;
+        let now = SystemTime::now();
+        let lasts = expires.map(|it| it.duration_since(now).unwrap_or_default());
+        // Renewed early, so that it does not expire on its way.
+        let shown = lasts.map(|it| it.saturating_sub((it / 10).min(Duration::from_secs(60))));
+        let until = shown.and_then(|it| Instant::now().checked_add(it));
+        Ok(Self { header, access, expires, refresh, until })
+    }
+
     pub(super) fn is_good(&self) -> bool {
         self.until.is_none_or(|until| Instant::now() < until)
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -32,6 +33,17 @@ struct State {
 
 type Renewing = Shared<BoxFuture<'static, Result<Arc<Token>, Refusal>>>;
 
+/// What is kept of tokens between two runs of a program. Both tokens are as secret as a password.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// The token that is shown; none when there is none that is good for all we know.
+    pub access: Option<Secret>,
+    /// When it expires; never if the server has not said.
+    pub expires: Option<SystemTime>,
+    /// What the next one is got with.
+    pub refresh: Option<Secret>,
+}
+
 impl Tokens {
     /// Tokens for the client itself: the grant of client credentials.
     #[must_use]
@@ -45,6 +57,30 @@ impl Tokens {
         let refresh = token.refresh.clone();
         let state = State { token: Some(token.into()), refresh, renewing: None };
         Self(Arc::new(Inner { server, own: false, state: Mutex::new(state) }))
+    }
+
+    /// Tokens that were [saved](Self::saved) after somebody had logged in: nobody has to log in again.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] when the token holds characters that no header can carry.
+    pub fn restored(server: AuthorizationServer, saved: Saved) -> Result<Self, Error> {
+        let Saved { access, expires, refresh } = saved;
+        let token = access.map(|it| Token::new(it, expires, refresh.clone())).transpose()?;
+        let state = State { token: token.map(Arc::new), refresh, renewing: None };
+        Ok(Self(Arc::new(Inner { server, own: false, state: Mutex::new(state) })))
+    }
+
+    /// What there is now, to be [restored](Self::restored) later. Renewing may replace all of it: save
+    /// it again before the program ends.
+    #[must_use]
+    pub fn saved(&self) -> Saved {
+        let state = self.state();
+        let token = state.token.as_deref();
+        Saved {
+            access: token.map(|it| it.access.clone()),
+            expires: token.and_then(|it| it.expires),
+            refresh: state.refresh.clone(),
+        }
     }
 
     /// A token that is good.
@@ -116,7 +152,6 @@ impl fmt::Debug for Tokens {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
     use latimer_outbound::{Client, Guard, Rules};
 
     use super::*;
@@ -124,11 +159,8 @@ mod tests {
 
     #[test]
     fn only_the_token_that_was_refused_is_taken_back() {
-        let token = |text| Token {
-            header: HeaderValue::from_static(text),
-            until: None,
-            refresh: Some(Secret::new("r")),
-        };
+        let token =
+            |text| Token::new(Secret::new(text), None, Some(Secret::new("r"))).expect("a token");
         let http = Client::builder(Guard::new(Rules::default())).build().unwrap();
         let url = "https://login.example/token";
         let server = AuthorizationServer::new(http, OAuthClient::new("us"), url);

@@ -1,7 +1,11 @@
 //! Certificates: whose are believed, and whom ours is shown to.
 
-use latimer_client::{Client, Wallet, says};
+use latimer_client::{Client, Error, Wallet, says};
 use latimer_protocol::SendMessageResponse;
+use latimer_protocol::card::{
+    AgentCard, AgentInterface, MutualTlsSecurityScheme, ProtocolBinding, SecurityRequirement,
+    SecurityScheme,
+};
 use latimer_server::{Agent, Certificates, ClientCertificates, Running, Server, Tls, Turn};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -9,7 +13,7 @@ use rcgen::{
 };
 use tempfile::TempDir;
 
-use crate::support::{PAIRS, listen};
+use crate::support::{PAIRS, listen, loopback};
 
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
@@ -67,5 +71,38 @@ async fn a_certificate_opens_the_real_server_over_every_binding() {
         let sent = client.send(says("who am I?")).await.unwrap();
         let SendMessageResponse::Message(said) = sent else { panic!("{sent:?}") };
         assert_eq!(said.text(), "cert:CN=alice", "{binding} {version}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_is_shown_where_it_is_for() {
+    let (authority, folder) = (Authority::new(), TempDir::new().unwrap());
+    let server = guarded(&authority, &folder).await;
+    let url = format!("https://localhost:{}", server.address().port());
+    let (certificate, key) = authority.sign("alice", ExtendedKeyUsagePurpose::ClientAuth);
+    let mut card = AgentCard {
+        supported_interfaces: vec![AgentInterface::new(&*url, ProtocolBinding::JsonRpc)],
+        security_requirements: vec![SecurityRequirement::scheme("mtls")],
+        ..AgentCard::default()
+    };
+    let scheme = SecurityScheme::MutualTls(MutualTlsSecurityScheme::default());
+    card.security_schemes.insert("mtls".into(), scheme);
+    for (at, known) in [(&*url, true), ("https://other.example", false)] {
+        let client = Client::builder(card.clone())
+            .rules(loopback())
+            .root_certificates(authority.0.pem())
+            .identity_for(at, certificate.clone(), key.clone())
+            .wallet(Wallet::default())
+            .connect()
+            .await;
+        match client {
+            Ok(client) => {
+                assert!(known, "{at}");
+                client.send(says("who am I?")).await.unwrap();
+            }
+            Err(error) => {
+                assert!(!known && matches!(error, Error::Credentials(_)), "{at}: {error:?}");
+            }
+        }
     }
 }

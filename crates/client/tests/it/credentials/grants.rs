@@ -28,7 +28,7 @@ pub(super) fn form(body: &str) -> HashMap<String, String> {
 }
 
 /// A server that numbers the tokens it grants, each good for so many seconds.
-async fn granting(seconds: u64) -> Stub {
+pub(super) async fn granting(seconds: u64) -> Stub {
     let count = AtomicUsize::new(1);
     Stub::start(move |asked| {
         let number = count.fetch_add(1, Ordering::SeqCst);
@@ -50,7 +50,7 @@ async fn granting(seconds: u64) -> Stub {
 }
 
 /// An agent that knows some tokens.
-async fn agent(good: fn(&str) -> bool) -> Stub {
+pub(super) async fn agent(good: fn(&str) -> bool) -> Stub {
     Stub::start(move |asked| {
         let token = asked.header("authorization").and_then(|it| it.strip_prefix("Bearer "));
         match token.is_some_and(good) {
@@ -61,7 +61,7 @@ async fn agent(good: fn(&str) -> bool) -> Stub {
     .await
 }
 
-fn server(stub: &Stub, secret: bool) -> AuthorizationServer {
+pub(super) fn server(stub: &Stub, secret: bool) -> AuthorizationServer {
     let http = Http::builder(Guard::new(loopback())).build().unwrap();
     let client = OAuthClient {
         secret: secret.then(|| Secret::new(SECRET)),
@@ -71,7 +71,7 @@ fn server(stub: &Stub, secret: bool) -> AuthorizationServer {
     AuthorizationServer::new(http, client, format!("{}/token", stub.url()))
 }
 
-fn client(agent: &Stub, tokens: Tokens) -> Client {
+pub(super) fn client(agent: &Stub, tokens: Tokens) -> Client {
     Client::builder(agent.url()).credentials(Credentials::tokens(tokens)).build().unwrap()
 }
 
@@ -148,7 +148,7 @@ async fn a_refusal_is_told_in_safe_words() {
 }
 
 /// What a browser brings back from the page of a login.
-async fn come_back(url: &str, bring: &[(&str, &str)]) {
+pub(super) async fn come_back(url: &str, bring: &[(&str, &str)]) {
     let mut to = Url::parse(url).unwrap();
     to.query_pairs_mut().extend_pairs(bring);
     let stream = tokio::net::TcpStream::connect((to.host_str().unwrap(), to.port().unwrap()));

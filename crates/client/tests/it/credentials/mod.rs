@@ -2,6 +2,8 @@
 
 mod certificates;
 mod grants;
+mod logins;
+mod providers;
 mod wallet;
 
 use http::HeaderMap;

@@ -26,6 +26,9 @@ async fn wanting(schemes: Value, requirements: Value) -> Stub {
     Stub::start(move |asked| {
         let own = format!("http://{}", asked.header("host").unwrap());
         match (asked.method.as_str(), asked.path.as_str()) {
+            ("GET", path) if path.starts_with("/.well-known/oauth-authorization-server") => {
+                Answer::json(described(&own, "/login"))
+            }
             ("GET", path) if path.ends_with("/openid-configuration") => {
                 Answer::json(described(&own, path.trim_end_matches(WELL_KNOWN)))
             }
@@ -75,6 +78,11 @@ fn schemes() -> Value {
         "basic": {"httpAuthSecurityScheme": {"scheme": "Basic"}},
         "bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}},
         "oauth": oauth("OWN/token"),
+        "described": {"oauth2SecurityScheme": {
+            "flows": {"clientCredentials": {"scopes": {}}},
+            "oauth2MetadataUrl": "OWN/.well-known/oauth-authorization-server/login",
+        }},
+        "undescribed": oauth(""),
         "thief": oauth("https://thief.example/token"),
         "mtls": {"mtlsSecurityScheme": {}},
         "oidc": oidc("/login"),
@@ -102,6 +110,7 @@ async fn the_first_requirement_that_can_be_met_is() {
         ),
         (json!([needs(&["key", "oauth"])]), "authorization", Some("Bearer granted")),
         (json!([needs(&["oidc"])]), "authorization", Some("Bearer granted")),
+        (json!([needs(&["described"])]), "authorization", Some("Bearer granted")),
         (json!([needs(&["mtls"]), needs(&["key", "oauth"])]), "x-key", Some("k3y")),
         (json!([needs(&["key"]), needs(&[])]), "x-key", None),
         (json!([]), "x-key", None),
@@ -125,6 +134,7 @@ async fn what_cannot_be_met_is_said() {
         (json!([needs(&["unknown"])]), "does not say what \"unknown\" is"),
         (json!([needs(&["thief"])]), "that is trusted with the client's secret"),
         (json!([needs(&["oidc-thief"])]), "that is trusted with the client's secret"),
+        (json!([needs(&["undescribed"])]), "a provider that says what it is"),
         (json!([needs(&["oidc-impostor"])]), "a provider that says what it is"),
         (json!([needs(&["oidc-for-people"])]), "somebody to log in first"),
     ] {

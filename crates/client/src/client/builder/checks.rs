@@ -1,0 +1,48 @@
+//! What was set up and cannot be used is an error that says what to do, and never passed over.
+
+use super::Builder;
+use crate::discovery::{Source, Trust};
+use crate::error::Error;
+
+impl Builder {
+    /// What cannot be used where there is no card to go by.
+    pub(super) fn check_without_card(&self) -> Result<(), Error> {
+        self.check_trust()?;
+        let unused = match (&self.wallet, &self.trust) {
+            (Some(_), _) => "the agent's card chooses from a wallet, and",
+            (None, Trust::Signed(_) | Trust::IfSigned(_)) => "trust is in cards, and",
+            (None, Trust::Everybody) => return Ok(()),
+        };
+        Err(Error::Setup(format!("{unused} `build` looks at none: use `connect`")))
+    }
+
+    /// A card that the caller hands over was read before, when its signature could be checked.
+    pub(super) fn check_trust(&self) -> Result<(), Error> {
+        match (&self.source, &self.trust) {
+            (Source::Card(_), Trust::Signed(_) | Trust::IfSigned(_)) => {
+                let problem = "the signature of a card is checked when it is read";
+                let advice = "make the client with the address or the file of the card";
+                Err(Error::Setup(format!("{problem}: {advice}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The error of something that would be shown at an address, where there is none.
+pub(super) fn homeless(what: &str, instead: &str) -> Error {
+    let problem = format!("{what} is for the address that the client is made with");
+    let advice = format!("make it with the agent's URL, or say the address with `{instead}`");
+    Error::Setup(format!("{problem}, and a card in hand is none: {advice}"))
+}
+
+/// The error of an address that is none.
+pub(super) fn no_address(text: &str) -> Error {
+    let problem = "the address of the agent is not an http or https URL";
+    let path =
+        !text.contains("://") && (text.starts_with(['.', '/', '~']) || text.ends_with(".json"));
+    Error::Setup(match path {
+        true => format!("{problem}; for a card in a file, use a `Path` or `Source::File`"),
+        false => problem.into(),
+    })
+}
