@@ -1,6 +1,7 @@
 //! Finding out how an agent is called: its card, from where it publishes it.
 
 mod freshness;
+mod named;
 mod source;
 mod trust;
 
@@ -11,10 +12,12 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::Version;
 use latimer_protocol::card::AgentCard;
+use url::Url;
 
 use crate::error::Error;
 use crate::transport::{Ask, Endpoint, Wire, failure};
 use freshness::{Freshness, Validators};
+pub(crate) use named::Named;
 pub use source::Source;
 pub use trust::Trust;
 
@@ -78,6 +81,11 @@ impl Discovery {
                 Err(error)
             }
         }
+    }
+
+    /// Where the card that is kept was found.
+    pub(crate) fn found(&self) -> Option<Url> {
+        self.kept().as_ref().and_then(|it| Url::parse(&it.url).ok())
     }
 
     /// Forgets the card: the next look is a fresh one.

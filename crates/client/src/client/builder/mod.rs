@@ -16,13 +16,14 @@ use crate::credentials::{Credentials, Met, Wallet};
 use crate::discovery::{Source, Trust};
 use crate::error::Error;
 use crate::negotiate::{self, Choice, Preferences};
-use crate::transport::{Endpoint, Limits};
+use crate::transport::Limits;
 
 /// Sets up a [`Client`].
 ///
 /// The address that it is made with is the caller's own, and is called wherever it leads. Addresses
 /// in a card are those of a stranger: they are called over HTTPS on the public internet, at the same
-/// origin, and where [`Builder::rules`] allow it.
+/// origin, and where [`Builder::rules`] allow it. A card that names this machine by another of its
+/// names, or no machine at all (`0.0.0.0`), means the host under which it was looked for.
 ///
 /// ```no_run
 /// use latimer_client::{Client, Credentials};
@@ -42,6 +43,8 @@ use crate::transport::{Endpoint, Limits};
 #[derive(Debug)]
 pub struct Builder {
     source: Source,
+    agent_url: Option<String>,
+    at_named_address: bool,
     preferences: Preferences,
     tenant: Option<String>,
     trust: Trust,
@@ -75,6 +78,8 @@ impl Builder {
     pub(super) fn new(source: Source) -> Self {
         Self {
             source,
+            agent_url: None,
+            at_named_address: false,
             preferences: Preferences::default(),
             tenant: None,
             trust: Trust::default(),
@@ -91,6 +96,19 @@ impl Builder {
             roots: Vec::new(),
             identity: None,
         }
+    }
+
+    /// The address of the agent, where this was made with that of its card: the caller's own, too.
+    pub fn agent_url(mut self, url: impl Into<String>) -> Self {
+        self.agent_url = Some(url.into());
+        self
+    }
+
+    /// Calls the agent at the address that was named, whatever address its card says: for agents that
+    /// do not know their own. The card still says which bindings and versions there are.
+    pub fn at_named_address(mut self) -> Self {
+        self.at_named_address = true;
+        self
     }
 
     /// The bindings to speak, the best first. Without any the agent's card decides.
@@ -209,8 +227,9 @@ impl Builder {
         let http = self.http(&guard)?;
         let discovery = self.discovery(&http)?;
         let card = discovery.card().await?;
-        let may = |endpoint: &Endpoint| guard.target(endpoint.url().as_str()).map(drop);
-        let choice = negotiate::choose(&card, &self.preferences, may)?;
+        let named = self.named(discovery.found())?;
+        let interfaces = named.meant(&card.supported_interfaces);
+        let choice = self.choose(interfaces, &guard).await?;
         for passed in &choice.passed_over {
             tracing::debug!(%passed, "an interface is not called");
         }

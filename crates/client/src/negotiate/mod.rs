@@ -2,12 +2,14 @@
 //!
 //! Pure: nothing is asked, resolved or connected to in here.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, AgentInterface, ProtocolBinding};
+use url::Url;
 
-use crate::transport::Endpoint;
+use crate::transport::{Endpoint, origin};
 
 /// What a caller would rather speak.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub struct Choice {
     pub binding: ProtocolBinding,
     /// The version to speak.
     pub version: Version,
-    /// The address, as the card has it.
+    /// The address to call: the one that the card has, as it is meant where the card was found.
     pub url: String,
     /// The tenant to name in each call.
     pub tenant: Option<String>,
@@ -88,8 +90,12 @@ impl fmt::Display for Why {
 
 impl fmt::Display for PassedOver {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AgentInterface { protocol_binding, protocol_version, .. } = &self.interface;
-        write!(out, "{protocol_binding} {protocol_version}: {}", self.why)
+        let AgentInterface { protocol_binding, protocol_version, url, .. } = &self.interface;
+        write!(out, "{protocol_binding} {protocol_version}")?;
+        match (&self.why, shown(url)) {
+            (Why::Forbidden(forbidden), Some(origin)) => write!(out, ": {origin} {forbidden}"),
+            (why, _) => write!(out, ": {why}"),
+        }
     }
 }
 
@@ -103,7 +109,20 @@ pub struct NoInterface(
 
 fn list(passed_over: &[PassedOver]) -> String {
     let reasons: Vec<String> = passed_over.iter().map(ToString::to_string).collect();
-    if reasons.is_empty() { "it lists none".to_owned() } else { reasons.join("; ") }
+    let reasons = if reasons.is_empty() { "it lists none".to_owned() } else { reasons.join("; ") };
+    match passed_over.iter().any(|it| matches!(it.why, Why::Forbidden(_))) {
+        true => format!("{reasons} ({ADVICE})"),
+        false => reasons,
+    }
+}
+
+/// What to do about a card whose addresses may not be called.
+const ADVICE: &str = "if that is not where the agent is, call it at the address that you know: \
+    `Builder::at_named_address`, or `call_url = true` in a file";
+
+/// As much of an address as is safe to show.
+fn shown(url: &str) -> Option<String> {
+    origin(&Url::parse(url).ok()?)
 }
 
 /// The best interface of a card.
@@ -132,50 +151,70 @@ fn list(passed_over: &[PassedOver]) -> String {
 /// # Errors
 /// [`NoInterface`], with what is wrong with each.
 pub fn negotiate(card: &AgentCard, preferences: &Preferences) -> Result<Choice, NoInterface> {
-    choose(card, preferences, |_| Ok(()))
+    Candidates::of(card.supported_interfaces.clone(), preferences).choose()
 }
 
-/// The best interface of those whose endpoint `may` be called.
-pub(crate) fn choose(
-    card: &AgentCard,
-    preferences: &Preferences,
-    may: impl Fn(&Endpoint) -> Result<(), latimer_outbound::Forbidden>,
-) -> Result<Choice, NoInterface> {
-    let interfaces = &card.supported_interfaces;
-    let mut passed_over = Vec::new();
-    let mut best: Option<(Rank, Version, &AgentInterface)> = None;
-    let mut pass = |interface: &AgentInterface, why| {
-        passed_over.push(PassedOver { interface: interface.clone(), why });
-    };
-    for (place, interface) in interfaces.iter().enumerate() {
-        let usable = usable(interface, preferences).and_then(|(version, endpoint)| {
-            may(&endpoint).map_err(Why::Forbidden).map(|()| version)
-        });
-        let version = match usable {
-            Ok(version) => version,
-            Err(why) => {
-                pass(interface, why);
-                continue;
-            }
-        };
-        let rank = Rank::of(interface, version, place, interfaces, preferences);
-        match best {
-            Some((leading, ..)) if leading <= rank => pass(interface, Why::LessPreferred),
-            _ => {
-                if let Some((_, _, beaten)) = best.replace((rank, version, interface)) {
-                    pass(beaten, Why::LessPreferred);
+/// The interfaces of a card that could be called, the best first, and those that could not.
+#[derive(Debug)]
+pub(crate) struct Candidates {
+    ranked: VecDeque<Candidate>,
+    passed_over: Vec<PassedOver>,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    rank: Rank,
+    version: Version,
+    endpoint: Endpoint,
+    interface: AgentInterface,
+}
+
+impl Candidates {
+    pub(crate) fn of(interfaces: Vec<AgentInterface>, preferences: &Preferences) -> Self {
+        let (mut ranked, mut passed_over) = (Vec::new(), Vec::new());
+        for (place, interface) in interfaces.iter().enumerate() {
+            let interface = interface.clone();
+            match usable(&interface, preferences) {
+                Ok((version, endpoint)) => {
+                    let rank = Rank::of(&interface, version, place, &interfaces, preferences);
+                    ranked.push(Candidate { rank, version, endpoint, interface });
                 }
+                Err(why) => passed_over.push(PassedOver { interface, why }),
             }
         }
+        ranked.sort_by_key(|it| it.rank);
+        Self { ranked: ranked.into(), passed_over }
     }
-    let Some((_, version, interface)) = best else { return Err(NoInterface(passed_over)) };
-    Ok(Choice {
-        binding: interface.protocol_binding.clone(),
-        version,
-        url: interface.url.clone(),
-        tenant: interface.tenant.clone(),
-        passed_over,
-    })
+
+    /// Where the best of them is.
+    pub(crate) fn best(&self) -> Option<&Endpoint> {
+        self.ranked.front().map(|it| &it.endpoint)
+    }
+
+    /// Passes over the best of them.
+    pub(crate) fn pass_over(&mut self, why: Why) {
+        if let Some(Candidate { interface, .. }) = self.ranked.pop_front() {
+            self.passed_over.push(PassedOver { interface, why });
+        }
+    }
+
+    /// The best of them, and why none of the others.
+    pub(crate) fn choose(mut self) -> Result<Choice, NoInterface> {
+        let Some(best) = self.ranked.pop_front() else {
+            return Err(NoInterface(self.passed_over));
+        };
+        while !self.ranked.is_empty() {
+            self.pass_over(Why::LessPreferred);
+        }
+        let Candidate { version, interface, .. } = best;
+        Ok(Choice {
+            binding: interface.protocol_binding,
+            version,
+            url: interface.url,
+            tenant: interface.tenant,
+            passed_over: self.passed_over,
+        })
+    }
 }
 
 /// How good an interface is: less is better.
@@ -234,90 +273,4 @@ fn usable(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn card(interfaces: &[(&str, &str, &str)]) -> AgentCard {
-        let interface = |(binding, version, url): &(&str, &str, &str)| AgentInterface {
-            url: (*url).into(),
-            protocol_binding: (*binding).into(),
-            tenant: Some("acme".into()),
-            protocol_version: (*version).into(),
-        };
-        AgentCard {
-            supported_interfaces: interfaces.iter().map(interface).collect(),
-            ..AgentCard::default()
-        }
-    }
-
-    const URL: &str = "https://a.example/x";
-
-    #[test]
-    fn the_cards_order_decides_unless_the_caller_has_one() {
-        use ProtocolBinding::{Grpc, HttpJson, JsonRpc};
-        let card = card(&[
-            ("GRPC", "0.3.0", "a.example:443"),
-            ("JSONRPC", "0.3.0", URL),
-            ("JSONRPC", "1.0", URL),
-            ("HTTP+JSON", "1.0", URL),
-        ]);
-        let all = Version::ALL.to_vec();
-        for (bindings, versions, want) in [
-            (vec![], all.clone(), (Grpc, Version::V0_3)),
-            (vec![], vec![Version::V1_0], (JsonRpc, Version::V1_0)),
-            (vec![HttpJson, JsonRpc], all.clone(), (HttpJson, Version::V1_0)),
-            (vec![JsonRpc], all, (JsonRpc, Version::V1_0)),
-            (vec![JsonRpc], vec![Version::V0_3, Version::V1_0], (JsonRpc, Version::V0_3)),
-        ] {
-            let preferences = Preferences { bindings, versions };
-            let choice = negotiate(&card, &preferences).unwrap();
-            assert_eq!((choice.binding, choice.version), want, "{preferences:?}");
-            assert_eq!(choice.tenant.as_deref(), Some("acme"));
-            assert_eq!(choice.passed_over.len(), 3, "{preferences:?}");
-        }
-    }
-
-    #[test]
-    fn each_interface_that_is_not_called_has_its_reason() {
-        let card = card(&[
-            ("JSONRPC", "2.0", URL),
-            ("urn:pigeon", "1.0", URL),
-            ("GRPC", "0.1", "a.example:443"),
-            ("JSONRPC", "1.0", "/a2a"),
-            ("JSONRPC", "0.3", URL),
-            ("HTTP+JSON", "1.0", URL),
-        ]);
-        let preferences = Preferences {
-            bindings: vec![ProtocolBinding::JsonRpc, ProtocolBinding::Grpc],
-            versions: vec![Version::V1_0, Version::V0_1],
-        };
-        let NoInterface(passed_over) = negotiate(&card, &preferences).unwrap_err();
-        let whys: Vec<_> = passed_over.iter().map(|it| it.why.clone()).collect();
-        assert_eq!(
-            whys,
-            [
-                Why::UnknownVersion,
-                Why::UnknownBinding,
-                Why::NoSuchPair,
-                Why::BadAddress,
-                Why::UnwantedVersion,
-                Why::UnwantedBinding,
-            ]
-        );
-        let error = NoInterface(passed_over).to_string();
-        assert!(error.contains("JSONRPC 2.0: its version is not known here; "), "{error}");
-    }
-
-    #[test]
-    fn an_address_that_may_not_be_called_is_passed_over() {
-        let card = card(&[("JSONRPC", "1.0", "http://10.0.0.7/"), ("JSONRPC", "1.0", URL)]);
-        let may = |endpoint: &Endpoint| match endpoint.origin() {
-            "https://a.example:443" => Ok(()),
-            _ => Err(latimer_outbound::Forbidden::Address),
-        };
-        let choice = choose(&card, &Preferences::default(), may).unwrap();
-        assert_eq!(choice.url, URL);
-        let why = Why::Forbidden(latimer_outbound::Forbidden::Address);
-        assert_eq!(choice.passed_over[0].why, why);
-    }
-}
+mod tests;
