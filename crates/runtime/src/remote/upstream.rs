@@ -146,7 +146,8 @@ impl Upstream {
     async fn look(&self, placard: Option<&Placard>) -> Result<(), ClientError> {
         let client = (self.set_up)(Client::builder(self.source.clone()))?.connect().await?;
         let known = self.client.borrow().clone();
-        if known.is_some_and(|it| it.card() == client.card()) {
+        let same = |it: Client| it.card() == client.card() && it.choice() == client.choice();
+        if known.is_some_and(same) {
             return Ok(());
         }
         let Some(found) = client.card() else { return Ok(()) };
@@ -191,6 +192,7 @@ impl Pass<'_> {
                 | ClientError::Lost { .. }
                 | ClientError::Timeout { .. }
                 | ClientError::Away { .. }
+                | ClientError::Forbidden { .. }
                 | ClientError::Unreadable { .. },
             ) => {
                 self.upstream.breaker().failed(Instant::now());
