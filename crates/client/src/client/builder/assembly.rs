@@ -95,7 +95,7 @@ impl Builder {
     /// The guard: the rules, and the addresses that the caller named.
     pub(super) fn guard(&self) -> Result<Guard, Error> {
         let mut rules = self.rules.clone();
-        let client = self.wallet.iter().filter_map(|it| it.client.as_ref());
+        let client = self.wallet.iter().filter_map(|(_, it)| it.client.as_ref());
         let servers = client.flat_map(|it| &it.servers).filter_map(|it| Url::parse(it).ok());
         let named = self.agent()?.into_iter().chain(self.made_with()?).chain(servers);
         for origin in named.filter_map(|url| origin(&url)) {
@@ -137,9 +137,21 @@ impl Builder {
         Ok(candidates.choose()?)
     }
 
-    /// The origin of the address that this was made with.
-    pub(super) fn origin(&self) -> Result<Option<String>, Error> {
-        Ok(self.made_with()?.and_then(|url| origin(&url)))
+    /// The origin of an address, or of the one that this was made with.
+    pub(super) fn origin_at(&self, url: Option<&str>) -> Result<Option<String>, Error> {
+        let url = match url {
+            Some(url) => Some(self.read(url)?),
+            None => self.made_with()?,
+        };
+        Ok(url.and_then(|url| origin(&url)))
+    }
+
+    /// The origin that a certificate is shown at.
+    pub(super) fn shows_certificate_at(&self) -> Result<Option<String>, Error> {
+        match &self.identity {
+            Some(identity) => self.origin_at(identity.at.as_deref()),
+            None => Ok(None),
+        }
     }
 
     /// The address of the agent, as the caller named it.
@@ -177,8 +189,8 @@ impl Builder {
         for pem in &self.roots {
             http = http.root_certificates(pem.clone());
         }
-        if let Some(Identity { certificates, key }) = &self.identity
-            && let Some(own) = self.origin()?
+        if let Some(Identity { certificates, key, .. }) = &self.identity
+            && let Some(own) = self.shows_certificate_at()?
         {
             http = http.identity(own, certificates.clone(), key.clone());
         }
@@ -187,7 +199,7 @@ impl Builder {
 
     /// The same wire, showing each credential at its origin.
     pub(super) fn showing(&self, mut wire: Wire) -> Result<Wire, Error> {
-        let own = self.origin()?;
+        let own = self.origin_at(None)?;
         let bound = |at: Option<&str>, credentials: Credentials| -> Result<Bound, Error> {
             let homeless = || Error::Setup("say which address the credentials are for".into());
             credentials.bound_to(at.or(own.as_deref()).ok_or_else(homeless)?)

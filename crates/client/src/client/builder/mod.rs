@@ -16,7 +16,7 @@ use crate::credentials::{Credentials, Met, Wallet};
 use crate::discovery::{Source, Trust};
 use crate::error::Error;
 use crate::negotiate::{self, Choice, Preferences};
-use crate::transport::Limits;
+use crate::transport::{Limits, Wire};
 
 /// Sets up a [`Client`].
 ///
@@ -49,7 +49,7 @@ pub struct Builder {
     tenant: Option<String>,
     trust: Trust,
     credentials: Vec<(Option<String>, Credentials)>,
-    wallet: Option<Wallet>,
+    wallet: Option<(Option<String>, Wallet)>,
     headers: HeaderMap,
     user_agent: Option<HeaderValue>,
     extensions: Vec<String>,
@@ -62,8 +62,9 @@ pub struct Builder {
     identity: Option<Identity>,
 }
 
-/// What the client shows of itself in TLS.
+/// What the client shows of itself in TLS, and where.
 struct Identity {
+    at: Option<String>,
     certificates: Vec<u8>,
     key: Vec<u8>,
 }
@@ -150,7 +151,14 @@ impl Builder {
     /// What there is to show at the origin of the address that this was made with; the agent's card
     /// chooses of it.
     pub fn wallet(mut self, wallet: Wallet) -> Self {
-        self.wallet = Some(wallet);
+        self.wallet = Some((None, wallet));
+        self
+    }
+
+    /// What there is to show at the origin of another address: that of the agent, where its card is
+    /// elsewhere.
+    pub fn wallet_for(mut self, url: impl Into<String>, wallet: Wallet) -> Self {
+        self.wallet = Some((Some(url.into()), wallet));
         self
     }
 
@@ -213,8 +221,30 @@ impl Builder {
     /// What the client shows of itself in TLS, at the origin of the address that this was made with:
     /// a chain of certificates and the key of the first, both in PEM.
     pub fn identity(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
-        self.identity = Some(Identity { certificates: certificates.into(), key: key.into() });
+        let (certificates, key) = (certificates.into(), key.into());
+        self.identity = Some(Identity { at: None, certificates, key });
         self
+    }
+
+    /// The same at the origin of another address: that of the agent, where its card is elsewhere.
+    pub fn identity_for(
+        mut self,
+        url: impl Into<String>,
+        certificates: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        let (certificates, key) = (certificates.into(), key.into());
+        self.identity = Some(Identity { at: Some(url.into()), certificates, key });
+        self
+    }
+
+    /// Looks at whether what was set up can be used at all. Nobody is asked.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] when it cannot.
+    pub fn check(&self) -> Result<(), Error> {
+        self.named(None)?;
+        self.showing(Wire::new(self.http(&self.guard()?)?)).map(drop)
     }
 
     /// Finds the agent's card, and calls the agent as the card says.
@@ -223,7 +253,6 @@ impl Builder {
     /// When there is no card, or none that is trusted or offers a way to call the agent.
     pub async fn connect(mut self) -> Result<Client, Error> {
         let guard = self.guard()?;
-        let own = self.origin()?;
         let http = self.http(&guard)?;
         let discovery = self.discovery(&http)?;
         let card = discovery.card().await?;
@@ -233,11 +262,12 @@ impl Builder {
         for passed in &choice.passed_over {
             tracing::debug!(%passed, "an interface is not called");
         }
-        if let Some(wallet) = self.wallet.take() {
-            let met =
-                Met { http: &http, origin: own.as_deref(), certificate: self.identity.is_some() };
+        if let Some((at, wallet)) = self.wallet.take() {
+            let origin = self.origin_at(at.as_deref())?;
+            let certificate = origin.is_some() && self.shows_certificate_at()? == origin;
+            let met = Met { http: &http, origin: origin.as_deref(), certificate };
             let chosen = wallet.choose(&card, &met).await?;
-            self.credentials.extend(chosen.map(|it| (None, it)));
+            self.credentials.extend(chosen.map(|it| (at, it)));
         }
         self.make(http, choice, Some((card, discovery)))
     }
