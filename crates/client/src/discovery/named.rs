@@ -6,6 +6,7 @@ use latimer_protocol::Version;
 use latimer_protocol::card::{AgentInterface, ProtocolBinding};
 use url::{Host, Url};
 
+use crate::negotiate::Doubt;
 use crate::transport::Endpoint;
 
 /// The addresses that are known beside those in a card.
@@ -13,7 +14,7 @@ use crate::transport::Endpoint;
 pub(crate) struct Named {
     /// Where the caller says that the agent is.
     pub(crate) agent: Option<Url>,
-    /// Where the caller says that its card is.
+    /// Where the caller says that its card is, if not at a place that follows from that.
     pub(crate) card: Option<Url>,
     /// Where the card was found.
     pub(crate) found: Option<Url>,
@@ -26,6 +27,16 @@ impl Named {
     pub(crate) fn meant(&self, interfaces: &[AgentInterface]) -> Vec<AgentInterface> {
         let meant = |it: &AgentInterface| AgentInterface { url: self.address(it), ..it.clone() };
         interfaces.iter().map(meant).collect()
+    }
+
+    /// Whether the card may be another agent's, whose interfaces mean these addresses.
+    pub(crate) fn doubt(&self, meant: &[AgentInterface]) -> Option<Doubt> {
+        let (agent, found) = (self.agent.as_ref()?, self.found.as_ref()?);
+        let mut addresses = meant.iter().filter(|it| it.protocol_binding != ProtocolBinding::Grpc);
+        let there =
+            |it: &AgentInterface| Url::parse(&it.url).is_ok_and(|url| is_below(&url, agent));
+        let wanted = self.card.is_some() || is_below(found, agent) || addresses.clone().any(there);
+        (!wanted && addresses.next().is_some()).then_some(Doubt::Elsewhere)
     }
 
     fn address(&self, interface: &AgentInterface) -> String {
@@ -90,6 +101,13 @@ fn address(host: &Host<&str>) -> Option<IpAddr> {
         Host::Ipv6(it) => Some(IpAddr::from(*it).to_canonical()),
         Host::Domain(_) => None,
     }
+}
+
+/// Whether an address is another one, or below it.
+fn is_below(url: &Url, other: &Url) -> bool {
+    let base = other.path().trim_end_matches('/');
+    let rest = url.path().strip_prefix(base);
+    url.origin() == other.origin() && rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
 }
 
 /// Whether it is what servers listen on, and nobody can be called at.
@@ -157,6 +175,29 @@ mod tests {
     fn a_card_that_nobody_found_is_taken_by_its_word() {
         for url in ["/a2a", "http://0.0.0.0:1/", "localhost:50051"] {
             assert_eq!(meant(&Named::default(), ProtocolBinding::Grpc, url), url);
+        }
+    }
+
+    #[test]
+    fn a_card_that_was_found_above_its_agent_has_to_name_it() {
+        use ProtocolBinding::{Grpc, JsonRpc};
+        let root = "https://a.example/.well-known/agent-card.json";
+        let below = "https://a.example/x/y/.well-known/agent-card.json";
+        let card = "https://c.example/card.json";
+        for (agent, card, found, binding, url, want) in [
+            ("https://a.example/x/y", None, root, JsonRpc, "https://a.example/x", true),
+            ("https://a.example/x/y", None, root, JsonRpc, "https://a.example/x/yz", true),
+            ("https://a.example/x/y", None, root, JsonRpc, "https://b.example/x/y", true),
+            ("https://a.example/x/y/", None, root, JsonRpc, "https://a.example/x/y", false),
+            ("https://a.example/x/y", None, root, JsonRpc, "https://a.example/x/y/z", false),
+            ("https://a.example/x/y", None, below, JsonRpc, "https://a.example/x", false),
+            ("https://a.example", None, root, JsonRpc, "https://a.example/x", false),
+            ("https://a.example/x/y", Some(card), card, JsonRpc, "https://a.example/x", false),
+            ("https://a.example/x/y", None, root, Grpc, "https://a.example:443", false),
+        ] {
+            let named = named(Some(agent), card, found);
+            let doubt = named.doubt(&[AgentInterface::new(url, binding)]);
+            assert_eq!(doubt.is_some(), want, "{agent} {found} {url}");
         }
     }
 

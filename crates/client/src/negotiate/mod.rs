@@ -40,6 +40,27 @@ pub struct Choice {
     pub tenant: Option<String>,
     /// The interfaces that were passed over.
     pub passed_over: Vec<PassedOver>,
+    /// Why it may be the wrong agent.
+    pub doubt: Option<Doubt>,
+}
+
+/// Why an agent may be another one than the caller named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// Its card was found above the address that the caller named, and it has no interface there.
+    Elsewhere,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Elsewhere => out.write_str(
+                "there is no card at the address that was named, and the one above it names no \
+                 address there: it may be that of another agent",
+            ),
+        }
+    }
 }
 
 /// An interface that is not called.
@@ -213,6 +234,7 @@ impl Candidates {
             url: interface.url,
             tenant: interface.tenant,
             passed_over: self.passed_over,
+            doubt: None,
         })
     }
 }

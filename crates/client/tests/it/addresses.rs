@@ -80,6 +80,25 @@ async fn an_interface_whose_name_leads_where_it_may_not_is_passed_over() {
     assert!(error.contains("Builder::at_named_address"), "{error}");
 }
 
+/// Nobody is called here: what the guard lets through is chosen.
+#[tokio::test]
+async fn an_address_in_a_card_is_called_if_it_is_the_named_one_or_public() {
+    for (url, want) in [
+        ("http://127.0.0.1:PORT/other", true),
+        ("https://93.184.216.34/a2a", true),
+        ("https://93.184.216.34:8443/a2a", true),
+        ("http://93.184.216.34/a2a", false),
+        ("https://10.0.0.1/a2a", false),
+        ("https://169.254.169.254/", false),
+        ("http://127.0.0.1:1/", false),
+        ("http://0.0.0.0:1/", false),
+    ] {
+        let agent = naming(&[url]).await;
+        let connected = Client::connect(agent.url()).await;
+        assert_eq!(connected.is_ok(), want, "{url}: {connected:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_agent_that_does_not_know_its_address_is_called_where_it_is_known_to_be() {
     let agent = naming(&["https://wrong.example/a2a", "http://10.0.0.1/"]).await;

@@ -163,6 +163,9 @@ impl Upstream {
             let (version, binding) = (choice.version, &choice.binding);
             let (url, skills) = (self.url(), found.skills.len());
             info!(agent = self.name, url, %version, %binding, skills, "the agent behind is found");
+            if let Some(doubt) = choice.doubt {
+                warn!(agent = self.name, url, %doubt, "the agent behind may be another one");
+            }
         }
         self.client.send_replace(Some(client));
         Ok(())

@@ -114,7 +114,8 @@ impl Builder {
                 "there is no address to call the agent at: only that of its card is known";
             return Err(Error::Setup(problem.into()));
         }
-        Ok(Named { agent, card: self.made_with()?, found, only: self.at_named_address })
+        let card = self.made_with()?.filter(|it| agent.as_ref() != Some(it));
+        Ok(Named { agent, card, found, only: self.at_named_address })
     }
 
     /// The best interface that may be called, wherever its name leads.

@@ -258,7 +258,8 @@ impl Builder {
         let card = discovery.card().await?;
         let named = self.named(discovery.found())?;
         let interfaces = named.meant(&card.supported_interfaces);
-        let choice = self.choose(interfaces, &guard).await?;
+        let doubt = named.doubt(&interfaces);
+        let choice = Choice { doubt, ..self.choose(interfaces, &guard).await? };
         for passed in &choice.passed_over {
             tracing::debug!(%passed, "an interface is not called");
         }
@@ -294,6 +295,7 @@ impl Builder {
                 url,
                 tenant: None,
                 passed_over: Vec::new(),
+                doubt: None,
             },
         };
         let http = self.http(&self.guard()?)?;
