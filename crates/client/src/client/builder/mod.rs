@@ -279,7 +279,8 @@ impl Builder {
     /// # Errors
     /// When the address cannot be called.
     pub fn build(self) -> Result<Client, Error> {
-        let (card, url) = match (&self.source, self.source.url()) {
+        let named = self.agent_url.as_deref().or_else(|| self.source.url());
+        let (card, url) = match (&self.source, named) {
             (_, Some(url)) => (None, url.to_owned()),
             (Source::Card(card), None) => (Some(Arc::clone(card)), String::new()),
             (_, None) => {
