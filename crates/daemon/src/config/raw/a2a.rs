@@ -69,7 +69,7 @@ section! {
         root_certificates: PathBuf, optional("those of the system only") => "\"research-ca.pem\"";
         /// The file with the certificate that is shown to the agent, in PEM.
         client_certificate: PathBuf, optional("none") => "\"gateway.pem\"";
-        /// The file with its key, in PEM.
+        /// The file with its key, in PEM. Both are read at the start.
         client_key: PathBuf, optional("none") => "\"gateway.key\"";
         /// Headers that go with every call.
         headers: BTreeMap<String, Secret>, default("{}") => "{ X-Team = \"blue\" }";

@@ -85,7 +85,7 @@ section! {
         /// For `a2a`: the file with the certificate that is shown to the agent, in PEM, at the origin of
         /// `url` only.
         client_certificate: PathBuf, optional("none") => "\"gateway.pem\"";
-        /// For `a2a`: the file with its key, in PEM.
+        /// For `a2a`: the file with its key, in PEM. Both are read at the start.
         client_key: PathBuf, optional("none") => "\"gateway.key\"";
         /// For `a2a`: headers that go with every call, to the origin of `url` only.
         headers: BTreeMap<String, Secret>, default("{}") => "{ X-Team = \"blue\" }";
