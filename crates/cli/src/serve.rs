@@ -58,6 +58,10 @@ pub(crate) fn demo_server(arguments: &DemoServer) -> Result<(), Failure> {
 
 fn flags(arguments: &Serve) -> Vec<Flag> {
     let mut flags = Vec::from_iter(listen(arguments.listen.as_deref()));
+    if let Some(path) = &arguments.store {
+        flags.push(Flag { option: "--store", key: "store.kind", value: json!("sqlite") });
+        flags.push(Flag { option: "--store", key: "store.path", value: json!(path) });
+    }
     let mut agent = |option, agent: Value| {
         flags.push(Flag { option, key: "agents", value: json!([agent]) });
     };

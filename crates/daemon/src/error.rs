@@ -38,9 +38,9 @@ pub enum StartError {
         /// Why.
         source: latimer_client::Error,
     },
-    /// The file of a token cannot be read.
+    /// The file of a token, a certificate or its key cannot be read.
     #[error("the agent {agent:?}: cannot read {}: {source}", path.display())]
-    TokenFile {
+    UpstreamFile {
         /// The agent.
         agent: String,
         /// The file.
@@ -109,9 +109,9 @@ impl StartError {
             ),
             Self::KeyFile { .. } => Some("make one with: latimer card keygen --out FILE"),
             Self::Unavailable { .. } => Some("available are: echo, command, demo, a2a"),
-            Self::Store(OpenError::InUse { .. }) => {
-                Some("use that server, or set `store.path` to another file")
-            }
+            Self::Store(OpenError::InUse { .. }) => Some(
+                "use that server, or another file: --store FILE, or `store.path` in a configuration",
+            ),
             Self::Server(latimer_server::Error::Listen { source, .. }) => match source.kind() {
                 io::ErrorKind::AddrInUse => Some(
                     "another server listens there; choose another port with --listen, \
@@ -126,7 +126,7 @@ impl StartError {
             Self::Command { .. }
             | Self::Jwt(_)
             | Self::Upstream { .. }
-            | Self::TokenFile { .. }
+            | Self::UpstreamFile { .. }
             | Self::Address { .. }
             | Self::Folder { .. }
             | Self::Store(_)
@@ -142,7 +142,7 @@ impl StartError {
             Self::Unavailable { .. }
             | Self::Command { .. }
             | Self::Upstream { .. }
-            | Self::TokenFile { .. }
+            | Self::UpstreamFile { .. }
             | Self::Unprotected { .. }
             | Self::Jwt(_)
             | Self::KeyFile { .. }

@@ -1,18 +1,16 @@
 //! Makes an agent of one that is elsewhere, or looks for it only.
 
 use std::fs;
-use std::io;
+use std::path::PathBuf;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use latimer_client::credentials::oauth::OAuthClient;
-use latimer_client::outbound::{Allowed, Rules};
 use latimer_client::transport::Limits;
 use latimer_client::{Builder, Credentials, Error, Source, Trust, Wallet};
 use latimer_protocol::Secret;
 use latimer_protocol::card::KeySet;
 use latimer_runtime::Remote;
 use latimer_server::Agent;
-use url::Url;
 
 use crate::agents::describe;
 use crate::config::{
@@ -36,20 +34,18 @@ pub(crate) fn external(config: &Config) -> Result<Vec<(&str, Remote)>, StartErro
 }
 
 fn elsewhere(name: &str, said: &UpstreamConfig) -> Result<Remote, StartError> {
-    let mut said = said.clone();
-    said.token = said.token.take().map_or_else(|| token(name, &said), |it| Ok(Some(it)))?;
-    let trust = trust(&said)?;
+    let (said, files) = (said.clone(), Files::read(name, said)?);
     let source = match &said.card_url {
         Some(url) => Source::CardUrl(url.clone()),
         None => said.url.as_str().into(),
     };
     let wrong = |source| StartError::Upstream { agent: name.to_owned(), source };
     // Whether it can be set up at all is known now, and told now.
-    let builder = set_up(latimer_client::Client::builder(source.clone()), &said, &trust);
-    drop(builder.map_err(wrong)?);
+    let builder = set_up(latimer_client::Client::builder(source.clone()), &said, &files);
+    builder.and_then(|it| it.check()).map_err(wrong)?;
     let remote = Remote::new(source).hiding(&said.url).hops(said.hops);
     let remote = remote.telling_caller(said.forward_user);
-    Ok(remote.client(move |builder| set_up(builder, &said, &trust)))
+    Ok(remote.client(move |builder| set_up(builder, &said, &files)))
 }
 
 /// Says what the configuration says in place of what the agent does.
@@ -58,15 +54,21 @@ fn complete(found: &mut latimer_protocol::card::AgentCard, card: &CardConfig, st
     found.capabilities.streaming = Some(streaming);
 }
 
-fn set_up(client: Builder, said: &UpstreamConfig, trust: &Trust) -> Result<Builder, Error> {
+fn set_up(client: Builder, said: &UpstreamConfig, files: &Files) -> Result<Builder, Error> {
     let limits = Limits { call: said.timeout, idle: said.idle, ..Limits::default() };
-    let mut client = client.limits(limits).trust(trust.clone()).rules(rules(&said.url)?);
+    let mut client = client.limits(limits).trust(files.trust.clone());
     client = client.versions(
         said.version
             .map_or_else(|| latimer_protocol::Version::ALL.to_vec(), |version| vec![version]),
     );
     if let Some(binding) = &said.binding {
         client = client.bindings([binding.clone()]);
+    }
+    if said.card_url.is_some() {
+        client = client.agent_url(&said.url);
+    }
+    if said.call_url {
+        client = client.at_named_address();
     }
     if !said.stream {
         client = client.without_streams();
@@ -77,27 +79,29 @@ fn set_up(client: Builder, said: &UpstreamConfig, trust: &Trust) -> Result<Build
     if let Some(tenant) = &said.tenant {
         client = client.tenant(tenant);
     }
+    showing(client, said, files)
+}
+
+/// Says who we are to the agent: at the origin of `url`, and nowhere else.
+fn showing(mut client: Builder, said: &UpstreamConfig, files: &Files) -> Result<Builder, Error> {
+    if let Some(pem) = &files.roots {
+        client = client.root_certificates(pem.clone());
+    }
+    if let Some((certificate, key)) = &files.identity {
+        client = client.identity_for(&said.url, certificate.clone(), key.reveal());
+    }
     if !said.headers.is_empty() {
         client = client.credentials_for(&said.url, Credentials::headers(&headers(said)?));
     }
-    if let Some(token) = &said.token {
+    if let Some(token) = &files.token {
         client = client.credentials_for(&said.url, Credentials::bearer(token.clone())?);
     }
     if let Some(OAuthConfig { client_id, client_secret, scopes, servers }) = said.oauth.clone() {
         let known = OAuthClient { id: client_id, secret: client_secret, scopes, servers };
-        client = client.wallet(Wallet { client: Some(known), ..Wallet::default() });
+        let wallet = Wallet { client: Some(known), ..Wallet::default() };
+        client = client.wallet_for(&said.url, wallet);
     }
     Ok(client)
-}
-
-/// The address that the operator names may be called, and no other one for that.
-fn rules(url: &str) -> Result<Rules, Error> {
-    let wrong = || Error::Setup("`url` is not an http or https URL".into());
-    let url = Url::parse(url).map_err(|_| wrong())?;
-    let host = url.host_str().ok_or_else(wrong)?;
-    let port = url.port_or_known_default().ok_or_else(wrong)?;
-    let own: Allowed = format!("{host}:{port}").parse().map_err(|_| wrong())?;
-    Ok(Rules { allow: vec![own], ..Rules::default() })
 }
 
 fn headers(said: &UpstreamConfig) -> Result<HeaderMap, Error> {
@@ -112,15 +116,37 @@ fn headers(said: &UpstreamConfig) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
-fn token(agent: &str, said: &UpstreamConfig) -> Result<Option<Secret>, StartError> {
-    let Some(path) = &said.token_file else { return Ok(None) };
-    let failed = |source: io::Error| StartError::TokenFile {
-        agent: agent.to_owned(),
-        path: path.clone(),
-        source,
-    };
-    let text = fs::read_to_string(path).map_err(failed)?;
-    Ok(Some(Secret::new(text.trim_end())))
+/// What the files have that the configuration names.
+struct Files {
+    token: Option<Secret>,
+    trust: Trust,
+    roots: Option<String>,
+    /// The certificate and its key.
+    identity: Option<(String, Secret)>,
+}
+
+impl Files {
+    fn read(agent: &str, said: &UpstreamConfig) -> Result<Self, StartError> {
+        let read = |path: &PathBuf| {
+            let failed = |source| {
+                let (agent, path) = (agent.to_owned(), path.clone());
+                StartError::UpstreamFile { agent, path, source }
+            };
+            fs::read_to_string(path).map_err(failed)
+        };
+        let token = match (&said.token, &said.token_file) {
+            (None, Some(path)) => Some(Secret::new(read(path)?.trim_end())),
+            (token, _) => token.clone(),
+        };
+        let identity = said.identity.as_ref();
+        let identity = identity.map(|it| Ok((read(&it.certificate)?, Secret::new(read(&it.key)?))));
+        Ok(Self {
+            token,
+            trust: trust(said)?,
+            roots: said.root_certificates.as_ref().map(read).transpose()?,
+            identity: identity.transpose()?,
+        })
+    }
 }
 
 fn trust(said: &UpstreamConfig) -> Result<Trust, StartError> {

@@ -47,8 +47,16 @@ impl Allowed {
     /// Whether it allows to call `port` of `host` at `address`.
     pub(crate) fn allows(&self, host: &Host, port: u16, address: IpAddr) -> bool {
         match &self.0 {
-            Kind::Origin { host: own, port: own_port } => own == host && *own_port == port,
+            Kind::Origin { .. } => self.names(host, port),
             Kind::Network(network) => network.contains(address),
+        }
+    }
+
+    /// Whether it is this `port` of this `host`.
+    pub(crate) fn names(&self, host: &Host, port: u16) -> bool {
+        match &self.0 {
+            Kind::Origin { host: own, port: own_port } => own == host && *own_port == port,
+            Kind::Network(_) => false,
         }
     }
 }

@@ -53,7 +53,9 @@ impl Guard {
         match self.addresses(&target).await {
             Err(Unreachable::Forbidden(forbidden)) => Err(forbidden),
             // Plain HTTP goes to known places only, and this is none.
-            Err(Unreachable::Unresolved(_)) if target.scheme() == Scheme::Http => {
+            Err(Unreachable::Unresolved(_))
+                if target.scheme() == Scheme::Http && !self.lists(&target) =>
+            {
                 Err(Forbidden::Scheme)
             }
             Err(Unreachable::Unresolved(_)) | Ok(_) => Ok(target),
@@ -96,6 +98,11 @@ impl Guard {
             (Scheme::Http, Host::Name(_)) => Forbidden::Scheme,
             (Scheme::Http, Host::Address(_)) | (Scheme::Https, _) => forbidden,
         })?)
+    }
+
+    /// Whether a target is an exception by its name, wherever that leads.
+    fn lists(&self, target: &Target) -> bool {
+        self.rules.allow.iter().any(|it| it.names(target.host(), target.port()))
     }
 
     fn judge(&self, target: &Target, address: IpAddr) -> Result<(), Forbidden> {

@@ -12,7 +12,8 @@ const KIND: &str = "swarmKind";
 /// Something that one member of a swarm asks of another, beside conversation.
 ///
 /// It is a message whose metadata has a `swarmKind`, and whose data part says the rest. A server takes
-/// it for one only when it was given a handler of directives; for every other it is a message.
+/// it for one only when it was given a handler of directives; for every other it is a message. A
+/// gateway passes none on.
 ///
 /// ```
 /// use latimer_protocol::swarm::{Directive, Kind};

@@ -40,6 +40,7 @@ Examples:
   latimer serve --listen 127.0.0.1:0
   latimer serve --exec 'tr a-z A-Z'
   latimer serve --proxy https://partner.example.com
+  latimer serve --proxy URL --listen 127.0.0.1:0 --store two.db
   latimer serve --config latimer.toml --check
 
 Without --config the configuration is that of LATIMER_CONFIG, or the first of
@@ -89,6 +90,10 @@ pub(crate) struct Serve {
     /// Listen at this address; port 0 is any free one
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
+
+    /// Keep tasks in this file, not the configured one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
 
     /// Serve an agent that echoes, not those of the file
     #[arg(long, conflicts_with_all = ["exec", "proxy"])]

@@ -42,6 +42,14 @@ fn an_agent_elsewhere_is_served_without_a_file() {
 }
 
 #[test]
+fn an_address_without_an_agent_is_not_silently_that_of_another() {
+    let (place, behind) = (Place::new(), Place::new());
+    let demo = behind.serve(&DEMO);
+    let mut gateway = proxy(&place, &format!("{}/a2a/agents/nosuch", demo.address()));
+    gateway.until_logged("the agent behind may be another one");
+}
+
+#[test]
 fn streams_of_the_agent_behind_can_be_left_alone() {
     let behind = Place::new();
     let demo = behind.serve(&DEMO);

@@ -89,7 +89,16 @@ fn a_store_that_is_in_use_names_who_has_it() {
     assert_eq!(ran.code, Some(1));
     let holder = format!("in use by process {} (latimer serve", serving.pid());
     assert!(ran.errors.contains(&holder), "{}", ran.errors);
-    assert!(ran.errors.contains("hint: "), "{}", ran.errors);
+    assert!(ran.errors.contains("hint: use that server, or another file: --store FILE"));
+    let beside = [&ANYWHERE[..], &["--store", "other.db"]].concat();
+    assert!(place.serve(&beside).greeting.contains("other.db"));
+}
+
+#[test]
+fn a_store_that_was_asked_for_goes_before_that_of_the_file() {
+    let place = Place::new().file("latimer.toml", "[store]\nkind = \"memory\"\n");
+    let serving = place.serve(&[&ANYWHERE[..], &["--store", "asked.db"]].concat());
+    assert!(serving.greeting.contains("asked.db"), "{}", serving.greeting);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Finding out how an agent is called: its card, from where it publishes it.
 
 mod freshness;
+mod named;
 mod source;
 mod trust;
 
@@ -11,10 +12,12 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::Version;
 use latimer_protocol::card::AgentCard;
+use url::Url;
 
 use crate::error::Error;
 use crate::transport::{Ask, Endpoint, Wire, failure};
 use freshness::{Freshness, Validators};
+pub(crate) use named::Named;
 pub use source::Source;
 pub use trust::Trust;
 
@@ -51,8 +54,10 @@ enum Found {
     Card(Kept),
     /// The card is as it was, and fresh again.
     Same(Freshness),
-    /// There is no card here.
+    /// There is no card here, or none for us.
     Nothing(Error),
+    /// There may be one later on.
+    Failing(Error),
 }
 
 impl Discovery {
@@ -80,6 +85,11 @@ impl Discovery {
         }
     }
 
+    /// Where the card that is kept was found.
+    pub(crate) fn found(&self) -> Option<Url> {
+        self.kept().as_ref().and_then(|it| Url::parse(&it.url).ok())
+    }
+
     /// Forgets the card: the next look is a fresh one.
     pub(crate) fn forget(&self) {
         *self.kept() = None;
@@ -91,9 +101,9 @@ impl Discovery {
     }
 
     async fn look(&self, kept: Option<Kept>) -> Result<(Arc<AgentCard>, Option<Kept>), Error> {
-        let urls = match &self.source {
+        let bases = match &self.source {
             Source::Agent(url) => source::well_known(url)?,
-            Source::CardUrl(url) => vec![url.clone()],
+            Source::CardUrl(url) => vec![vec![url.clone()]],
             Source::File(path) => {
                 let read = tokio::fs::read(path).await;
                 let problem = |error| Error::Card(format!("{} {error}", path.display()));
@@ -108,20 +118,38 @@ impl Discovery {
                     let kept = Kept { freshness, ..kept };
                     return Ok((Arc::clone(&kept.card), Some(kept)));
                 }
-                Found::Nothing(_) => {}
+                Found::Nothing(_) | Found::Failing(_) => {}
             }
         }
-        let mut first = None;
-        for url in &urls {
-            match self.fetch(url, &Validators::default()).await? {
-                Found::Card(kept) => return Ok((Arc::clone(&kept.card), Some(kept))),
-                Found::Same(_) => {
-                    return Err(Error::Card("it is said not to have changed, unasked".into()));
-                }
-                Found::Nothing(error) => drop(first.get_or_insert(error)),
+        let kept = self.search(&bases).await?;
+        Ok((Arc::clone(&kept.card), Some(kept)))
+    }
+
+    /// Looks at one place after the other.
+    async fn search(&self, bases: &[Vec<String>]) -> Result<Kept, Error> {
+        let mut told = None;
+        for base in bases {
+            let mut failing = false;
+            for url in base {
+                let error = match self.fetch(url, &Validators::default()).await? {
+                    Found::Card(kept) => return Ok(kept),
+                    Found::Same(_) => {
+                        return Err(Error::Card("it is said not to have changed, unasked".into()));
+                    }
+                    Found::Nothing(error) => error,
+                    Found::Failing(error) => {
+                        failing = true;
+                        error
+                    }
+                };
+                told = Some(more_telling(told, error));
+            }
+            // The card may be back in a moment, and one that is further up is another agent's.
+            if failing {
+                break;
             }
         }
-        Err(first.unwrap_or_else(|| Error::Card("there is no address to look at".into())))
+        Err(told.unwrap_or_else(|| Error::Card("there is no address to look at".into())))
     }
 
     async fn fetch(&self, url: &str, validators: &Validators) -> Result<Found, Error> {
@@ -151,7 +179,9 @@ impl Discovery {
                 Ok(Found::Nothing(Error::Card(problem)))
             }
             _ if !status.is_success() => {
-                Err(failure(endpoint.origin(), status, body, Version::V1_0))
+                let error = failure(endpoint.origin(), status, body, Version::V1_0);
+                let passing = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+                Ok(if passing { Found::Failing(error) } else { Found::Nothing(error) })
             }
             _ => match self.trust.admit(body) {
                 Ok(card) => {
@@ -163,6 +193,15 @@ impl Discovery {
                 Err(error) => Err(error),
             },
         }
+    }
+}
+
+/// What to tell of two errors: the first, unless it only says that there is no card.
+fn more_telling(first: Option<Error>, next: Error) -> Error {
+    match first {
+        Some(Error::Card(_)) if !matches!(next, Error::Card(_)) => next,
+        Some(first) => first,
+        None => next,
     }
 }
 

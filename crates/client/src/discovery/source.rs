@@ -78,9 +78,9 @@ impl From<&Path> for Source {
     }
 }
 
-/// Every place to look at for the card of the agent at `url`: below it, and then at the root of its
-/// host, where most are.
-pub(super) fn well_known(url: &str) -> Result<Vec<String>, Error> {
+/// Every place to look at for the card of the agent at `url`: those below it, and then those at the root
+/// of its host, where most are.
+pub(super) fn well_known(url: &str) -> Result<Vec<Vec<String>>, Error> {
     let wrong = || Error::Setup("the address of the agent is not an http or https URL".into());
     let mut base = Url::parse(url).map_err(|_| wrong())?;
     base.set_query(None);
@@ -89,16 +89,9 @@ pub(super) fn well_known(url: &str) -> Result<Vec<String>, Error> {
         base.set_path(&format!("{}/", base.path()));
     }
     let root = base.join("/").map_err(|_| wrong())?;
-    let mut places = Vec::new();
-    for base in [base, root] {
-        for path in WELL_KNOWN {
-            let place = base.join(path).map_err(|_| wrong())?.to_string();
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
-    }
-    Ok(places)
+    let places = |base: &Url| WELL_KNOWN.map(|path| base.join(path).map(String::from)).into_iter();
+    let bases = if base == root { vec![root] } else { vec![base, root] };
+    bases.iter().map(|base| places(base).collect::<Result<_, _>>().map_err(|_| wrong())).collect()
 }
 
 #[cfg(test)]
@@ -108,11 +101,10 @@ mod tests {
     #[test]
     fn cards_are_looked_for_below_the_address_and_at_the_root() {
         let root = |path: &str| format!("https://a.example/{path}");
-        assert_eq!(well_known("https://a.example").unwrap(), WELL_KNOWN.map(root));
+        assert_eq!(well_known("https://a.example").unwrap(), [WELL_KNOWN.map(root)]);
         for url in ["https://a.example/x/y", "https://a.example/x/y/?z#w"] {
             let below = WELL_KNOWN.map(|path| root(&format!("x/y/{path}")));
-            let want = [below, WELL_KNOWN.map(root)].concat();
-            assert_eq!(well_known(url).unwrap(), want, "{url}");
+            assert_eq!(well_known(url).unwrap(), [below, WELL_KNOWN.map(root)], "{url}");
         }
     }
 

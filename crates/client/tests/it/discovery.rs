@@ -67,6 +67,44 @@ async fn both_well_known_places_are_looked_at_and_pages_passed_over() {
 }
 
 #[tokio::test]
+async fn a_place_that_shows_no_card_does_not_hide_the_next() {
+    for status in [400, 401, 403, 429, 500, 503] {
+        let stub = Stub::start(move |asked| match asked.path.as_str() {
+            "/.well-known/agent-card.json" => Answer::of(status, "text/plain", "no"),
+            _ => Answer::json(card("https://a.example/a2a")),
+        })
+        .await;
+        let client = Client::connect(stub.url()).await.unwrap();
+        assert_eq!(client.card().unwrap().name, "found", "{status}");
+    }
+    // The first error is told, unless it says less than another.
+    for (statuses, want) in [([403, 500], "403"), ([404, 403], "403"), ([403, 404], "403")] {
+        let stub = Stub::start(move |asked| {
+            let second = asked.path.ends_with("/agent.json");
+            Answer::of(statuses[usize::from(second)], "text/plain", "no")
+        })
+        .await;
+        let error = Client::connect(stub.url()).await.unwrap_err().to_string();
+        assert!(error.contains(want), "{statuses:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_fails_for_a_moment_is_not_taken_for_the_one_above() {
+    for (status, found) in [(503, false), (403, true), (404, true)] {
+        let stub = Stub::start(move |asked| match asked.path.starts_with("/one/") {
+            true => Answer::of(status, "text/plain", "no"),
+            false => Answer::json(card("https://a.example/a2a")),
+        })
+        .await;
+        let connected = Client::connect(format!("{}/one", stub.url())).await;
+        assert_eq!(connected.is_ok(), found, "{status}");
+        let doubt = connected.ok().and_then(|it| it.choice().unwrap().doubt);
+        assert_eq!(doubt.is_some(), found, "{status}: it may be another one");
+    }
+}
+
+#[tokio::test]
 async fn a_card_is_kept_while_it_is_fresh_and_asked_about_after() {
     let (lasting, broken) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
     let fresh = Arc::new(AtomicUsize::new(0));

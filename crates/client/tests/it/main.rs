@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod addressed;
+mod addresses;
 mod credentials;
 mod discovery;
 mod following;

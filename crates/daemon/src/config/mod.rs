@@ -33,7 +33,7 @@ pub use reference::reference;
 pub use show::Setting;
 pub use surroundings::Surroundings;
 pub use tree::{Origin, Source};
-pub use upstream::{OAuthConfig, Signatures, UpstreamConfig};
+pub use upstream::{IdentityConfig, OAuthConfig, Signatures, UpstreamConfig};
 
 use key::{Content, Section, Shape, Table};
 use tree::Node;

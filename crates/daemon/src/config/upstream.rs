@@ -16,6 +16,12 @@ pub struct UpstreamConfig {
     pub url: String,
     /// Where its card is, if not at a well-known place.
     pub card_url: Option<String>,
+    /// Whether `url` itself is called, whatever address the card names.
+    pub call_url: bool,
+    /// The file of the certificates that it may be vouched for by, beside those of the system.
+    pub root_certificates: Option<PathBuf>,
+    /// The certificate that is shown to it.
+    pub identity: Option<IdentityConfig>,
     /// Headers that go with every call.
     pub headers: BTreeMap<String, Secret>,
     /// A bearer token that goes with every call.
@@ -46,6 +52,16 @@ pub struct UpstreamConfig {
     pub forward_user: bool,
     /// What we call ourselves there, if not what everybody does.
     pub user_agent: Option<HeaderValue>,
+}
+
+/// The certificate that is shown to an agent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct IdentityConfig {
+    /// The file that has it.
+    pub certificate: PathBuf,
+    /// The file that has its key.
+    pub key: PathBuf,
 }
 
 /// What an authorization server knows us as.

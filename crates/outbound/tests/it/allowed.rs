@@ -40,6 +40,10 @@ async fn a_name_that_does_not_resolve_passes_for_now() {
     let failure = bench.post("https://empty.test/hook").await.unwrap_err();
     assert!(matches!(failure, Failure::Unresolved { .. }), "{failure:?}");
     assert_eq!(bench.dialer.take(), []);
+    let bench = Bench::new(allowing(["later.test:80"]));
+    bench.guard.check("http://later.test/").await.expect("it is known by its name");
+    let other = bench.guard.check("http://later.test:81/").await;
+    assert_eq!(other, Err(Forbidden::Scheme));
 }
 
 #[tokio::test]

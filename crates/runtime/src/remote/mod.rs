@@ -31,6 +31,7 @@ use async_trait::async_trait;
 use latimer_client::{Builder, Error as ClientError, Source};
 use latimer_protocol::Task;
 use latimer_protocol::card::AgentCard;
+use latimer_protocol::swarm::Directive;
 use latimer_server::{Agent, Executor, Failure, Health, Placard, Turn};
 use tracing::warn;
 
@@ -51,6 +52,10 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How many agents a message may pass on its way, if nobody says.
 pub(crate) const HOPS: u32 = 8;
+
+/// What those read who give directives. They would come with our credentials, as if we gave them.
+const NO_DIRECTIVES: &str = "directives are for the server that gets them, and are not passed on to \
+    the agent behind this one; send them to its own server";
 
 /// An agent elsewhere, published as one of ours.
 ///
@@ -167,6 +172,9 @@ impl Remote {
 impl Executor for Remote {
     async fn execute(&self, turn: Turn) -> Result<(), Failure> {
         self.look_after(None);
+        if Directive::of(turn.message()).is_some() {
+            return Ok(turn.reject(NO_DIRECTIVES).await?);
+        }
         let path = match Path::of(turn.message(), self.hops).onward(self.place(&turn)) {
             Ok(path) => path,
             Err(problem) => return Ok(turn.reject(problem.to_string()).await?),

@@ -170,7 +170,8 @@ impl Upstream {
     async fn look(&self, placard: Option<&Placard>) -> Result<(), ClientError> {
         let client = (self.set_up)(Client::builder(self.source.clone()))?.connect().await?;
         let known = self.client.borrow().clone();
-        if known.is_some_and(|it| it.card() == client.card()) {
+        let same = |it: Client| it.card() == client.card() && it.choice() == client.choice();
+        if known.is_some_and(same) {
             return Ok(());
         }
         let Some(found) = client.card() else { return Ok(()) };
@@ -184,6 +185,9 @@ impl Upstream {
             let (version, binding) = (choice.version, &choice.binding);
             let (url, skills) = (self.url(), found.skills.len());
             info!(agent = self.name, url, %version, %binding, skills, "the agent behind is found");
+            if let Some(doubt) = choice.doubt {
+                warn!(agent = self.name, url, %doubt, "the agent behind may be another one");
+            }
         }
         self.client.send_replace(Some(client));
         Ok(())
@@ -213,6 +217,7 @@ impl Pass<'_> {
                 | ClientError::Lost { .. }
                 | ClientError::Timeout { .. }
                 | ClientError::Away { .. }
+                | ClientError::Forbidden { .. }
                 | ClientError::Unreadable { .. },
             ) => {
                 self.upstream.breaker().failed(Instant::now());

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use latimer_outbound::{Allowed, Client as Http, Guard, Protocol};
 use latimer_protocol::binding::parameters;
-use latimer_protocol::card::{AgentCard, ProtocolBinding};
+use latimer_protocol::card::{AgentCard, AgentInterface, ProtocolBinding};
 use latimer_protocol::{Dialect, Version};
+use tokio::time::timeout;
 use url::Url;
 
 use super::checks::{homeless, no_address};
 use super::{Builder, Identity};
 use crate::client::{Client, Inner};
 use crate::credentials::Credentials;
-use crate::discovery::{Discovery, MAX_CARD};
+use crate::discovery::{Discovery, MAX_CARD, Named, Source};
 use crate::error::Error;
-use crate::negotiate::Choice;
+use crate::negotiate::{Candidates, Choice, Why};
 use crate::transport::{Endpoint, Grpc, HttpJson, JsonRpc, Limits, Transport, Wire, origin};
 
 impl Builder {
@@ -89,7 +90,7 @@ impl Builder {
 
     /// An address of gRPC, which may have no scheme: it is taken to be as secure as the address that the
     /// caller named.
-    fn schemed(&self, address: &str) -> String {
+    pub(super) fn schemed(&self, address: &str) -> String {
         let own = self.source.url().and_then(|it| it.split_once("://")).map(|(scheme, _)| scheme);
         match own {
             Some(scheme @ ("http" | "https")) if !address.contains("://") => {
@@ -99,13 +100,13 @@ impl Builder {
         }
     }
 
-    /// The guard: the rules, and the address that the caller named.
+    /// The guard: the rules, and the addresses that the caller named.
     pub(super) fn guard(&self) -> Result<Guard, Error> {
         let mut rules = self.rules.clone();
-        let client = self.wallet.iter().filter_map(|it| it.client.as_ref());
+        let client = self.wallet.iter().filter_map(|(_, it)| it.client.as_ref());
         let servers = client.flat_map(|it| &it.servers).filter_map(|it| Url::parse(it).ok());
-        let named = servers.filter_map(|url| origin(&url));
-        for origin in self.origin()?.into_iter().chain(named) {
+        let named = self.agent()?.into_iter().chain(self.made_with()?).chain(servers);
+        for origin in named.filter_map(|url| origin(&url)) {
             let host_and_port = origin.split_once("://").map_or("", |(_, rest)| rest);
             let wrong = |error| Error::Setup(format!("the address {host_and_port} {error}"));
             rules.allow.push(host_and_port.parse::<Allowed>().map_err(wrong)?);
@@ -113,28 +114,77 @@ impl Builder {
         Ok(Guard::new(rules))
     }
 
-    /// The origin of the address that the caller named.
-    pub(super) fn origin(&self) -> Result<Option<String>, Error> {
-        let Some(url) = self.source.url() else { return Ok(None) };
-        let grpc = self.preferences.bindings.first() == Some(&ProtocolBinding::Grpc);
-        match Url::parse(url).ok().and_then(|url| origin(&url)) {
-            Some(origin) => Ok(Some(origin)),
-            None if grpc => Ok(Some(Endpoint::grpc(url, Version::V1_0)?.origin().to_owned())),
-            None => Err(no_address(url)),
+    /// What the addresses of a card mean that was found.
+    pub(super) fn named(&self, found: Option<Url>) -> Result<Named, Error> {
+        let agent = self.agent()?;
+        if agent.is_none() && self.at_named_address {
+            let problem =
+                "there is no address to call the agent at: only that of its card is known";
+            return Err(Error::Setup(problem.into()));
         }
+        let card = self.made_with()?.filter(|it| agent.as_ref() != Some(it));
+        Ok(Named { agent, card, found, only: self.at_named_address })
+    }
+
+    /// The best interface that may be called, wherever its name leads.
+    pub(super) async fn choose(
+        &self,
+        interfaces: Vec<AgentInterface>,
+        guard: &Guard,
+    ) -> Result<Choice, Error> {
+        let mut candidates = Candidates::of(interfaces, &self.preferences);
+        let looked = async {
+            while let Some(best) = candidates.best() {
+                match guard.check(best.url().as_str()).await {
+                    Ok(_) => break,
+                    Err(forbidden) => candidates.pass_over(Why::Forbidden(forbidden)),
+                }
+            }
+        };
+        let late = |_| Error::Card("it takes too long to find out where its addresses lead".into());
+        timeout(self.limits.call, looked).await.map_err(late)?;
+        Ok(candidates.choose()?)
+    }
+
+    /// The origin of an address, or of the one that this was made with.
+    pub(super) fn origin_at(&self, url: Option<&str>) -> Result<Option<String>, Error> {
+        let url = match url {
+            Some(url) => Some(self.read(url)?),
+            None => self.made_with()?,
+        };
+        Ok(url.and_then(|url| origin(&url)))
     }
 
     /// The origin that a certificate is shown at.
-    pub(super) fn identity_origin(&self) -> Result<Option<String>, Error> {
-        match &self.identity {
-            None => Ok(None),
-            Some(Identity { at: Some(url), .. }) => {
-                Ok(Some(Endpoint::new(url, Version::V1_0)?.origin().to_owned()))
-            }
-            Some(Identity { at: None, .. }) => match self.origin()? {
-                Some(own) => Ok(Some(own)),
-                None => Err(homeless("a certificate", "identity_for")),
-            },
+    pub(super) fn shows_certificate_at(&self) -> Result<Option<String>, Error> {
+        let Some(identity) = &self.identity else { return Ok(None) };
+        match self.origin_at(identity.at.as_deref())? {
+            Some(origin) => Ok(Some(origin)),
+            None => Err(homeless("a certificate", "identity_for")),
+        }
+    }
+
+    /// The address of the agent, as the caller named it.
+    fn agent(&self) -> Result<Option<Url>, Error> {
+        match (&self.agent_url, &self.source) {
+            (Some(url), _) => self.read(url).map(Some),
+            (None, Source::Agent(_)) => self.made_with(),
+            (None, Source::CardUrl(_) | Source::File(_) | Source::Card(_)) => Ok(None),
+        }
+    }
+
+    /// The address that this was made with.
+    fn made_with(&self) -> Result<Option<Url>, Error> {
+        self.source.url().map(|url| self.read(url)).transpose()
+    }
+
+    /// An address that the caller named, which for gRPC may have no scheme.
+    fn read(&self, url: &str) -> Result<Url, Error> {
+        let grpc = self.preferences.bindings.first() == Some(&ProtocolBinding::Grpc);
+        match Url::parse(url).ok().filter(|url| origin(url).is_some()) {
+            Some(url) => Ok(url),
+            None if grpc => Ok(Endpoint::grpc(url, Version::V1_0)?.url().clone()),
+            None => Err(no_address(url)),
         }
     }
 
@@ -148,16 +198,16 @@ impl Builder {
             http = http.root_certificates(pem.clone());
         }
         if let Some(Identity { certificates, key, .. }) = &self.identity
-            && let Some(at) = self.identity_origin()?
+            && let Some(own) = self.shows_certificate_at()?
         {
-            http = http.identity(at, certificates.clone(), key.clone());
+            http = http.identity(own, certificates.clone(), key.clone());
         }
         Ok(http.build()?)
     }
 
     /// The same wire, showing each credential at its origin.
     pub(super) fn showing(&self, mut wire: Wire) -> Result<Wire, Error> {
-        let own = self.origin()?;
+        let own = self.origin_at(None)?;
         let own = |what| own.as_deref().ok_or_else(|| homeless(what, "credentials_for"));
         if !self.headers.is_empty() {
             let bound = Credentials::headers(&self.headers).bound_to(own("a header")?)?;

@@ -18,13 +18,14 @@ use crate::credentials::{Credentials, Met, Wallet};
 use crate::discovery::{Source, Trust};
 use crate::error::Error;
 use crate::negotiate::{self, Choice, Preferences};
-use crate::transport::{Endpoint, Limits};
+use crate::transport::{Limits, Wire};
 
 /// Sets up a [`Client`].
 ///
 /// The address that it is made with is the caller's own, and is called wherever it leads. Addresses
 /// in a card are those of a stranger: they are called over HTTPS on the public internet, at the same
-/// origin, and where [`Builder::rules`] allow it.
+/// origin, and where [`Builder::rules`] allow it. A card that names this machine by another of its
+/// names, or no machine at all (`0.0.0.0`), means the host under which it was looked for.
 ///
 /// ```no_run
 /// use latimer_client::{Client, Credentials};
@@ -44,11 +45,13 @@ use crate::transport::{Endpoint, Limits};
 #[derive(Debug)]
 pub struct Builder {
     source: Source,
+    agent_url: Option<String>,
+    at_named_address: bool,
     preferences: Preferences,
     tenant: Option<String>,
     trust: Trust,
     credentials: Vec<(Option<String>, Credentials)>,
-    wallet: Option<Wallet>,
+    wallet: Option<(Option<String>, Wallet)>,
     headers: HeaderMap,
     user_agent: Option<HeaderValue>,
     extensions: Vec<String>,
@@ -61,7 +64,7 @@ pub struct Builder {
     identity: Option<Identity>,
 }
 
-/// What the client shows of itself in TLS.
+/// What the client shows of itself in TLS, and where.
 struct Identity {
     /// Where it is shown, if not at the address that the client is made with.
     at: Option<String>,
@@ -79,6 +82,8 @@ impl Builder {
     pub(super) fn new(source: Source) -> Self {
         Self {
             source,
+            agent_url: None,
+            at_named_address: false,
             preferences: Preferences::default(),
             tenant: None,
             trust: Trust::default(),
@@ -95,6 +100,19 @@ impl Builder {
             roots: Vec::new(),
             identity: None,
         }
+    }
+
+    /// The address of the agent, where this was made with that of its card: the caller's own, too.
+    pub fn agent_url(mut self, url: impl Into<String>) -> Self {
+        self.agent_url = Some(url.into());
+        self
+    }
+
+    /// Calls the agent at the address that was named, whatever address its card says: for agents that
+    /// do not know their own. The card still says which bindings and versions there are.
+    pub fn at_named_address(mut self) -> Self {
+        self.at_named_address = true;
+        self
     }
 
     /// The bindings to speak, the best first. Without any the agent's card decides.
@@ -136,7 +154,14 @@ impl Builder {
     /// What there is to show at the origin of the address that this was made with; the agent's card
     /// chooses of it.
     pub fn wallet(mut self, wallet: Wallet) -> Self {
-        self.wallet = Some(wallet);
+        self.wallet = Some((None, wallet));
+        self
+    }
+
+    /// What there is to show at the origin of another address: that of the agent, where its card is
+    /// elsewhere.
+    pub fn wallet_for(mut self, url: impl Into<String>, wallet: Wallet) -> Self {
+        self.wallet = Some((Some(url.into()), wallet));
         self
     }
 
@@ -204,8 +229,7 @@ impl Builder {
         self
     }
 
-    /// What the client shows of itself in TLS, at the origin of another address: that of the agent,
-    /// where its card is elsewhere. It takes the place of an [identity](Self::identity).
+    /// The same at the origin of another address: that of the agent, where its card is elsewhere.
     pub fn identity_for(
         mut self,
         url: impl Into<String>,
@@ -215,6 +239,15 @@ impl Builder {
         let (certificates, key) = (certificates.into(), key.into());
         self.identity = Some(Identity { at: Some(url.into()), certificates, key });
         self
+    }
+
+    /// Looks at whether what was set up can be used at all. Nobody is asked.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] when it cannot.
+    pub fn check(&self) -> Result<(), Error> {
+        self.named(None)?;
+        self.showing(Wire::new(self.http(&self.guard()?)?)).map(drop)
     }
 
     /// Finds the agent's card, and calls the agent as the card says.
@@ -228,18 +261,20 @@ impl Builder {
         let http = self.http(&guard)?;
         let discovery = self.discovery(&http)?;
         let card = discovery.card().await?;
-        let may = |endpoint: &Endpoint| guard.target(endpoint.url().as_str()).map(drop);
-        let choice = negotiate::choose(&card, &self.preferences, may)?;
+        let named = self.named(discovery.found())?;
+        let interfaces = named.meant(&card.supported_interfaces);
+        let doubt = named.doubt(&interfaces);
+        let choice = Choice { doubt, ..self.choose(interfaces, &guard).await? };
         for passed in &choice.passed_over {
             tracing::debug!(%passed, "an interface is not called");
         }
-        if let Some(wallet) = self.wallet.take() {
-            let own = self.origin()?;
-            let shown_at = self.identity_origin()?;
+        if let Some((at, wallet)) = self.wallet.take() {
+            let origin = self.origin_at(at.as_deref())?;
+            let shown_at = self.shows_certificate_at()?;
             let certificate = shown_at.as_deref() == Some(self.endpoint(&choice)?.origin());
-            let met = Met { http: &http, origin: own.as_deref(), certificate };
+            let met = Met { http: &http, origin: origin.as_deref(), certificate };
             if let Some(chosen) = wallet.choose(&card, &met).await? {
-                let own = own.ok_or_else(|| homeless("a wallet", "credentials_for"))?;
+                let own = origin.ok_or_else(|| homeless("a wallet", "wallet_for"))?;
                 self.credentials.push((Some(own), chosen));
             }
         }
@@ -253,7 +288,8 @@ impl Builder {
     /// When the address cannot be called; [`Error::Setup`] when something was set up that needs a card.
     pub fn build(self) -> Result<Client, Error> {
         self.check_without_card()?;
-        let (card, url) = match (&self.source, self.source.url()) {
+        let named = self.agent_url.as_deref().or_else(|| self.source.url());
+        let (card, url) = match (&self.source, named) {
             (_, Some(url)) => (None, url.to_owned()),
             (Source::Card(card), None) => (Some(Arc::clone(card)), String::new()),
             (_, None) => {
@@ -269,6 +305,7 @@ impl Builder {
                 url,
                 tenant: None,
                 passed_over: Vec::new(),
+                doubt: None,
             },
         };
         let http = self.http(&self.guard()?)?;

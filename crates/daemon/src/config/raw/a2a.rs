@@ -62,6 +62,15 @@ section! {
         url | endpoint: String, required => "\"https://research.example.com\"";
         /// Where its card is.
         card_url | agent_card_url: String, optional("the well-known places of `url`") => "\"https://research.example.com/.well-known/agent-card.json\"";
+        /// Calls `url` itself, whatever address the card names, as for `[[agents]]`.
+        call_url: bool, default("false") => "true";
+        /// A file with certificates, in PEM, that the agent may be vouched for by, beside those that the
+        /// operating system trusts.
+        root_certificates: PathBuf, optional("those of the system only") => "\"research-ca.pem\"";
+        /// The file with the certificate that is shown to the agent, in PEM.
+        client_certificate: PathBuf, optional("none") => "\"gateway.pem\"";
+        /// The file with its key, in PEM. Both are read at the start.
+        client_key: PathBuf, optional("none") => "\"gateway.key\"";
         /// Headers that go with every call.
         headers: BTreeMap<String, Secret>, default("{}") => "{ X-Team = \"blue\" }";
         /// A bearer token that goes with every call.

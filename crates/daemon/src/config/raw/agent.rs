@@ -76,6 +76,17 @@ section! {
         url: String, optional("none") => "\"https://partner.example.com\"";
         /// For `a2a`: where its card is.
         card_url: String, optional("the well-known places of `url`") => "\"https://cards.example.com/partner.json\"";
+        /// For `a2a`: calls `url` itself, whatever address the card names: for agents that do not know
+        /// their own.
+        call_url: bool, default("false") => "true";
+        /// For `a2a`: a file with certificates, in PEM, that the agent may be vouched for by, beside those
+        /// that the operating system trusts.
+        root_certificates: PathBuf, optional("those of the system only") => "\"partner-ca.pem\"";
+        /// For `a2a`: the file with the certificate that is shown to the agent, in PEM, at the origin of
+        /// `url` only.
+        client_certificate: PathBuf, optional("none") => "\"gateway.pem\"";
+        /// For `a2a`: the file with its key, in PEM. Both are read at the start.
+        client_key: PathBuf, optional("none") => "\"gateway.key\"";
         /// For `a2a`: headers that go with every call, to the origin of `url` only.
         headers: BTreeMap<String, Secret>, default("{}") => "{ X-Team = \"blue\" }";
         /// For `a2a`: a bearer token that goes with every call, to the origin of `url` only. What

@@ -28,6 +28,10 @@ const COMMAND: &[&str] = &[
 const A2A: &[&str] = &[
     "url",
     "card_url",
+    "call_url",
+    "root_certificates",
+    "client_certificate",
+    "client_key",
     "headers",
     "auth_token",
     "auth_token_env",

@@ -42,6 +42,10 @@ impl Resolve<'_> {
         let said = Said {
             url: raw.url,
             card_url: raw.card_url,
+            call_url: raw.call_url,
+            root_certificates: raw.root_certificates,
+            client_certificate: raw.client_certificate,
+            client_key: raw.client_key,
             headers: raw.headers,
             auth_token: raw.auth_token,
             auth_token_env: raw.auth_token_env,

@@ -9,7 +9,7 @@ use latimer_protocol::{Secret, Version};
 
 use super::Resolve;
 use crate::config::raw::{self, Binding};
-use crate::config::{OAuthConfig, Signatures, UpstreamConfig};
+use crate::config::{IdentityConfig, OAuthConfig, Signatures, UpstreamConfig};
 
 /// How long a call may take unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -21,6 +21,10 @@ pub(super) const HOPS: u32 = 8;
 pub(super) struct Said {
     pub(super) url: String,
     pub(super) card_url: Option<String>,
+    pub(super) call_url: bool,
+    pub(super) root_certificates: Option<PathBuf>,
+    pub(super) client_certificate: Option<PathBuf>,
+    pub(super) client_key: Option<PathBuf>,
     pub(super) headers: BTreeMap<String, Secret>,
     pub(super) auth_token: Option<Secret>,
     pub(super) auth_token_env: Option<String>,
@@ -44,6 +48,10 @@ impl From<raw::Agent> for Said {
         Self {
             url: raw.url.unwrap_or_default(),
             card_url: raw.card_url,
+            call_url: raw.call_url,
+            root_certificates: raw.root_certificates,
+            client_certificate: raw.client_certificate,
+            client_key: raw.client_key,
             headers: raw.headers,
             auth_token: raw.auth_token,
             auth_token_env: raw.auth_token_env,
@@ -83,10 +91,15 @@ impl Resolve<'_> {
         let variable = within("auth_token_env");
         let token = self.or_variable(&variable, said.auth_token, said.auth_token_env);
         let file = within("auth_token_file");
+        let roots = said.root_certificates.map(|it| self.path(&within("root_certificates"), &it));
+        let identity = self.identity(path, said.client_certificate, said.client_key);
         let keys = said.trusted_keys.iter();
         UpstreamConfig {
             url: said.url,
             card_url: said.card_url,
+            call_url: said.call_url,
+            root_certificates: roots,
+            identity,
             headers: said.headers,
             token,
             token_file: said.auth_token_file.map(|it| self.path(&file, &it)),
@@ -106,6 +119,31 @@ impl Resolve<'_> {
             hops: said.hops,
             forward_user: said.forward_user,
             user_agent: self.user_agent.clone(),
+        }
+    }
+
+    /// The files of a certificate and its key, of which there are both or none.
+    fn identity(
+        &mut self,
+        path: &[&str],
+        certificate: Option<PathBuf>,
+        key: Option<PathBuf>,
+    ) -> Option<IdentityConfig> {
+        let within = |key| path.iter().copied().chain([key]).collect::<Vec<_>>();
+        match (certificate, key) {
+            (Some(certificate), Some(key)) => Some(IdentityConfig {
+                certificate: self.path(&within("client_certificate"), &certificate),
+                key: self.path(&within("client_key"), &key),
+            }),
+            (None, None) => None,
+            (certificate, _) => {
+                let (has, needs) = match certificate {
+                    Some(_) => ("client_certificate", "client_key"),
+                    None => ("client_key", "client_certificate"),
+                };
+                self.problem(&within(has), format!("`{has}` needs `{needs}`"), "add it");
+                None
+            }
         }
     }
 

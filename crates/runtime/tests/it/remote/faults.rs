@@ -260,6 +260,26 @@ async fn who_only_claims_to_stream_is_looked_at() {
 }
 
 #[tokio::test]
+async fn an_agent_at_an_address_that_may_not_be_called_counts_as_failing() {
+    let astray = "HTTP/1.1 307 X\r\nlocation: ftp://inner.example/\r\ncontent-length: 0\r\n\r\n";
+    let stub = Stub::start(move |_| Answer::Close(astray.to_owned())).await;
+    let behind = remote(stub.address(), &PAIRS[0])
+        .client(|client| Ok(hasty(client)?.without_streams()))
+        .agent("proxy");
+    let gateway = gateway_of([behind]).await;
+    let client = caller(gateway.address(), &PAIRS[0]);
+    let mut words = Vec::new();
+    for _ in 0..20 {
+        let Err(Error::Agent(error)) = client.send(says("hello")).await else { panic!("no error") };
+        words.push(error.message().to_owned());
+    }
+    let want = "the agent behind this one is at an address that may not be called";
+    assert_eq!(words[0], want);
+    let left_alone = words.iter().filter(|it| it.contains("does not answer; try again later"));
+    assert!(left_alone.count() > 5, "{words:?}");
+}
+
+#[tokio::test]
 async fn an_agent_that_fails_again_and_again_is_left_alone() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);

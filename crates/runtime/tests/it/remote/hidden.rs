@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::TryStreamExt;
 use latimer_client::{Client, Credentials, says};
 use latimer_protocol::card::AgentCard;
-use latimer_protocol::{Caller, Secret, SendMessageResponse};
+use latimer_protocol::{Caller, Secret, SendMessageResponse, TaskState};
 use latimer_runtime::Remote;
 use latimer_server::Server;
 use serde_json::json;
@@ -95,6 +95,24 @@ async fn an_agent_is_told_who_calls_if_that_is_wanted() {
         let beside = &body["params"]["metadata"]["userId"];
         assert_eq!(beside.is_null(), tells, "nobody else says so: {body}");
     }
+}
+
+#[tokio::test]
+async fn directives_are_not_passed_on_with_our_credentials() {
+    let (stub, card) = behind().await;
+    let gateway = super::gateway(Remote::new(card).client(hasty)).await;
+    let client = super::caller(gateway.address(), &PAIRS[0]);
+    for kind in [json!("execute_task"), json!("of no kind there is"), json!(7)] {
+        let mut message = says("hello");
+        message.metadata.insert("swarmKind".to_owned(), kind.clone());
+        let sent = client.send(message).await;
+        let Ok(SendMessageResponse::Task(task)) = sent else { panic!("{kind}: {sent:?}") };
+        assert_eq!(task.status.state, TaskState::Rejected, "{kind}");
+        let words = task.status.message.as_ref().unwrap().text();
+        assert!(words.contains("directives are for the server that gets them"), "{words}");
+    }
+    assert!(stub.asked().iter().all(|it| it.head.starts_with("GET")), "{:?}", stub.asked());
+    client.send(says("hello")).await.unwrap();
 }
 
 /// Waits until a gateway has the card of its agent.

@@ -1,8 +1,11 @@
 //! The card of an agent elsewhere: checked before it is believed, and signed anew.
 
+mod calling;
+mod certificates;
+mod recorder;
+
 use std::fs;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use latimer_client::{Client, Error, Trust, says};
@@ -10,12 +13,12 @@ use latimer_daemon::Daemon;
 use latimer_protocol::SendMessageResponse;
 use latimer_protocol::card::{JwsAlgorithm, KeySet, SigningKey};
 use latimer_server::generate;
-use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::surroundings::Place;
+use recorder::Recorder;
 
 /// Longer than anything here takes, on a busy machine too.
 const PATIENT: Duration = Duration::from_secs(30);
@@ -135,96 +138,6 @@ async fn a_card_is_checked_and_signed_anew() {
     };
     assert!(refused.message().contains("not been found yet"), "{refused}");
     assert!(since.elapsed() < PATIENT);
-}
-
-/// An agent that answers everything, and remembers what it was asked. It gives tokens, too.
-struct Recorder {
-    address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
-    _serving: JoinSet<()>,
-}
-
-impl Recorder {
-    async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&asked);
-        let mut serving = JoinSet::new();
-        serving.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(Self::serve(stream, address, Arc::clone(&seen)));
-            }
-        });
-        Self { address, asked, _serving: serving }
-    }
-
-    async fn serve(mut stream: TcpStream, address: SocketAddr, seen: Arc<Mutex<Vec<String>>>) {
-        let request = read(&mut stream).await;
-        let body = Self::answer(address, &request);
-        let head = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-             connection: close\r\n\r\n",
-            body.len(),
-        );
-        seen.lock().unwrap().push(request);
-        stream.write_all(format!("{head}{body}").as_bytes()).await.ok();
-    }
-
-    fn answer(address: SocketAddr, request: &str) -> String {
-        if request.starts_with("GET") {
-            let token = format!("http://{address}/token");
-            let flow = json!({"clientCredentials": {"tokenUrl": token, "scopes": {"agents": ""}}});
-            return json!({
-                "name": "recorder", "description": "d", "version": "1",
-                "supportedInterfaces": [{
-                    "url": format!("http://{address}/a2a"),
-                    "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
-                }],
-                "securitySchemes": {"oauth": {"oauth2SecurityScheme": {"flows": flow}}},
-                "securityRequirements": [{"schemes": {"oauth": {"list": ["agents"]}}}],
-                "capabilities": {}, "skills": [],
-                "defaultInputModes": ["text"], "defaultOutputModes": ["text"],
-            })
-            .to_string();
-        }
-        if request.starts_with("POST /token") {
-            let granted = json!({"access_token": "granted", "token_type": "Bearer"});
-            return granted.to_string();
-        }
-        let (_, body) = request.split_once("\r\n\r\n").unwrap_or_default();
-        let call: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
-        let said = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}]});
-        json!({"jsonrpc": "2.0", "id": call["id"], "result": {"message": said}}).to_string()
-    }
-
-    /// Whatever was asked in the beginning of such a request.
-    fn asked(&self, start: &str) -> String {
-        let asked = self.asked.lock().unwrap();
-        asked.iter().find(|it| it.starts_with(start)).cloned().unwrap_or_default()
-    }
-}
-
-/// A whole request.
-async fn read(stream: &mut TcpStream) -> String {
-    let mut bytes = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.split("content-length: ").nth(1).map_or(0, |it| {
-                it.split("\r\n").next().and_then(|it| it.parse().ok()).unwrap_or(0)
-            });
-            if body.len() >= length {
-                return String::from_utf8(bytes).unwrap();
-            }
-        }
-        let mut more = [0; 4096];
-        match stream.read(&mut more).await {
-            Ok(read) if read > 0 => bytes.extend_from_slice(&more[..read]),
-            _ => return String::from_utf8_lossy(&bytes).into_owned(),
-        }
-    }
 }
 
 #[tokio::test]

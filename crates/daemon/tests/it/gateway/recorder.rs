@@ -1,0 +1,115 @@
+//! An agent that remembers what it was asked.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// An agent that answers everything, and remembers what it was asked. It gives tokens, too.
+pub(super) struct Recorder {
+    pub(super) address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+    _serving: JoinSet<()>,
+}
+
+impl Recorder {
+    pub(super) async fn start() -> Self {
+        Self::naming(|own| format!("http://{own}/a2a"), |own| format!("http://{own}/token")).await
+    }
+
+    /// One whose card says that the agent, and what gives tokens for it, are at other addresses.
+    pub(super) async fn naming(
+        agent: impl FnOnce(SocketAddr) -> String,
+        tokens: impl FnOnce(SocketAddr) -> String,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        let card = Arc::new(card(&agent(address), &tokens(address)));
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(Self::serve(stream, Arc::clone(&card), Arc::clone(&seen)));
+            }
+        });
+        Self { address, asked, _serving: serving }
+    }
+
+    async fn serve(mut stream: TcpStream, card: Arc<String>, seen: Arc<Mutex<Vec<String>>>) {
+        let request = read(&mut stream).await;
+        let body = Self::answer(&card, &request);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n",
+            body.len(),
+        );
+        seen.lock().unwrap().push(request);
+        stream.write_all(format!("{head}{body}").as_bytes()).await.ok();
+    }
+
+    fn answer(card: &str, request: &str) -> String {
+        if request.starts_with("GET") {
+            return card.to_owned();
+        }
+        if request.starts_with("POST /token") {
+            let granted = json!({"access_token": "granted", "token_type": "Bearer"});
+            return granted.to_string();
+        }
+        let (_, body) = request.split_once("\r\n\r\n").unwrap_or_default();
+        let call: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+        let said = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}]});
+        json!({"jsonrpc": "2.0", "id": call["id"], "result": {"message": said}}).to_string()
+    }
+
+    /// Everything that was asked.
+    pub(super) fn all(&self) -> String {
+        self.asked.lock().unwrap().join("\n")
+    }
+
+    /// Whatever was asked in the beginning of such a request.
+    pub(super) fn asked(&self, start: &str) -> String {
+        let asked = self.asked.lock().unwrap();
+        asked.iter().find(|it| it.starts_with(start)).cloned().unwrap_or_default()
+    }
+}
+
+fn card(agent: &str, tokens: &str) -> String {
+    let flow = json!({"clientCredentials": {"tokenUrl": tokens, "scopes": {"agents": ""}}});
+    let card = json!({
+        "name": "recorder", "description": "d", "version": "1",
+        "supportedInterfaces": [{
+            "url": agent, "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
+        }],
+        "securitySchemes": {"oauth": {"oauth2SecurityScheme": {"flows": flow}}},
+        "securityRequirements": [{"schemes": {"oauth": {"list": ["agents"]}}}],
+        "capabilities": {}, "skills": [],
+        "defaultInputModes": ["text"], "defaultOutputModes": ["text"],
+    });
+    card.to_string()
+}
+
+/// A whole request.
+async fn read(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.split("content-length: ").nth(1).map_or(0, |it| {
+                it.split("\r\n").next().and_then(|it| it.parse().ok()).unwrap_or(0)
+            });
+            if body.len() >= length {
+                return String::from_utf8(bytes).unwrap();
+            }
+        }
+        let mut more = [0; 4096];
+        match stream.read(&mut more).await {
+            Ok(read) if read > 0 => bytes.extend_from_slice(&more[..read]),
+            _ => return String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+}
