@@ -70,7 +70,7 @@ async fn what_is_for_an_address_has_one() {
     std::fs::write(file.path(), card(&agent.url()).to_json(Form::V1_0).to_string()).unwrap();
     let sources = || [Source::from(file.path()), card(&agent.url()).into()];
     let cases: [(SetUp, &str); 4] = [
-        (|it| it.wallet(wallet()), "`credentials_for`"),
+        (|it| it.wallet(wallet()), "`wallet_for`"),
         (|it| it.credentials(bearer()), "`credentials_for`"),
         (|it| it.headers(headers()), "`credentials_for`"),
         (|it| it.identity("certificate", "key"), "`identity_for`"),
