@@ -2,18 +2,18 @@
 
 mod asking;
 mod meaning;
+mod reading;
 mod stage;
 mod telling;
 
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_protocol::{
     Error as AgentError, Event, Message, Phase, Refused, Request, Revision, SendMessageRequest,
-    SendMessageResponse, StreamResponse, Streamed, Task, TaskId,
+    SendMessageResponse, StreamResponse, Task, TaskId,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -21,23 +21,12 @@ use tokio::time::Instant;
 use super::Client;
 use super::finding::Trial;
 use crate::error::Error;
-use crate::transport::Events;
 use asking::ask;
-use meaning::{begun, cannot_stream, is_passing, is_refusal, settles, violation};
+use meaning::{begun, cannot_stream, violation};
 use stage::{Called, First, Stage, look, open, send, subscribe};
 
 /// How long a task that is under way may be out of reach before it is given up.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// How many streams in a row may end as soon as they have told how the task stands. Behind that it is
-/// looked at instead.
-const SHORT_STREAMS: u32 = 2;
-
-/// How soon is that.
-const SHORT: Duration = Duration::from_secs(1);
-
-/// How often a task is looked at in vain before the error that its stream ended with is believed.
-const LOOKS: u32 = 2;
 
 /// A task that is followed until it is over or asks for something.
 ///
@@ -228,96 +217,6 @@ impl Following {
                     return self.note(end, None);
                 }
                 self.stage = look(&self.client, id, pause.unwrap_or_default());
-                pause.map_or(Err(error), |_| Ok(None))
-            }
-        }
-    }
-
-    /// Reads a stream from its beginning.
-    fn read(&mut self, events: Events, first: First) {
-        self.stage = Stage::Streaming { events, first: Some(first) };
-        self.quiet = Some(Instant::now());
-    }
-
-    /// Goes on from what a stream tells.
-    fn told(
-        &mut self,
-        next: Option<Result<Streamed, Error>>,
-        first: Option<First>,
-    ) -> Result<Option<StreamResponse>, Error> {
-        let Streamed { revision, event, .. } = match next {
-            Some(Ok(streamed)) => streamed,
-            // In good order: there was an end or a question.
-            None => {
-                self.stage = Stage::Over;
-                return Ok(None);
-            }
-            Some(Err(error)) => {
-                self.stage = Stage::Over;
-                let known = self.task.as_ref().map(|it| &it.id).or(self.found.as_ref());
-                let Some(id) = known.cloned() else { return Err(error) };
-                let short = self.quiet.is_some_and(|it| it.elapsed() < SHORT);
-                self.short = if short { self.short + 1 } else { 0 };
-                self.refused = match &error {
-                    Error::Agent(refused) => Some((refused.clone(), LOOKS)),
-                    _ => None,
-                };
-                return self.cut(id, error);
-            }
-        };
-        let revision = revision.filter(|_| self.client.0.numbers_events);
-        // A server may begin again, or say something twice.
-        if revision.is_some() && revision <= self.cursor {
-            return Ok(None);
-        }
-        let event = event.event().clone();
-        let snapshot = matches!(event, StreamResponse::Task(_));
-        if !snapshot {
-            self.quiet = None;
-        }
-        let before = first == Some(First::Old)
-            && snapshot
-            && event.status().is_some_and(|it| it.state.is_interrupted());
-        // Whoever begins neither with the task nor behind what was seen has left something out.
-        self.gap |= first == Some(First::Again) && !snapshot && revision.is_none();
-        if settles(&event) && !before {
-            mem::replace(&mut self.stage, Stage::Over).leave();
-            self.try_finding(&event);
-            // The end is told last, by the task with all that nobody told.
-            if let Some(id) = event.task_id().filter(|_| self.gap) {
-                self.stage = look(&self.client, id.clone(), Duration::ZERO);
-                self.end = Some(event);
-                return Ok(None);
-            }
-        }
-        self.note(event, revision)
-    }
-
-    /// Tries out on the side whether the task is found by its conversation.
-    fn try_finding(&mut self, event: &StreamResponse) {
-        if let (Some(trial), Some(id)) = (self.trial.take(), event.task_id()) {
-            tokio::spawn(trial.of(id.clone()));
-        }
-    }
-
-    /// Goes on with a task whose stream is gone.
-    fn cut(&mut self, id: TaskId, error: Error) -> Result<Option<StreamResponse>, Error> {
-        match error {
-            // The task may be over, or the server may not know how to go on: a look tells.
-            Error::Agent(refused) if !is_passing(&refused) && !is_refusal(&refused) => {
-                self.stage = look(&self.client, id, Duration::ZERO);
-                Ok(None)
-            }
-            error => {
-                if self.short >= SHORT_STREAMS {
-                    self.stage = look(&self.client, id, self.client.0.polling.interval);
-                    return Ok(None);
-                }
-                let pause = self.pause(&error);
-                if error.is_passing() {
-                    let pause = pause.unwrap_or_default();
-                    self.stage = subscribe(&self.client, id, self.cursor, pause);
-                }
                 pause.map_or(Err(error), |_| Ok(None))
             }
         }
