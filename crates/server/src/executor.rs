@@ -35,8 +35,8 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
     ///
     /// When it returns, the task is completed, unless the turn said something else: that it asks
     /// for input, or failed, or was a direct answer. An error fails the task. When the caller
-    /// cancels, [`Turn::cancelled`] says so; an agent that does not stop by itself is dropped after
-    /// a grace time, at one of its `await`s.
+    /// cancels, [`Turn::cancelled`] says so; an agent that neither stops by itself nor
+    /// [declines](Turn::decline_cancel) is dropped after a grace time, at one of its `await`s.
     async fn execute(&self, turn: Turn) -> Result<(), Failure>;
 
     /// Goes on with a turn that was interrupted when the process that ran it ended, or fails.

@@ -127,14 +127,17 @@ async fn a_stream_that_ends_within_an_event_was_cut() {
 
 #[tokio::test]
 async fn an_agent_whose_streams_only_tell_how_the_task_stands_is_looked_at() {
-    let (stub, client) = agent(|method| match method {
-        "GetTask" => result(&task(DONE)["task"]),
-        _ => stream(&[(None, task(WORKING))]),
-    })
-    .await;
-    let done = whole(client.follow(says("hello")).outcome().await.unwrap());
-    assert_eq!(done.status.state, TaskState::Completed);
-    assert_eq!(stub.asked().len(), 3, "a message, another stream, and a look");
+    for again in [task(WORKING), status(WORKING)] {
+        let (stub, client) = agent(move |method| match method {
+            "GetTask" => result(&task(DONE)["task"]),
+            "SubscribeToTask" => stream(&[(None, again.clone())]),
+            _ => stream(&[(None, task(WORKING))]),
+        })
+        .await;
+        let done = whole(client.follow(says("hello")).outcome().await.unwrap());
+        assert_eq!(done.status.state, TaskState::Completed);
+        assert_eq!(stub.asked().len(), 3, "a message, another stream, and a look");
+    }
 }
 
 #[tokio::test]

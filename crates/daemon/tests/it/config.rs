@@ -441,6 +441,10 @@ fn an_agent_elsewhere_that_cannot_be_is_explained() {
         ("url = \"https://a\"\nhops = -1", "hops"),
         ("url = \"https://a\"\ncommand = [\"a\"]", "`command` means nothing"),
         ("url = \"https://a\"\n[agents.oauth]\nscopes = [\"a\"]", "`oauth` needs `client_id`"),
+        (
+            "url = \"https://a\"\n[agents.oauth]\nclient_id = \"a\"\nservers = [\"login.example\"]",
+            "`agents.0.oauth.servers.0` is no address",
+        ),
     ] {
         let problem =
             Place::with(&format!("[[agents]]\nname = \"a\"\nkind = \"a2a\"\n{keys}")).problem();

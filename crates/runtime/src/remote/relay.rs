@@ -168,7 +168,7 @@ impl<'a> Relay<'a> {
 
     /// Ends a turn that the agent behind did not end.
     fn fail(&self, error: ClientError) -> Result<(), Failure> {
-        if self.turn.cancelled().is_cancelled() {
+        if self.turn.is_cancelled() {
             return Ok(());
         }
         warn!(agent = self.upstream.name, task = %self.turn.task_id(), %error, "the agent behind failed");
@@ -310,6 +310,7 @@ impl Drop for Relay<'_> {
     /// Whoever is canceled while the agent behind cannot be told, is told later on.
     fn drop(&mut self) {
         if let Canceling::Wanted | Canceling::Asked(_) = self.canceling
+            && !self.told.state.is_terminal()
             && let Some(id) = self.note.task.take()
             && let Ok(runtime) = Handle::try_current()
         {

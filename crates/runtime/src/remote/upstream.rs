@@ -176,6 +176,9 @@ impl Upstream {
         }
         let Some(found) = client.card() else { return Ok(()) };
         self.words.hide_all(found);
+        if let Some(choice) = client.choice() {
+            self.words.hide(&choice.url);
+        }
         if let Some(placard) = placard {
             let mut card = card::published(found, &self.words);
             (self.describe)(&mut card);

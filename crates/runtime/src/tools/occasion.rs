@@ -25,7 +25,7 @@ impl Occasion {
 
     /// The same occasion, stopped by this token and no other.
     #[must_use]
-    pub fn canceled_by(self, cancel: CancellationToken) -> Self {
+    pub fn cancelled_by(self, cancel: CancellationToken) -> Self {
         Self { cancel, ..self }
     }
 

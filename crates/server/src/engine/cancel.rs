@@ -1,6 +1,5 @@
 //! Canceling a task.
 
-use std::future::pending;
 use std::sync::Arc;
 
 use latimer_protocol::{
@@ -46,19 +45,12 @@ impl Engine {
     }
 
     async fn stop_live(&self, live: &Guard) -> Result<Arc<Task>, Error> {
-        let turn = {
-            let mut state = live.lock();
-            state.canceling = true;
-            state.turn.clone()
-        };
+        live.lock().canceling = true;
         let declined = async {
-            match &turn {
-                Some(turn) => {
-                    turn.cancelled().cancel();
-                    turn.declined().await
-                }
-                None => pending().await,
-            }
+            // It may begin only now.
+            let turn = live.until(|state| state.turn.clone()).await;
+            turn.cancelled().cancel();
+            turn.declined().await
         };
         tokio::select! {
             biased;

@@ -115,7 +115,7 @@ impl Work {
         loop {
             let answered = self.answer_directly().await?;
             looked &= !answered;
-            canceled_at = turn.is_canceled().then(|| canceled_at.unwrap_or_else(Instant::now));
+            canceled_at = turn.is_cancelled().then(|| canceled_at.unwrap_or_else(Instant::now));
             if over_at.is_none() && (answered || self.state().is_terminal()) {
                 over_at = Some(Instant::now());
             }
@@ -223,7 +223,7 @@ impl Work {
     /// The status that follows from how the agent returned; `said` is the last one it gave that is
     /// not stored yet.
     fn conclude(&self, result: Result<(), Failure>, said: Option<TaskState>) -> Option<TaskStatus> {
-        if self.turn.is_canceled() {
+        if self.turn.is_cancelled() {
             return Some(TaskState::Canceled.into());
         }
         if let Err(failure) = result

@@ -120,11 +120,13 @@ impl Work {
         // What a former turn failed with is not this one's.
         state.failure = None;
         state.refused = None;
-        if state.canceling {
+        let canceling = state.canceling;
+        drop(state);
+        if canceling {
             // Whoever cancels looked for the turn before it was here.
             turn.cancelled().cancel();
+            live.change(|_| {});
         }
-        drop(state);
         Self {
             engine,
             agent,

@@ -199,8 +199,8 @@ impl Turn {
         &self.0.cancel
     }
 
-    /// Goes on though the task is canceled, and tells whoever cancels it why. For agents whose work is
-    /// done elsewhere, by somebody who does not stop.
+    /// Goes on though the task is canceled, and tells whoever cancels it why, until the turn is over.
+    /// For agents whose work is done elsewhere, by somebody who does not stop.
     pub fn decline_cancel(&self, why: Error) {
         // Who has declined already has said why.
         let _ = self.0.declined.set(why);
@@ -211,8 +211,9 @@ impl Turn {
         self.0.declined.wait().await.clone()
     }
 
-    /// Whether the agent is to stop.
-    pub(crate) fn is_canceled(&self) -> bool {
+    /// Whether the agent is to stop: the task is canceled, and the agent has not declined.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
         self.0.cancel.is_cancelled() && !self.0.declined.initialized()
     }
 

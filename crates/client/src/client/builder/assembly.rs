@@ -104,7 +104,8 @@ impl Builder {
     pub(super) fn guard(&self) -> Result<Guard, Error> {
         let mut rules = self.rules.clone();
         let client = self.wallet.iter().filter_map(|(_, it)| it.client.as_ref());
-        let servers = client.flat_map(|it| &it.servers).filter_map(|it| Url::parse(it).ok());
+        let servers = client.flat_map(|it| &it.servers).map(|it| self.read(it));
+        let servers = servers.collect::<Result<Vec<_>, _>>()?;
         let named = self.agent()?.into_iter().chain(self.made_with()?).chain(servers);
         for origin in named.filter_map(|url| origin(&url)) {
             let host_and_port = origin.split_once("://").map_or("", |(_, rest)| rest);

@@ -38,11 +38,13 @@ pub(super) fn homeless(what: &str, instead: &str) -> Error {
 
 /// The error of an address that is none.
 pub(super) fn no_address(text: &str) -> Error {
-    let problem = "the address of the agent is not an http or https URL";
+    let shown: String =
+        text.split(['?', '#']).next().unwrap_or_default().chars().take(100).collect();
+    let problem = format!("{shown:?} is not an http or https URL");
     let path =
         !text.contains("://") && (text.starts_with(['.', '/', '~']) || text.ends_with(".json"));
     Error::Setup(match path {
         true => format!("{problem}; for a card in a file, use a `Path` or `Source::File`"),
-        false => problem.into(),
+        false => problem,
     })
 }

@@ -246,7 +246,11 @@ impl Builder {
     /// # Errors
     /// [`Error::Setup`] when it cannot.
     pub fn check(&self) -> Result<(), Error> {
+        self.check_trust()?;
         self.named(None)?;
+        if let Some((Some(url), _)) = &self.wallet {
+            self.origin_at(Some(url))?;
+        }
         self.showing(Wire::new(self.http(&self.guard()?)?)).map(drop)
     }
 

@@ -48,9 +48,9 @@ pub struct Following {
     gap: bool,
     /// The end that was told behind a gap.
     end: Option<StreamResponse>,
-    /// Since when a stream tells nothing but how the task stands.
-    quiet: Option<Instant>,
-    /// How many streams in a row did no more than that, and not for long.
+    /// When the last stream began, and whether it has told nothing but how the task stands.
+    begun: (Instant, bool),
+    /// How many streams in a row ended soon.
     short: u32,
     /// Since when the task is out of reach, and how often it was tried to reach it since.
     lost: Option<(Instant, u32)>,
@@ -98,7 +98,7 @@ impl Following {
             cursor: None,
             gap: false,
             end: None,
-            quiet: None,
+            begun: (Instant::now(), true),
             short: 0,
             lost: None,
             refused: None,
@@ -121,7 +121,8 @@ impl Following {
         self.task.as_ref()
     }
 
-    /// The last event that was seen, by which somebody else could go on.
+    /// The last event that was seen, by which somebody else could go on. None where no card says that
+    /// events are numbered: numbers of others may mean anything.
     #[must_use]
     pub fn cursor(&self) -> Option<Revision> {
         self.cursor

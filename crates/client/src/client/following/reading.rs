@@ -12,8 +12,8 @@ use super::stage::{First, Stage, look, subscribe};
 use crate::error::Error;
 use crate::transport::Events;
 
-/// How many streams in a row may end as soon as they have told how the task stands. Behind that it is
-/// looked at instead.
+/// How many streams in a row may end soon. Behind that another one is not asked for at once; and if they
+/// tell nothing but how the task stands, it is looked at instead.
 const SHORT_STREAMS: u32 = 2;
 
 /// How soon is that.
@@ -26,7 +26,7 @@ impl Following {
     /// Reads a stream from its beginning.
     pub(super) fn read(&mut self, events: Events, first: First) {
         self.stage = Stage::Streaming { events, first: Some(first) };
-        self.quiet = Some(Instant::now());
+        self.begun = (Instant::now(), true);
     }
 
     /// Goes on from what a stream tells.
@@ -46,7 +46,7 @@ impl Following {
                 self.stage = Stage::Over;
                 let known = self.task.as_ref().map(|it| &it.id).or(self.found.as_ref());
                 let Some(id) = known.cloned() else { return Err(error) };
-                let short = self.quiet.is_some_and(|it| it.elapsed() < SHORT);
+                let short = self.begun.0.elapsed() < SHORT;
                 self.short = if short { self.short + 1 } else { 0 };
                 self.refused = match &error {
                     Error::Agent(refused) => Some((refused.clone(), LOOKS)),
@@ -62,9 +62,7 @@ impl Following {
         }
         let event = event.event().clone();
         let snapshot = matches!(event, StreamResponse::Task(_));
-        if !snapshot {
-            self.quiet = None;
-        }
+        self.begun.1 &= !self.is_news(&event);
         let before = first == Some(First::Old)
             && snapshot
             && event.status().is_some_and(|it| it.state.is_interrupted());
@@ -81,6 +79,18 @@ impl Following {
             }
         }
         self.note(event, revision)
+    }
+
+    /// Whether an event tells more than how the task stands, as far as that is known.
+    fn is_news(&self, event: &StreamResponse) -> bool {
+        match event {
+            StreamResponse::Task(_) => false,
+            StreamResponse::StatusUpdate(it) => {
+                let state = self.task.as_ref().map(|it| it.status.state);
+                it.status.message.is_some() || state != Some(it.status.state)
+            }
+            StreamResponse::ArtifactUpdate(_) | StreamResponse::Message(_) => true,
+        }
     }
 
     /// Tries out on the side whether the task is found by its conversation.
@@ -103,13 +113,18 @@ impl Following {
                 Ok(None)
             }
             error => {
-                if self.short >= SHORT_STREAMS {
-                    self.stage = look(&self.client, id, self.client.0.polling.interval);
-                    return Ok(None);
-                }
+                let (_, told_nothing) = self.begun;
+                let least = match self.short >= SHORT_STREAMS {
+                    true if told_nothing => {
+                        self.stage = look(&self.client, id, self.client.0.polling.interval);
+                        return Ok(None);
+                    }
+                    true => self.client.0.polling.interval,
+                    false => Duration::ZERO,
+                };
                 let pause = self.pause(&error);
                 if error.is_passing() {
-                    let pause = pause.unwrap_or_default();
+                    let pause = pause.unwrap_or_default().max(least);
                     self.stage = subscribe(&self.client, id, self.cursor, pause);
                 }
                 pause.map_or(Err(error), |_| Ok(None))

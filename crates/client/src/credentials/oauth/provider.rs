@@ -88,8 +88,8 @@ impl Provider {
     ///
     /// # Errors
     /// [`Error::Credentials`] when the server has no page for it, or a card names a server that is not
-    /// trusted. One that gives tokens at the origin of its page is, unless the client has a secret; any
-    /// other one must be among the [servers](OAuthClient::servers) of the client.
+    /// trusted. One that gives tokens at the origin of its page is, unless the client has a secret; of
+    /// any other one both origins must be among the [servers](OAuthClient::servers) of the client.
     pub fn code_flow(&self, http: Http, client: OAuthClient) -> Result<CodeFlow, Error> {
         let page = self.authorization_url.as_deref().ok_or_else(|| lacks("page to log in at"))?;
         self.check(page, &client)?;
@@ -110,11 +110,13 @@ impl Provider {
     fn check(&self, login: &str, client: &OAuthClient) -> Result<(), Error> {
         // A card could let somebody log in at one server, and have the code brought to another.
         let alike = client.secret.is_none() && origin_of(login) == origin_of(&self.token_url);
-        if self.named_by == NamedBy::Caller || alike || client.trusts(&self.token_url, None) {
+        // And a secret is shown wherever a login is begun or ended by us.
+        let stranger = [login, &self.token_url].into_iter().find(|url| !client.trusts(url, None));
+        let Some(stranger) = stranger.filter(|_| self.named_by != NamedBy::Caller && !alike) else {
             return Ok(());
-        }
-        let place = origin_of(&self.token_url).unwrap_or_else(|| "the place for tokens".into());
-        let problem = format!("the card has {place} give the tokens, which nobody trusts");
+        };
+        let place = origin_of(stranger).unwrap_or_else(|| "an address that is none".into());
+        let problem = format!("the card has a login at {place}, which nobody trusts");
         Err(Error::Credentials(format!("{problem}: add it to the servers of the client if you do")))
     }
 

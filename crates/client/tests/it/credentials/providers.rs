@@ -129,10 +129,24 @@ async fn a_card_has_no_login_brought_to_somebody_else() {
         "tokenUrl": "https://thief.example/token",
     }});
     let provider = Provider::of_scheme(&http(), &scheme(flows, None)).await.unwrap();
-    let error = provider.code_flow(http(), known()).unwrap_err();
-    assert!(matches!(&error, Error::Credentials(it) if it.contains("thief.example")), "{error}");
-    let servers = vec!["https://thief.example".to_owned()];
-    provider.code_flow(http(), OAuthClient { servers, ..known() }).unwrap();
+    let trusting = |origins: &[&str], client: OAuthClient| {
+        let servers = origins.iter().map(|it| format!("https://{it}.example")).collect();
+        OAuthClient { servers, ..client }
+    };
+    for (trusted, stranger) in [(&[][..], "login"), (&["login"], "thief"), (&["thief"], "login")] {
+        let error = provider.code_flow(http(), trusting(trusted, known())).unwrap_err();
+        let want = format!("{stranger}.example");
+        assert!(matches!(&error, Error::Credentials(it) if it.contains(&want)), "{error}");
+    }
+    provider.code_flow(http(), trusting(&["login", "thief"], known())).unwrap();
+
+    let flows = json!({"deviceCode": {
+        "deviceAuthorizationUrl": "https://thief.example/device",
+        "tokenUrl": "https://login.example/token",
+    }});
+    let provider = Provider::of_scheme(&http(), &scheme(flows, None)).await.unwrap();
+    provider.device_flow(http(), trusting(&["login"], secretive())).unwrap_err();
+    provider.device_flow(http(), trusting(&["login", "thief"], secretive())).unwrap();
 
     let flows = json!({"deviceCode": {
         "deviceAuthorizationUrl": "https://login.example/device",

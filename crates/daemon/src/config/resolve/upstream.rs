@@ -151,6 +151,11 @@ impl Resolve<'_> {
         let variable: Vec<_> = path.iter().copied().chain(["client_secret_env"]).collect();
         let client_secret = self.or_variable(&variable, raw.client_secret, raw.client_secret_env);
         let (scopes, servers) = (raw.scopes, raw.servers);
+        for (place, url) in servers.iter().enumerate() {
+            let place = place.to_string();
+            let within: Vec<_> = path.iter().copied().chain(["servers", &place]).collect();
+            self.check_url(&within, Some(url));
+        }
         match raw.client_id {
             Some(client_id) => Some(OAuthConfig { client_id, client_secret, scopes, servers }),
             None if client_secret.is_some() || !scopes.is_empty() || !servers.is_empty() => {

@@ -32,9 +32,9 @@ pub(super) struct Errand {
 }
 
 impl Errand {
-    /// Sends a message.
-    pub(super) fn begin(client: Client, message: Message) -> Self {
-        let (stop, task) = (CancellationToken::new(), Arc::new(OnceLock::new()));
+    /// Sends a message. The agent is told to stop when `cancel` trips, too.
+    pub(super) fn begin(client: Client, message: Message, cancel: &CancellationToken) -> Self {
+        let (stop, task) = (cancel.child_token(), Arc::new(OnceLock::new()));
         let follows = tokio::spawn(follow(client, message, stop.clone(), Arc::clone(&task)));
         Self { follows, task, stops: stop.drop_guard() }
     }
@@ -90,7 +90,6 @@ async fn follow(
 
 /// Cancels the task, which may not be known yet.
 async fn cancel(client: &Client, mut following: Following) {
-    following.hurry();
     while following.known().is_none() {
         if !matches!(following.next().await, Ok(Some(_))) {
             return;

@@ -107,6 +107,9 @@ impl Found {
             Err(error) => Err(error),
         };
         let client = client.map_err(|error| failure(&tool, error, &words))?;
+        if let Some(choice) = client.choice() {
+            words.hide(&choice.url);
+        }
         let mut description = String::new();
         if let Some(card) = client.card() {
             words.hide_all(card);

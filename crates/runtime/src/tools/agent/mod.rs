@@ -20,13 +20,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use latimer_client::{Builder, Error as ClientError, Source, says};
-use latimer_protocol::{ContextId, SendMessageResponse, TaskId};
+use latimer_protocol::{ContextId, Message, SendMessageResponse, TaskId};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use self::arguments::Arguments;
 use self::errand::{Ended, Errand};
-use self::found::{Finder, Found};
+use self::found::Finder;
 use self::pending::{Call, Pending};
 use super::{Code, Definition, Occasion, Output, Tool, ToolError};
 use crate::remote::{Contexts, Path, place};
@@ -127,15 +127,6 @@ impl AgentTool {
         self.finder.find().await.map(drop)
     }
 
-    /// Says something to the agent, in a conversation and on the way of a message.
-    fn begin(&self, found: Arc<Found>, name: &ContextId, text: String, path: &Path) -> Call {
-        let known = self.take_up(name);
-        let mut message = says(text).in_context(known.context.clone());
-        message.task_id = known.asks.clone();
-        path.mark(&mut message.metadata);
-        Call { errand: Errand::begin(found.client.clone(), message), found, known }
-    }
-
     /// What came of a call in a conversation, which is `ours` for whoever calls.
     fn came(
         &self,
@@ -203,30 +194,48 @@ impl Tool for AgentTool {
         let path = occasion.path().onward(&self.place).map_err(|it| astray(&it))?;
         let ours = context.unwrap_or_else(new_context);
         let name = occasion.context(&ours);
-        let mut call = match self.pending.take(&name) {
-            Some(call) => call,
-            None => {
-                let found = occasion.cancelled().run_until_cancelled(self.finder.find()).await;
-                self.begin(found.ok_or_else(canceled)??, &name, message, &path)
-            }
-        };
-        let ended = timeout(self.patience, call.errand.end());
-        match occasion.cancelled().run_until_cancelled(ended).await {
-            None => {
-                call.errand.stop().await;
-                Err(canceled())
-            }
-            Some(Ok(ended)) => self.came(ended, call, name, ours),
-            Some(Err(_)) => {
+        let mut begun = self.pending.take(&name);
+        let ended = timeout(self.patience, async {
+            let call = match &mut begun {
+                Some(call) => call,
+                None => {
+                    let found = self.finder.find().await?;
+                    let known = self.take_up(&name);
+                    let message = known.say(message, &path);
+                    let errand = Errand::begin(found.client.clone(), message, occasion.cancelled());
+                    begun.insert(Call { errand, found, known })
+                }
+            };
+            Ok(call.errand.end().await)
+        });
+        match (occasion.cancelled().run_until_cancelled(ended).await, begun) {
+            (Some(Ok(Ok(ended))), Some(call)) => self.came(ended, call, name, ours),
+            (Some(Ok(Err(error))), _) => Err(error),
+            (Some(Err(_)), Some(call)) => {
                 let output = answer::unfinished(call.errand.task(), ours);
                 self.pending.put(name, call);
                 Ok(output)
+            }
+            (Some(Err(_)), None) => Err(unfound()),
+            (_, call) => {
+                if let Some(call) = call {
+                    call.errand.stop().await;
+                }
+                Err(canceled())
             }
         }
     }
 }
 
 impl Conversation {
+    /// Something that is said in it, on the way of a message.
+    fn say(&self, text: String, path: &Path) -> Message {
+        let mut message = says(text).in_context(self.context.clone());
+        message.task_id = self.asks.clone();
+        path.mark(&mut message.metadata);
+        message
+    }
+
     /// The same conversation after an answer.
     fn after(self, answer: &SendMessageResponse) -> Self {
         let (context, asks) = match answer {
@@ -238,6 +247,10 @@ impl Conversation {
         };
         Self { context: context.unwrap_or(self.context), asks }
     }
+}
+
+fn unfound() -> ToolError {
+    ToolError::new(Code::A2aError, "the agent takes too long to be found").passing(None)
 }
 
 fn canceled() -> ToolError {

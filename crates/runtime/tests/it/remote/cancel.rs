@@ -1,7 +1,7 @@
 //! Canceling where the agent behind does not stop, or cannot be told to.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use latimer_client::{Client, Error, says};
@@ -13,6 +13,9 @@ use latimer_server::{Policy, Running};
 use super::stub::{Answer, Asked, Stub};
 use super::{PAIRS, PATIENT, caller, gateway_of, remote, until};
 
+/// How long the gateway gives an agent to stop.
+const GRACE: Duration = Duration::from_millis(200);
+
 fn task(state: &str) -> String {
     format!(r#"{{"id":"t1","contextId":"c1","status":{{"state":"TASK_STATE_{state}"}}}}"#)
 }
@@ -22,10 +25,17 @@ fn answer(member: &str, value: &str) -> Answer {
     Answer::of(200, "application/json", &body)
 }
 
+/// The state of the task behind; nothing when it is forgotten there.
+type State = Arc<Mutex<Option<&'static str>>>;
+
+fn going_on() -> State {
+    Arc::new(Mutex::new(Some("WORKING")))
+}
+
 /// A task that goes on behind a gateway, whose agent is looked at and answers to a cancel as it likes.
 async fn working(
     cancel: impl Fn() -> Answer + Send + Sync + 'static,
-    over: Arc<AtomicBool>,
+    state: State,
 ) -> (Stub, Running, Client, TaskId) {
     let stub = Stub::start(move |asked: &Asked| match () {
         () if ["SendStreaming", "Subscribe"].iter().any(|it| asked.body.contains(it)) => {
@@ -35,10 +45,13 @@ async fn working(
             answer("result", &format!(r#"{{"task":{}}}"#, task("WORKING")))
         }
         () if asked.body.contains("CancelTask") => cancel(),
-        () => answer("result", &task(if over.load(SeqCst) { "COMPLETED" } else { "WORKING" })),
+        () => match *state.lock().unwrap() {
+            Some(state) => answer("result", &task(state)),
+            None => answer("error", r#"{"code":-32001,"message":"no such task"}"#),
+        },
     })
     .await;
-    let policy = Policy { cancel_grace: Duration::from_millis(300), ..Policy::default() };
+    let policy = Policy { cancel_grace: GRACE, ..Policy::default() };
     let agent = remote(stub.address(), &PAIRS[0]).agent("proxy").with_policy(policy);
     let gateway = gateway_of([agent]).await;
     let client = caller(gateway.address(), &PAIRS[0]);
@@ -59,18 +72,22 @@ async fn working(
 
 #[tokio::test]
 async fn who_does_not_stop_goes_on_and_its_end_counts() {
-    let over = Arc::new(AtomicBool::new(false));
-    let refuses = || answer("error", r#"{"code":-32002,"message":"too late"}"#);
-    let (_stub, _gateway, client, id) = working(refuses, Arc::clone(&over)).await;
-    for _ in 0..2 {
-        let refused = client.cancel_task(id.clone()).await;
-        let Err(Error::Agent(error)) = refused else { panic!("{refused:?}") };
-        assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
-        assert!(error.message().contains("does not stop"), "{error}");
+    for (end, want) in [(Some("COMPLETED"), TaskState::Completed), (None, TaskState::Failed)] {
+        let state = going_on();
+        let refuses = || answer("error", r#"{"code":-32002,"message":"too late"}"#);
+        let (_stub, _gateway, client, id) = working(refuses, Arc::clone(&state)).await;
+        for _ in 0..2 {
+            let refused = client.cancel_task(id.clone()).await;
+            let Err(Error::Agent(error)) = refused else { panic!("{refused:?}") };
+            assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
+            assert!(error.message().contains("does not stop"), "{error}");
+        }
+        // Longer than an agent has that is canceled.
+        tokio::time::sleep(GRACE * 2).await;
+        assert_eq!(client.get_task(id.clone()).await.unwrap().status.state, TaskState::Working);
+        *state.lock().unwrap() = end;
+        until(&client, &id, |it| it.status.state == want).await;
     }
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    over.store(true, SeqCst);
-    until(&client, &id, |it| it.status.state == TaskState::Completed).await;
 }
 
 #[tokio::test]
@@ -84,7 +101,7 @@ async fn who_cannot_be_told_to_stop_is_told_later() {
             answer("result", &task("CANCELED"))
         }
     };
-    let (_stub, _gateway, client, id) = working(away, Arc::default()).await;
+    let (_stub, _gateway, client, id) = working(away, going_on()).await;
     let canceled = client.cancel_task(id).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled);
     let since = Instant::now();

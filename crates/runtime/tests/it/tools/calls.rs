@@ -94,10 +94,11 @@ async fn an_agent_that_takes_its_time_is_waited_for_by_the_next_call() {
     let context = json!(begun.context_id.clone().unwrap());
     let mut output = begun.clone();
     while output.state == Some(TaskState::Working) {
-        assert_eq!((&output.task_id, &output.context_id), (&begun.task_id, &begun.context_id));
+        assert_eq!(output.context_id, begun.context_id);
         output = call(&tools, json!({"message": "well?", "contextId": context})).await.unwrap();
     }
-    assert_eq!((output.state, &output.task_id), (Some(TaskState::Completed), &begun.task_id));
+    assert_eq!(output.state, Some(TaskState::Completed));
+    assert!(begun.task_id.is_none() || output.task_id == begun.task_id);
     let next = call(&tools, json!({"message": "echo on", "contextId": context})).await.unwrap();
     assert_eq!(next.text, "on", "what is said behind the end is sent");
     let client = caller(demo.address(), &VERSIONS[0]);

@@ -44,7 +44,7 @@ async fn a_token_stops_the_task_elsewhere_and_the_call() {
         let client = caller(demo.address(), &VERSIONS[0]);
         let tools = toolbox(tool("demo", demo.address(), &pair));
         let token = CancellationToken::new();
-        let occasion = Occasion::default().canceled_by(token.clone());
+        let occasion = Occasion::default().cancelled_by(token.clone());
         let stop = async {
             let task = at_work(&client).await;
             token.cancel();
@@ -78,7 +78,7 @@ async fn who_stops_before_the_agent_is_found_does_not_wait() {
     let agent = AgentTool::new("stub", format!("http://{}", stub.address()));
     let tools = toolbox(agent);
     let token = CancellationToken::new();
-    let occasion = Occasion::default().canceled_by(token.clone());
+    let occasion = Occasion::default().cancelled_by(token.clone());
     let stop = async {
         let since = Instant::now();
         while stub.asked().is_empty() {
