@@ -14,7 +14,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use latimer_protocol::Secret;
-use url::Url;
 
 use oauth::Tokens;
 pub(crate) use shown::Shown;
@@ -22,7 +21,7 @@ pub(crate) use wallet::Met;
 pub use wallet::Wallet;
 
 use crate::error::Error;
-use crate::transport::origin;
+use crate::transport::origin_of;
 
 /// What is shown to an agent so that it knows who asks. Cheap to clone.
 ///
@@ -133,9 +132,8 @@ impl Credentials {
     /// # Errors
     /// [`Error::Setup`] when it is no URL of HTTP.
     pub fn bound_to(self, url: &str) -> Result<Bound, Error> {
-        let origin = Url::parse(url).ok().and_then(|url| origin(&url));
         let wrong = || Error::Setup("credentials are for an http or https URL".into());
-        Ok(Bound { origin: origin.ok_or_else(wrong)?.into(), credentials: self })
+        Ok(Bound { origin: origin_of(url).ok_or_else(wrong)?.into(), credentials: self })
     }
 }
 

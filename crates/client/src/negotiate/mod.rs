@@ -8,9 +8,8 @@ use std::fmt;
 
 use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, AgentInterface, ProtocolBinding};
-use url::Url;
 
-use crate::transport::origin;
+use crate::transport::origin_of;
 pub(crate) use candidates::Candidates;
 
 /// What a caller would rather speak.
@@ -115,7 +114,7 @@ impl fmt::Display for PassedOver {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let AgentInterface { protocol_binding, protocol_version, url, .. } = &self.interface;
         write!(out, "{protocol_binding} {protocol_version}")?;
-        match (&self.why, shown(url)) {
+        match (&self.why, origin_of(url)) {
             (Why::Forbidden(forbidden), Some(origin)) => write!(out, ": {origin} {forbidden}"),
             (why, _) => write!(out, ": {why}"),
         }
@@ -142,11 +141,6 @@ fn list(passed_over: &[PassedOver]) -> String {
 /// What to do about a card whose addresses may not be called.
 const ADVICE: &str = "if that is not where the agent is, call it at the address that you know: \
     `Builder::at_named_address`, or `call_url = true` in a file";
-
-/// As much of an address as is safe to show.
-fn shown(url: &str) -> Option<String> {
-    origin(&Url::parse(url).ok()?)
-}
 
 /// The best interface of a card.
 ///

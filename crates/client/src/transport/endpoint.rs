@@ -110,6 +110,11 @@ pub(crate) fn origin(url: &Url) -> Option<String> {
     Some(format!("{}://{host}:{}", url.scheme(), url.port_or_known_default()?))
 }
 
+/// The same of an address as it is written.
+pub(crate) fn origin_of(url: &str) -> Option<String> {
+    origin(&Url::parse(url).ok()?)
+}
+
 fn is_local(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();

@@ -25,7 +25,7 @@ use futures_util::StreamExt;
 use latimer_protocol::{Answer, Call, Reply, Service, Streamed};
 
 pub use endpoint::Endpoint;
-pub(crate) use endpoint::origin;
+pub(crate) use endpoint::{origin, origin_of};
 pub use grpc::Grpc;
 pub use jsonrpc::JsonRpc;
 pub(crate) use page::failure;

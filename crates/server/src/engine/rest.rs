@@ -19,7 +19,7 @@ impl Engine {
     /// Runs what a caller waits for, whenever the caller looks at it.
     pub(super) fn start(&self, work: impl Future<Output = ()> + Send + 'static) -> Rest {
         let work = Mutex::new(Box::pin(work) as Boxed);
-        Rest(Some(Left { work, counted: Counted::new(self), tracked: self.0.tracker.token() }))
+        Rest(Some(Left { work, counted: Counted::new(self), tracked: None }))
     }
 }
 
@@ -34,8 +34,8 @@ struct Left {
     /// Never locked, because nobody shares it; but it may stand beside what is shared.
     work: Mutex<Boxed>,
     counted: Counted,
-    /// The engine does not come to its end without it.
-    tracked: TaskTrackerToken,
+    /// The engine does not come to its end without what was begun.
+    tracked: Option<TaskTrackerToken>,
 }
 
 impl Rest {
@@ -53,8 +53,12 @@ impl Future for Rest {
         let Some(left) = &mut self.0 else { return Poll::Ready(()) };
         let work = left.work.get_mut().unwrap_or_else(PoisonError::into_inner);
         let polled = work.as_mut().poll(context);
-        if polled.is_ready() {
-            self.0 = None;
+        match polled {
+            Poll::Ready(()) => self.0 = None,
+            Poll::Pending if left.tracked.is_none() => {
+                left.tracked = Some(left.counted.0.0.tracker.token());
+            }
+            Poll::Pending => {}
         }
         polled
     }

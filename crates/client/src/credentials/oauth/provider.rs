@@ -5,13 +5,12 @@ use http::Request;
 use http::header::{ACCEPT, HeaderValue};
 use latimer_outbound::{Client as Http, Limits};
 use serde::Deserialize;
-use url::Url;
 
 use super::code::CodeFlow;
 use super::device::DeviceFlow;
 use super::server::{AuthorizationServer, OAuthClient, SecretPlace};
 use crate::error::Error;
-use crate::transport::origin;
+use crate::transport::origin_of;
 
 /// An authorization server, as it describes itself.
 ///
@@ -176,10 +175,6 @@ fn names(url: &str, issuer: &str) -> bool {
 /// (RFC 8414 §3.1).
 const WELL_KNOWN: [&str; 2] =
     ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"];
-
-fn origin_of(url: &str) -> Option<String> {
-    Url::parse(url).ok().and_then(|url| origin(&url))
-}
 
 #[cfg(test)]
 mod tests {

@@ -12,12 +12,11 @@ use latimer_protocol::Secret;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
-use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::credentials::sensitive;
 use crate::error::Error;
-use crate::transport::origin;
+use crate::transport::origin_of;
 
 /// What an authorization server knows us as.
 #[derive(Clone, Debug)]
@@ -41,9 +40,9 @@ impl OAuthClient {
 
     /// Whether the server at a URL may be shown the secret, for an agent of this origin.
     pub(in crate::credentials) fn trusts(&self, url: &str, agent: Option<&str>) -> bool {
-        let of = |url: &str| Url::parse(url).ok().and_then(|url| origin(&url));
-        let Some(server) = of(url) else { return false };
-        agent == Some(&*server) || self.servers.iter().any(|it| of(it) == Some(server.clone()))
+        let Some(server) = origin_of(url) else { return false };
+        agent == Some(&*server)
+            || self.servers.iter().any(|it| origin_of(it).as_ref() == Some(&server))
     }
 }
 
