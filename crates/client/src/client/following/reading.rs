@@ -12,9 +12,11 @@ use super::stage::{First, Stage, look, subscribe};
 use crate::error::Error;
 use crate::transport::Events;
 
-/// How many streams in a row may end soon. Behind that another one is not asked for at once; and if they
-/// tell nothing but how the task stands, it is looked at instead.
-const SHORT_STREAMS: u32 = 2;
+/// How many streams in a row may end soon. Behind that the task is looked at instead.
+const SHORT_STREAMS: u32 = 8;
+
+/// How many, if the last one told nothing but how the task stands.
+const SHORT_AND_QUIET: u32 = 2;
 
 /// How soon is that.
 const SHORT: Duration = Duration::from_secs(1);
@@ -114,17 +116,13 @@ impl Following {
             }
             error => {
                 let (_, told_nothing) = self.begun;
-                let least = match self.short >= SHORT_STREAMS {
-                    true if told_nothing => {
-                        self.stage = look(&self.client, id, self.client.0.polling.interval);
-                        return Ok(None);
-                    }
-                    true => self.client.0.polling.interval,
-                    false => Duration::ZERO,
-                };
+                if self.short >= if told_nothing { SHORT_AND_QUIET } else { SHORT_STREAMS } {
+                    self.stage = look(&self.client, id, self.client.0.polling.interval);
+                    return Ok(None);
+                }
                 let pause = self.pause(&error);
                 if error.is_passing() {
-                    let pause = pause.unwrap_or_default().max(least);
+                    let pause = pause.unwrap_or_default();
                     self.stage = subscribe(&self.client, id, self.cursor, pause);
                 }
                 pause.map_or(Err(error), |_| Ok(None))
