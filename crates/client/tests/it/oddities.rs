@@ -141,6 +141,19 @@ async fn an_agent_whose_streams_only_tell_how_the_task_stands_is_looked_at() {
 }
 
 #[tokio::test]
+async fn an_agent_whose_streams_break_again_and_again_is_looked_at() {
+    let (stub, client) = agent(|method| match method {
+        "GetTask" => result(&task(DONE)["task"]),
+        "SubscribeToTask" => stream(&[(None, piece("again"))]),
+        _ => stream(&[(None, task(WORKING))]),
+    })
+    .await;
+    let done = whole(client.follow(says("hello")).outcome().await.unwrap());
+    assert_eq!(done.status.state, TaskState::Completed);
+    assert!(stub.asked().len() < 12, "{}", stub.asked().len());
+}
+
+#[tokio::test]
 async fn an_end_that_was_told_is_known_though_nobody_can_look() {
     let (_stub, client) = agent(|method| match method {
         "SendStreamingMessage" => stream(&[(None, task(WORKING))]),
