@@ -8,7 +8,7 @@ use latimer_bench::subject::{Kind, Setup, Store};
 use latimer_bench::{Failure, watch};
 use serde::Serialize;
 
-use crate::routes::Route;
+use crate::routes::{Route, Routes};
 use crate::{Bench, verdict};
 
 /// How many times as old an event may be through the gateway as through nginx.
@@ -52,7 +52,7 @@ impl Bench {
 }
 
 /// The table of the ways.
-pub(crate) fn print(report: &mut Report, rows: &[Row], routes: &[Route]) {
+pub(crate) fn print(report: &mut Report, rows: &[Row], routes: &Routes) {
     report.line("\n## events\n");
     report.line("| way | age of an event, p50 us | p99 us |");
     report.line("|---|---:|---:|");
@@ -61,11 +61,10 @@ pub(crate) fn print(report: &mut Report, rows: &[Row], routes: &[Route]) {
         median(rows.iter().filter(is).map(field).collect())
     };
     let p50 = |route: &Route| of(route, |it| it.age_p50_micros);
-    for route in routes {
+    for route in routes.of_events() {
         let p99 = of(route, |it| it.age_p99_micros);
         report.line(&format!("| {route} | {} | {} |", thousands(p50(route)), thousands(p99)));
     }
-    if let [_, nginx, gateway] = routes {
-        report.line(&verdict("the age of an event", p50(gateway) / p50(nginx), GOAL));
-    }
+    let ratio = p50(&routes.gateway) / p50(&routes.tuned);
+    report.line(&verdict("the age of an event", &routes.tuned, ratio, GOAL));
 }

@@ -9,7 +9,7 @@ use latimer_bench::role::Role;
 use serde::Serialize;
 
 use crate::agents::Agent;
-use crate::routes::Route;
+use crate::routes::{Route, Routes};
 use crate::{Bench, verdict};
 
 /// How many times fewer calls there may be in a second through the gateway than through nginx.
@@ -76,15 +76,15 @@ impl Bench {
 pub(crate) fn print(
     report: &mut Report,
     rows: &[Row],
-    routes: &[Route],
+    routes: &Routes,
     asked: &[(Agent, Operation)],
 ) {
     report.line("\n## calls\n");
     report.line(
-        "| agent | call | way | calls per second | cost | x nginx | p50 us | CPU us in between | of the agent | others |",
+        "| agent | call | way | calls per second | cost | x nginx | x tuned | p50 us | CPU us in between | of the agent | others |",
     );
-    report.line("|---|---|---|---:|---:|---:|---:|---:|---:|---:|");
-    let mut ratios = Vec::new();
+    report.line("|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+    let mut verdicts = Vec::new();
     for (agent, operation) in asked {
         let of = |route: &Route, field: fn(&Row) -> f64| {
             let is = |row: &&Row| {
@@ -94,26 +94,30 @@ pub(crate) fn print(
             median(rows.iter().filter(is).map(field).collect())
         };
         let speed = |route: &Route| of(route, |it| it.per_second);
-        let [direct, nginx, gateway] = routes else { return };
-        for route in routes {
+        let Routes { direct, nginx, tuned, gateway } = routes;
+        for route in routes.of_calls() {
             let between = !matches!(route, Route::Direct);
             let shown = |text: String| if between { text } else { String::new() };
             report.line(&format!(
-                "| {agent} | {} | {route} | {} | {:.2} | {} | {} | {} | {:.1} | {:.2} |",
+                "| {agent} | {} | {route} | {} | {:.2} | {} | {} | {} | {} | {:.1} | {:.2} |",
                 operation.name(),
                 thousands(speed(route)),
                 speed(direct) / speed(route),
                 shown(format!("{:.2}", speed(nginx) / speed(route))),
+                shown(format!("{:.2}", speed(tuned) / speed(route))),
                 thousands(of(route, |it| it.p50_micros)),
                 shown(format!("{:.1}", of(route, |it| it.hop_cpu_micros))),
                 of(route, |it| it.agent_cpu_micros),
                 of(route, |it| it.others),
             ));
         }
-        ratios.push((agent, operation, speed(nginx) / speed(gateway)));
-    }
-    for (agent, operation, ratio) in ratios {
         let what = format!("{} ({agent})", operation.name());
-        report.line(&verdict(&what, ratio, GOAL));
+        for beside in [nginx, tuned] {
+            let ratio = speed(beside) / speed(gateway);
+            verdicts.push(verdict(&what, beside, ratio, GOAL));
+        }
+    }
+    for verdict in verdicts {
+        report.line(&verdict);
     }
 }

@@ -22,7 +22,7 @@ use latimer_bench::{Failure, role};
 use serde::Serialize;
 
 use self::agents::Agent;
-use self::routes::Route;
+use self::routes::{Route, Routes};
 
 const OPTIONS: &[&str] =
     &["rounds", "seconds", "connections", "rate", "nice", "latimer", "nginx", "folder", "results"];
@@ -43,7 +43,12 @@ fn run() -> Result<(), Failure> {
     };
     let rounds: u32 = arguments.or("rounds", 3)?;
     let nginx = arguments.or("nginx", PathBuf::from("nginx"))?;
-    let routes = [Route::Direct, Route::Nginx(nginx), Route::Gateway(latimer.into())];
+    let routes = Routes {
+        direct: Route::Direct,
+        nginx: Route::Nginx(nginx.clone()),
+        tuned: Route::TunedNginx(nginx),
+        gateway: Route::Gateway(latimer.into()),
+    };
     let mut asked = vec![(Agent::Ours, Operation::Get)];
     asked.extend(Agent::all().into_iter().map(|agent| (agent, Operation::Send)));
     let results: PathBuf = arguments.or("results", PathBuf::from("bench/results"))?;
@@ -52,11 +57,11 @@ fn run() -> Result<(), Failure> {
     let (mut calls, mut ages, mut libraries) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=rounds {
         for (agent, operation) in &asked {
-            for route in &routes {
+            for route in routes.of_calls() {
                 calls.push(kept(&mut report, round, bench.calls(*agent, *operation, route)?)?);
             }
         }
-        for route in &routes {
+        for route in routes.of_events() {
             ages.push(kept(&mut report, round, bench.ages(route)?)?);
         }
         for library in [Library::Reqwest, Library::Latimer] {
@@ -86,10 +91,10 @@ fn kept<T: Debug + Serialize>(report: &mut Report, round: u32, row: T) -> Result
 }
 
 /// Says whether something costs no more through the gateway than it should.
-fn verdict(what: &str, ratio: f64, goal: f64) -> String {
+fn verdict(what: &str, beside: &Route, ratio: f64, goal: f64) -> String {
     let verdict = if ratio <= goal { "as it should be" } else { "**too much**" };
     format!(
-        "\nThrough the gateway {what} costs {ratio:.2} times what it does through nginx; at most \
+        "\nThrough the gateway {what} costs {ratio:.2} times what it does through {beside}; at most \
          {goal} is the goal: {verdict}."
     )
 }

@@ -12,10 +12,32 @@ use latimer_bench::process::{Process, SERVER_CORE, Starter, free_address};
 pub(crate) enum Route {
     /// Nothing is in between.
     Direct,
-    /// A plain reverse proxy.
+    /// A plain reverse proxy: nginx as Debian sets it up, told only where to pass calls on to.
     Nginx(PathBuf),
+    /// The same, set up for nothing but this: it keeps connections open and no log.
+    TunedNginx(PathBuf),
     /// Ours, which is told of an agent elsewhere.
     Gateway(PathBuf),
+}
+
+/// All of them.
+pub(crate) struct Routes {
+    pub(crate) direct: Route,
+    pub(crate) nginx: Route,
+    pub(crate) tuned: Route,
+    pub(crate) gateway: Route,
+}
+
+impl Routes {
+    /// Those on which calls are made.
+    pub(crate) fn of_calls(&self) -> [&Route; 4] {
+        [&self.direct, &self.nginx, &self.tuned, &self.gateway]
+    }
+
+    /// Those on which events come one by one; a plain nginx gathers them.
+    pub(crate) fn of_events(&self) -> [&Route; 3] {
+        [&self.direct, &self.tuned, &self.gateway]
+    }
 }
 
 impl fmt::Display for Route {
@@ -23,6 +45,7 @@ impl fmt::Display for Route {
         out.write_str(match self {
             Self::Direct => "direct",
             Self::Nginx(_) => "nginx",
+            Self::TunedNginx(_) => "nginx, tuned",
             Self::Gateway(_) => "gateway",
         })
     }
@@ -45,9 +68,13 @@ impl Route {
         let address = free_address()?;
         let (program, arguments) = match self {
             Self::Direct => return Ok(Hop { address: upstream.to_owned(), process: None }),
-            Self::Nginx(program) => {
+            Self::Nginx(program) | Self::TunedNginx(program) => {
                 let file = home.join("nginx.conf");
-                fs::write(&file, nginx(&address, upstream, home))?;
+                let server = match self {
+                    Self::TunedNginx(_) => tuned(&address, upstream),
+                    _ => plain(&address, upstream, home),
+                };
+                fs::write(&file, nginx(&server, home))?;
                 let arguments = ["-e", "/dev/null", "-p", &text(home), "-c", &text(&file)];
                 (program, arguments.map(str::to_owned).to_vec())
             }
@@ -68,21 +95,37 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// One process that keeps connections open on both sides, and passes on what comes as it comes.
-fn nginx(address: &str, upstream: &str, home: &Path) -> String {
+/// One process, so that its CPU time can be told, which keeps its files in `home`.
+fn nginx(server: &str, home: &Path) -> String {
     let folder = home.display();
     let places: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()
         .map(|it| format!("{it}_temp_path {folder}/{it};\n"))
         .collect();
     format!(
-        "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\nevents {{}}\n\
-         http {{\naccess_log off;\n{places}\
-         upstream agent {{ server {upstream}; keepalive 64; }}\n\
+        "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\n\
+         events {{ worker_connections 768; }}\nhttp {{\n{places}{server}}}\n"
+    )
+}
+
+/// What Debian's `nginx.conf` says, and one site that passes everything on.
+fn plain(address: &str, upstream: &str, home: &Path) -> String {
+    format!(
+        "sendfile on;\ntcp_nopush on;\ntypes_hash_max_size 2048;\ngzip on;\n\
+         access_log {}/access.log;\n\
+         server {{\nlisten {address};\nlocation / {{ proxy_pass http://{upstream}; }}\n}}\n",
+        home.display()
+    )
+}
+
+/// Connections stay open on both sides, and what comes is passed on as it comes.
+fn tuned(address: &str, upstream: &str) -> String {
+    format!(
+        "access_log off;\nupstream agent {{ server {upstream}; keepalive 64; }}\n\
          server {{\nlisten {address};\nkeepalive_requests 100000000;\n\
          location / {{\nproxy_pass http://agent;\nproxy_http_version 1.1;\n\
          proxy_set_header Connection \"\";\nproxy_set_header Host {upstream};\n\
-         proxy_buffering off;\nproxy_read_timeout 1h;\n}}\n}}\n}}\n"
+         proxy_buffering off;\nproxy_read_timeout 1h;\n}}\n}}\n"
     )
 }
 
