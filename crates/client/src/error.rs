@@ -154,7 +154,7 @@ impl Error {
     }
 
     /// What an address amounts to that leads to another origin.
-    pub(crate) fn redirected(origin: String, to: &str) -> Self {
+    fn redirected(origin: String, to: &str) -> Self {
         let problem = format!("it redirects to {to}, where nothing was sent");
         let advice = "if the agent is there now, make the client with that address";
         Self::Unreadable { origin, problem: format!("{problem}; {advice}") }

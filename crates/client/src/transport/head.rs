@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::header::{CONTENT_ENCODING, LOCATION, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use super::endpoint::{Endpoint, origin};
+use super::endpoint::Endpoint;
 use crate::error::Error;
 
 /// The longest time that a server is waited for because it says so.
@@ -17,8 +17,6 @@ pub(super) struct Head<'a> {
     endpoint: &'a Endpoint,
     status: StatusCode,
     wait: Option<Duration>,
-    /// Where it redirects to.
-    to: Option<String>,
     /// How it is compressed.
     encoding: Option<String>,
 }
@@ -31,9 +29,6 @@ impl<'a> Head<'a> {
             endpoint,
             status,
             wait: wait(headers, SystemTime::now()),
-            to: said(LOCATION)
-                .filter(|_| redirects(status))
-                .and_then(|it| origin(&endpoint.url().join(it).ok()?)),
             encoding: said(CONTENT_ENCODING).filter(|it| *it != "identity").map(shown),
         }
     }
@@ -41,28 +36,16 @@ impl<'a> Head<'a> {
     /// The error, with what the head adds to it.
     pub(super) fn explain(&self, error: Error) -> Error {
         let origin = self.endpoint.origin().to_owned();
-        match (&self.to, &self.encoding, self.wait) {
-            (Some(to), _, _) => Error::redirected(origin, to),
-            (None, Some(encoding), _) if matches!(error, Error::Unreadable { .. }) => {
+        match (&self.encoding, self.wait) {
+            (Some(encoding), _) if matches!(error, Error::Unreadable { .. }) => {
                 let status = self.status.as_u16();
                 let problem = format!("is compressed ({encoding}), which nobody asked for");
                 Error::Unreadable { origin, problem: format!("HTTP status {status}, it {problem}") }
             }
-            (None, _, Some(wait)) => error.or_retry_after(wait),
-            (None, _, None) => error,
+            (_, Some(wait)) => error.or_retry_after(wait),
+            (_, None) => error,
         }
     }
-}
-
-fn redirects(status: StatusCode) -> bool {
-    matches!(
-        status,
-        StatusCode::MOVED_PERMANENTLY
-            | StatusCode::FOUND
-            | StatusCode::SEE_OTHER
-            | StatusCode::TEMPORARY_REDIRECT
-            | StatusCode::PERMANENT_REDIRECT
-    )
 }
 
 /// The name of an encoding, no longer than names are.

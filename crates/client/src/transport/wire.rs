@@ -5,7 +5,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::Full;
 use latimer_outbound as outbound;
 use latimer_protocol::binding::parameters;
 use latimer_protocol::{Call, Version};
@@ -36,6 +35,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// How many redirects of an agent may follow each other.
+const REDIRECTS: usize = 3;
 
 /// How requests get to an agent, and what each of them shows. Cheap to clone.
 ///
@@ -89,7 +91,7 @@ impl Wire {
         let limits = outbound::Limits {
             time: self.limits.call,
             body: self.limits.body,
-            ..outbound::Limits::default()
+            redirects: REDIRECTS,
         };
         let mut renewed = false;
         loop {
@@ -117,8 +119,8 @@ impl Wire {
         loop {
             let shown = self.shown(endpoint).await?;
             let again = (!renewed && shown.may_renew()).then(|| ask.clone());
-            let sent = ask.into_http(&shown)?.map(Full::new);
-            let response = self.within_idle(endpoint, self.http.open(sent)).await?;
+            let sent = self.http.follow(ask.into_http(&shown)?, REDIRECTS);
+            let response = self.within_idle(endpoint, sent).await?;
             match again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
                 None => return Ok(response),
                 Some(again) => ask = again,

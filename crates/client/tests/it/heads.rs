@@ -78,6 +78,22 @@ async fn an_address_that_redirects_says_where_to() {
 }
 
 #[tokio::test]
+async fn a_stream_follows_a_redirect_within_its_origin() {
+    let event = r#"{"task":{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"}}}"#;
+    let stub = Stub::start(move |asked| match asked.path.ends_with('/') {
+        true => Answer::Close(Answer::stream(&format!("data: {event}\n\n"))),
+        false => Answer::with(307, &format!("location: {}/\r\n", asked.path), ""),
+    })
+    .await;
+    let pair = (ProtocolBinding::HttpJson, Version::V1_0);
+    let transport = transport_within(stub.address(), pair, HASTY);
+    assert_eq!(end(&*transport, stream()).await.unwrap(), 1);
+    let [first, second] = stub.asked().try_into().expect("asked twice");
+    assert_eq!((&second.method, &second.body), (&first.method, &first.body));
+    assert!(!second.body.is_empty(), "what is sent is sent again");
+}
+
+#[tokio::test]
 async fn what_is_compressed_unasked_is_called_so() {
     for (encoding, compressed) in [("gzip", true), ("br", true), ("identity", false)] {
         let headers = format!("content-encoding: {encoding}\r\n");

@@ -138,6 +138,31 @@ impl Client {
         Ok(Response::from_parts(head, ()))
     }
 
+    /// Sends a request and returns as soon as the answer begins, following so many redirects as
+    /// [`send`](Self::send) does. No time is kept but that for connecting.
+    ///
+    /// # Errors
+    /// [`Failure`]; an answer of any status that is not a redirect is none.
+    pub async fn follow(
+        &self,
+        request: Request<Bytes>,
+        redirects: usize,
+    ) -> Result<Response<Body>, Failure> {
+        let (parts, content) = request.into_parts();
+        let mut target = self.target(&parts.uri)?;
+        for _ in 0..=redirects {
+            let body = body::sent(Full::new(content.clone()));
+            let request = Request::from_parts(parts.clone(), body);
+            let response = self.exchange(&target, request).await?;
+            match redirect::next(&target, &parts, &response)? {
+                None => return Ok(response),
+                // The connector looks at it as it does at every target.
+                Some(next) => target = next,
+            }
+        }
+        Err(Redirect::TooMany.into())
+    }
+
     /// Sends a request and returns as soon as the answer begins. No redirect is followed, and no time
     /// is kept but that for connecting: both are the caller's.
     ///
@@ -162,26 +187,6 @@ impl Client {
         let target = self.guard.target(&uri.to_string())?;
         *last = Some((uri.clone(), target.clone()));
         Ok(target)
-    }
-
-    async fn follow(
-        &self,
-        request: Request<Bytes>,
-        redirects: usize,
-    ) -> Result<Response<Body>, Failure> {
-        let (parts, content) = request.into_parts();
-        let mut target = self.target(&parts.uri)?;
-        for _ in 0..=redirects {
-            let body = body::sent(Full::new(content.clone()));
-            let request = Request::from_parts(parts.clone(), body);
-            let response = self.exchange(&target, request).await?;
-            match redirect::next(&target, &parts, &response)? {
-                None => return Ok(response),
-                // The connector looks at it as it does at every target.
-                Some(next) => target = next,
-            }
-        }
-        Err(Redirect::TooMany.into())
     }
 
     async fn exchange(
