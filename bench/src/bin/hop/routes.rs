@@ -68,22 +68,9 @@ impl Route {
         let address = free_address()?;
         let (program, arguments) = match self {
             Self::Direct => return Ok(Hop { address: upstream.to_owned(), process: None }),
-            Self::Nginx(program) | Self::TunedNginx(program) => {
-                let file = home.join("nginx.conf");
-                let server = match self {
-                    Self::TunedNginx(_) => tuned(&address, upstream),
-                    _ => plain(&address, upstream, home),
-                };
-                fs::write(&file, nginx(&server, home))?;
-                let arguments = ["-e", "/dev/null", "-p", &text(home), "-c", &text(&file)];
-                (program, arguments.map(str::to_owned).to_vec())
-            }
-            Self::Gateway(program) => {
-                let file = home.join("latimer.toml");
-                fs::write(&file, gateway(&address, upstream))?;
-                let arguments = ["serve", "--config", &text(&file)];
-                (program, arguments.map(str::to_owned).to_vec())
-            }
+            Self::Nginx(program) => (program, nginx(&plain(&address, upstream, home), home)?),
+            Self::TunedNginx(program) => (program, nginx(&tuned(&address, upstream), home)?),
+            Self::Gateway(program) => (program, gateway(&address, upstream, home)?),
         };
         let mut process = starter.start_other(SERVER_CORE, program, &arguments)?;
         process.wait_until_listening(&address)?;
@@ -95,17 +82,21 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// One process, so that its CPU time can be told, which keeps its files in `home`.
-fn nginx(server: &str, home: &Path) -> String {
+/// Writes down what nginx is to do, and returns what it is started with: as one process, so that its
+/// CPU time can be told, which keeps its files in `home`.
+fn nginx(server: &str, home: &Path) -> Result<Vec<String>, Failure> {
     let folder = home.display();
     let places: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()
         .map(|it| format!("{it}_temp_path {folder}/{it};\n"))
         .collect();
-    format!(
+    let told = format!(
         "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\n\
          events {{ worker_connections 768; }}\nhttp {{\n{places}{server}}}\n"
-    )
+    );
+    let file = home.join("nginx.conf");
+    fs::write(&file, told)?;
+    Ok(["-e", "/dev/null", "-p", &text(home), "-c", &text(&file)].map(str::to_owned).to_vec())
 }
 
 /// What Debian's `nginx.conf` says, and one site that passes everything on.
@@ -129,9 +120,13 @@ fn tuned(address: &str, upstream: &str) -> String {
     )
 }
 
-fn gateway(address: &str, upstream: &str) -> String {
-    format!(
+/// The same for the gateway.
+fn gateway(address: &str, upstream: &str, home: &Path) -> Result<Vec<String>, Failure> {
+    let told = format!(
         "listen = \"{address}\"\n[store]\nkind = \"memory\"\n[log]\nfilter = \"warn\"\n\
          [[agents]]\nname = \"behind\"\nkind = \"a2a\"\nurl = \"http://{upstream}\"\n"
-    )
+    );
+    let file = home.join("latimer.toml");
+    fs::write(&file, told)?;
+    Ok(["serve", "--config", &text(&file)].map(str::to_owned).to_vec())
 }
