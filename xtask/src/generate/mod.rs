@@ -218,3 +218,13 @@ fn report(stale: &BTreeSet<PathBuf>) -> String {
     text.push_str("run `cargo xtask generate` and commit what it writes");
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_code_is_current() {
+        run(Mode::Check).unwrap();
+    }
+}
