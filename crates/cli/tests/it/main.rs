@@ -5,6 +5,7 @@
 
 mod card;
 mod command_line;
+mod compatibility;
 mod config;
 mod cutter;
 mod documents;

@@ -179,10 +179,18 @@ impl Serving {
 
     /// The body of what is at a path.
     pub(crate) fn fetch(&self, path: &str) -> String {
+        self.fetch_as(path, "*/*")
+    }
+
+    /// Fetches a path as one media type and returns the body.
+    pub(crate) fn fetch_as(&self, path: &str, accept: &str) -> String {
         let address = self.address();
         let mut stream = TcpStream::connect(&address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
-            .unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer.split_once("\r\n\r\n").unwrap().1.to_owned()

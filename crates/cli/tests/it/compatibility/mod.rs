@@ -1,0 +1,190 @@
+//! Interfaces that users depend on are the same as before the renames: `before/` holds what the
+//! previous build wrote.
+//!
+//! | file in `before/` | contents |
+//! | --- | --- |
+//! | `flags.txt` | every subcommand, flag and argument in the help texts |
+//! | `metrics.txt`, `openmetrics.txt` | types, names and labels of all metrics, in both formats |
+//! | `every_key.toml`, `every_key.json` | a configuration that sets every key, and its effective values |
+//! | `defaults.json` | effective values without a configuration |
+//! | `tasks.db`, `tasks.db.key`, `expected.json` | a database after `kill -9`, and the tasks in it |
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::program::{Place, Serving};
+
+/// A server with the agents and limits that the files in `before/` were recorded with.
+const CONFIG: &str = r#"
+listen = "127.0.0.1:0"
+
+[store]
+path = "tasks.db"
+max_age = "36500d"
+
+[push]
+attempts = 2
+first_pause = "10ms"
+longest_pause = "20ms"
+
+[[agents]]
+name = "demo"
+kind = "demo"
+
+[[agents]]
+name = "echo"
+kind = "echo"
+"#;
+
+const COMMANDS: &[&str] = &[
+    "",
+    "serve",
+    "demo-server",
+    "card",
+    "card keygen",
+    "card sign",
+    "card verify",
+    "config",
+    "config check",
+    "config show",
+    "config hash-key",
+    "push",
+    "push dead",
+    "push dead list",
+    "push dead replay",
+    "push dead drop",
+    "completion",
+];
+
+fn before(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests/it/compatibility/before", name].iter().collect()
+}
+
+fn recorded_lines(name: &str) -> BTreeSet<String> {
+    fs::read_to_string(before(name)).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn recorded_json(name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(before(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn help_lists_the_recorded_flags() {
+    let directory = Place::new();
+    let mut listed = BTreeSet::new();
+    for command in COMMANDS {
+        let arguments: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
+        let help = directory.run(&arguments).out;
+        let name = if command.is_empty() { "latimer" } else { command };
+        listed.extend(entries(&help).map(|it| format!("{name}: {it}")));
+    }
+    assert_eq!(listed, recorded_lines("flags.txt"));
+}
+
+/// Subcommands, flags and arguments of a help text: the first column below the headings.
+fn entries(help: &str) -> impl Iterator<Item = &str> {
+    let mut heading = "";
+    help.lines().filter_map(move |line| {
+        if !line.starts_with(' ') {
+            heading = line;
+            return None;
+        }
+        let entry = line.trim_start().split("  ").next()?;
+        let indent = line.len() - line.trim_start().len();
+        match heading {
+            "Commands:" => (indent == 2).then(|| entry.split(' ').next()).flatten(),
+            "Options:" | "Arguments:" => (indent <= 6).then_some(entry),
+            _ => None,
+        }
+    })
+}
+
+#[test]
+fn metrics_have_the_recorded_names_and_labels() {
+    let directory = Place::new().file("latimer.toml", CONFIG);
+    let server = directory.serve(&["serve"]);
+    server.send("m1", "hello", false);
+    for (accept, recorded) in
+        [("text/plain", "metrics.txt"), ("application/openmetrics-text", "openmetrics.txt")]
+    {
+        let text = server.fetch_as("/metrics", accept);
+        let names: BTreeSet<_> = text.lines().filter_map(metric).collect();
+        let recorded = recorded_lines(recorded);
+        let missing: Vec<_> = recorded.difference(&names).collect();
+        // No webhook is delivered here, so its counter has no sample.
+        assert_eq!(missing, ["latimer_deliveries_total{outcome}"], "{accept}");
+        assert_eq!(names.difference(&recorded).count(), 0, "{accept}: {names:?}");
+    }
+}
+
+/// A `# TYPE` line as it is, and a sample as its name and label names.
+fn metric(line: &str) -> Option<String> {
+    if line.starts_with('#') {
+        return line.starts_with("# TYPE").then(|| line.to_owned());
+    }
+    let (sample, _value) = line.rsplit_once(' ')?;
+    let Some((name, labels)) = sample.split_once('{') else { return Some(sample.to_owned()) };
+    let labels = labels.trim_end_matches('}').split("\",");
+    let labels: Vec<_> = labels.filter_map(|it| it.split('=').next()).collect();
+    Some(format!("{name}{{{}}}", labels.join(",")))
+}
+
+#[test]
+fn every_configuration_key_has_the_recorded_effect() {
+    let directory = Place::new();
+    fs::copy(before("every_key.toml"), directory.path("every_key.toml")).unwrap();
+    for (arguments, recorded) in [
+        (&["config", "show", "-o", "json", "--config", "every_key.toml"][..], "every_key.json"),
+        (&["config", "show", "-o", "json"], "defaults.json"),
+    ] {
+        let ran = directory.run(arguments);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let shown: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(shown, recorded_json(recorded), "{recorded}");
+    }
+}
+
+#[test]
+fn database_of_the_previous_build_is_read_and_continued() {
+    let directory = Place::new().file("latimer.toml", CONFIG);
+    for name in ["tasks.db", "tasks.db.key"] {
+        fs::copy(before(name), directory.path(name)).unwrap();
+    }
+    let server = directory.serve(&["serve"]);
+    assert!(server.greeting.contains("1 task taken over"), "{}", server.greeting);
+    let recorded = recorded_json("expected.json");
+    for (name, task) in recorded["tasks"].as_object().unwrap() {
+        let read = server.get(task);
+        if name == "m-wait" {
+            assert_eq!(read["status"]["state"], "TASK_STATE_WORKING", "{read}");
+            assert_eq!(read["history"], task["history"]);
+        } else {
+            assert_eq!(read, *task, "{name}");
+        }
+    }
+    check_resend(&server, &recorded["tasks"]["m-echo"]);
+    check_follow_up(&server, &recorded["tasks"]["m-ask"]);
+    let dead_letters: Value = serde_json::from_str(&server.fetch("/api/push/dead")).unwrap();
+    assert_eq!(dead_letters, recorded["dead"]);
+    let webhook = serde_json::json!({"taskId": recorded["ids"]["m-hook"], "id": "hook"});
+    let webhook = server.call("GetTaskPushNotificationConfig", webhook);
+    assert_eq!(webhook["url"], "http://127.0.0.1:9/gone?token=planted", "{webhook}");
+}
+
+/// The idempotency window of the recorded message is over: a resend is a new task.
+fn check_resend(server: &Serving, task: &Value) {
+    let resent = server.send("m-echo", "hello", false);
+    assert_ne!(resent["id"], task["id"]);
+    assert_eq!(resent["status"]["state"], "TASK_STATE_COMPLETED", "{resent}");
+}
+
+fn check_follow_up(server: &Serving, task: &Value) {
+    let message = serde_json::json!({
+        "messageId": "m-city", "taskId": task["id"], "role": "ROLE_USER", "parts": [{"text": "Paris"}],
+    });
+    let answered = server.call("SendMessage", serde_json::json!({"message": message}));
+    assert_eq!(answered["task"]["status"]["state"], "TASK_STATE_COMPLETED", "{answered}");
+}
