@@ -186,7 +186,7 @@ async fn send(engine: &Engine, text: &str) -> Result<TaskId, Failure> {
         ..SendMessageRequest::from(message)
     };
     match engine.call(Call::new(Request::SendMessage(request))).await?.reply {
-        Reply::Sent(SendMessageResponse::Task(task)) => Ok(task.id.clone()),
+        Reply::SendMessage(SendMessageResponse::Task(task)) => Ok(task.id.clone()),
         other => Err(format!("no task: {other:?}").into()),
     }
 }

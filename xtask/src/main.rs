@@ -30,8 +30,8 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words.as_slice() {
+    let args: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match args.as_slice() {
         ["generate"] => generate::run(Mode::Write),
         ["generate", "--check"] => generate::run(Mode::Check),
         _ => Err(USAGE.into()),

@@ -12,7 +12,7 @@
 )]
 
 use latimer_bench::{Measured, measure};
-use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::VersionPolicy;
 use latimer_protocol::binding::jsonrpc::{Call, Id, read_reply, write_call, write_reply};
 use latimer_protocol::{Dialect, MessageId, Operation, Reply, Request, Version};
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ impl Exchange {
 
     fn read_request(&self) -> Request {
         let new_id = || MessageId::new("new").expect("an id");
-        let call = Call::read(&self.request, Some(self.version), VersionRule::Lenient, &new_id);
+        let call = Call::read(&self.request, Some(self.version), VersionPolicy::Lenient, &new_id);
         call.expect("a call").request
     }
 

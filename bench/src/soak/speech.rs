@@ -68,7 +68,7 @@ impl Speech {
     /// How an error is spelled: its code, or its status.
     #[must_use]
     pub fn code(self, kind: ErrorKind) -> i32 {
-        let codes = kind.code(self.version());
+        let codes = kind.codes(self.version());
         match self {
             Self::Rpc | Self::OldRpc => codes.jsonrpc,
             Self::Rest => i32::from(codes.http),

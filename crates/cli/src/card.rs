@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use latimer_protocol::card::{
-    AgentCard, Form, InvalidKey, JwsAlgorithm, KeySet, Policy, SigningKey,
+    AgentCard, CardFormat, InvalidKey, JwsAlgorithm, KeySet, SigningKey, VerifyPolicy,
 };
 use latimer_server::generate;
 use serde_json::Value;
@@ -49,7 +49,7 @@ pub(crate) fn sign(arguments: &CardSign) -> Result<(), Failure> {
     let wrong = |error: String| Failure::wrong(format!("{}: {error}", arguments.card.display()));
     let mut card = AgentCard::from_json(&card).map_err(|error| wrong(error.to_string()))?;
     card.sign(&key).map_err(|error| wrong(error.to_string()))?;
-    output::print(&format!("{:#}", card.to_json(Form::V1_0)));
+    output::print(&format!("{:#}", card.to_json(CardFormat::V1_0)));
     Ok(())
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn sign(arguments: &CardSign) -> Result<(), Failure> {
 pub(crate) fn verify(arguments: &CardVerify) -> Result<(), Failure> {
     let keys = read_key(&arguments.key, KeySet::read)?;
     let card = read_card(&arguments.card)?;
-    let verified = latimer_protocol::card::verify(&card, &keys, &Policy::default())
+    let verified = latimer_protocol::card::verify(&card, &keys, &VerifyPolicy::default())
         .map_err(|error| Failure::new(error.to_string()))?;
     output::print(&format!("Card: {}", verified.card.name));
     output::print(&format!("Signature: {} kid={}", verified.algorithm, verified.kid));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use latimer_protocol::card::AgentCard;
-use latimer_protocol::{ContextId, Invalid, SendMessageResponse, Task, TaskId, Version};
+use latimer_protocol::{ContextId, InvalidField, SendMessageResponse, Task, TaskId, Version};
 
 use crate::client::{Client, says};
 use crate::error::Error;
@@ -94,5 +94,5 @@ impl A2aClient {
 }
 
 fn wrong(field: &str, problem: &dyn std::fmt::Display) -> Error {
-    latimer_protocol::Error::from(Invalid::new(field, problem.to_string())).into()
+    latimer_protocol::Error::from(InvalidField::new(field, problem.to_string())).into()
 }

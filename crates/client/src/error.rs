@@ -133,7 +133,7 @@ impl Error {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Agent(error) => error.retry_seconds().map(Duration::from_secs),
+            Self::Agent(error) => error.retry_after_seconds().map(Duration::from_secs),
             Self::Away { retry_after, .. } => *retry_after,
             _ => None,
         }
@@ -146,7 +146,7 @@ impl Error {
             return self;
         }
         match &mut self {
-            Self::Agent(error) => *error = error.clone().retry_after(wait),
+            Self::Agent(error) => *error = error.clone().with_retry_after(wait),
             Self::Away { retry_after, .. } => *retry_after = Some(wait),
             _ => {}
         }
@@ -197,7 +197,7 @@ impl From<Error> for latimer_protocol::Error {
             Error::Away { retry_after, .. } => {
                 let error = unavailable("the agent does not answer whoever stands before it");
                 match retry_after {
-                    Some(wait) => error.retry_after(wait),
+                    Some(wait) => error.with_retry_after(wait),
                     None => error,
                 }
             }

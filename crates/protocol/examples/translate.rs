@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::io::{self, Read};
 
-use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::VersionPolicy;
 use latimer_protocol::binding::jsonrpc::{Call, write_call};
 use latimer_protocol::{Dialect, MessageId, Request, TaskId, Version};
 
@@ -18,11 +18,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     io::stdin().read_to_end(&mut body)?;
     // A real program would make a random one.
     let new_id = || MessageId::new("new-message").expect("a printable id");
-    let call = Call::read(&body, None, VersionRule::Lenient, &new_id)?;
+    let call = Call::read(&body, None, VersionPolicy::Lenient, &new_id)?;
     for version in Version::ALL {
         let dialect = Dialect::over_jsonrpc(version);
         let mut request = call.request.clone();
-        if let (true, Request::SendMessage(it)) = (dialect.callers_name_tasks(), &mut request) {
+        if let (true, Request::SendMessage(it)) = (dialect.clients_assign_task_ids(), &mut request)
+        {
             it.message.task_id.get_or_insert(TaskId::new("new-task")?);
         }
         match write_call(dialect, &call.id, &request) {

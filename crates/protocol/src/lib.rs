@@ -15,13 +15,13 @@
 //! A server reads a call of whatever version, and writes the answer in the same:
 //!
 //! ```
-//! use latimer_protocol::binding::{VersionRule, jsonrpc};
+//! use latimer_protocol::binding::{VersionPolicy, jsonrpc};
 //! use latimer_protocol::{MessageId, Reply, SendMessageResponse, Message, Request};
 //!
 //! let body = br#"{"jsonrpc":"2.0","id":7,"method":"message/send","params":{"message":{
 //!     "kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hi"}]}}}"#;
 //! let new_id = || MessageId::new("m2").expect("an id");
-//! let call = jsonrpc::Call::read(body, None, VersionRule::Lenient, &new_id)?;
+//! let call = jsonrpc::Call::read(body, None, VersionPolicy::Lenient, &new_id)?;
 //!
 //! let Request::SendMessage(asked) = &call.request else { panic!("a message") };
 //! let answer = Message::agent(new_id(), asked.message.text().to_uppercase());
@@ -52,24 +52,24 @@ mod service;
 pub mod swarm;
 mod version;
 
-pub use dialect::{Dialect, EventWriter, Notification, Then, protobuf};
-pub use error::{Codes, Error, ErrorKind, GrpcStatus, HttpError, code};
-pub use json::{Invalid, MAX_DEPTH, Unreadable, depth};
-pub use lifecycle::{Event, Refused};
+pub use dialect::{Dialect, EventWriter, Finality, Notification, protobuf};
+pub use error::{Error, ErrorCodes, ErrorKind, GrpcStatus, HttpError, code};
+pub use json::{InvalidField, MAX_NESTING_DEPTH, ParseError, nesting_depth};
+pub use lifecycle::{ApplyError, Event};
 pub use model::{
     Artifact, ArtifactId, AuthenticationInfo, CancelTaskRequest, Content, ContextId,
     DEFAULT_PAGE_SIZE, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
     GetTaskPushNotificationConfigRequest, GetTaskRequest, InvalidId, InvalidTimestamp,
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
-    ListTasksRequest, ListTasksResponse, MAX_ID_LENGTH, MAX_PAGE_SIZE, Message, MessageId,
-    Metadata, Part, Phase, PushConfigId, Role, Secret, SendMessageConfiguration,
-    SendMessageRequest, SendMessageResponse, StreamResponse, SubscribeToTaskRequest, Task,
-    TaskArtifactUpdateEvent, TaskId, TaskPushNotificationConfig, TaskState, TaskStatus,
-    TaskStatusUpdateEvent, Timestamp, UnknownName,
+    ListTasksRequest, ListTasksResponse, MAX_ID_BYTES, MAX_PAGE_SIZE, Message, MessageId, Metadata,
+    Part, Phase, PushConfigId, Role, Secret, SendMessageConfiguration, SendMessageRequest,
+    SendMessageResponse, StreamResponse, SubscribeToTaskRequest, Task, TaskArtifactUpdateEvent,
+    TaskId, TaskPushNotificationConfig, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
+    UnknownEnumName,
 };
 pub use operation::{Capability, Operation};
 pub use revision::{InvalidRevision, Revision};
 pub use service::{
-    Answer, Call, Caller, EventStream, Reply, Request, Service, SharedEvent, Streamed,
+    Call, CallResponse, Caller, EventStream, Reply, Request, Service, SharedEvent, StreamEvent,
 };
 pub use version::{PROTOCOL_VERSION, UnknownVersion, Version};

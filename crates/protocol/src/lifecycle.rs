@@ -30,7 +30,7 @@ pub enum Event {
 impl Event {
     /// The event that a stream tells of; none for a direct message, which has no task.
     #[must_use]
-    pub fn from_stream(response: StreamResponse) -> Option<Self> {
+    pub fn from_stream_response(response: StreamResponse) -> Option<Self> {
         match response {
             StreamResponse::Task(task) => Some(Self::Created(task)),
             StreamResponse::Message(_) => None,
@@ -41,7 +41,7 @@ impl Event {
 
     /// What a stream tells of the event; none for a message, which only shows in the history.
     #[must_use]
-    pub fn into_stream(self) -> Option<StreamResponse> {
+    pub fn into_stream_response(self) -> Option<StreamResponse> {
         match self {
             Self::Created(task) => Some(StreamResponse::Task(task)),
             Self::Message(_) => None,
@@ -72,7 +72,7 @@ impl Event {
 /// Why an event was not applied. The task is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum ApplyError {
     /// The task is over: nothing changes it any more.
     #[error("task {task} is over ({state})")]
     Finished {
@@ -82,22 +82,22 @@ pub enum Refused {
         state: TaskState,
     },
     /// The event is about another task.
-    #[error("the event is about task {found}, not {task}")]
-    OtherTask {
+    #[error("the event is about task {event_task}, not {task}")]
+    WrongTask {
         /// The task it was applied to.
         task: TaskId,
         /// The task it is about.
-        found: TaskId,
+        event_task: TaskId,
     },
     /// The event is about another conversation.
     #[error("task {task} belongs to another conversation")]
-    OtherContext {
+    WrongContext {
         /// The task it was applied to.
         task: TaskId,
     },
     /// The event carries a status without a state.
     #[error("the new status of task {task} has no state")]
-    NoState {
+    MissingState {
         /// The task.
         task: TaskId,
     },
@@ -123,30 +123,30 @@ impl Task {
     ///
     /// # Errors
     /// When the task is over, or the event is about another task or has no state.
-    pub fn apply(&mut self, event: Event) -> Result<(), Refused> {
-        if self.is_told_again(&event) {
+    pub fn apply(&mut self, event: Event) -> Result<(), ApplyError> {
+        if self.is_repeated_snapshot(&event) {
             return Ok(());
         }
-        self.admit(&event)?;
+        self.check_applicable(&event)?;
         match event {
             Event::Created(task) => {
-                let known = self.context_id.take();
+                let previous_context_id = self.context_id.take();
                 *self = task;
-                self.adopt(known);
+                self.fill_context_id(previous_context_id);
             }
             Event::Message(message) => {
-                self.retire_status_message();
-                self.remember(message);
+                self.move_status_message_to_history();
+                self.push_history(message);
             }
             Event::Status(update) => {
-                self.retire_status_message();
+                self.move_status_message_to_history();
                 self.status = update.status;
                 self.metadata.extend(update.metadata);
-                self.adopt(update.context_id);
+                self.fill_context_id(update.context_id);
             }
             Event::Artifact(update) => {
-                self.merge(update.artifact, update.append);
-                self.adopt(update.context_id);
+                self.merge_artifact(update.artifact, update.append);
+                self.fill_context_id(update.context_id);
             }
         }
         Ok(())
@@ -156,16 +156,16 @@ impl Task {
     ///
     /// # Errors
     /// When the log does not begin with the task's creation, or an event of it is refused.
-    pub fn replay(log: impl IntoIterator<Item = Event>) -> Result<Option<Self>, Refused> {
+    pub fn replay(log: impl IntoIterator<Item = Event>) -> Result<Option<Self>, ApplyError> {
         let mut log = log.into_iter();
         let mut task = match log.next() {
             None => return Ok(None),
             Some(Event::Created(task)) if task.status.state == TaskState::Unspecified => {
-                return Err(Refused::NoState { task: task.id });
+                return Err(ApplyError::MissingState { task: task.id });
             }
             Some(Event::Created(task)) => task,
             Some(Event::Message(_) | Event::Status(_) | Event::Artifact(_)) => {
-                return Err(Refused::NotCreated);
+                return Err(ApplyError::NotCreated);
             }
         };
         log.try_for_each(|event| task.apply(event))?;
@@ -173,52 +173,52 @@ impl Task {
     }
 
     /// §11.7: a stream may end with the finished task once more. It says nothing new.
-    fn is_told_again(&self, event: &Event) -> bool {
-        let finished = self.status.state;
+    fn is_repeated_snapshot(&self, event: &Event) -> bool {
+        let state = self.status.state;
         matches!(event, Event::Created(task)
-            if finished.is_terminal() && task.id == self.id && task.status.state == finished)
+            if state.is_terminal() && task.id == self.id && task.status.state == state)
     }
 
-    fn admit(&self, event: &Event) -> Result<(), Refused> {
+    fn check_applicable(&self, event: &Event) -> Result<(), ApplyError> {
         let task = || self.id.clone();
-        if let Some(found) = event.task_id().filter(|found| **found != self.id) {
-            return Err(Refused::OtherTask { task: task(), found: found.clone() });
+        if let Some(event_task) = event.task_id().filter(|id| **id != self.id) {
+            return Err(ApplyError::WrongTask { task: task(), event_task: event_task.clone() });
         }
-        if let (Some(ours), Some(found)) = (&self.context_id, event.context_id())
-            && ours != found
+        if let (Some(task_context), Some(event_context)) = (&self.context_id, event.context_id())
+            && task_context != event_context
         {
-            return Err(Refused::OtherContext { task: task() });
+            return Err(ApplyError::WrongContext { task: task() });
         }
         if self.status.state.is_terminal() {
-            return Err(Refused::Finished { task: task(), state: self.status.state });
+            return Err(ApplyError::Finished { task: task(), state: self.status.state });
         }
         match event {
             Event::Status(TaskStatusUpdateEvent { status, .. })
             | Event::Created(Self { status, .. })
                 if status.state == TaskState::Unspecified =>
             {
-                Err(Refused::NoState { task: task() })
+                Err(ApplyError::MissingState { task: task() })
             }
             Event::Created(_) | Event::Message(_) | Event::Status(_) | Event::Artifact(_) => Ok(()),
         }
     }
 
     /// What the agent said with a status stays in the history when the next thing happens.
-    fn retire_status_message(&mut self) {
+    fn move_status_message_to_history(&mut self) {
         if let Some(message) = self.status.message.take() {
-            self.remember(message);
+            self.push_history(message);
         }
     }
 
     /// Adds to the history; a message that is repeated at once is one message.
-    fn remember(&mut self, message: Arc<Message>) {
+    fn push_history(&mut self, message: Arc<Message>) {
         let newest = self.history.last();
         if newest.is_none_or(|newest| newest.message_id != message.message_id) {
             self.history.push(message);
         }
     }
 
-    fn adopt(&mut self, context_id: Option<ContextId>) {
+    fn fill_context_id(&mut self, context_id: Option<ContextId>) {
         if self.context_id.is_none() {
             self.context_id = context_id;
         }
@@ -226,20 +226,20 @@ impl Task {
 
     /// §4.2.2: a piece goes behind the parts that are there, a whole replaces what is there, and
     /// either begins the artifact when there is none of that name.
-    fn merge(&mut self, piece: Arc<Artifact>, append: bool) {
-        let known = self.artifacts.iter_mut().rfind(|it| it.artifact_id == piece.artifact_id);
-        match known {
-            None => self.artifacts.push(piece),
-            Some(whole) if !append => *whole = piece,
-            Some(whole) => {
-                let (whole, piece) = (Arc::make_mut(whole), Arc::unwrap_or_clone(piece));
-                whole.parts.extend(piece.parts);
-                whole.name = piece.name.or(whole.name.take());
-                whole.description = piece.description.or(whole.description.take());
-                whole.metadata.extend(piece.metadata);
-                let mut known: HashSet<String> = whole.extensions.iter().cloned().collect();
-                let new = piece.extensions.into_iter().filter(|it| known.insert(it.clone()));
-                whole.extensions.extend(new);
+    fn merge_artifact(&mut self, chunk: Arc<Artifact>, append: bool) {
+        let existing = self.artifacts.iter_mut().rfind(|it| it.artifact_id == chunk.artifact_id);
+        match existing {
+            None => self.artifacts.push(chunk),
+            Some(existing) if !append => *existing = chunk,
+            Some(existing) => {
+                let (artifact, chunk) = (Arc::make_mut(existing), Arc::unwrap_or_clone(chunk));
+                artifact.parts.extend(chunk.parts);
+                artifact.name = chunk.name.or(artifact.name.take());
+                artifact.description = chunk.description.or(artifact.description.take());
+                artifact.metadata.extend(chunk.metadata);
+                let mut seen: HashSet<String> = artifact.extensions.iter().cloned().collect();
+                let new = chunk.extensions.into_iter().filter(|it| seen.insert(it.clone()));
+                artifact.extensions.extend(new);
             }
         }
     }
@@ -258,7 +258,7 @@ mod tests {
         Event::Status(TaskStatusUpdateEvent::new(TaskId::new("t").unwrap(), state))
     }
 
-    fn says(id: &str) -> Message {
+    fn agent_message(id: &str) -> Message {
         Message::agent(MessageId::new(id).unwrap(), id)
     }
 
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn every_edge_but_those_out_of_a_terminal_state_is_allowed() {
+    fn every_transition_except_from_terminal_states_is_allowed() {
         for from in TaskState::ALL {
             for to in TaskState::ALL {
                 let mut task = task(from);
@@ -281,33 +281,33 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_task_takes_no_event_at_all() {
+    fn terminal_task_rejects_every_event() {
         for state in TaskState::ALL.into_iter().filter(|it| it.is_terminal()) {
             for event in [
                 status(TaskState::Working),
                 status(state),
                 chunk("a", "x", true),
-                Event::Message(says("m").into()),
+                Event::Message(agent_message("m").into()),
                 Event::Created(task(TaskState::Working)),
             ] {
                 let mut finished = task(state);
-                assert!(matches!(finished.apply(event), Err(Refused::Finished { .. })));
+                assert!(matches!(finished.apply(event), Err(ApplyError::Finished { .. })));
                 assert_eq!(finished, task(state));
             }
         }
     }
 
     #[test]
-    fn a_finished_task_may_be_told_once_more_and_stays_as_it_is() {
+    fn repeated_terminal_snapshot_is_ignored() {
         let mut finished = task(TaskState::Completed);
-        let mut again = finished.clone();
-        again.history = vec![says("late").into()];
-        assert_eq!(finished.apply(Event::Created(again)), Ok(()));
+        let mut repeated = finished.clone();
+        repeated.history = vec![agent_message("late").into()];
+        assert_eq!(finished.apply(Event::Created(repeated)), Ok(()));
         assert_eq!(finished, task(TaskState::Completed));
     }
 
     #[test]
-    fn pieces_are_joined_by_artifact_and_wholes_replace() {
+    fn artifact_chunks_append_and_full_artifacts_replace() {
         let mut task = task(TaskState::Working);
         for event in [
             chunk("a", "1", false),
@@ -325,30 +325,34 @@ mod tests {
     #[test]
     fn status_messages_move_to_the_history_in_order() {
         let mut task = task(TaskState::Working);
-        let asks = TaskStatus::from(TaskState::InputRequired).with_message(says("question"));
+        let input_required =
+            TaskStatus::from(TaskState::InputRequired).with_message(agent_message("question"));
         let id = task.id.clone();
-        task.apply(Event::Status(TaskStatusUpdateEvent::new(id, asks))).unwrap();
+        task.apply(Event::Status(TaskStatusUpdateEvent::new(id, input_required))).unwrap();
         assert!(task.history.is_empty());
-        task.apply(Event::Message(says("answer").into())).unwrap();
+        task.apply(Event::Message(agent_message("answer").into())).unwrap();
         task.apply(status(TaskState::Working)).unwrap();
         let ids: Vec<_> = task.history.iter().map(|it| it.message_id.as_str()).collect();
         assert_eq!(ids, ["question", "answer"]);
     }
 
     #[test]
-    fn events_of_other_tasks_are_refused() {
-        let mut ours = task(TaskState::Working);
-        let other = TaskStatusUpdateEvent::new(TaskId::new("u").unwrap(), TaskState::Failed);
-        assert!(matches!(ours.apply(Event::Status(other)), Err(Refused::OtherTask { .. })));
-        let mut foreign = TaskStatusUpdateEvent::new(ours.id.clone(), TaskState::Failed);
-        foreign.context_id = Some(ContextId::new("d").unwrap());
-        assert!(matches!(ours.apply(Event::Status(foreign)), Err(Refused::OtherContext { .. })));
+    fn event_of_another_task_or_context_is_rejected() {
+        let mut task = task(TaskState::Working);
+        let other_task = TaskStatusUpdateEvent::new(TaskId::new("u").unwrap(), TaskState::Failed);
+        assert!(matches!(task.apply(Event::Status(other_task)), Err(ApplyError::WrongTask { .. })));
+        let mut other_context = TaskStatusUpdateEvent::new(task.id.clone(), TaskState::Failed);
+        other_context.context_id = Some(ContextId::new("d").unwrap());
+        assert!(matches!(
+            task.apply(Event::Status(other_context)),
+            Err(ApplyError::WrongContext { .. })
+        ));
     }
 
     #[test]
-    fn a_log_begins_with_the_creation() {
+    fn replay_requires_creation_as_the_first_event() {
         assert_eq!(Task::replay([]), Ok(None));
-        assert_eq!(Task::replay([status(TaskState::Working)]), Err(Refused::NotCreated));
+        assert_eq!(Task::replay([status(TaskState::Working)]), Err(ApplyError::NotCreated));
         let log = [Event::Created(task(TaskState::Submitted)), status(TaskState::Working)];
         assert_eq!(Task::replay(log), Ok(Some(task(TaskState::Working))));
     }

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_numbers_are_revisions() {
+    fn revision_parses_only_unsigned_decimal_digits() {
         for (text, want) in [("0", 0), ("7", 7), ("18446744073709551615", u64::MAX)] {
             assert_eq!(text.parse(), Ok(Revision::new(want)), "{text}");
         }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_revision_stays_the_last() {
+    fn next_of_the_maximum_revision_saturates() {
         assert_eq!(Revision::START.next(), Revision::new(1));
         assert_eq!(Revision::new(u64::MAX).next(), Revision::new(u64::MAX));
     }

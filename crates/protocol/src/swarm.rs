@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::{Content, Message, MessageId, Part};
 
 /// The member of a message's metadata that makes it a directive.
-const KIND: &str = "swarmKind";
+const KIND_METADATA_KEY: &str = "swarmKind";
 
 /// Something that one member of a swarm asks of another, beside conversation.
 ///
@@ -29,14 +29,14 @@ const KIND: &str = "swarmKind";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Directive {
     /// What it asks for.
-    pub kind: Kind,
+    pub kind: DirectiveKind,
     /// What there is to know for it; `null` when nothing was said.
     pub content: Value,
 }
 
 /// What a directive asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum DirectiveKind {
     /// To start an agent.
     SpawnAgent,
     /// To do a piece of work.
@@ -49,7 +49,7 @@ pub enum Kind {
     SyncState,
 }
 
-impl Kind {
+impl DirectiveKind {
     /// All of them.
     pub const ALL: [Self; 5] = [
         Self::SpawnAgent,
@@ -72,7 +72,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for DirectiveKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name())
     }
@@ -83,20 +83,20 @@ impl fmt::Display for Kind {
 #[error(
     "swarmKind must be one of spawn_agent, execute_task, query_resources, forward_message, sync_state"
 )]
-pub struct UnknownKind;
+pub struct UnknownDirectiveKind;
 
 impl Directive {
     /// A directive.
-    pub fn new(kind: Kind, content: impl Into<Value>) -> Self {
+    pub fn new(kind: DirectiveKind, content: impl Into<Value>) -> Self {
         Self { kind, content: content.into() }
     }
 
     /// The directive that a message is; none when it is not one.
     #[must_use]
-    pub fn of(message: &Message) -> Option<Result<Self, UnknownKind>> {
-        let said = message.metadata.get(KIND)?;
-        let Some(kind) = Kind::ALL.into_iter().find(|it| said == it.name()) else {
-            return Some(Err(UnknownKind));
+    pub fn from_message(message: &Message) -> Option<Result<Self, UnknownDirectiveKind>> {
+        let declared = message.metadata.get(KIND_METADATA_KEY)?;
+        let Some(kind) = DirectiveKind::ALL.into_iter().find(|it| declared == it.name()) else {
+            return Some(Err(UnknownDirectiveKind));
         };
         let content = message.parts.iter().find_map(|part| match &part.content {
             Content::Data(value) => Some((**value).clone()),
@@ -109,7 +109,7 @@ impl Directive {
     #[must_use]
     pub fn into_message(self, message_id: MessageId) -> Message {
         let mut message = Message::user(message_id, Part::data(self.content));
-        message.metadata.insert(KIND.to_owned(), self.kind.name().into());
+        message.metadata.insert(KIND_METADATA_KEY.to_owned(), self.kind.name().into());
         message
     }
 }

@@ -51,12 +51,14 @@ impl Version {
     ///
     /// # Errors
     /// [`ErrorKind::VersionNotSupported`](crate::ErrorKind::VersionNotSupported), with the versions that are.
-    pub fn said(header: Option<&str>, query: Option<&str>) -> Result<Option<Self>, Error> {
-        let said = [header, query].into_iter().flatten().map(str::trim).find(|it| !it.is_empty());
-        said.map(|text| {
-            text.parse().map_err(|_: UnknownVersion| Error::version_not_supported(text))
-        })
-        .transpose()
+    pub fn declared(header: Option<&str>, query: Option<&str>) -> Result<Option<Self>, Error> {
+        let declared =
+            [header, query].into_iter().flatten().map(str::trim).find(|it| !it.is_empty());
+        declared
+            .map(|text| {
+                text.parse().map_err(|_: UnknownVersion| Error::version_not_supported(text))
+            })
+            .transpose()
     }
 }
 
@@ -73,7 +75,7 @@ impl FromStr for Version {
         if let Some(version) = Self::ALL.into_iter().find(|it| it.as_str() == text) {
             return Ok(version);
         }
-        let mut numbers = text.split('.').map(number);
+        let mut numbers = text.split('.').map(parse_number);
         let mut next = || numbers.next().transpose();
         match (next()?, next()?, next()?, next()?) {
             (Some(1), Some(0), _, None) => Ok(Self::V1_0),
@@ -85,7 +87,7 @@ impl FromStr for Version {
 }
 
 /// A number as versions write it: digits, and no zero before others.
-fn number(text: &str) -> Result<u32, UnknownVersion> {
+fn parse_number(text: &str) -> Result<u32, UnknownVersion> {
     let plain =
         text.bytes().all(|it| it.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     text.parse().ok().filter(|_| plain).ok_or(UnknownVersion)
@@ -103,7 +105,7 @@ mod tests {
     use crate::error::ErrorKind;
 
     #[test]
-    fn patch_numbers_never_matter() {
+    fn version_parsing_ignores_the_patch_number() {
         for (text, want) in [
             ("1.0", Version::V1_0),
             ("1.0.0", Version::V1_0),
@@ -118,19 +120,19 @@ mod tests {
     }
 
     #[test]
-    fn what_we_do_not_speak_is_refused_with_what_we_do() {
+    fn unsupported_version_error_lists_supported_versions() {
         for text in ["1", "1.1", "2.0", "0.5", "abc", "1.0.0.0", "1.0-rc", "-1.0", "+1.0", "01.0"] {
-            let error = Version::said(Some(text), None).unwrap_err();
+            let error = Version::declared(Some(text), None).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::VersionNotSupported, "{text}");
             assert!(error.message().contains("1.0, 0.3, 0.1"), "{error}");
         }
     }
 
     #[test]
-    fn the_header_wins_over_the_query_and_empty_is_nothing() {
-        assert_eq!(Version::said(None, None), Ok(None));
-        assert_eq!(Version::said(Some(" "), Some("")), Ok(None));
-        assert_eq!(Version::said(None, Some("1.0")), Ok(Some(Version::V1_0)));
-        assert_eq!(Version::said(Some("0.3"), Some("1.0")), Ok(Some(Version::V0_3)));
+    fn declared_version_prefers_header_and_ignores_empty() {
+        assert_eq!(Version::declared(None, None), Ok(None));
+        assert_eq!(Version::declared(Some(" "), Some("")), Ok(None));
+        assert_eq!(Version::declared(None, Some("1.0")), Ok(Some(Version::V1_0)));
+        assert_eq!(Version::declared(Some("0.3"), Some("1.0")), Ok(Some(Version::V0_3)));
     }
 }

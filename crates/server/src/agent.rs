@@ -113,7 +113,7 @@ impl Agent {
 
     /// Whether a message to it is for somebody else: a directive, where there is a handler.
     pub(crate) fn diverts(&self, message: &Message) -> bool {
-        self.diverts && Directive::of(message).is_some()
+        self.diverts && Directive::from_message(message).is_some()
     }
 
     /// Its name.

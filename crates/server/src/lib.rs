@@ -30,7 +30,7 @@ pub use auth::{
     Security,
 };
 pub use binding::OPERATOR;
-pub use engine::{Activity, CURSOR, Engine, Limits, PerCaller, Rule};
+pub use engine::{Activity, CURSOR_EXTENSION, Engine, Limits, PerCaller, Rule};
 pub use error::{Error, Result};
 pub use executor::{Executor, Health};
 pub use latimer_outbound as outbound;

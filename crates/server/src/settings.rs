@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use latimer_outbound::Network;
-use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::VersionPolicy;
 
 use crate::address::Address;
 use crate::binding::cors::is_origin;
@@ -53,7 +53,7 @@ pub struct Settings {
     /// from pages that pretend to be on this machine.
     pub allowed_hosts: Vec<String>,
     /// What to make of callers that say no version.
-    pub version_rule: VersionRule,
+    pub version_rule: VersionPolicy,
     /// What a stream of server-sent events ends with.
     pub stream_terminator: StreamTerminator,
     /// How long a stream may be silent before a comment is sent to keep its connection alive.
@@ -89,7 +89,7 @@ impl Default for Settings {
             metrics: None,
             reflection: None,
             allowed_hosts: Vec::new(),
-            version_rule: VersionRule::Lenient,
+            version_rule: VersionPolicy::Lenient,
             stream_terminator: StreamTerminator::None,
             keep_alive: Duration::from_secs(15),
             card_max_age: Duration::from_secs(300),

@@ -57,7 +57,7 @@ impl fmt::Debug for Diverted {
 #[async_trait]
 impl Executor for Diverted {
     async fn execute(&self, turn: Turn) -> Result<(), Failure> {
-        match Directive::of(turn.message()) {
+        match Directive::from_message(turn.message()) {
             None => self.agent.execute(turn).await,
             Some(_) if turn.caller().is_anonymous() => {
                 Ok(turn.reject("only callers who say who they are may give directives").await?)
@@ -69,7 +69,7 @@ impl Executor for Diverted {
 
     /// A directive is not given again: nobody knows how far its handler came.
     async fn recover(&self, turn: Turn) -> Result<(), Failure> {
-        match Directive::of(turn.message()) {
+        match Directive::from_message(turn.message()) {
             None => self.agent.recover(turn).await,
             Some(_) => Err(Failure::restarted()),
         }
@@ -80,7 +80,7 @@ impl Executor for Diverted {
     }
 
     fn may_repeat(&self, message: &Message) -> bool {
-        Directive::of(message).is_none() && self.agent.may_repeat(message)
+        Directive::from_message(message).is_none() && self.agent.may_repeat(message)
     }
 
     fn publish(&self, placard: &Placard) {

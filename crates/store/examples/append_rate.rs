@@ -141,8 +141,8 @@ fn short_task(number: u64) -> Outcome<Append> {
     let unique = || format!("{:08x}-{:04x}-7{random:016x}", millis >> 16, millis & 0xffff);
     let (id, context) = (TaskId::new(unique())?, ContextId::new(unique())?);
     let message = Message::user(MessageId::new(format!("m-{number}"))?, "shout this, please");
-    let message = message.in_context(context.clone()).to_task(id.clone());
-    let status = |state| TaskStatus::from(state).at(now);
+    let message = message.with_context(context.clone()).with_task(id.clone());
+    let status = |state| TaskStatus::from(state).with_timestamp(now);
     let mut created = Task::new(id.clone(), context.clone(), status(TaskState::Submitted));
     created.history.push(message.into());
     let update = |state| {

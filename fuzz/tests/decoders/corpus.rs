@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) type Corpus = LazyLock<Vec<Vec<u8>>>;
 
 /// JSON and streams: whole bodies, and the payloads inside them.
-pub(crate) static TEXTS: Corpus = LazyLock::new(|| {
+pub(crate) static TEXT_INPUTS: Corpus = LazyLock::new(|| {
     let mut texts = Vec::new();
     for fixture in fixtures("") {
         for pointer in [
@@ -25,7 +25,7 @@ pub(crate) static TEXTS: Corpus = LazyLock::new(|| {
             "/response/events/0/result",
             "/response/events/1/result",
         ] {
-            texts.extend(fixture.pointer(pointer).map(text));
+            texts.extend(fixture.pointer(pointer).map(to_bytes));
         }
         let stream = fixture.pointer("/response/sse").and_then(Value::as_str);
         texts.extend(stream.map(|it| it.as_bytes().to_vec()));
@@ -53,10 +53,10 @@ pub(crate) static MESSAGES: Corpus = LazyLock::new(|| {
 
 /// Agent cards, those that are signed among them.
 pub(crate) static CARDS: Corpus = LazyLock::new(|| {
-    let mut cards: Vec<_> = fixtures("cards").iter().map(text).collect();
-    cards.extend(fixtures("signatures").iter().filter_map(|it| it.get("card")).map(text));
-    let asked = fixtures("").into_iter().filter(|it| it["operation"] == "get_agent_card");
-    cards.extend(asked.filter_map(|it| it.pointer("/response/body").map(text)));
+    let mut cards: Vec<_> = fixtures("cards").iter().map(to_bytes).collect();
+    cards.extend(fixtures("signatures").iter().filter_map(|it| it.get("card")).map(to_bytes));
+    let fetched = fixtures("").into_iter().filter(|it| it["operation"] == "get_agent_card");
+    cards.extend(fetched.filter_map(|it| it.pointer("/response/body").map(to_bytes)));
     assert!(cards.len() > 20, "there are recorded cards");
     cards
 });
@@ -71,12 +71,12 @@ pub(crate) static HEADERS: Corpus = LazyLock::new(|| {
 
 /// Keys: PEM, JWKs, and sets of them.
 pub(crate) static KEYS: Corpus = LazyLock::new(|| {
-    let mut paths = files(&root().join("signatures"));
+    let mut paths = files(&fixtures_root().join("signatures"));
     paths.extend(files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds")));
     paths.retain(|it| it.extension().is_some_and(|it| it == "pem"));
     let mut keys: Vec<_> = paths.iter().map(|it| fs::read(it).expect("a key")).collect();
     for fixture in fixtures("signatures") {
-        keys.push(text(fixture.get("jwks").unwrap_or(&fixture)));
+        keys.push(to_bytes(fixture.get("jwks").unwrap_or(&fixture)));
     }
     keys
 });
@@ -86,32 +86,32 @@ pub(crate) fn jwks() -> Vec<Value> {
     fixtures("signatures").iter().filter_map(|it| it.get("jwks").cloned()).collect()
 }
 
-fn text(value: &Value) -> Vec<u8> {
+fn to_bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-fn root() -> PathBuf {
+fn fixtures_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/protocol/fixtures")
 }
 
 /// Every fixture under a folder of them.
-fn fixtures(folder: &str) -> Vec<Value> {
-    let mut paths = files(&root().join(folder));
+fn fixtures(directory: &str) -> Vec<Value> {
+    let mut paths = files(&fixtures_root().join(directory));
     paths.retain(|it| it.extension().is_some_and(|it| it == "json"));
     let read = |path| serde_json::from_slice(&fs::read(path).expect("a fixture")).expect("JSON");
     paths.into_iter().map(read).collect()
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("a folder");
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("a folder");
     let mut paths: Vec<_> = entries.map(|it| it.expect("a readable folder").path()).collect();
     paths.sort();
-    let inside = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
-    paths.into_iter().flat_map(inside).collect()
+    let expand = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
+    paths.into_iter().flat_map(expand).collect()
 }
 
 /// Pieces of JSON, of streams and of protobuf that are likely to be in the wrong place.
-const PIECES: &[&[u8]] = &[
+const FRAGMENTS: &[&[u8]] = &[
     b"null",
     b"true",
     b"{}",
@@ -153,36 +153,36 @@ const PIECES: &[&[u8]] = &[
 ];
 
 /// One input: which original and how many times it is damaged, the damage, and random bytes.
-pub(crate) type Recipe = (u16, Vec<(u16, u8, u8)>, Vec<u8>);
+pub(crate) type Mutation = (u16, Vec<(u16, u8, u8)>, Vec<u8>);
 
 /// Makes the bytes. One in eight is an original, and one the random bytes alone.
-pub(crate) fn bake(corpus: &Corpus, (seed, damage, random): &Recipe) -> Vec<u8> {
-    let original = |place: u16| &corpus[usize::from(place) % corpus.len()];
+pub(crate) fn mutate(corpus: &Corpus, (seed, damage, random): &Mutation) -> Vec<u8> {
+    let original = |index: u16| &corpus[usize::from(index) % corpus.len()];
     let times = match seed % 8 {
         0 => return random.clone(),
         times => usize::from(times - 1),
     };
     let mut bytes = original(seed / 8).clone();
-    for (place, kind, value) in damage.iter().take(times) {
-        let choice = *place;
-        let place = usize::from(choice) % (bytes.len() + 1);
-        let end = (place + usize::from(*value)).min(bytes.len());
-        let piece = PIECES[usize::from(*value) % PIECES.len()];
+    for (raw_position, kind, value) in damage.iter().take(times) {
+        let choice = *raw_position;
+        let position = usize::from(choice) % (bytes.len() + 1);
+        let end = (position + usize::from(*value)).min(bytes.len());
+        let fragment = FRAGMENTS[usize::from(*value) % FRAGMENTS.len()];
         match kind % 8 {
-            0 => bytes.insert(place, *value),
-            1 => drop(bytes.drain(place..end)),
-            2 => drop(bytes.splice(place..place, piece.iter().copied())),
+            0 => bytes.insert(position, *value),
+            1 => drop(bytes.drain(position..end)),
+            2 => drop(bytes.splice(position..position, fragment.iter().copied())),
             3 => {
-                let end = (place + piece.len()).min(bytes.len());
-                bytes.splice(place..end, piece.iter().copied());
+                let end = (position + fragment.len()).min(bytes.len());
+                bytes.splice(position..end, fragment.iter().copied());
             }
             4 => {
-                let copy = bytes[place..end].to_vec();
-                bytes.splice(place..place, copy);
+                let copy = bytes[position..end].to_vec();
+                bytes.splice(position..position, copy);
             }
-            5 => bytes.truncate(place),
+            5 => bytes.truncate(position),
             // The length stays, as protobuf needs it to.
-            6 => bytes.get_mut(place).into_iter().for_each(|it| *it = *value),
+            6 => bytes.get_mut(position).into_iter().for_each(|it| *it = *value),
             // One message behind another is both merged.
             _ => bytes.extend_from_slice(original(choice)),
         }

@@ -1,11 +1,11 @@
 //! JSON: calls, requests, replies, events and errors.
 
 use bolero::check;
-use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::VersionPolicy;
 use latimer_protocol::binding::jsonrpc::{Call, Id, Request, Response, read_event, read_reply};
-use latimer_protocol::{Dialect, Error, EventWriter, MessageId, Operation, Then, Version};
+use latimer_protocol::{Dialect, Error, EventWriter, Finality, MessageId, Operation, Version};
 
-use crate::corpus::{Recipe, TEXTS, bake};
+use crate::corpus::{Mutation, TEXT_INPUTS, mutate};
 
 fn new_id() -> MessageId {
     MessageId::new("made-here").expect("an id")
@@ -13,18 +13,19 @@ fn new_id() -> MessageId {
 
 #[test]
 fn calls() {
-    check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(&TEXTS, recipe);
-        for said in [None, Some(Version::V1_0), Some(Version::V0_3)] {
-            match Call::read(&bytes, said, VersionRule::Lenient, &new_id) {
+    check!().with_type::<Mutation>().for_each(|mutation| {
+        let bytes = mutate(&TEXT_INPUTS, mutation);
+        for declared in [None, Some(Version::V1_0), Some(Version::V0_3)] {
+            match Call::read(&bytes, declared, VersionPolicy::Lenient, &new_id) {
                 // What is read can be written, and read again as the same.
                 Ok(call) => {
                     let written = call.dialect.write_request(&call.request).expect("what was read");
                     let text = String::from_utf8(written).expect("we write UTF-8");
-                    let again = call.dialect.read_request(call.request.operation(), &text, &new_id);
-                    assert!(again.is_ok(), "{text}: {again:?}");
+                    let reread =
+                        call.dialect.read_request(call.request.operation(), &text, &new_id);
+                    assert!(reread.is_ok(), "{text}: {reread:?}");
                 }
-                Err(refused) => drop(refused.reply(Version::V1_0)),
+                Err(rejection) => drop(rejection.to_response(Version::V1_0)),
             }
         }
         drop(Request::read(&bytes));
@@ -33,8 +34,8 @@ fn calls() {
 
 #[test]
 fn requests() {
-    check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(&TEXTS, recipe);
+    check!().with_type::<Mutation>().for_each(|mutation| {
+        let bytes = mutate(&TEXT_INPUTS, mutation);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
         for dialect in Dialect::ALL {
             for operation in Operation::ALL {
@@ -46,10 +47,10 @@ fn requests() {
 
 #[test]
 fn replies() {
-    check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(&TEXTS, recipe);
+    check!().with_type::<Mutation>().for_each(|mutation| {
+        let bytes = mutate(&TEXT_INPUTS, mutation);
         if let Ok(response) = Response::read(&bytes) {
-            drop(response.payload(Version::V0_3));
+            drop(response.result(Version::V0_3));
         }
         for dialect in Dialect::ALL {
             for operation in Operation::ALL {
@@ -66,19 +67,19 @@ fn replies() {
 fn events() {
     let request = Dialect::V1_0.read_request(Operation::GetTask, r#"{"id":"t"}"#, &new_id);
     let request = request.expect("a request");
-    check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(&TEXTS, recipe);
+    check!().with_type::<Mutation>().for_each(|mutation| {
+        let bytes = mutate(&TEXT_INPUTS, mutation);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
         for dialect in Dialect::ALL {
             let read = dialect.read_event(text);
             let enveloped = format!(r#"{{"id":1,"result":{text}}}"#);
-            if let Some(at_once) = read_event(dialect, enveloped.as_bytes()) {
-                assert_eq!(read.as_ref(), Ok(&at_once));
+            if let Some(fast) = read_event(dialect, enveloped.as_bytes()) {
+                assert_eq!(read.as_ref(), Ok(&fast));
             }
             let Ok(event) = read else { continue };
             for dialect in Dialect::ALL {
                 let mut writer = EventWriter::new(dialect, &request, None);
-                drop(writer.write(&event, Then::Closes));
+                drop(writer.write(&event, Finality::Last));
             }
         }
     });
@@ -86,10 +87,10 @@ fn events() {
 
 #[test]
 fn errors() {
-    check!().with_type::<Recipe>().for_each(|recipe| {
-        let bytes = bake(&TEXTS, recipe);
+    check!().with_type::<Mutation>().for_each(|mutation| {
+        let bytes = mutate(&TEXT_INPUTS, mutation);
         for version in Version::ALL {
-            let status = recipe.0;
+            let status = mutation.0;
             drop(Error::from_http(status, &bytes, version).to_http(version));
             if let Ok(value) = serde_json::from_slice(&bytes) {
                 drop(Error::from_jsonrpc(&value, version).to_jsonrpc(version));

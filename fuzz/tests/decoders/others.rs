@@ -4,11 +4,11 @@ use std::hint::black_box;
 
 use bolero::check;
 use http::Method;
-use latimer_protocol::binding::rest::{Ask, Route};
+use latimer_protocol::binding::rest::{Route, RouteRequest};
 use latimer_protocol::binding::{grpc, parameters, rest, sse};
 use latimer_protocol::{ContextId, MessageId, TaskId, TaskState, Timestamp, Version};
 
-use crate::corpus::{Recipe, TEXTS, bake};
+use crate::corpus::{Mutation, TEXT_INPUTS, mutate};
 
 fn new_id() -> MessageId {
     MessageId::new("made-here").expect("an id")
@@ -17,35 +17,36 @@ fn new_id() -> MessageId {
 #[test]
 fn addresses_and_bodies() {
     let methods = [Method::GET, Method::POST, Method::DELETE, Method::PUT];
-    check!().with_type::<(Recipe, Recipe)>().for_each(|(address, body)| {
-        let (address, body) = (bake(&TEXTS, address), bake(&TEXTS, body));
+    check!().with_type::<(Mutation, Mutation)>().for_each(|(address, body)| {
+        let (address, body) = (mutate(&TEXT_INPUTS, address), mutate(&TEXT_INPUTS, body));
         let address = String::from_utf8_lossy(&address);
         for prefix in ["", "/tasks/", "/v1/tasks/", "/message:send", "/tasks?"] {
             let address = format!("{prefix}{address}");
             let (path, query) = address.split_once('?').unwrap_or((&address, ""));
             for method in &methods {
-                for said in [None, Some(Version::V1_0), Some(Version::V0_3)] {
-                    let ask = Ask { query, said, ..Ask::new(method, path) };
-                    let Ok(route) = Route::find(&ask) else { continue };
+                for declared in [None, Some(Version::V1_0), Some(Version::V0_3)] {
+                    let route_request =
+                        RouteRequest { query, declared, ..RouteRequest::new(method, path) };
+                    let Ok(route) = Route::find(&route_request) else { continue };
                     drop(route.read_request(&body, &new_id));
                 }
             }
         }
-        black_box(rest::negotiate(Some(&address)));
+        black_box(rest::negotiate_media_type(Some(&address)));
         black_box(rest::is_json(&address));
     });
 }
 
 #[test]
 fn streams() {
-    check!().with_type::<(Recipe, u8)>().for_each(|(recipe, size)| {
-        let bytes = bake(&TEXTS, recipe);
+    check!().with_type::<(Mutation, u8)>().for_each(|(mutation, size)| {
+        let bytes = mutate(&TEXT_INPUTS, mutation);
         let read = |size: usize| {
             let mut decoder = sse::Decoder::with_limit(4096);
             let mut frames = Vec::new();
-            for mut piece in bytes.chunks(size) {
+            for mut chunk in bytes.chunks(size) {
                 loop {
-                    match decoder.read(&mut piece) {
+                    match decoder.read(&mut chunk) {
                         Ok(Some(frame)) => frames.push(frame),
                         Ok(None) => break,
                         Err(_) => return frames,
@@ -62,14 +63,14 @@ fn streams() {
 
 #[test]
 fn headers_and_small_texts() {
-    check!().with_type::<(Recipe, String)>().for_each(|(recipe, text)| {
-        let bytes = bake(&TEXTS, recipe);
+    check!().with_type::<(Mutation, String)>().for_each(|(mutation, text)| {
+        let bytes = mutate(&TEXT_INPUTS, mutation);
         for text in [&String::from_utf8_lossy(&bytes), text.as_str()] {
-            drop(Version::said(Some(text), Some(text)));
-            drop(parameters::extensions([text]));
-            drop(parameters::cursor(Some(text)));
-            drop(parameters::version_in(text));
-            black_box(grpc::from_path(text));
+            drop(Version::declared(Some(text), Some(text)));
+            drop(parameters::parse_extensions([text]));
+            drop(parameters::parse_last_event_id(Some(text)));
+            drop(parameters::version_from_query(text));
+            black_box(grpc::parse_path(text));
             black_box(text.parse::<TaskState>().is_ok());
             drop(TaskId::new(text));
             drop(ContextId::new(text));

@@ -164,7 +164,7 @@ fn stale(target: &Path, files: &Files) -> Result<BTreeSet<PathBuf>> {
     let mut stale = BTreeSet::new();
     for (path, want) in files {
         match fs::read(target.join(path)) {
-            Ok(found) if found == *want => {}
+            Ok(content) if content == *want => {}
             Ok(_) => {
                 stale.insert(path.clone());
             }
@@ -174,38 +174,38 @@ fn stale(target: &Path, files: &Files) -> Result<BTreeSet<PathBuf>> {
             Err(error) => return Err(error.into()),
         }
     }
-    stale.extend(present(target)?.into_iter().filter(|path| !files.contains_key(path)));
+    stale.extend(list_files(target)?.into_iter().filter(|path| !files.contains_key(path)));
     Ok(stale)
 }
 
 /// Every file in the folder, at any depth.
-fn present(target: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![target.to_path_buf()];
-    while let Some(folder) = folders.pop().filter(|folder| folder.exists()) {
-        for entry in fs::read_dir(folder)? {
+fn list_files(target: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    let mut directories = vec![target.to_path_buf()];
+    while let Some(directory) = directories.pop().filter(|folder| folder.exists()) {
+        for entry in fs::read_dir(directory)? {
             let path = entry?.path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else {
-                found.push(path.strip_prefix(target)?.to_path_buf());
+                paths.push(path.strip_prefix(target)?.to_path_buf());
             }
         }
     }
-    Ok(found)
+    Ok(paths)
 }
 
 fn write(target: &Path, files: &Files, stale: &BTreeSet<PathBuf>) -> Result<()> {
     for path in stale {
-        let place = target.join(path);
+        let destination = target.join(path);
         let Some(content) = files.get(path) else {
-            fs::remove_file(place)?;
+            fs::remove_file(destination)?;
             continue;
         };
-        if let Some(folder) = place.parent() {
-            fs::create_dir_all(folder)?;
+        if let Some(parent) = destination.parent() {
+            fs::create_dir_all(parent)?;
         }
-        fs::write(place, content)?;
+        fs::write(destination, content)?;
     }
     Ok(())
 }

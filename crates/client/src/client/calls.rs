@@ -39,7 +39,7 @@ impl Client {
         request: impl Into<SendMessageRequest>,
     ) -> Result<SendMessageResponse, Error> {
         match self.ask(Request::SendMessage(request.into())).await? {
-            Reply::Sent(sent) => Ok(sent),
+            Reply::SendMessage(sent) => Ok(sent),
             other => Err(unexpected(&other)),
         }
     }
@@ -97,7 +97,7 @@ impl Client {
     /// Whatever goes wrong: see [`Error`].
     pub async fn list_tasks(&self, request: ListTasksRequest) -> Result<ListTasksResponse, Error> {
         match self.ask(Request::ListTasks(request)).await? {
-            Reply::Tasks(page) => Ok(page),
+            Reply::TaskList(page) => Ok(page),
             other => Err(unexpected(&other)),
         }
     }
@@ -120,7 +120,7 @@ impl Client {
     pub async fn subscribe(&self, id: TaskId, after: Option<Revision>) -> Result<Events, Error> {
         let request = SubscribeToTaskRequest { tenant: None, id };
         let mut call = self.call(Request::SubscribeToTask(request));
-        call.after = after;
+        call.resume_after = after;
         self.open(&call).await
     }
 
@@ -157,7 +157,7 @@ impl Client {
         request: ListTaskPushNotificationConfigsRequest,
     ) -> Result<ListTaskPushNotificationConfigsResponse, Error> {
         match self.ask(Request::ListTaskPushNotificationConfigs(request)).await? {
-            Reply::PushConfigs(page) => Ok(page),
+            Reply::PushConfigList(page) => Ok(page),
             other => Err(unexpected(&other)),
         }
     }
@@ -170,7 +170,7 @@ impl Client {
         let request =
             DeleteTaskPushNotificationConfigRequest { tenant: None, task_id, id: Some(id) };
         match self.ask(Request::DeleteTaskPushNotificationConfig(request)).await? {
-            Reply::Removed(_) => Ok(()),
+            Reply::PushConfigsDeleted(_) => Ok(()),
             other => Err(unexpected(&other)),
         }
     }

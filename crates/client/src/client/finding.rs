@@ -81,7 +81,7 @@ impl Client {
         let call = self.call(Request::ListTasks(request));
         let listed = self.0.transport.exchange(&call);
         let late = |_| Error::Timeout { origin: "the agent".into(), limit: LOOK };
-        let Outcome::Reply(Reply::Tasks(page)) =
+        let Outcome::Reply(Reply::TaskList(page)) =
             timeout(LOOK, listed).await.map_err(late)??.outcome
         else {
             return Ok(None);
@@ -104,7 +104,7 @@ impl Trial {
     /// A trial, if it is to be tried out and nobody is at it.
     pub(super) fn new(client: &Client, context: &ContextId) -> Option<Self> {
         let mut known = client.0.finding.known();
-        if *known != Known::Nothing || !client.0.dialect.lists_conversations() {
+        if *known != Known::Nothing || !client.0.dialect.supports_context_listing() {
             return None;
         }
         *known = Known::Trying;

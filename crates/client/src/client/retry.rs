@@ -63,7 +63,7 @@ impl Retry {
             | Operation::GetExtendedAgentCard
             | Operation::GetAgentCard => Safety::Always,
             Operation::SendMessage | Operation::SendStreamingMessage
-                if self.idempotent_sends && dialect.messages_have_ids() =>
+                if self.idempotent_sends && dialect.has_message_ids() =>
             {
                 Safety::Always
             }
@@ -122,7 +122,7 @@ mod tests {
 
     fn refused(seconds: u64) -> Error {
         let error = latimer_protocol::Error::from(latimer_protocol::ErrorKind::RateLimited);
-        error.retry_after(Duration::from_secs(seconds)).into()
+        error.with_retry_after(Duration::from_secs(seconds)).into()
     }
 
     #[test]

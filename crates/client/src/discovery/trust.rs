@@ -1,6 +1,6 @@
 //! Whose cards are believed.
 
-use latimer_protocol::card::{AgentCard, KeySet, Policy, verify};
+use latimer_protocol::card::{AgentCard, KeySet, VerifyPolicy, verify};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -31,7 +31,7 @@ impl Trust {
         let signed = !card.signatures.is_empty();
         match keys {
             Some(keys) if signed || matches!(self, Self::Signed(_)) => {
-                Ok(verify(&value, keys, &Policy::default())?.card)
+                Ok(verify(&value, keys, &VerifyPolicy::default())?.card)
             }
             Some(_) | None => Ok(card),
         }

@@ -153,7 +153,7 @@ const ADVICE: &str = "if that is not where the agent is, call it at the address 
 /// let url = "https://a.example/a2a";
 /// let card = AgentCard {
 ///     supported_interfaces: vec![
-///         AgentInterface::new(url, ProtocolBinding::JsonRpc).in_version(Version::V0_3),
+///         AgentInterface::new(url, ProtocolBinding::JsonRpc).with_version(Version::V0_3),
 ///         AgentInterface::new(url, ProtocolBinding::JsonRpc),
 ///         AgentInterface::new("a.example:443", ProtocolBinding::Grpc),
 ///     ],

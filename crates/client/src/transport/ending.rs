@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use latimer_protocol::{Phase, StreamResponse, Streamed, Then};
+use latimer_protocol::{Finality, Phase, StreamEvent, StreamResponse};
 use tokio::time::timeout;
 
 use super::Events;
@@ -38,10 +38,10 @@ impl Told {
 }
 
 /// What a stream goes on with behind an event, as far as the event tells.
-pub(super) fn then(event: &StreamResponse) -> Then {
+pub(super) fn then(event: &StreamResponse) -> Finality {
     match Told::by(event) {
-        Some(Told::All) => Then::Closes,
-        Some(Told::Question | Told::Part) | None => Then::Continues,
+        Some(Told::All) => Finality::Last,
+        Some(Told::Question | Told::Part) | None => Finality::More,
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn until_the_end(events: Events, origin: String) -> Events {
             (Some(Err(error)), Told::Part | Told::Question) => Some((Err(error), None)),
             (Some(Ok(streamed)), _) => {
                 let told = Told::by(streamed.event.event()).unwrap_or(told);
-                Some((Ok::<Streamed, Error>(streamed), Some((events, told, origin))))
+                Some((Ok::<StreamEvent, Error>(streamed), Some((events, told, origin))))
             }
         }
     }))

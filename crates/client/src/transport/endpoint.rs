@@ -88,7 +88,7 @@ impl Endpoint {
         if self.tenant.is_some() && request.tenant().is_none() {
             request.to_mut().set_tenant(self.tenant.clone());
         }
-        let names = Dialect::over_jsonrpc(self.version).callers_name_tasks();
+        let names = Dialect::over_jsonrpc(self.version).clients_assign_task_ids();
         let nameless = matches!(
             &*request,
             Request::SendMessage(it) | Request::SendStreamingMessage(it)

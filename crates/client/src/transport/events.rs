@@ -12,8 +12,8 @@ use latimer_outbound::{Body, Failure};
 use latimer_protocol::binding::jsonrpc;
 use latimer_protocol::binding::sse::{self, Decoder, Frame};
 use latimer_protocol::{
-    Dialect, ErrorKind, Operation, Reply, SendMessageResponse, SharedEvent, StreamResponse,
-    Streamed,
+    Dialect, ErrorKind, Operation, Reply, SendMessageResponse, SharedEvent, StreamEvent,
+    StreamResponse,
 };
 use tokio::time::timeout;
 
@@ -75,17 +75,19 @@ impl Reading {
         let Ok(response) = jsonrpc::Response::read(body) else {
             return Err(page::failure(&self.origin, status, body, version));
         };
-        let payload = match response.outcome {
-            jsonrpc::Outcome::Error(_) => {
+        let payload = match response.payload {
+            jsonrpc::ResponsePayload::Error(_) => {
                 return Err(page::said(body, status.as_u16(), version).into());
             }
-            jsonrpc::Outcome::Result(payload) | jsonrpc::Outcome::Bare(payload) => payload,
+            jsonrpc::ResponsePayload::Result(payload) | jsonrpc::ResponsePayload::Bare(payload) => {
+                payload
+            }
         };
         match self.dialect.read_reply(Operation::SendMessage, payload) {
-            Ok(Reply::Sent(SendMessageResponse::Task(task))) => {
+            Ok(Reply::SendMessage(SendMessageResponse::Task(task))) => {
                 Ok(StreamResponse::Task(task.as_ref().clone()))
             }
-            Ok(Reply::Sent(SendMessageResponse::Message(message))) => {
+            Ok(Reply::SendMessage(SendMessageResponse::Message(message))) => {
                 Ok(StreamResponse::Message(message))
             }
             Ok(_) | Err(_) => {
@@ -111,7 +113,7 @@ impl Reading {
     }
 
     /// The event of a frame; none for one that only says that there are no more.
-    fn event(&self, frame: Frame) -> Result<Option<Streamed>, Error> {
+    fn event(&self, frame: Frame) -> Result<Option<StreamEvent>, Error> {
         if frame.is_end() {
             return Ok(None);
         }
@@ -127,12 +129,14 @@ impl Reading {
             page::malformed(&self.origin, &format_args!("an event of its stream: {problem}"))
         };
         let response = jsonrpc::Response::read(&frame.data).map_err(|error| unreadable(&error))?;
-        let payload = match response.outcome {
-            jsonrpc::Outcome::Error(_) => {
+        let payload = match response.payload {
+            jsonrpc::ResponsePayload::Error(_) => {
                 return Err(page::said(&frame.data, status, version).into());
             }
             // Some servers put an envelope around the first event only, or around those of HTTP+JSON.
-            jsonrpc::Outcome::Result(payload) | jsonrpc::Outcome::Bare(payload) => payload,
+            jsonrpc::ResponsePayload::Result(payload) | jsonrpc::ResponsePayload::Bare(payload) => {
+                payload
+            }
         };
         let event = self.dialect.read_event(payload).map_err(|error| unreadable(&error))?;
         Ok(Some(streamed(event, frame.id.as_deref())))
@@ -140,10 +144,10 @@ impl Reading {
 }
 
 /// An event, with its number if its server gives numbers. Others give names, which are of no use.
-fn streamed(event: StreamResponse, id: Option<&str>) -> Streamed {
+fn streamed(event: StreamResponse, id: Option<&str>) -> StreamEvent {
     let then = ending::then(&event);
     let revision = id.and_then(|id| id.parse().ok());
-    Streamed { revision, event: SharedEvent::new(event), then }
+    StreamEvent { revision, event: SharedEvent::new(event), finality: then }
 }
 
 /// A stream in the middle of being read.
@@ -152,11 +156,11 @@ struct Frames {
     body: Pin<Box<Body>>,
     decoder: Decoder,
     /// Events in their order, and behind them what went wrong.
-    ready: VecDeque<Result<Streamed, Error>>,
+    ready: VecDeque<Result<StreamEvent, Error>>,
 }
 
 impl Frames {
-    async fn next(&mut self) -> Result<Option<Streamed>, Error> {
+    async fn next(&mut self) -> Result<Option<StreamEvent>, Error> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return event.map(Some);
@@ -193,7 +197,7 @@ impl Frames {
     }
 
     /// What a server left without the empty line behind it: a whole event, or a part of one.
-    fn last(&mut self) -> Result<Option<Streamed>, Error> {
+    fn last(&mut self) -> Result<Option<StreamEvent>, Error> {
         while let Some(frame) = self.decoder.finish() {
             match self.reading.event(frame) {
                 Ok(None) => {}

@@ -51,7 +51,7 @@ impl JsonRpc {
             return Err(page::unreadable(origin, status, body, "it is not JSON"));
         };
         // An answer comes over the connection of its request: what it says it answers is not needed.
-        let payload = answer.payload(dialect.version())?;
+        let payload = answer.result(dialect.version())?;
         dialect.read_reply(operation, payload).map_err(|_| page::malformed(origin, &error))
     }
 }

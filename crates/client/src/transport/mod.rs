@@ -22,7 +22,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_core::Stream;
 use futures_util::StreamExt;
-use latimer_protocol::{Answer, Call, Reply, Service, Streamed};
+use latimer_protocol::{Call, CallResponse, Reply, Service, StreamEvent};
 
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::{origin, origin_of};
@@ -39,7 +39,7 @@ use crate::error::Error;
 ///
 /// It ends when the task has come to an end or to a question, or with the agent's direct answer. A
 /// stream that ends before is an [`Error::Cut`].
-pub type Events = Pin<Box<dyn Stream<Item = Result<Streamed, Error>> + Send>>;
+pub type Events = Pin<Box<dyn Stream<Item = Result<StreamEvent, Error>> + Send>>;
 
 /// Carries calls to an agent.
 #[async_trait]
@@ -84,7 +84,7 @@ impl fmt::Debug for Outcome {
     }
 }
 
-impl From<Exchanged> for Answer {
+impl From<Exchanged> for CallResponse {
     fn from(exchanged: Exchanged) -> Self {
         let reply = match exchanged.outcome {
             Outcome::Reply(reply) => reply,
@@ -92,7 +92,7 @@ impl From<Exchanged> for Answer {
                 Reply::Stream(Box::pin(events.map(|event| event.map_err(Into::into))))
             }
         };
-        Self { reply, made_in: None, extensions: exchanged.extensions }
+        Self { reply, task_dialect: None, extensions: exchanged.extensions }
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Local(pub(crate) Arc<dyn Service>);
 #[async_trait]
 impl Transport for Local {
     async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
-        let Answer { reply, extensions, .. } = self.0.call(call.clone()).await?;
+        let CallResponse { reply, extensions, .. } = self.0.call(call.clone()).await?;
         let outcome = match reply {
             Reply::Stream(events) => {
                 let events = events.map(|event| event.map_err(Error::from));
@@ -123,7 +123,7 @@ macro_rules! service {
             async fn call(
                 &self,
                 call: latimer_protocol::Call,
-            ) -> Result<latimer_protocol::Answer, latimer_protocol::Error> {
+            ) -> Result<latimer_protocol::CallResponse, latimer_protocol::Error> {
                 let exchanged = crate::transport::Transport::exchange(self, &call).await?;
                 Ok(exchanged.into())
             }

@@ -1,7 +1,7 @@
 //! Answers that are not what was asked for: errors in every shape, pages, nothing at all.
 
 use http::StatusCode;
-use latimer_protocol::binding::jsonrpc::{Outcome, Response};
+use latimer_protocol::binding::jsonrpc::{Response, ResponsePayload};
 use latimer_protocol::{ErrorKind, Version};
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ fn is_away(status: StatusCode) -> bool {
 
 /// The error that some JSON tells of, in an envelope or by itself.
 pub(super) fn said(json: &[u8], status: u16, version: Version) -> latimer_protocol::Error {
-    if let Ok(Response { outcome: Outcome::Error(inner), .. }) = Response::read(json)
+    if let Ok(Response { payload: ResponsePayload::Error(inner), .. }) = Response::read(json)
         && let Ok(object) = serde_json::from_str::<Value>(inner)
     {
         let code = object.get("code").and_then(Value::as_i64);

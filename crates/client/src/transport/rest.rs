@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::binding::jsonrpc;
-use latimer_protocol::binding::rest::Outgoing;
+use latimer_protocol::binding::rest::HttpRequest;
 use latimer_protocol::{Call, Dialect, ErrorKind, Operation, Reply, Request};
 
 use super::endpoint::Endpoint;
@@ -56,12 +56,14 @@ impl HttpJson {
         let Ok(answer) = jsonrpc::Response::read(text) else {
             return Err(page::unreadable(origin, status, body, "it is not JSON"));
         };
-        let payload = match answer.outcome {
-            jsonrpc::Outcome::Error(_) => {
+        let payload = match answer.payload {
+            jsonrpc::ResponsePayload::Error(_) => {
                 return Err(page::said(text, status.as_u16(), dialect.version()).into());
             }
             // The oldest servers answer bare or in an envelope, and nobody can tell which.
-            jsonrpc::Outcome::Result(payload) | jsonrpc::Outcome::Bare(payload) => payload,
+            jsonrpc::ResponsePayload::Result(payload) | jsonrpc::ResponsePayload::Bare(payload) => {
+                payload
+            }
         };
         let malformed = |error| page::malformed(origin, &error);
         dialect.read_reply(operation, payload).map_err(malformed)
@@ -107,7 +109,7 @@ impl Transport for HttpJson {
         let version = self.endpoint.version();
         let dialect = Dialect::over_http(version);
         let operation = request.operation();
-        let Outgoing { method, path, body } = Outgoing::new(dialect, &request)?;
+        let HttpRequest { method, path, body } = HttpRequest::new(dialect, &request)?;
         let uri = to_uri(&self.url(&path))?;
         let ask = Ask::new(method, uri, body).describing(call, version)?;
         if !operation.is_streaming() {

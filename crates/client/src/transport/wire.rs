@@ -228,7 +228,7 @@ pub(super) fn describe(
             headers.insert(HeaderName::from_static(parameters::EXTENSIONS_BEFORE_1_0), list);
         }
     }
-    if let Some(after) = call.after {
+    if let Some(after) = call.resume_after {
         let after = HeaderValue::from(after.get());
         headers.insert(HeaderName::from_static(parameters::LAST_EVENT_ID), after);
     }
@@ -240,5 +240,5 @@ pub(super) fn active(headers: &HeaderMap) -> Vec<String> {
     let names = [parameters::EXTENSIONS, parameters::EXTENSIONS_BEFORE_1_0];
     let values = names.iter().flat_map(|name| headers.get_all(*name));
     // Too many to be true are as good as none.
-    parameters::extensions(values.filter_map(|it| it.to_str().ok())).unwrap_or_default()
+    parameters::parse_extensions(values.filter_map(|it| it.to_str().ok())).unwrap_or_default()
 }

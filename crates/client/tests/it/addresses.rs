@@ -2,7 +2,7 @@
 
 use latimer_client::{Client, Credentials, Error, Source, says};
 use latimer_protocol::Secret;
-use latimer_protocol::card::{AgentCard, AgentInterface, Form, ProtocolBinding};
+use latimer_protocol::card::{AgentCard, AgentInterface, CardFormat, ProtocolBinding};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Stub};
@@ -16,7 +16,7 @@ fn card(urls: &[String], port: &str) -> Value {
         supported_interfaces: urls.iter().map(interface).collect(),
         ..AgentCard::default()
     };
-    card.to_json(Form::V1_0)
+    card.to_json(CardFormat::V1_0)
 }
 
 /// An agent that answers everywhere, and whose card names these addresses.

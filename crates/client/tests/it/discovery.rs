@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use latimer_client::{Client, Error, Source, Trust, says};
 use latimer_protocol::card::{
-    AgentCard, AgentInterface, Form, KeySet, ProtocolBinding, SigningKey,
+    AgentCard, AgentInterface, CardFormat, KeySet, ProtocolBinding, SigningKey,
 };
 use latimer_protocol::{SendMessageResponse, Version};
 use serde_json::json;
@@ -20,7 +20,7 @@ fn card(url: &str) -> serde_json::Value {
         supported_interfaces: vec![AgentInterface::new(url, ProtocolBinding::JsonRpc)],
         ..AgentCard::default()
     };
-    card.to_json(Form::V1_0)
+    card.to_json(CardFormat::V1_0)
 }
 
 #[tokio::test]
@@ -36,7 +36,8 @@ async fn the_demo_is_found_and_called_by_its_card() {
     let client = Client::connect(root.as_str()).await.unwrap();
     assert_eq!(client.choice().unwrap().version, Version::V1_0);
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), client.card().unwrap().to_json(Form::V1_0).to_string()).unwrap();
+    std::fs::write(file.path(), client.card().unwrap().to_json(CardFormat::V1_0).to_string())
+        .unwrap();
     let source = Source::File(file.path().to_owned());
     let from_file = Client::builder(source).rules(loopback()).connect().await.unwrap();
     assert_eq!(from_file.card().unwrap().name, "demo");
@@ -168,7 +169,7 @@ async fn signatures_count_as_far_as_they_are_asked_for() {
         |key: &SigningKey| -> KeySet { [key.verifying_key().unwrap()].into_iter().collect() };
     let mut signed = AgentCard::from_json(&card("https://a.example/a2a")).unwrap();
     signed.sign(&key).unwrap();
-    let signed = signed.to_json(Form::V1_0);
+    let signed = signed.to_json(CardFormat::V1_0);
     let mut forged = signed.clone();
     forged["name"] = json!("somebody else");
     let bare = card("https://a.example/a2a");

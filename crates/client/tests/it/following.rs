@@ -250,7 +250,7 @@ async fn following_stops_at_questions_and_answers_go_on() {
         assert_eq!(asked.status.state, TaskState::InputRequired, "{pair:?}");
         let again = task(client.follow_task(asked.id.clone()).outcome().await.unwrap());
         assert_eq!(again.status.state, TaskState::InputRequired, "{pair:?}");
-        let answer = says("Oslo").to_task(asked.id.clone());
+        let answer = says("Oslo").with_task(asked.id.clone());
         let done = task(client.follow(answer).outcome().await.unwrap());
         assert_eq!(done.status.state, TaskState::Completed, "{pair:?}");
         let over = task(client.follow_task(asked.id.clone()).outcome().await.unwrap());

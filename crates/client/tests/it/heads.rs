@@ -34,7 +34,7 @@ async fn how_long_to_wait_is_told() {
                     let wait = error.retry_after().map(|it| it.as_secs());
                     assert!(wait.is_some_and(|it| want.contains(&it)), "{what}: {error:?}");
                     // As a gateway would relay it.
-                    let relayed = latimer_protocol::Error::from(error).retry_seconds();
+                    let relayed = latimer_protocol::Error::from(error).retry_after_seconds();
                     assert!(relayed.is_some_and(|it| want.contains(&it)), "{what}: {relayed:?}");
                 }
             }

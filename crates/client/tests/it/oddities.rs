@@ -215,7 +215,7 @@ async fn the_question_that_a_message_answers_is_not_the_end() {
         ])
     })
     .await;
-    let answer = says("Oslo").to_task(TaskId::new("t1").unwrap());
+    let answer = says("Oslo").with_task(TaskId::new("t1").unwrap());
     let task = whole(client.follow(answer).outcome().await.unwrap());
     assert_eq!(task.status.state, TaskState::Completed);
     // The same question is where somebody who sent no answer stops.

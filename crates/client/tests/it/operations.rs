@@ -30,7 +30,9 @@ async fn events(transport: &dyn Transport, call: Call) -> Result<Vec<StreamRespo
 
 async fn task(transport: &dyn Transport, request: Request) -> Task {
     match ask(transport, request).await {
-        Ok(Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task)) => (*task).clone(),
+        Ok(Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task)) => {
+            (*task).clone()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -61,7 +63,7 @@ async fn messages_are_sent_and_tasks_shown_and_canceled() {
 
         let asked = task(transport, send(says("ask Which one?"))).await;
         assert_eq!(asked.status.state, TaskState::InputRequired, "{name}");
-        let mut answer = says("that one").to_task(asked.id.clone());
+        let mut answer = says("that one").with_task(asked.id.clone());
         answer.context_id = asked.context_id.clone();
         let answered = task(transport, send(answer)).await;
         assert_eq!(answered.status.state, TaskState::Completed, "{name}");
@@ -85,7 +87,7 @@ async fn what_an_agent_says_and_makes_comes_as_it_is() {
     for (binding, version) in PAIRS.into_iter().filter(|(_, it)| *it != Version::V0_1) {
         let name = format!("{binding} {version}");
         let transport = &*transport(server.address(), (binding, version));
-        let Ok(Reply::Sent(SendMessageResponse::Message(said))) =
+        let Ok(Reply::SendMessage(SendMessageResponse::Message(said))) =
             ask(transport, send(says("say hello"))).await
         else {
             panic!("{name}: no message")
@@ -124,7 +126,7 @@ async fn streams_tell_all_and_resume() {
         let error = events(transport, call.clone()).await.unwrap_err();
         let Error::Agent(error) = error else { panic!("{name}: {error}") };
         assert!(error.message().contains("over"), "{name}: {error}");
-        call.after = Some(latimer_protocol::Revision::new(1));
+        call.resume_after = Some(latimer_protocol::Revision::new(1));
         let again = events(transport, call).await.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(again.len() < told.len() + 1 && !again.is_empty(), "{name}: {again:?}");
         let chunks = again.iter().filter(|it| matches!(it, StreamResponse::ArtifactUpdate(_)));
@@ -142,7 +144,7 @@ async fn tasks_are_listed_where_the_version_can() {
         let request =
             ListTasksRequest { context_id: made.context_id.clone(), ..Default::default() };
         match ask(transport, Request::ListTasks(request)).await {
-            Ok(Reply::Tasks(page)) => {
+            Ok(Reply::TaskList(page)) => {
                 assert_eq!((page.total_size, page.tasks.len()), (1, 1), "{name}");
                 assert_eq!(page.tasks[0].id, made.id, "{name}");
             }
@@ -188,7 +190,7 @@ async fn webhooks_are_registered_shown_and_removed() {
             page_token: None,
         };
         let list = Request::ListTaskPushNotificationConfigs(list);
-        let Ok(Reply::PushConfigs(listed)) = ask(transport, list).await else {
+        let Ok(Reply::PushConfigList(listed)) = ask(transport, list).await else {
             panic!("{name}: not listed")
         };
         assert_eq!(listed.configs.len(), 1, "{name}");
@@ -198,7 +200,7 @@ async fn webhooks_are_registered_shown_and_removed() {
             id: created.id.clone(),
         };
         let delete = Request::DeleteTaskPushNotificationConfig(delete);
-        assert!(matches!(ask(transport, delete).await, Ok(Reply::Removed(_))), "{name}");
+        assert!(matches!(ask(transport, delete).await, Ok(Reply::PushConfigsDeleted(_))), "{name}");
         assert!(ask(transport, get).await.is_err(), "{name}: still there");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use http::HeaderMap;
 use latimer_client::{Builder, Client, Credentials, Error, Source, Trust, Wallet, says};
 use latimer_protocol::card::{
-    AgentCard, AgentInterface, ApiKeySecurityScheme, Form, KeySet, ProtocolBinding,
+    AgentCard, AgentInterface, ApiKeySecurityScheme, CardFormat, KeySet, ProtocolBinding,
     SecurityRequirement, SecurityScheme,
 };
 use latimer_protocol::{ErrorKind, Secret, SendMessageResponse};
@@ -67,7 +67,7 @@ async fn what_needs_a_card_is_not_built_without_one() {
 async fn what_is_for_an_address_has_one() {
     let agent = Stub::start(|_| Answer::json(json!({}))).await;
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), card(&agent.url()).to_json(Form::V1_0).to_string()).unwrap();
+    std::fs::write(file.path(), card(&agent.url()).to_json(CardFormat::V1_0).to_string()).unwrap();
     let sources = || [Source::from(file.path()), card(&agent.url()).into()];
     let cases: [(SetUp, &str); 4] = [
         (|it| it.wallet(wallet()), "`wallet_for`"),
@@ -128,7 +128,7 @@ async fn a_card_that_the_agent_belies_is_forgotten() {
         let agent = Stub::start(move |asked| match asked.method.as_str() {
             "GET" => {
                 let own = format!("http://{}", asked.header("host").unwrap());
-                Answer::json(card(&own).to_json(Form::V1_0))
+                Answer::json(card(&own).to_json(CardFormat::V1_0))
             }
             _ => Answer::json(json!({"jsonrpc": "2.0", "id": "1", "error": error})),
         })

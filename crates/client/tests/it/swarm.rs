@@ -2,7 +2,7 @@
 
 use latimer_client::{Client, Credentials};
 use latimer_protocol::card::ProtocolBinding;
-use latimer_protocol::swarm::{Directive, Kind};
+use latimer_protocol::swarm::{Directive, DirectiveKind};
 use latimer_protocol::{Caller, Secret, SendMessageResponse, TaskState, Version};
 use latimer_runtime::Echo;
 use latimer_server::{Server, Turn};
@@ -29,7 +29,7 @@ async fn a_directive_arrives_whatever_is_spoken() {
             .versions([version])
             .build()
             .unwrap();
-        let directive = Directive::new(Kind::SyncState, json!({"clock": 7}));
+        let directive = Directive::new(DirectiveKind::SyncState, json!({"clock": 7}));
         let SendMessageResponse::Task(task) = client.direct(directive).await.unwrap() else {
             panic!("no task over {binding:?} of {version}");
         };

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use latimer_daemon::{Daemon, StartError};
-use latimer_protocol::card::{JwsAlgorithm, KeySet, Policy, verify};
+use latimer_protocol::card::{JwsAlgorithm, KeySet, VerifyPolicy, verify};
 use serde_json::Value;
 
 use crate::surroundings::Place;
@@ -185,7 +185,7 @@ async fn cards_are_signed_and_all_keys_published() {
     );
     let card: Value = serde_json::from_str(&send(address, request).await.1).unwrap();
     let keys = KeySet::from_jwks(&keys).unwrap();
-    assert!(verify(&card, &keys, &Policy::default()).is_ok(), "{card}");
+    assert!(verify(&card, &keys, &VerifyPolicy::default()).is_ok(), "{card}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

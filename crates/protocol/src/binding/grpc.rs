@@ -32,7 +32,7 @@ pub fn path(operation: Operation, version: Version) -> Option<String> {
 
 /// The operation and version that a full path names.
 #[must_use]
-pub fn from_path(path: &str) -> Option<(Operation, Version)> {
+pub fn parse_path(path: &str) -> Option<(Operation, Version)> {
     let (name, rpc) = path.strip_prefix('/')?.split_once('/')?;
     let version = Version::ALL.into_iter().find(|it| service(*it) == Some(name))?;
     let operation = Operation::ALL.into_iter().find(|it| it.rpc(version) == Some(rpc))?;
@@ -44,12 +44,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_leads_back_to_its_operation() {
+    fn grpc_paths_round_trip_to_operation_and_version() {
         let mut count = 0;
         for operation in Operation::ALL {
             for version in Version::ALL {
                 let Some(path) = path(operation, version) else { continue };
-                assert_eq!(from_path(&path), Some((operation, version)), "{path}");
+                assert_eq!(parse_path(&path), Some((operation, version)), "{path}");
                 count += 1;
             }
         }
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn other_paths_are_nobodys() {
+    fn unknown_grpc_paths_are_not_parsed() {
         for path in [
             "",
             "/",
@@ -69,7 +69,7 @@ mod tests {
             "/a2a.v2.A2AService/GetTask",
             "/lf.a2a.v1.A2AService/GetTask/",
         ] {
-            assert_eq!(from_path(path), None, "{path}");
+            assert_eq!(parse_path(path), None, "{path}");
         }
     }
 }

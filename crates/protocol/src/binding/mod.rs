@@ -9,6 +9,6 @@ pub mod jsonrpc;
 pub mod parameters;
 pub mod rest;
 pub mod sse;
-mod version;
+mod version_policy;
 
-pub use version::VersionRule;
+pub use version_policy::VersionPolicy;

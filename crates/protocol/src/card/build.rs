@@ -3,8 +3,9 @@
 use std::fmt;
 
 use super::{
-    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill, Form,
-    Problem, ProtocolBinding, SecurityRequirement, SecurityScheme, Severity, validate,
+    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentProvider, AgentSkill,
+    CardFormat, CardProblem, ProtocolBinding, SecurityRequirement, SecurityScheme, Severity,
+    validate,
 };
 use crate::version::Version;
 
@@ -51,7 +52,7 @@ impl AgentCard {
             name: "no agent".into(),
             description: "No agent is registered here yet".into(),
             version: "0.0.0".into(),
-            supported_interfaces: vec![interface.clone(), interface.in_version(Version::V0_3)],
+            supported_interfaces: vec![interface.clone(), interface.with_version(Version::V0_3)],
             ..Self::default()
         }
     }
@@ -147,7 +148,7 @@ impl AgentCardBuilder {
     /// # Errors
     /// When [`validate`] finds errors in it. Warnings do not count.
     pub fn build(self) -> Result<AgentCard, InvalidCard> {
-        let mut problems = validate(&self.card.to_json(Form::V1_0));
+        let mut problems = validate(&self.card.to_json(CardFormat::V1_0));
         problems.retain(|it| it.severity == Severity::Error);
         if problems.is_empty() { Ok(self.card) } else { Err(InvalidCard { problems }) }
     }
@@ -156,13 +157,13 @@ impl AgentCardBuilder {
 /// A card that must not be published, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidCard {
-    problems: Vec<Problem>,
+    problems: Vec<CardProblem>,
 }
 
 impl InvalidCard {
     /// What is wrong with it; at least one thing is.
     #[must_use]
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[CardProblem] {
         &self.problems
     }
 }
@@ -186,9 +187,9 @@ mod tests {
     #[test]
     fn the_placeholder_is_valid_and_has_no_skills() {
         let card = AgentCard::placeholder("http://127.0.0.1:50051/a2a");
-        let problems = validate(&card.to_json(Form::V1_0));
+        let problems = validate(&card.to_json(CardFormat::V1_0));
         assert!(problems.iter().all(|it| it.severity == Severity::Warning), "{problems:?}");
-        assert_eq!(card.to_json(Form::V1_0)["skills"], serde_json::json!([]));
+        assert_eq!(card.to_json(CardFormat::V1_0)["skills"], serde_json::json!([]));
     }
 
     #[test]

@@ -17,7 +17,11 @@ pub struct AgentInterface {
     #[serde(default, alias = "protocol_binding", deserialize_with = "wire::nullable")]
     pub protocol_binding: ProtocolBinding,
     /// The tenant to name in each call.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// The version of the protocol, as `1.0`. A card may name versions that we do not speak, and
     /// some signed cards name none: [`AgentInterface::version`] tells.
@@ -38,14 +42,14 @@ impl AgentInterface {
 
     /// The same interface in another version.
     #[must_use]
-    pub fn in_version(mut self, version: Version) -> Self {
+    pub fn with_version(mut self, version: Version) -> Self {
         self.protocol_version = version.as_str().to_owned();
         self
     }
 
     /// The same interface, for one tenant.
     #[must_use]
-    pub fn for_tenant(mut self, tenant: impl Into<String>) -> Self {
+    pub fn with_tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = Some(tenant.into());
         self
     }
@@ -53,8 +57,8 @@ impl AgentInterface {
     /// The version, when it is one we speak. One that is not named is the current one.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
-        let named = Some(self.protocol_version.as_str()).filter(|it| !it.is_empty());
-        named.unwrap_or(PROTOCOL_VERSION).parse().ok()
+        let declared = Some(self.protocol_version.as_str()).filter(|it| !it.is_empty());
+        declared.unwrap_or(PROTOCOL_VERSION).parse().ok()
     }
 }
 
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_known_or_not_but_always_kept() {
+    fn interface_version_text_round_trips_even_if_unknown() {
         for (text, want) in [
             ("1.0", Some(Version::V1_0)),
             ("1.0.1", Some(Version::V1_0)),

@@ -20,7 +20,7 @@ pub struct Manifest {
     /// Which optional parts of the protocol it speaks.
     pub capabilities: AgentCapabilities,
     /// The tools it may use.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ManifestTool>,
     /// What to say when there are no tools.
     pub default_skills: DefaultSkills,
 }
@@ -30,14 +30,14 @@ pub struct Manifest {
 pub enum DefaultSkills {
     /// It has no skills.
     #[default]
-    Omitted,
+    None,
     /// It offers code generation, debugging, code review, architecture and search.
-    Offered,
+    CodingAssistant,
 }
 
 /// A tool that an agent may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tool {
+pub struct ManifestTool {
     /// Its identifier, such as `file_read`.
     pub name: String,
     /// What it does, if that is known.
@@ -46,24 +46,24 @@ pub struct Tool {
     pub capabilities: Vec<String>,
 }
 
-impl Tool {
+impl ManifestTool {
     /// A tool of which only the name is known.
-    pub fn named(name: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 }
 
-impl From<&Tool> for AgentSkill {
+impl From<&ManifestTool> for AgentSkill {
     /// With a description the skill speaks for itself; with a name alone it can only say that the
     /// agent can use that tool.
-    fn from(tool: &Tool) -> Self {
+    fn from(tool: &ManifestTool) -> Self {
         let name = &tool.name;
-        let known = tool.description.as_deref().filter(|it| !it.trim().is_empty());
+        let description = tool.description.as_deref().filter(|it| !it.trim().is_empty());
         let mut tags = tool.capabilities.clone();
         if tags.is_empty() {
             tags.push("tool".into());
         }
-        match known {
+        match description {
             Some(description) => Self {
                 id: name.clone(),
                 name: title_case(name),
@@ -109,14 +109,14 @@ pub fn build_agent_card(manifest: &Manifest) -> AgentCard {
             skills.push(tool.into());
         }
     }
-    if skills.is_empty() && manifest.default_skills == DefaultSkills::Offered {
+    if skills.is_empty() && manifest.default_skills == DefaultSkills::CodingAssistant {
         skills.extend(default_skills());
     }
     AgentCard {
         name: manifest.name.clone(),
         description: manifest.description.clone(),
         version: manifest.version.clone(),
-        supported_interfaces: vec![interface.clone(), interface.in_version(Version::V0_3)],
+        supported_interfaces: vec![interface.clone(), interface.with_version(Version::V0_3)],
         capabilities: manifest.capabilities.clone(),
         default_input_modes: vec![PLAIN_TEXT.to_owned()],
         default_output_modes: vec![PLAIN_TEXT.to_owned()],
@@ -166,9 +166,9 @@ fn title_case(name: &str) -> String {
     let words = name.split(['_', '-', ' ']).filter(|it| !it.is_empty());
     let titles: Vec<String> = words
         .map(|word| {
-            let mut letters = word.chars();
-            let first = letters.next().into_iter().flat_map(char::to_uppercase);
-            first.chain(letters).collect()
+            let mut chars = word.chars();
+            let first = chars.next().into_iter().flat_map(char::to_uppercase);
+            first.chain(chars).collect()
         })
         .collect();
     titles.join(" ")
@@ -177,20 +177,32 @@ fn title_case(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::card::{Form, TransitionHistory};
+    use crate::card::{CardFormat, TransitionHistory};
 
     #[test]
-    fn a_tool_becomes_a_skill_that_says_what_is_known() {
-        let described = |name: &str, capabilities: &[&str]| Tool {
+    fn tool_becomes_skill_with_or_without_description() {
+        let tool_with_description = |name: &str, capabilities: &[&str]| ManifestTool {
             name: name.into(),
             description: Some("Does it".into()),
             capabilities: capabilities.iter().map(|it| (*it).to_owned()).collect(),
         };
         for (tool, name, description, tags, examples) in [
-            (Tool::named("file_read"), "file read", "Can use the file_read tool", ["tool"], 0),
-            (Tool::named("x"), "x", "Can use the x tool", ["tool"], 0),
-            (described("file_read", &["fs:read"]), "File Read", "Does it", ["fs:read"], 1),
-            (described("web-search__v2", &[]), "Web Search V2", "Does it", ["tool"], 0),
+            (
+                ManifestTool::new("file_read"),
+                "file read",
+                "Can use the file_read tool",
+                ["tool"],
+                0,
+            ),
+            (ManifestTool::new("x"), "x", "Can use the x tool", ["tool"], 0),
+            (
+                tool_with_description("file_read", &["fs:read"]),
+                "File Read",
+                "Does it",
+                ["fs:read"],
+                1,
+            ),
+            (tool_with_description("web-search__v2", &[]), "Web Search V2", "Does it", ["tool"], 0),
         ] {
             let skill = AgentSkill::from(&tool);
             assert_eq!(skill.id, tool.name);
@@ -201,27 +213,31 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_form_is_as_it_always_was() {
+    fn v0_1_card_matches_original_fixture() {
         let card = build_agent_card(&Manifest {
             name: "code-reviewer".into(),
             description: "Reviews code for bugs, security issues, and style".into(),
             version: "0.1.0".into(),
             url: "http://127.0.0.1:50051/a2a".into(),
             capabilities: AgentCapabilities { streaming: Some(true), ..Default::default() },
-            tools: vec![Tool::named("file_read")],
+            tools: vec![ManifestTool::new("file_read")],
             ..Manifest::default()
         });
         let text = include_str!("../../fixtures/cards/s0.json");
         let want: serde_json::Value = serde_json::from_str(text).unwrap();
-        assert_eq!(card.to_json(Form::V0_1(TransitionHistory::Kept)), want);
+        assert_eq!(card.to_json(CardFormat::V0_1(TransitionHistory::Recorded)), want);
     }
 
     #[test]
-    fn default_skills_are_offered_on_request_and_only_without_tools() {
+    fn default_skills_are_added_on_request_without_tools() {
         for (default_skills, tools, want) in [
-            (DefaultSkills::Omitted, vec![], 0),
-            (DefaultSkills::Offered, vec![], 5),
-            (DefaultSkills::Offered, vec![Tool::named("a"), Tool::named("a")], 1),
+            (DefaultSkills::None, vec![], 0),
+            (DefaultSkills::CodingAssistant, vec![], 5),
+            (
+                DefaultSkills::CodingAssistant,
+                vec![ManifestTool::new("a"), ManifestTool::new("a")],
+                1,
+            ),
         ] {
             let manifest = Manifest { default_skills, tools, ..Manifest::default() };
             assert_eq!(build_agent_card(&manifest).skills.len(), want, "{manifest:?}");

@@ -17,7 +17,7 @@ mod write;
 
 pub use build::{AgentCardBuilder, InvalidCard};
 pub use interface::{AgentInterface, ProtocolBinding};
-pub use manifest::{DefaultSkills, Manifest, Tool, build_agent_card};
+pub use manifest::{DefaultSkills, Manifest, ManifestTool, build_agent_card};
 pub use model::{
     AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentProvider, AgentSkill,
 };
@@ -31,9 +31,10 @@ pub use security::{
     OpenIdConnectSecurityScheme, SecurityRequirement, SecurityScheme,
 };
 pub use signature::{
-    Canonical, CanonicalForms, InvalidKey, JwsAlgorithm, KeySet, Policy, ProtectedHeader, Refusal,
-    SignatureError, SigningKey, UnknownAlgorithm, Verified, VerifyingKey, sign, verify,
+    AcceptedForms, CanonicalForm, InvalidKey, JwsAlgorithm, KeySet, ProtectedHeader,
+    SignatureError, SignatureRejection, SigningKey, UnknownAlgorithm, VerifiedCard, VerifyPolicy,
+    VerifyingKey, sign, verify,
 };
-pub use validate::{Problem, RULES, Rule, Severity, validate};
-pub(crate) use write::OLDER_VERSION;
-pub use write::{Form, TransitionHistory, list_to_json};
+pub use validate::{CardProblem, CardRule, RULES, Severity, validate};
+pub(crate) use write::V0_3_CARD_VERSION;
+pub use write::{CardFormat, TransitionHistory, list_to_json};

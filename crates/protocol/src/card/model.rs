@@ -32,7 +32,7 @@ use crate::operation::Capability;
 /// let json = card.to_json(Form::V1_0);
 /// assert_eq!(json["supportedInterfaces"][0]["protocolBinding"], "JSONRPC");
 /// assert_eq!(AgentCard::from_json(&json)?, card);
-/// # Ok::<(), latimer_protocol::Invalid>(())
+/// # Ok::<(), latimer_protocol::InvalidField>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -180,10 +180,18 @@ pub struct AgentExtension {
     )]
     pub uri: String,
     /// How the agent uses it.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub description: Option<String>,
     /// Whether a caller must speak it too.
-    #[serde(default, deserialize_with = "wire::set", skip_serializing_if = "wire::is_off")]
+    #[serde(
+        default,
+        deserialize_with = "wire::bool_or_false",
+        skip_serializing_if = "wire::is_false"
+    )]
     pub required: bool,
     /// Settings, of which the extension says what they mean.
     #[serde(
@@ -298,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_declared_may_be_used() {
+    fn declares_is_true_only_for_declared_capabilities() {
         let capabilities = AgentCapabilities {
             streaming: Some(true),
             push_notifications: Some(false),

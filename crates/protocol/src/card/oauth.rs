@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::security::only;
+use super::security::exactly_one;
 use crate::model::wire;
 
 /// How a token is got. Since 1.0 a scheme has exactly one flow.
@@ -37,7 +37,7 @@ pub struct AuthorizationCodeOAuthFlow {
     #[serde(
         default,
         alias = "refresh_url",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
@@ -48,8 +48,8 @@ pub struct AuthorizationCodeOAuthFlow {
     #[serde(
         default,
         alias = "pkce_required",
-        deserialize_with = "wire::set",
-        skip_serializing_if = "wire::is_off"
+        deserialize_with = "wire::bool_or_false",
+        skip_serializing_if = "wire::is_false"
     )]
     pub pkce_required: bool,
 }
@@ -65,7 +65,7 @@ pub struct ClientCredentialsOAuthFlow {
     #[serde(
         default,
         alias = "refresh_url",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
@@ -90,7 +90,7 @@ pub struct ImplicitOAuthFlow {
     #[serde(
         default,
         alias = "refresh_url",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
@@ -119,7 +119,7 @@ pub struct PasswordOAuthFlow {
     #[serde(
         default,
         alias = "refresh_url",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
@@ -146,7 +146,7 @@ pub struct DeviceCodeOAuthFlow {
     #[serde(
         default,
         alias = "refresh_url",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
@@ -180,6 +180,6 @@ impl TryFrom<FlowMembers> for OAuthFlows {
             members.password.map(Self::Password),
             members.device_code.map(Self::DeviceCode),
         ];
-        only(flows.into_iter().flatten()).ok_or("must have exactly one flow")
+        exactly_one(flows.into_iter().flatten()).ok_or("must have exactly one flow")
     }
 }

@@ -61,7 +61,11 @@ impl SecurityScheme {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKeySecurityScheme {
     /// What it is, for people.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub description: Option<String>,
     /// Where the key goes: `header`, `query` or `cookie`.
     pub location: String,
@@ -74,7 +78,11 @@ pub struct ApiKeySecurityScheme {
 #[serde(rename_all = "camelCase")]
 pub struct HttpAuthSecurityScheme {
     /// What it is, for people.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub description: Option<String>,
     /// The HTTP authentication scheme, such as `Bearer`.
     pub scheme: String,
@@ -82,7 +90,7 @@ pub struct HttpAuthSecurityScheme {
     #[serde(
         default,
         alias = "bearer_format",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub bearer_format: Option<String>,
@@ -93,7 +101,11 @@ pub struct HttpAuthSecurityScheme {
 #[serde(rename_all = "camelCase")]
 pub struct OAuth2SecurityScheme {
     /// What it is, for people.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub description: Option<String>,
     /// How a token is got.
     pub flows: OAuthFlows,
@@ -101,7 +113,7 @@ pub struct OAuth2SecurityScheme {
     #[serde(
         default,
         alias = "oauth2_metadata_url",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub oauth2_metadata_url: Option<String>,
@@ -112,7 +124,11 @@ pub struct OAuth2SecurityScheme {
 #[serde(rename_all = "camelCase")]
 pub struct OpenIdConnectSecurityScheme {
     /// What it is, for people.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub description: Option<String>,
     /// Where the provider describes itself.
     #[serde(alias = "open_id_connect_url")]
@@ -123,7 +139,11 @@ pub struct OpenIdConnectSecurityScheme {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MutualTlsSecurityScheme {
     /// What it is, for people.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub description: Option<String>,
 }
 
@@ -191,26 +211,38 @@ impl From<SecurityRequirement> for RequirementMembers {
 }
 
 /// A kind of scheme, as the versions spell it.
-pub(super) struct Kind {
+pub(super) struct SchemeKind {
     /// What 0.3 says in `type`.
     pub(super) name: &'static str,
     /// The member of 1.0 that holds a scheme of this kind.
     pub(super) member: &'static str,
     /// A member by which a scheme of 0.3 without a `type` is known; the last kind needs none.
-    pub(super) mark: Option<&'static str>,
+    pub(super) distinguishing_member: Option<&'static str>,
 }
 
 /// Every kind of scheme, in the order in which one without a `type` is tried.
-pub(super) const KINDS: [Kind; 5] = [
-    Kind { name: "apiKey", member: "apiKeySecurityScheme", mark: Some("in") },
-    Kind { name: "http", member: "httpAuthSecurityScheme", mark: Some("scheme") },
-    Kind { name: "oauth2", member: "oauth2SecurityScheme", mark: Some("flows") },
-    Kind {
+pub(super) const SCHEME_KINDS: [SchemeKind; 5] = [
+    SchemeKind {
+        name: "apiKey",
+        member: "apiKeySecurityScheme",
+        distinguishing_member: Some("in"),
+    },
+    SchemeKind {
+        name: "http",
+        member: "httpAuthSecurityScheme",
+        distinguishing_member: Some("scheme"),
+    },
+    SchemeKind {
+        name: "oauth2",
+        member: "oauth2SecurityScheme",
+        distinguishing_member: Some("flows"),
+    },
+    SchemeKind {
         name: "openIdConnect",
         member: "openIdConnectSecurityScheme",
-        mark: Some("openIdConnectUrl"),
+        distinguishing_member: Some("openIdConnectUrl"),
     },
-    Kind { name: "mutualTLS", member: "mtlsSecurityScheme", mark: None },
+    SchemeKind { name: "mutualTLS", member: "mtlsSecurityScheme", distinguishing_member: None },
 ];
 
 /// The members of a scheme as they are read, before they are known to be exactly one.
@@ -240,12 +272,12 @@ impl TryFrom<SchemeMembers> for SecurityScheme {
             members.open_id_connect_security_scheme.map(Self::OpenIdConnect),
             members.mtls_security_scheme.map(Self::MutualTls),
         ];
-        only(schemes.into_iter().flatten()).ok_or("must have exactly one kind of scheme")
+        exactly_one(schemes.into_iter().flatten()).ok_or("must have exactly one kind of scheme")
     }
 }
 
 /// The only item, if there is exactly one.
-pub(super) fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+pub(super) fn exactly_one<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
     let first = items.next()?;
     items.next().is_none().then_some(first)
 }

@@ -5,18 +5,18 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::model::PLAIN_TEXT;
-use super::security::KINDS;
+use super::security::SCHEME_KINDS;
 use super::{
     AgentCard, AgentInterface, AgentSkill, ProtocolBinding, SecurityRequirement, SecurityScheme,
 };
 use crate::version::Version;
 
 /// The version that a card of 0.3 says.
-pub(crate) const OLDER_VERSION: &str = "0.3.0";
+pub(crate) const V0_3_CARD_VERSION: &str = "0.3.0";
 
 /// The shape in which a card is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum CardFormat {
     /// 1.0, and nothing else. Carries everything.
     V1_0,
     /// 1.0 with the members of 0.3 beside them, for readers of either. Carries everything; without
@@ -38,9 +38,9 @@ pub enum Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransitionHistory {
     /// It does.
-    Kept,
+    Recorded,
     /// It does not.
-    NotKept,
+    NotRecorded,
 }
 
 impl AgentCard {
@@ -55,52 +55,57 @@ impl AgentCard {
     /// assert_eq!(oldest["defaultInputModes"][0], "text");
     /// ```
     #[must_use]
-    pub fn to_json(&self, form: Form) -> Value {
-        match form {
-            Form::V1_0 => json!(self),
-            Form::Superset(history) => superset(self, history),
-            Form::V0_3(history) => Value::Object(v0_3(self, history)),
-            Form::V0_1(history) => v0_1(self, history),
+    pub fn to_json(&self, format: CardFormat) -> Value {
+        match format {
+            CardFormat::V1_0 => json!(self),
+            CardFormat::Superset(history) => superset(self, history),
+            CardFormat::V0_3(history) => Value::Object(v0_3(self, history)),
+            CardFormat::V0_1(history) => v0_1(self, history),
         }
     }
 
     /// The interfaces that speak one of these versions, JSON-RPC first, because it is the only one
     /// that old readers know; all of them when none does. Tenants came with 1.0.
-    fn older_interfaces(&self, versions: &[Version]) -> Vec<&AgentInterface> {
-        let open = || self.supported_interfaces.iter().filter(|it| it.tenant.is_none());
-        let mut found: Vec<_> = versions
+    fn pre_v1_interfaces(&self, versions: &[Version]) -> Vec<&AgentInterface> {
+        let without_tenant = || self.supported_interfaces.iter().filter(|it| it.tenant.is_none());
+        let mut interfaces: Vec<_> = versions
             .iter()
-            .map(|wanted| open().filter(|it| it.version() == Some(*wanted)).collect::<Vec<_>>())
+            .map(|version| {
+                without_tenant().filter(|it| it.version() == Some(*version)).collect::<Vec<_>>()
+            })
             .find(|it| !it.is_empty())
-            .unwrap_or_else(|| open().collect());
-        if found.is_empty() {
-            found = self.supported_interfaces.iter().collect();
+            .unwrap_or_else(|| without_tenant().collect());
+        if interfaces.is_empty() {
+            interfaces = self.supported_interfaces.iter().collect();
         }
-        found.sort_by_key(|it| it.protocol_binding != ProtocolBinding::JsonRpc);
-        found
+        interfaces.sort_by_key(|it| it.protocol_binding != ProtocolBinding::JsonRpc);
+        interfaces
     }
 
     /// What a card of 0.3 names as its interfaces, the main one first and each once.
-    pub(crate) fn interfaces_of_0_3(&self) -> Vec<&AgentInterface> {
+    pub(crate) fn v0_3_interfaces(&self) -> Vec<&AgentInterface> {
         let mut seen = HashSet::new();
-        let mut found = self.older_interfaces(&[Version::V0_3]);
-        found.retain(|it| seen.insert((&it.url, &it.protocol_binding)));
-        found
+        let mut interfaces = self.pre_v1_interfaces(&[Version::V0_3]);
+        interfaces.retain(|it| seen.insert((&it.url, &it.protocol_binding)));
+        interfaces
     }
 }
 
 /// Several cards as one object: `agents`, and how many they are as `total`.
-pub fn list_to_json<'a>(cards: impl IntoIterator<Item = &'a AgentCard>, form: Form) -> Value {
-    let agents: Vec<_> = cards.into_iter().map(|card| card.to_json(form)).collect();
+pub fn list_to_json<'a>(
+    cards: impl IntoIterator<Item = &'a AgentCard>,
+    format: CardFormat,
+) -> Value {
+    let agents: Vec<_> = cards.into_iter().map(|card| card.to_json(format)).collect();
     let total = agents.len();
     json!({ "agents": agents, "total": total })
 }
 
 fn superset(card: &AgentCard, history: TransitionHistory) -> Value {
     let mut value = json!(card);
-    let speaks_older =
+    let has_v0_3_interface =
         card.supported_interfaces.iter().any(|it| it.version() == Some(Version::V0_3));
-    if speaks_older {
+    if has_v0_3_interface {
         merge(&mut value, Value::Object(v0_3(card, history)));
     }
     value
@@ -125,10 +130,10 @@ fn merge(value: &mut Value, more: Value) {
 }
 
 fn v0_3(card: &AgentCard, history: TransitionHistory) -> Map<String, Value> {
-    let interfaces = card.interfaces_of_0_3();
+    let interfaces = card.v0_3_interfaces();
     let mut members = Map::new();
     let mut put = |name: &str, value: Value| drop(members.insert(name.into(), value));
-    put("protocolVersion", OLDER_VERSION.into());
+    put("protocolVersion", V0_3_CARD_VERSION.into());
     put("name", json!(card.name));
     put("description", json!(card.description));
     if let Some((main, others)) = interfaces.split_first() {
@@ -144,22 +149,19 @@ fn v0_3(card: &AgentCard, history: TransitionHistory) -> Map<String, Value> {
     let mut capabilities = json!(card.capabilities);
     if let Value::Object(capabilities) = &mut capabilities {
         capabilities.remove("extendedAgentCard");
-        capabilities.insert("stateTransitionHistory".into(), flag(history));
+        capabilities.insert("stateTransitionHistory".into(), history_flag(history));
         let extensions = capabilities.get_mut("extensions").and_then(Value::as_array_mut);
         for extension in extensions.into_iter().flatten() {
-            demanded(extension, "uri", || "".into());
+            insert_if_required(extension, "uri", || "".into());
         }
     }
     put("capabilities", capabilities);
     if !card.security_schemes.is_empty() {
         let schemes = card.security_schemes.iter();
-        put(
-            "securitySchemes",
-            schemes.map(|(name, it)| (name.clone(), older_scheme(it))).collect(),
-        );
+        put("securitySchemes", schemes.map(|(name, it)| (name.clone(), v0_3_scheme(it))).collect());
     }
     if !card.security_requirements.is_empty() {
-        put("security", older_requirements(&card.security_requirements));
+        put("security", v0_3_requirements(&card.security_requirements));
     }
     put("defaultInputModes", json!(card.default_input_modes));
     put("defaultOutputModes", json!(card.default_output_modes));
@@ -187,47 +189,47 @@ fn v0_3_skill(skill: &AgentSkill) -> Value {
     if let Value::Object(members) = &mut value
         && members.remove("securityRequirements").is_some()
     {
-        members.insert("security".into(), older_requirements(&skill.security_requirements));
+        members.insert("security".into(), v0_3_requirements(&skill.security_requirements));
     }
     value
 }
 
-fn older_requirements(requirements: &[SecurityRequirement]) -> Value {
+fn v0_3_requirements(requirements: &[SecurityRequirement]) -> Value {
     requirements.iter().map(|it| json!(it.schemes)).collect()
 }
 
 /// The members of a scheme as OpenAPI has them, and `type` for the kind. Members that came with
 /// 1.0 stay: older readers pass over them, and some newer ones read no other form.
-fn older_scheme(scheme: &SecurityScheme) -> Value {
+fn v0_3_scheme(scheme: &SecurityScheme) -> Value {
     let value = json!(scheme);
-    let found = KINDS.iter().find_map(|kind| Some((kind, value.get(kind.member)?)));
-    let Some((kind, Value::Object(members))) = found else { return value };
-    let mut older = Map::from_iter([("type".to_owned(), json!(kind.name))]);
+    let matched = SCHEME_KINDS.iter().find_map(|kind| Some((kind, value.get(kind.member)?)));
+    let Some((kind, Value::Object(members))) = matched else { return value };
+    let mut flattened = Map::from_iter([("type".to_owned(), json!(kind.name))]);
     for (name, value) in members {
         let name = if name == "location" { "in" } else { name };
-        older.insert(name.to_owned(), value.clone());
+        flattened.insert(name.to_owned(), value.clone());
     }
-    let flows = older.get_mut("flows").and_then(Value::as_object_mut);
+    let flows = flattened.get_mut("flows").and_then(Value::as_object_mut);
     for (name, flow) in flows.into_iter().flatten() {
-        demanded(flow, "scopes", || json!({}));
+        insert_if_required(flow, "scopes", || json!({}));
         match name.as_str() {
-            "implicit" => demanded(flow, "authorizationUrl", || "".into()),
-            "password" => demanded(flow, "tokenUrl", || "".into()),
+            "implicit" => insert_if_required(flow, "authorizationUrl", || "".into()),
+            "password" => insert_if_required(flow, "tokenUrl", || "".into()),
             _ => {}
         }
     }
-    Value::Object(older)
+    Value::Object(flattened)
 }
 
 /// Adds a member that 0.3 demands, and that is left out elsewhere when it is empty.
-fn demanded(value: &mut Value, name: &str, empty: impl FnOnce() -> Value) {
+fn insert_if_required(value: &mut Value, name: &str, empty: impl FnOnce() -> Value) {
     if let Value::Object(members) = value {
         members.entry(name).or_insert_with(empty);
     }
 }
 
 fn v0_1(card: &AgentCard, history: TransitionHistory) -> Value {
-    let interfaces = card.older_interfaces(&[Version::V0_1, Version::V0_3]);
+    let interfaces = card.pre_v1_interfaces(&[Version::V0_1, Version::V0_3]);
     let url = interfaces.first().map(|it| it.url.as_str()).unwrap_or_default();
     let flags = &card.capabilities;
     let mut value = json!({
@@ -238,16 +240,16 @@ fn v0_1(card: &AgentCard, history: TransitionHistory) -> Value {
         "capabilities": {
             "streaming": flags.streaming.unwrap_or_default(),
             "pushNotifications": flags.push_notifications.unwrap_or_default(),
-            "stateTransitionHistory": flag(history),
+            "stateTransitionHistory": history_flag(history),
         },
         "skills": card.skills.iter().map(v0_1_skill).collect::<Vec<_>>(),
-        "defaultInputModes": words(&card.default_input_modes),
-        "defaultOutputModes": words(&card.default_output_modes),
+        "defaultInputModes": short_modes(&card.default_input_modes),
+        "defaultOutputModes": short_modes(&card.default_output_modes),
     });
     if let Value::Object(members) = &mut value {
         let mut put = |name: &str, value: Value| drop(members.insert(name.into(), value));
         put_optional(&mut put, card);
-        let schemes = authentication(card);
+        let schemes = authentication_schemes(card);
         if !schemes.is_empty() {
             put("authentication", json!({ "schemes": schemes }));
         }
@@ -266,7 +268,7 @@ fn v0_1_skill(skill: &AgentSkill) -> Value {
 }
 
 /// What 0.1 can say about authentication: the names of the schemes that are asked for.
-fn authentication(card: &AgentCard) -> Vec<String> {
+fn authentication_schemes(card: &AgentCard) -> Vec<String> {
     let required = card.security_requirements.iter().flat_map(|it| it.schemes.keys());
     let mut names: Vec<_> = required
         .filter_map(|name| match card.security_schemes.get(name)? {
@@ -281,48 +283,51 @@ fn authentication(card: &AgentCard) -> Vec<String> {
     names
 }
 
-fn words(modes: &[String]) -> Vec<&str> {
+fn short_modes(modes: &[String]) -> Vec<&str> {
     modes.iter().map(|mode| if mode == PLAIN_TEXT { "text" } else { mode }).collect()
 }
 
-fn flag(history: TransitionHistory) -> Value {
-    (history == TransitionHistory::Kept).into()
+fn history_flag(history: TransitionHistory) -> Value {
+    (history == TransitionHistory::Recorded).into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const KEPT: TransitionHistory = TransitionHistory::Kept;
+    const RECORDED: TransitionHistory = TransitionHistory::Recorded;
 
     fn fixture(text: &str) -> Value {
         serde_json::from_str(text).unwrap()
     }
 
     #[test]
-    fn the_oldest_form_is_written_member_for_member() {
+    fn v0_1_card_is_written_with_exact_member_order() {
         let text = include_str!("../../fixtures/cards/s0.json");
         let card = AgentCard::from_json(&fixture(text)).unwrap();
-        let written = card.to_json(Form::V0_1(KEPT));
+        let written = card.to_json(CardFormat::V0_1(RECORDED));
         // As text, so that the order counts too.
         assert_eq!(written.to_string(), fixture(text).to_string());
-        let list = list_to_json([&card], Form::V0_1(KEPT));
+        let list = list_to_json([&card], CardFormat::V0_1(RECORDED));
         assert_eq!(list.to_string(), format!(r#"{{"agents":[{written}],"total":1}}"#));
-        assert_eq!(list_to_json([], Form::V1_0), json!({"agents": [], "total": 0}));
+        assert_eq!(list_to_json([], CardFormat::V1_0), json!({"agents": [], "total": 0}));
     }
 
     #[test]
     fn a_superset_has_the_members_of_both_versions() {
         let text = include_str!("../../fixtures/cards/superset.json");
         let card = AgentCard::from_json(&fixture(text)).unwrap();
-        assert_eq!(card.to_json(Form::Superset(KEPT)), fixture(text));
-        let mut newer = card.clone();
-        newer.supported_interfaces.truncate(3);
-        assert_eq!(newer.to_json(Form::Superset(KEPT)), newer.to_json(Form::V1_0));
+        assert_eq!(card.to_json(CardFormat::Superset(RECORDED)), fixture(text));
+        let mut without_v0_3 = card.clone();
+        without_v0_3.supported_interfaces.truncate(3);
+        assert_eq!(
+            without_v0_3.to_json(CardFormat::Superset(RECORDED)),
+            without_v0_3.to_json(CardFormat::V1_0)
+        );
     }
 
     #[test]
-    fn cards_of_0_3_say_what_they_can_in_their_own_words() {
+    fn v0_3_card_carries_all_representable_members() {
         let card = AgentCard::from_json(&json!({
             "name": "n", "description": "d", "version": "1", "supportedInterfaces": [
                 {"url": "https://h/one", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
@@ -355,19 +360,19 @@ mod tests {
             "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
             "skills": [{"id": "s", "name": "s", "description": "s", "tags": ["t"], "security": [{"m": []}]}],
         });
-        let written = card.to_json(Form::V0_3(TransitionHistory::NotKept));
+        let written = card.to_json(CardFormat::V0_3(TransitionHistory::NotRecorded));
         assert_eq!(written, want);
-        let again = AgentCard::from_json(&written).unwrap();
-        assert_eq!(again.security_schemes, card.security_schemes);
-        assert_eq!(again.security_requirements, card.security_requirements);
-        assert_eq!(again.skills, card.skills);
-        let oldest = card.to_json(Form::V0_1(KEPT));
-        assert_eq!(oldest["url"], "https://h/old");
-        assert_eq!(oldest["authentication"], json!({"schemes": ["Bearer"]}));
+        let reread = AgentCard::from_json(&written).unwrap();
+        assert_eq!(reread.security_schemes, card.security_schemes);
+        assert_eq!(reread.security_requirements, card.security_requirements);
+        assert_eq!(reread.skills, card.skills);
+        let v0_1 = card.to_json(CardFormat::V0_1(RECORDED));
+        assert_eq!(v0_1["url"], "https://h/old");
+        assert_eq!(v0_1["authentication"], json!({"schemes": ["Bearer"]}));
     }
 
     #[test]
-    fn cards_of_0_3_have_what_it_demands_even_where_that_is_empty() {
+    fn v0_3_card_includes_required_members_when_empty() {
         let card = AgentCard::from_json(&json!({
             "name": "n", "description": "d", "version": "1",
             "supportedInterfaces": [
@@ -381,13 +386,13 @@ mod tests {
             "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [],
         }))
         .unwrap();
-        let written = card.to_json(Form::V0_3(KEPT));
-        for (place, want) in [
+        let written = card.to_json(CardFormat::V0_3(RECORDED));
+        for (pointer, want) in [
             ("/capabilities/extensions/0", json!({"uri": "", "required": true})),
             ("/securitySchemes/i/flows/implicit", json!({"authorizationUrl": "", "scopes": {}})),
             ("/securitySchemes/p/flows/password", json!({"tokenUrl": "", "scopes": {}})),
         ] {
-            assert_eq!(written.pointer(place), Some(&want), "{place}");
+            assert_eq!(written.pointer(pointer), Some(&want), "{pointer}");
         }
     }
 }

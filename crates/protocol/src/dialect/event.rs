@@ -13,23 +13,23 @@ use crate::version::Version;
 
 /// Whether a stream goes on behind an event. Before 1.0 the event says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum Finality {
     /// More may come.
-    Continues,
+    More,
     /// It was the last one.
-    Closes,
+    Last,
 }
 
 /// Writes the events of one stream.
 ///
 /// In most dialects an event is written the same for every reader, and may be shared among them: see
-/// [`EventWriter::is_shared`]. In 0.1 artifacts have numbers, so a stream must know its task.
+/// [`EventWriter::is_reader_independent`]. In 0.1 artifacts have numbers, so a stream must know its task.
 #[derive(Clone, Debug)]
 pub struct EventWriter {
     dialect: Dialect,
-    asked: v0_1::Asked,
+    requested_ids: v0_1::RequestedIds,
     /// The number of each artifact: its place in the task.
-    places: HashMap<ArtifactId, usize>,
+    artifact_indices: HashMap<ArtifactId, usize>,
 }
 
 impl EventWriter {
@@ -37,9 +37,10 @@ impl EventWriter {
     /// resumes.
     #[must_use]
     pub fn new(dialect: Dialect, request: &Request, task: Option<&Task>) -> Self {
-        let mut writer = Self { dialect, asked: request.into(), places: HashMap::new() };
+        let mut writer =
+            Self { dialect, requested_ids: request.into(), artifact_indices: HashMap::new() };
         if let Some(task) = task {
-            writer.know(task);
+            writer.index_artifacts(task);
         }
         writer
     }
@@ -47,7 +48,7 @@ impl EventWriter {
     /// Whether what is written depends on the dialect, the event and what comes then, and on
     /// nothing else.
     #[must_use]
-    pub fn is_shared(dialect: Dialect) -> bool {
+    pub fn is_reader_independent(dialect: Dialect) -> bool {
         dialect.version() != Version::V0_1
     }
 
@@ -55,75 +56,80 @@ impl EventWriter {
     ///
     /// # Errors
     /// When the dialect has no way to say it.
-    pub fn write(&mut self, event: &StreamResponse, then: Then) -> Result<Vec<Vec<u8>>, Error> {
-        match Self::write_shared(self.dialect, event, then) {
+    pub fn write(
+        &mut self,
+        event: &StreamResponse,
+        finality: Finality,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        match Self::write_reader_independent(self.dialect, event, finality) {
             Some(written) => Ok(vec![written]),
-            None => self.write_numbered(event, then),
+            None => self.write_v0_1(event, finality),
         }
     }
 
     /// Writes one event in a dialect whose events are [shared](Self::is_shared); none in another.
-    pub(crate) fn write_shared(
+    pub(crate) fn write_reader_independent(
         dialect: Dialect,
         event: &StreamResponse,
-        then: Then,
+        finality: Finality,
     ) -> Option<Vec<u8>> {
         Some(match dialect {
-            Dialect::V1_0 => one(event),
-            Dialect::V0_3 => one(&v0_3::json::Event::of(event, then)),
-            Dialect::V0_3Proto => one(&v0_3::protojson::Event::of(event, then)),
-            Dialect::V0_1 | Dialect::Oldest => return None,
+            Dialect::V1_0 => encode(event),
+            Dialect::V0_3 => encode(&v0_3::json::Event::new(event, finality)),
+            Dialect::V0_3Proto => encode(&v0_3::protojson::Event::new(event, finality)),
+            Dialect::V0_1 | Dialect::Legacy => return None,
         })
     }
 
-    fn write_numbered(
+    fn write_v0_1(
         &mut self,
         event: &StreamResponse,
-        then: Then,
+        finality: Finality,
     ) -> Result<Vec<Vec<u8>>, Error> {
         match event {
-            StreamResponse::Task(task) => Ok(self.write_task(task, then)),
+            StreamResponse::Task(task) => Ok(self.write_task(task, finality)),
             StreamResponse::Message(message) => {
-                Ok(self.write_task(&v0_1::as_task(message, &self.asked)?, then))
+                Ok(self
+                    .write_task(&v0_1::task_from_message(message, &self.requested_ids)?, finality))
             }
             StreamResponse::StatusUpdate(it) => {
-                Ok(vec![v0_1::write_status(&it.task_id, &it.status, &it.metadata, then)])
+                Ok(vec![v0_1::write_status(&it.task_id, &it.status, &it.metadata, finality)])
             }
             StreamResponse::ArtifactUpdate(update) => {
-                let place = self.place(&update.artifact.artifact_id);
-                Ok(vec![v0_1::write_artifact(update, place)])
+                let index = self.artifact_index(&update.artifact.artifact_id);
+                Ok(vec![v0_1::write_artifact(update, index)])
             }
         }
     }
 
     /// A whole task has no place in a stream of 0.1: it becomes its artifacts and its status.
-    fn write_task(&mut self, task: &Task, then: Then) -> Vec<Vec<u8>> {
-        self.know(task);
+    fn write_task(&mut self, task: &Task, finality: Finality) -> Vec<Vec<u8>> {
+        self.index_artifacts(task);
         let artifacts = task.artifacts.iter().enumerate();
         let mut events: Vec<_> = artifacts
-            .map(|(place, artifact)| {
+            .map(|(index, artifact)| {
                 let update = TaskArtifactUpdateEvent::new(task.id.clone(), artifact.clone());
-                v0_1::write_artifact(&update, place)
+                v0_1::write_artifact(&update, index)
             })
             .collect();
-        events.push(v0_1::write_status(&task.id, &task.status, &Metadata::new(), then));
+        events.push(v0_1::write_status(&task.id, &task.status, &Metadata::new(), finality));
         events
     }
 
-    fn know(&mut self, task: &Task) {
+    fn index_artifacts(&mut self, task: &Task) {
         for artifact in &task.artifacts {
-            self.place(&artifact.artifact_id);
+            self.artifact_index(&artifact.artifact_id);
         }
     }
 
-    fn place(&mut self, artifact: &ArtifactId) -> usize {
-        let next = self.places.len();
-        *self.places.entry(artifact.clone()).or_insert(next)
+    fn artifact_index(&mut self, artifact: &ArtifactId) -> usize {
+        let next = self.artifact_indices.len();
+        *self.artifact_indices.entry(artifact.clone()).or_insert(next)
     }
 }
 
-fn one(event: &impl Serialize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(super::ROOM);
+fn encode(event: &impl Serialize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(super::INITIAL_BUFFER_BYTES);
     write(&mut out, event);
     out
 }

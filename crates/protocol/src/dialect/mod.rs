@@ -3,12 +3,12 @@
 //! A dialect knows a version and no transport. Both directions are here: a server reads requests
 //! and writes replies, a client the reverse. Each module says what its version cannot carry.
 
-mod each;
 mod event;
 mod field;
+mod legacy;
+mod list_as;
 mod notification;
-mod older;
-mod oldest;
+mod pre_v1;
 pub mod protobuf;
 mod v0_1;
 mod v0_3;
@@ -17,16 +17,16 @@ mod wellknown;
 
 use std::sync::Arc;
 
-pub use event::{EventWriter, Then};
+pub use event::{EventWriter, Finality};
 pub use notification::Notification;
-use older::Family;
+use pre_v1::JsonFlavor;
 use serde::de::{self, DeserializeSeed};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::card::TransitionHistory;
 use crate::error::{Error, HttpError};
-use crate::json::{self, Invalid, Unreadable};
+use crate::json::{self, InvalidField, ParseError};
 use crate::model::{MessageId, SendMessageResponse, StreamResponse};
 use crate::operation::Operation;
 use crate::service::{Reply, Request};
@@ -36,7 +36,7 @@ use crate::version::Version;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dialect {
     /// The REST from before the protocol had versions.
-    Oldest,
+    Legacy,
     /// 0.1.
     V0_1,
     /// 0.3 and 0.2.x as the JSON schema has them: over JSON-RPC.
@@ -49,7 +49,7 @@ pub enum Dialect {
 
 impl Dialect {
     /// Every dialect, newest first.
-    pub const ALL: [Self; 5] = [Self::V1_0, Self::V0_3Proto, Self::V0_3, Self::V0_1, Self::Oldest];
+    pub const ALL: [Self; 5] = [Self::V1_0, Self::V0_3Proto, Self::V0_3, Self::V0_1, Self::Legacy];
 
     /// The dialect of a version over JSON-RPC.
     #[must_use]
@@ -67,7 +67,7 @@ impl Dialect {
         match version {
             Version::V1_0 => Self::V1_0,
             Version::V0_3 => Self::V0_3Proto,
-            Version::V0_1 => Self::Oldest,
+            Version::V0_1 => Self::Legacy,
         }
     }
 
@@ -77,33 +77,33 @@ impl Dialect {
         match self {
             Self::V1_0 => Version::V1_0,
             Self::V0_3 | Self::V0_3Proto => Version::V0_3,
-            Self::V0_1 | Self::Oldest => Version::V0_1,
+            Self::V0_1 | Self::Legacy => Version::V0_1,
         }
     }
 
     /// Whether a caller chooses the id of a task it begins. Elsewhere an unknown id is an error.
     #[must_use]
-    pub fn callers_name_tasks(self) -> bool {
+    pub fn clients_assign_task_ids(self) -> bool {
         self.version() == Version::V0_1
     }
 
     /// Whether messages have ids of their own. Elsewhere the reader makes them, and two equal
     /// requests are two requests.
     #[must_use]
-    pub fn messages_have_ids(self) -> bool {
+    pub fn has_message_ids(self) -> bool {
         self.version() != Version::V0_1
     }
 
     /// Whether the tasks of a conversation can be listed.
     #[must_use]
-    pub fn lists_conversations(self) -> bool {
+    pub fn supports_context_listing(self) -> bool {
         self.version() == Version::V1_0
     }
 
-    fn family(self) -> Family {
+    fn json_flavor(self) -> JsonFlavor {
         match self {
-            Self::V0_3Proto => Family::Proto,
-            Self::Oldest | Self::V0_1 | Self::V0_3 | Self::V1_0 => Family::Schema,
+            Self::V0_3Proto => JsonFlavor::ProtoJson,
+            Self::Legacy | Self::V0_1 | Self::V0_3 | Self::V1_0 => JsonFlavor::Schema,
         }
     }
 
@@ -122,7 +122,7 @@ impl Dialect {
             "" | "null" => "{}",
             _ => text,
         };
-        json::seed_from_str(text, Params { dialect: self, operation, new_id })?
+        json::seed_from_str(text, ParamsReader { dialect: self, operation, new_id })?
     }
 
     /// The same for parameters that were collected from an address and a body.
@@ -132,7 +132,7 @@ impl Dialect {
         members: Map<String, Value>,
         new_id: &dyn Fn() -> MessageId,
     ) -> Result<Request, Error> {
-        let params = Params { dialect: self, operation, new_id };
+        let params = ParamsReader { dialect: self, operation, new_id };
         json::seed_from_value(&Value::Object(members), params)?
     }
 
@@ -142,7 +142,7 @@ impl Dialect {
     /// [`ErrorKind::UnsupportedOperation`](crate::ErrorKind::UnsupportedOperation) when the version
     /// has no such operation.
     pub fn write_request(self, request: &Request) -> Result<Vec<u8>, Error> {
-        let mut out = Vec::with_capacity(ROOM);
+        let mut out = Vec::with_capacity(INITIAL_BUFFER_BYTES);
         self.write_request_to(&mut out, request)?;
         Ok(out)
     }
@@ -158,7 +158,7 @@ impl Dialect {
             Self::V0_3 => v0_3::json::write_request(out, request),
             Self::V0_3Proto => v0_3::protojson::write_request(out, request),
             Self::V0_1 => v0_1::write_request(out, request)?,
-            Self::Oldest => oldest::write_request(out, request)?,
+            Self::Legacy => legacy::write_request(out, request)?,
         }
         Ok(())
     }
@@ -167,21 +167,21 @@ impl Dialect {
     ///
     /// # Errors
     /// When it is no such reply; the field that is wrong is named.
-    pub fn read_reply(self, operation: Operation, text: &str) -> Result<Reply, Unreadable> {
+    pub fn read_reply(self, operation: Operation, text: &str) -> Result<Reply, ParseError> {
         match self {
             Self::V1_0 if text.is_empty() => {
-                Ok(json::seed_from_str("null", self.likely_reply(operation))??)
+                Ok(json::seed_from_str("null", self.fast_reply_reader(operation))??)
             }
-            Self::V1_0 => Ok(json::seed_from_str(text, self.likely_reply(operation))??),
-            Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Oldest => {
-                older::read_reply(operation, text, self.family())
+            Self::V1_0 => Ok(json::seed_from_str(text, self.fast_reply_reader(operation))??),
+            Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Legacy => {
+                pre_v1::read_reply(operation, text, self.json_flavor())
             }
         }
     }
 
     /// What reads the likeliest reply to `operation` in one pass.
-    pub(crate) fn likely_reply(self, operation: Operation) -> LikelyReply {
-        LikelyReply { dialect: self, operation }
+    pub(crate) fn fast_reply_reader(self, operation: Operation) -> FastReplyReader {
+        FastReplyReader { dialect: self, operation }
     }
 
     /// Writes the reply to `request`; of a stream, see [`EventWriter`].
@@ -189,7 +189,7 @@ impl Dialect {
     /// # Errors
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) when the reply is a stream.
     pub fn write_reply(self, request: &Request, reply: &Reply) -> Result<Vec<u8>, Error> {
-        let mut out = Vec::with_capacity(ROOM);
+        let mut out = Vec::with_capacity(INITIAL_BUFFER_BYTES);
         self.write_reply_to(&mut out, request, reply)?;
         Ok(out)
     }
@@ -206,7 +206,7 @@ impl Dialect {
             Self::V0_3 => v0_3::json::write_reply(out, request, reply),
             Self::V0_3Proto => v0_3::protojson::write_reply(out, reply),
             Self::V0_1 => v0_1::write_reply(out, request, reply),
-            Self::Oldest => oldest::write_reply(out, request, reply),
+            Self::Legacy => legacy::write_reply(out, request, reply),
         }
     }
 
@@ -214,22 +214,22 @@ impl Dialect {
     ///
     /// # Errors
     /// When it is no event; the field that is wrong is named.
-    pub fn read_event(self, text: &str) -> Result<StreamResponse, Unreadable> {
+    pub fn read_event(self, text: &str) -> Result<StreamResponse, ParseError> {
         match self {
             // Some servers of 1.0 send events bare, and name them by a tag.
             Self::V1_0 => json::from_str(text)
-                .or_else(|error| older::read_event(text, Family::Schema).map_err(|_| error)),
-            Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Oldest => {
-                older::read_event(text, self.family())
+                .or_else(|error| pre_v1::read_event(text, JsonFlavor::Schema).map_err(|_| error)),
+            Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Legacy => {
+                pre_v1::read_event(text, self.json_flavor())
             }
         }
     }
 
     /// Spells the parameters of a list of tasks as the version does.
-    pub(crate) fn respell_query(self, query: &mut [(String, String)]) {
+    pub(crate) fn rename_query_params(self, query: &mut [(String, String)]) {
         match self {
-            Self::V0_3Proto => v0_3::protojson::respell_query(query),
-            Self::V1_0 | Self::V0_3 | Self::V0_1 | Self::Oldest => {}
+            Self::V0_3Proto => v0_3::protojson::rename_query_params(query),
+            Self::V1_0 | Self::V0_3 | Self::V0_1 | Self::Legacy => {}
         }
     }
 
@@ -238,35 +238,35 @@ impl Dialect {
     pub fn write_error(self, error: &Error) -> HttpError {
         match self {
             Self::V1_0 | Self::V0_3 | Self::V0_3Proto | Self::V0_1 => error.to_http(self.version()),
-            Self::Oldest => oldest::write_error(error),
+            Self::Legacy => legacy::write_error(error),
         }
     }
 }
 
 /// What a card in a reply says about the changes of a task's state: a task is a log, and keeps them.
-const HISTORY: TransitionHistory = TransitionHistory::Kept;
+const TRANSITION_HISTORY: TransitionHistory = TransitionHistory::Recorded;
 
 /// What a short request or reply needs, so that most are written without moving the buffer.
-pub(crate) const ROOM: usize = 1024;
+pub(crate) const INITIAL_BUFFER_BYTES: usize = 1024;
 
 /// Reads the parameters of a call from any source.
 #[derive(Clone, Copy)]
-pub(crate) struct Params<'a> {
+pub(crate) struct ParamsReader<'a> {
     pub(crate) dialect: Dialect,
     pub(crate) operation: Operation,
     pub(crate) new_id: &'a dyn Fn() -> MessageId,
 }
 
-impl<'de> DeserializeSeed<'de> for Params<'_> {
+impl<'de> DeserializeSeed<'de> for ParamsReader<'_> {
     type Value = Result<Request, Error>;
 
     fn deserialize<D: Deserializer<'de>>(self, params: D) -> Result<Self::Value, D::Error> {
         let Self { dialect, operation, new_id } = self;
         let read = match dialect {
             Dialect::V1_0 => Ok(v1_0::read_request(operation, params)?),
-            Dialect::V0_3 | Dialect::V0_3Proto | Dialect::V0_1 | Dialect::Oldest => {
-                let name = || (!dialect.messages_have_ids()).then(new_id);
-                older::read_request(operation, params, dialect, name)?
+            Dialect::V0_3 | Dialect::V0_3Proto | Dialect::V0_1 | Dialect::Legacy => {
+                let generate_id = || (!dialect.has_message_ids()).then(new_id);
+                pre_v1::read_request(operation, params, dialect, generate_id)?
             }
         };
         Ok(read.and_then(|request| dialect.check(request)).map_err(Error::from))
@@ -275,18 +275,18 @@ impl<'de> DeserializeSeed<'de> for Params<'_> {
 
 impl Dialect {
     /// Applies the rules of the protocol, and what is peculiar to the dialect.
-    fn check(self, mut request: Request) -> Result<Request, Invalid> {
+    fn check(self, mut request: Request) -> Result<Request, InvalidField> {
         if self == Self::V1_0 {
             v1_0::check(&request)?;
         }
         if self == Self::V0_1 {
-            v0_1::hide_history(&mut request);
+            v0_1::default_history_length_to_zero(&mut request);
         }
         match request.validate() {
             // The rules speak as 1.0 does. Before, most are kept where a member is read and its
             // name is known; a task that is missing is not a member.
             Err(invalid) if self == Self::V0_1 && invalid.field == "taskId" => {
-                Err(Invalid::missing("id"))
+                Err(InvalidField::missing("id"))
             }
             checked => checked.map(|()| request),
         }
@@ -296,19 +296,19 @@ impl Dialect {
 /// Reads the likeliest reply to an operation in one pass. What it cannot read may still be a reply:
 /// before 1.0 only a look at the whole tells which of several shapes it has.
 #[derive(Clone, Copy)]
-pub(crate) struct LikelyReply {
+pub(crate) struct FastReplyReader {
     dialect: Dialect,
     operation: Operation,
 }
 
-impl<'de> DeserializeSeed<'de> for LikelyReply {
-    type Value = Result<Reply, Invalid>;
+impl<'de> DeserializeSeed<'de> for FastReplyReader {
+    type Value = Result<Reply, InvalidField>;
 
     fn deserialize<D: Deserializer<'de>>(self, result: D) -> Result<Self::Value, D::Error> {
         if self.dialect == Dialect::V1_0 {
             return v1_0::read_reply(self.operation, result);
         }
-        let sent = match self.operation {
+        let is_send = match self.operation {
             Operation::SendMessage => true,
             Operation::GetTask | Operation::CancelTask => false,
             Operation::SendStreamingMessage
@@ -321,12 +321,12 @@ impl<'de> DeserializeSeed<'de> for LikelyReply {
             | Operation::GetExtendedAgentCard
             | Operation::GetAgentCard => return Err(de::Error::custom("not known beforehand")),
         };
-        let task = older::Task::deserialize(result)?;
-        if sent && !task.says_so() {
+        let task = pre_v1::Task::deserialize(result)?;
+        if is_send && !task.is_tagged_task() {
             return Err(de::Error::custom("may be something else"));
         }
-        Ok(task.into_model(self.dialect.family()).map(Arc::new).map(|task| match sent {
-            true => Reply::Sent(SendMessageResponse::Task(task)),
+        Ok(task.into_model(self.dialect.json_flavor()).map(Arc::new).map(|task| match is_send {
+            true => Reply::SendMessage(SendMessageResponse::Task(task)),
             false => Reply::Task(task),
         }))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Dialect, EventWriter, Then};
+use super::{Dialect, EventWriter, Finality};
 use crate::binding::rest;
 use crate::error::Error;
 use crate::model::{GetTaskRequest, StreamResponse, Task};
@@ -21,10 +21,10 @@ impl Dialect {
     /// Whether a webhook of this dialect is sent the whole task with every event. The others are
     /// sent the event.
     #[must_use]
-    pub fn notifies_of_tasks(self) -> bool {
+    pub fn sends_whole_task(self) -> bool {
         match self {
             Self::V1_0 => false,
-            Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Oldest => true,
+            Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Legacy => true,
         }
     }
 
@@ -32,8 +32,8 @@ impl Dialect {
     ///
     /// # Errors
     /// When the dialect has no way to say it.
-    pub fn notify_of_event(self, event: &StreamResponse) -> Result<Notification, Error> {
-        let body = EventWriter::write_shared(self, event, Then::Continues);
+    pub fn write_event_notification(self, event: &StreamResponse) -> Result<Notification, Error> {
+        let body = EventWriter::write_reader_independent(self, event, Finality::More);
         let body = body.ok_or_else(Error::internal)?;
         Ok(Notification { media_type: rest::A2A_JSON, body })
     }
@@ -42,7 +42,7 @@ impl Dialect {
     ///
     /// # Errors
     /// When the dialect has no way to say it.
-    pub fn notify_of_task(self, task: &Arc<Task>) -> Result<Notification, Error> {
+    pub fn write_task_notification(self, task: &Arc<Task>) -> Result<Notification, Error> {
         // Whatever the transport, receivers of 0.3 read the JSON of its schema.
         let dialect = match self {
             Self::V0_3Proto => Self::V0_3,
@@ -57,12 +57,13 @@ impl Dialect {
     ///
     /// # Errors
     /// When the dialect has no way to say it.
-    pub fn notify_in_envelope(
+    pub fn write_enveloped_notification(
         self,
         event: &StreamResponse,
-        then: Then,
+        finality: Finality,
     ) -> Result<Notification, Error> {
-        let written = EventWriter::write_shared(self, event, then).ok_or_else(Error::internal)?;
+        let written = EventWriter::write_reader_independent(self, event, finality)
+            .ok_or_else(Error::internal)?;
         let mut body = br#"{"jsonrpc":"2.0","result":"#.to_vec();
         body.extend(written);
         body.push(b'}');
@@ -87,37 +88,38 @@ mod tests {
     }
 
     #[test]
-    fn newer_webhooks_are_sent_events() {
+    fn v1_0_webhooks_receive_events() {
         let status = TaskStatus::from(TaskState::Completed);
         let event = StreamResponse::StatusUpdate(TaskStatusUpdateEvent::new(
             TaskId::new("t").unwrap(),
             status,
         ));
-        let sent = Dialect::V1_0.notify_of_event(&event).unwrap();
-        assert_eq!(sent.media_type, "application/a2a+json");
-        assert_eq!(read(&sent)["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
-        let sent = Dialect::V0_3.notify_in_envelope(&event, Then::Closes).unwrap();
-        assert_eq!(sent.media_type, "application/json");
-        let body = read(&sent);
+        let notification = Dialect::V1_0.write_event_notification(&event).unwrap();
+        assert_eq!(notification.media_type, "application/a2a+json");
+        assert_eq!(read(&notification)["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
+        let notification =
+            Dialect::V0_3.write_enveloped_notification(&event, Finality::Last).unwrap();
+        assert_eq!(notification.media_type, "application/json");
+        let body = read(&notification);
         assert_eq!(body["jsonrpc"], "2.0");
         assert_eq!(body["result"]["kind"], "status-update");
         assert_eq!(body["result"]["final"], true);
     }
 
     #[test]
-    fn trap_31_older_webhooks_are_sent_the_task() {
+    fn pitfall_31_pre_v1_webhooks_receive_whole_task() {
         for dialect in [Dialect::V0_3, Dialect::V0_3Proto] {
-            let sent = dialect.notify_of_task(&task()).unwrap();
-            assert_eq!(sent.media_type, "application/json");
-            let body = read(&sent);
+            let notification = dialect.write_task_notification(&task()).unwrap();
+            assert_eq!(notification.media_type, "application/json");
+            let body = read(&notification);
             assert_eq!((&body["kind"], &body["id"]), (&json!("task"), &json!("t")), "{dialect:?}");
             assert_eq!(body["status"]["state"], "working");
         }
-        let body = read(&Dialect::V0_1.notify_of_task(&task()).unwrap());
+        let body = read(&Dialect::V0_1.write_task_notification(&task()).unwrap());
         assert_eq!(
             (&body["sessionId"], &body["status"]["state"]),
             (&json!("c"), &json!("working"))
         );
-        assert!(Dialect::ALL.iter().all(|it| it.notifies_of_tasks() == (*it != Dialect::V1_0)));
+        assert!(Dialect::ALL.iter().all(|it| it.sends_whole_task() == (*it != Dialect::V1_0)));
     }
 }

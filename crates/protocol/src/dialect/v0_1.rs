@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::each::Each;
-use super::event::Then;
+use super::event::Finality;
+use super::list_as::ListAs;
 use super::v0_3::json::{self, TypedPart};
-use super::v0_3::push::Target;
+use super::v0_3::push::PushTarget;
 use crate::error::{Error, ErrorKind};
 use crate::json::write;
-use crate::model::wire::is_off;
+use crate::model::wire::is_false;
 use crate::model::{
     self, ContextId, Metadata, SendMessageRequest, SendMessageResponse, TaskArtifactUpdateEvent,
     TaskId, TaskPushNotificationConfig, TaskState, TaskStatus, Timestamp,
@@ -62,14 +62,17 @@ pub(super) fn write_reply(
     reply: &Reply,
 ) -> Result<(), Error> {
     match reply {
-        Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
+        Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task) => {
             write(out, &Task::from(&**task))
         }
-        Reply::Sent(SendMessageResponse::Message(message)) => {
-            write(out, &Task::from(&as_task(message, &request.into())?))
+        Reply::SendMessage(SendMessageResponse::Message(message)) => {
+            write(out, &Task::from(&task_from_message(message, &request.into())?))
         }
         Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
-        Reply::Tasks(_) | Reply::PushConfigs(_) | Reply::Removed(_) | Reply::Card(_) => {
+        Reply::TaskList(_)
+        | Reply::PushConfigList(_)
+        | Reply::PushConfigsDeleted(_)
+        | Reply::Card(_) => {
             json::write_reply(out, request, reply)?;
         }
         Reply::Stream(_) => return Err(Error::internal()),
@@ -78,8 +81,11 @@ pub(super) fn write_reply(
 }
 
 /// The task that a direct message becomes: finished, under the ids that the caller chose.
-pub(super) fn as_task(message: &model::Message, asked: &Asked) -> Result<model::Task, Error> {
-    let id = asked.task_id.clone().or_else(|| message.task_id.clone());
+pub(super) fn task_from_message(
+    message: &model::Message,
+    requested: &RequestedIds,
+) -> Result<model::Task, Error> {
+    let id = requested.task_id.clone().or_else(|| message.task_id.clone());
     let id = match id {
         Some(id) => id,
         // A caller that chose no id does not look for the task again.
@@ -88,7 +94,7 @@ pub(super) fn as_task(message: &model::Message, asked: &Asked) -> Result<model::
     let status = TaskStatus::from(TaskState::Completed).with_message(message.clone());
     Ok(model::Task {
         id,
-        context_id: message.context_id.clone().or_else(|| asked.context_id.clone()),
+        context_id: message.context_id.clone().or_else(|| requested.context_id.clone()),
         status,
         artifacts: Vec::new(),
         history: Vec::new(),
@@ -98,12 +104,12 @@ pub(super) fn as_task(message: &model::Message, asked: &Asked) -> Result<model::
 
 /// The ids that a caller chose for what it began.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct RequestedIds {
     task_id: Option<TaskId>,
     context_id: Option<ContextId>,
 }
 
-impl From<&Request> for Asked {
+impl From<&Request> for RequestedIds {
     fn from(request: &Request) -> Self {
         match request {
             Request::SendMessage(it) | Request::SendStreamingMessage(it) => Self {
@@ -129,21 +135,24 @@ pub(super) fn write_status(
     task: &TaskId,
     status: &TaskStatus,
     metadata: &Metadata,
-    then: Then,
+    finality: Finality,
 ) -> Vec<u8> {
     let mut out = Vec::new();
     let status = Status::from(status);
-    write(&mut out, &StatusUpdate { id: task, status, r#final: then == Then::Closes, metadata });
+    write(
+        &mut out,
+        &StatusUpdate { id: task, status, r#final: finality == Finality::Last, metadata },
+    );
     out
 }
 
 /// Writes an artifact, or a piece of one, that stands at `place` in its task.
-pub(super) fn write_artifact(update: &TaskArtifactUpdateEvent, place: usize) -> Vec<u8> {
+pub(super) fn write_artifact(update: &TaskArtifactUpdateEvent, index: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let artifact = Artifact {
         append: update.append,
         last_chunk: update.last_chunk,
-        ..Artifact::at(place, &update.artifact)
+        ..Artifact::new(index, &update.artifact)
     };
     write(&mut out, &ArtifactUpdate { id: &update.task_id, artifact, metadata: &update.metadata });
     out
@@ -157,7 +166,7 @@ struct SendParams<'a> {
     session_id: Option<&'a ContextId>,
     message: Message<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    push_notification: Option<Target<'a>>,
+    push_notification: Option<PushTarget<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history_length: Option<u32>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
@@ -176,7 +185,7 @@ fn send_params(request: &SendMessageRequest) -> Result<SendParams<'_>, Error> {
         id,
         session_id: message.context_id.as_ref(),
         message: Message::from(message),
-        push_notification: push.map(|push| Target::from(push).nameless()),
+        push_notification: push.map(|push| PushTarget::from(push).without_id()),
         history_length: configuration.and_then(|it| it.history_length),
         metadata: &request.metadata,
     })
@@ -191,8 +200,8 @@ struct Task<'a> {
     status: Status<'a>,
     #[serde(skip_serializing_if = "Artifacts::is_empty")]
     artifacts: Artifacts<'a>,
-    #[serde(skip_serializing_if = "Each::is_empty")]
-    history: Each<'a, Arc<model::Message>, Message<'a>>,
+    #[serde(skip_serializing_if = "ListAs::is_empty")]
+    history: ListAs<'a, Arc<model::Message>, Message<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
@@ -204,7 +213,7 @@ impl<'a> From<&'a model::Task> for Task<'a> {
             session_id: task.context_id.as_ref(),
             status: Status::from(&task.status),
             artifacts: Artifacts(&task.artifacts),
-            history: Each::of(&task.history),
+            history: ListAs::new(&task.history),
             metadata: &task.metadata,
         }
     }
@@ -222,7 +231,7 @@ struct Status<'a> {
 impl<'a> From<&'a TaskStatus> for Status<'a> {
     fn from(status: &'a TaskStatus) -> Self {
         Self {
-            state: json::state(nearest(status.state)),
+            state: json::state_name(closest_state(status.state)),
             message: status.message.as_deref().map(Message::from),
             timestamp: status.timestamp,
         }
@@ -230,7 +239,7 @@ impl<'a> From<&'a TaskStatus> for Status<'a> {
 }
 
 /// The state of 0.1 that is nearest to a state.
-pub(super) fn nearest(state: TaskState) -> TaskState {
+pub(super) fn closest_state(state: TaskState) -> TaskState {
     match state {
         TaskState::Rejected => TaskState::Failed,
         TaskState::AuthRequired => TaskState::InputRequired,
@@ -247,7 +256,7 @@ pub(super) fn nearest(state: TaskState) -> TaskState {
 #[derive(Serialize)]
 struct Message<'a> {
     role: &'static str,
-    parts: Each<'a, model::Part, TypedPart<'a>>,
+    parts: ListAs<'a, model::Part, TypedPart<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
@@ -255,8 +264,8 @@ struct Message<'a> {
 impl<'a> From<&'a model::Message> for Message<'a> {
     fn from(message: &'a model::Message) -> Self {
         Self {
-            role: json::role(message.role),
-            parts: Each::of(&message.parts),
+            role: json::role_name(message.role),
+            parts: ListAs::new(&message.parts),
             metadata: &message.metadata,
         }
     }
@@ -274,7 +283,7 @@ impl Artifacts<'_> {
 impl Serialize for Artifacts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let numbered = self.0.iter().enumerate();
-        serializer.collect_seq(numbered.map(|(place, artifact)| Artifact::at(place, artifact)))
+        serializer.collect_seq(numbered.map(|(index, artifact)| Artifact::new(index, artifact)))
     }
 }
 
@@ -285,23 +294,23 @@ struct Artifact<'a> {
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
-    parts: Each<'a, model::Part, TypedPart<'a>>,
+    parts: ListAs<'a, model::Part, TypedPart<'a>>,
     index: usize,
-    #[serde(skip_serializing_if = "is_off")]
+    #[serde(skip_serializing_if = "is_false")]
     append: bool,
-    #[serde(skip_serializing_if = "is_off")]
+    #[serde(skip_serializing_if = "is_false")]
     last_chunk: bool,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
 
 impl<'a> Artifact<'a> {
-    fn at(place: usize, artifact: &'a model::Artifact) -> Self {
+    fn new(index: usize, artifact: &'a model::Artifact) -> Self {
         Self {
             name: artifact.name.as_deref(),
             description: artifact.description.as_deref(),
-            parts: Each::of(&artifact.parts),
-            index: place,
+            parts: ListAs::new(&artifact.parts),
+            index,
             append: false,
             last_chunk: false,
             metadata: &artifact.metadata,
@@ -331,20 +340,20 @@ struct ArtifactUpdate<'a> {
 #[serde(rename_all = "camelCase")]
 struct PushConfig<'a> {
     id: &'a str,
-    push_notification_config: Target<'a>,
+    push_notification_config: PushTarget<'a>,
 }
 
 impl<'a> From<&'a TaskPushNotificationConfig> for PushConfig<'a> {
     fn from(config: &'a TaskPushNotificationConfig) -> Self {
         Self {
             id: config.task_id.as_ref().map_or("", TaskId::as_str),
-            push_notification_config: Target::from(config).nameless(),
+            push_notification_config: PushTarget::from(config).without_id(),
         }
     }
 }
 
 /// A history is part of an answer only when a length is asked for.
-pub(super) fn hide_history(request: &mut Request) {
+pub(super) fn default_history_length_to_zero(request: &mut Request) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
             it.configuration.get_or_insert_default().history_length.get_or_insert(0);

@@ -4,11 +4,11 @@ use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value as Proto};
 use serde_json::{Map, Number, Value};
 
-use crate::json::{Invalid, MAX_DEPTH};
+use crate::json::{InvalidField, MAX_NESTING_DEPTH};
 use crate::model::{Metadata, Timestamp};
 
 /// The largest integer that a double holds exactly, and so the largest that is written as one.
-const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// Free-form members as a message; none when there are none.
 pub(super) fn to_struct(members: &Metadata) -> Option<Struct> {
@@ -37,32 +37,32 @@ pub(super) fn to_value(value: &Value) -> Proto {
 }
 
 /// Members of a message.
-pub(super) fn from_struct(members: Option<Struct>, field: &str) -> Result<Metadata, Invalid> {
+pub(super) fn from_struct(members: Option<Struct>, field: &str) -> Result<Metadata, InvalidField> {
     let members = members.unwrap_or_default();
-    members_at(members, 1).map(Metadata::from).map_err(|error| error.within(field))
+    convert_struct(members, 1).map(Metadata::from).map_err(|error| error.within(field))
 }
 
 /// Any JSON value.
-pub(super) fn from_value(value: Proto, field: &str) -> Result<Value, Invalid> {
-    value_at(value, 1).map_err(|error| error.within(field))
+pub(super) fn from_value(value: Proto, field: &str) -> Result<Value, InvalidField> {
+    convert_value(value, 1).map_err(|error| error.within(field))
 }
 
-fn members_at(members: Struct, depth: usize) -> Result<Map<String, Value>, Invalid> {
-    if depth > MAX_DEPTH {
-        return Err(Invalid::too_deep());
+fn convert_struct(members: Struct, depth: usize) -> Result<Map<String, Value>, InvalidField> {
+    if depth > MAX_NESTING_DEPTH {
+        return Err(InvalidField::too_deep());
     }
     let members = members.fields.into_iter();
     members
-        .map(|(name, value)| match value_at(value, depth + 1) {
+        .map(|(name, value)| match convert_value(value, depth + 1) {
             Ok(value) => Ok((name, value)),
             Err(error) => Err(error.within(&name)),
         })
         .collect()
 }
 
-fn value_at(value: Proto, depth: usize) -> Result<Value, Invalid> {
-    if depth > MAX_DEPTH {
-        return Err(Invalid::too_deep());
+fn convert_value(value: Proto, depth: usize) -> Result<Value, InvalidField> {
+    if depth > MAX_NESTING_DEPTH {
+        return Err(InvalidField::too_deep());
     }
     Ok(match value.kind {
         None | Some(Kind::NullValue(_)) => Value::Null,
@@ -70,39 +70,39 @@ fn value_at(value: Proto, depth: usize) -> Result<Value, Invalid> {
         Some(Kind::NumberValue(number)) => Value::Number(to_number(number)?),
         Some(Kind::StringValue(text)) => Value::String(text),
         Some(Kind::ListValue(list)) => {
-            let items = list.values.into_iter().map(|item| value_at(item, depth + 1));
+            let items = list.values.into_iter().map(|item| convert_value(item, depth + 1));
             Value::Array(items.collect::<Result<_, _>>()?)
         }
-        Some(Kind::StructValue(members)) => Value::Object(members_at(members, depth + 1)?),
+        Some(Kind::StructValue(members)) => Value::Object(convert_struct(members, depth + 1)?),
     })
 }
 
 /// A double as a JSON number: without a fraction when it has none.
-fn to_number(number: f64) -> Result<Number, Invalid> {
+fn to_number(number: f64) -> Result<Number, InvalidField> {
     if number.fract() == 0.0
-        && number.abs() <= MAX_EXACT
+        && number.abs() <= MAX_EXACT_INTEGER
         && !(number == 0.0 && number.is_sign_negative())
     {
         #[expect(clippy::cast_possible_truncation, reason = "integral, and at most 2^53")]
         return Ok(Number::from(number as i64));
     }
-    Number::from_f64(number).ok_or_else(|| Invalid::new("", "must be a finite number"))
+    Number::from_f64(number).ok_or_else(|| InvalidField::new("", "must be a finite number"))
 }
 
 /// A point in time.
 pub(super) fn to_timestamp(time: Timestamp) -> prost_types::Timestamp {
     let milliseconds = time.as_millis();
     // Below a thousand, so it fits.
-    let rest = i32::try_from(milliseconds.rem_euclid(1000)).unwrap_or_default();
-    prost_types::Timestamp { seconds: milliseconds.div_euclid(1000), nanos: rest * 1_000_000 }
+    let remainder = i32::try_from(milliseconds.rem_euclid(1000)).unwrap_or_default();
+    prost_types::Timestamp { seconds: milliseconds.div_euclid(1000), nanos: remainder * 1_000_000 }
 }
 
 /// A point in time, its nanoseconds cut to milliseconds.
 pub(super) fn from_timestamp(
     time: prost_types::Timestamp,
     field: &str,
-) -> Result<Timestamp, Invalid> {
-    let invalid = || Invalid::new(field, crate::model::InvalidTimestamp.to_string());
+) -> Result<Timestamp, InvalidField> {
+    let invalid = || InvalidField::new(field, crate::model::InvalidTimestamp.to_string());
     if !(0..1_000_000_000).contains(&time.nanos) {
         return Err(invalid());
     }
@@ -119,13 +119,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_json_survives() {
+    fn arbitrary_json_round_trips() {
         let value = json!({"a": [1, 1.5, -3, true, null, "x", {"b": {}}], "c": [], "big": 9007199254740992u64});
         assert_eq!(from_value(to_value(&value), "").unwrap(), value);
     }
 
     #[test]
-    fn what_json_cannot_say_is_refused() {
+    fn non_finite_and_too_deep_values_are_rejected() {
         for number in [f64::NAN, f64::INFINITY] {
             let proto = Proto { kind: Some(Kind::NumberValue(number)) };
             assert!(from_value(proto, "data").is_err());
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn times_survive_on_both_sides_of_1970() {
+    fn timestamps_before_and_after_1970_round_trip() {
         for milliseconds in [0, 1, 999, 1000, -1, -1000, -1001, 1_767_225_600_123] {
             let time = Timestamp::from_millis(milliseconds).unwrap();
             assert_eq!(from_timestamp(to_timestamp(time), "t").unwrap(), time);

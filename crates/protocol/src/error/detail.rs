@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Error, ErrorKind};
-use crate::json::Invalid;
+use crate::json::InvalidField;
 
 /// The domain of every reason in the table.
 pub(super) const DOMAIN: &str = "a2a-protocol.org";
@@ -13,14 +13,14 @@ const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 
 /// The details of an error: its reason, when to try again, and the fields that were wrong.
-pub(super) fn write(error: &Error) -> Value {
+pub(super) fn write_details(error: &Error) -> Value {
     let mut details = vec![json!({
         "@type": ERROR_INFO,
         "reason": error.kind.reason(),
         "domain": DOMAIN,
         "metadata": error.metadata,
     })];
-    if let Some(seconds) = error.retry_seconds() {
+    if let Some(seconds) = error.retry_after_seconds() {
         details.push(json!({"@type": RETRY_INFO, "retryDelay": format!("{seconds}s")}));
     }
     if !error.violations.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn write(error: &Error) -> Value {
 
 /// Adds what `details` tell to `error`: its meaning where a known reason is among them, the facts
 /// beside it, and the fields that were wrong. Anything else is passed over.
-pub(super) fn read(mut error: Error, details: &Value) -> Error {
+pub(super) fn apply_details(mut error: Error, details: &Value) -> Error {
     for detail in details.as_array().into_iter().flatten() {
         let text = |name: &str| detail.get(name).and_then(Value::as_str);
         if let Some(kind) = text("reason").and_then(ErrorKind::from_reason) {
@@ -45,13 +45,13 @@ pub(super) fn read(mut error: Error, details: &Value) -> Error {
         for (name, value) in detail.get("metadata").and_then(Value::as_object).into_iter().flatten()
         {
             if let Some(value) = value.as_str() {
-                error = error.with(name, value);
+                error = error.with_metadata(name, value);
             }
         }
         let violations = detail.get("fieldViolations").and_then(Value::as_array);
         for violation in violations.into_iter().flatten() {
             let text = |name: &str| violation.get(name).and_then(Value::as_str).unwrap_or_default();
-            error = error.with_violation(Invalid::new(text("field"), text("description")));
+            error = error.with_violation(InvalidField::new(text("field"), text("description")));
         }
     }
     error
@@ -59,6 +59,6 @@ pub(super) fn read(mut error: Error, details: &Value) -> Error {
 
 /// The meaning that a reason gives to an error whose code meant `known`: several meanings share a
 /// reason, and then the code may know better.
-pub(super) fn refine(known: ErrorKind, from_reason: ErrorKind) -> ErrorKind {
-    if known.reason() == from_reason.reason() { known } else { from_reason }
+pub(super) fn refine(from_code: ErrorKind, from_reason: ErrorKind) -> ErrorKind {
+    if from_code.reason() == from_reason.reason() { from_code } else { from_reason }
 }

@@ -6,7 +6,7 @@ use prost_types::{Any, Duration};
 
 use super::detail::{DOMAIN, refine};
 use super::{Error, ErrorKind};
-use crate::json::Invalid;
+use crate::json::InvalidField;
 use crate::version::Version;
 
 /// An error as a gRPC status.
@@ -24,26 +24,26 @@ impl Error {
     /// The gRPC status for a caller of `version`.
     #[must_use]
     pub fn to_grpc(&self, version: Version) -> GrpcStatus {
-        let code = self.kind.code(version).grpc;
+        let code = self.kind.codes(version).grpc;
         let info = ErrorInfo {
             reason: self.kind.reason().to_owned(),
             domain: DOMAIN.to_owned(),
             metadata: self.metadata.clone(),
         };
-        let mut details = vec![any(&info)];
-        if let Some(seconds) = self.retry_seconds() {
+        let mut details = vec![to_any(&info)];
+        if let Some(seconds) = self.retry_after_seconds() {
             let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
             let retry_delay = Some(Duration { seconds, nanos: 0 });
-            details.push(any(&RetryInfo { retry_delay }));
+            details.push(to_any(&RetryInfo { retry_delay }));
         }
         if !self.violations.is_empty() {
-            let violation = |it: &Invalid| FieldViolation {
+            let violation = |it: &InvalidField| FieldViolation {
                 field: it.field.clone(),
                 description: it.problem.clone(),
                 ..FieldViolation::default()
             };
             let field_violations = self.violations.iter().map(violation).collect();
-            details.push(any(&BadRequest { field_violations }));
+            details.push(to_any(&BadRequest { field_violations }));
         }
         let message = match version {
             Version::V1_0 => self.message.clone().into_owned(),
@@ -61,11 +61,13 @@ impl Error {
     #[must_use]
     pub fn from_grpc(status: &GrpcStatus) -> Self {
         let kind = ErrorKind::from_grpc_code(status.code);
-        let typed = status.message.split_once(": ").and_then(|(name, message)| {
+        let prefixed = status.message.split_once(": ").and_then(|(name, message)| {
             ErrorKind::from_type_name(name).map(|kind| (kind, message))
         });
-        let mut error = match (typed, status.message.as_str()) {
-            (Some((typed, message)), _) => Self::new(refine(kind, typed), message.to_owned()),
+        let mut error = match (prefixed, status.message.as_str()) {
+            (Some((named_kind, message)), _) => {
+                Self::new(refine(kind, named_kind), message.to_owned())
+            }
             (None, "") => kind.into(),
             (None, message) => Self::new(kind, message.to_owned()),
         };
@@ -77,15 +79,16 @@ impl Error {
                 }
                 error.metadata.extend(info.metadata);
             } else if let Ok(request) = detail.to_msg::<BadRequest>() {
-                let read = |it: FieldViolation| Invalid::new(it.field, it.description);
-                error.violations.extend(request.field_violations.into_iter().map(read));
+                let to_invalid_field =
+                    |it: FieldViolation| InvalidField::new(it.field, it.description);
+                error.violations.extend(request.field_violations.into_iter().map(to_invalid_field));
             }
         }
         error
     }
 }
 
-fn any<M: prost::Name>(message: &M) -> Any {
+fn to_any<M: prost::Name>(message: &M) -> Any {
     Any { type_url: M::type_url(), value: message.encode_to_vec() }
 }
 
@@ -94,38 +97,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn error_round_trips_through_grpc_status() {
         for version in [Version::V1_0, Version::V0_3] {
             for kind in ErrorKind::ALL {
                 let error = Error::from(*kind)
-                    .with("taskId", "t1")
-                    .with_violation(Invalid::missing("message.parts"));
-                let read = Error::from_grpc(&error.to_grpc(version));
-                assert_eq!(read.kind().reason(), kind.reason(), "{kind:?} in {version}");
-                assert_eq!(read.metadata(), error.metadata());
-                assert_eq!(read.violations(), error.violations());
-                assert_eq!(read.message(), error.message());
+                    .with_metadata("taskId", "t1")
+                    .with_violation(InvalidField::missing("message.parts"));
+                let decoded = Error::from_grpc(&error.to_grpc(version));
+                assert_eq!(decoded.kind().reason(), kind.reason(), "{kind:?} in {version}");
+                assert_eq!(decoded.metadata(), error.metadata());
+                assert_eq!(decoded.violations(), error.violations());
+                assert_eq!(decoded.message(), error.message());
             }
         }
     }
 
     #[test]
-    fn when_to_try_again_is_said_in_seconds() {
+    fn retry_delay_is_sent_in_whole_seconds() {
         let wait = std::time::Duration::from_millis(2100);
-        let error = Error::from(ErrorKind::RateLimited).retry_after(wait);
+        let error = Error::from(ErrorKind::RateLimited).with_retry_after(wait);
         let status = error.to_grpc(Version::V1_0);
         let details = Status::decode(status.details.as_slice()).unwrap().details;
         let retry = details.iter().find_map(|it| it.to_msg::<RetryInfo>().ok()).unwrap();
         assert_eq!(retry.retry_delay, Some(Duration { seconds: 3, nanos: 0 }));
-        assert_eq!(Error::from_grpc(&status).retry_seconds(), Some(3));
+        assert_eq!(Error::from_grpc(&status).retry_after_seconds(), Some(3));
         let body = error.to_http(Version::V1_0).body;
         assert_eq!(body["error"]["details"][1]["retryDelay"], "3s");
-        let at_once = Error::from(ErrorKind::RateLimited).retry_after(std::time::Duration::ZERO);
-        assert_eq!(at_once.retry_seconds(), Some(1));
+        let immediate =
+            Error::from(ErrorKind::RateLimited).with_retry_after(std::time::Duration::ZERO);
+        assert_eq!(immediate.retry_after_seconds(), Some(1));
     }
 
     #[test]
-    fn details_that_are_no_status_are_passed_over() {
+    fn invalid_grpc_status_details_are_ignored() {
         for details in [vec![], vec![0xff; 20], b"text".to_vec()] {
             let status = GrpcStatus { code: 5, message: "gone".into(), details };
             let error = Error::from_grpc(&status);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::table::status;
+use super::table::grpc_code;
 use super::{Error, ErrorKind, detail};
 use crate::version::Version;
 
@@ -21,23 +21,23 @@ impl Error {
     /// A caller of 0.3 gets the union of what the SDKs of that time read.
     #[must_use]
     pub fn to_http(&self, version: Version) -> HttpError {
-        let code = self.kind.code(version);
+        let codes = self.kind.codes(version);
         let rpc_status = json!({
-            "code": code.http,
-            "status": status::name(code.grpc),
+            "code": codes.http,
+            "status": grpc_code::name(codes.grpc),
             "message": self.message,
-            "details": detail::write(self),
+            "details": detail::write_details(self),
         });
         let body = match version {
             Version::V1_0 => json!({ "error": rpc_status }),
             Version::V0_3 | Version::V0_1 => json!({
-                "code": code.jsonrpc,
+                "code": codes.jsonrpc,
                 "type": self.kind.type_name(),
                 "message": self.message,
                 "error": rpc_status,
             }),
         };
-        HttpError { status: code.http, body }
+        HttpError { status: codes.http, body }
     }
 
     /// Reads the HTTP error response of a peer of `version`. Never fails: a body that tells nothing
@@ -57,16 +57,17 @@ impl Error {
             body.get("title"),
         ];
         let message = texts.into_iter().flatten().find_map(Value::as_str);
-        let kind = known_kind(&body, inner, version).unwrap_or(ErrorKind::from_http_status(status));
+        let kind =
+            kind_from_body(&body, inner, version).unwrap_or(ErrorKind::from_http_status(status));
         let error = match message {
             Some(message) if !message.is_empty() => Self::new(kind, message.to_owned()),
             _ => Self::new(kind, format!("the peer answered with HTTP status {status}")),
         };
-        detail::read(error, inner.get("details").unwrap_or(&Value::Null))
+        detail::apply_details(error, inner.get("details").unwrap_or(&Value::Null))
     }
 }
 
-fn known_kind(body: &Value, inner: &Value, version: Version) -> Option<ErrorKind> {
+fn kind_from_body(body: &Value, inner: &Value, version: Version) -> Option<ErrorKind> {
     let code = |object: &Value| {
         let code = object.get("code").and_then(Value::as_i64)?;
         ErrorKind::from_jsonrpc(code, version)
@@ -80,15 +81,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn error_round_trips_through_http_response() {
         for version in Version::ALL {
             for kind in ErrorKind::ALL {
-                let error = Error::from(*kind).with("taskId", "t1");
+                let error = Error::from(*kind).with_metadata("taskId", "t1");
                 let HttpError { status, body } = error.to_http(version);
-                let read = Error::from_http(status, body.to_string().as_bytes(), version);
-                assert_eq!(read.kind().reason(), kind.reason(), "{kind:?} in {version}");
-                assert_eq!(read.metadata(), error.metadata());
-                assert_eq!(read.message(), error.message());
+                let decoded = Error::from_http(status, body.to_string().as_bytes(), version);
+                assert_eq!(decoded.kind().reason(), kind.reason(), "{kind:?} in {version}");
+                assert_eq!(decoded.metadata(), error.metadata());
+                assert_eq!(decoded.message(), error.message());
             }
         }
     }

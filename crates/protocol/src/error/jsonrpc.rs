@@ -42,9 +42,9 @@ impl Error {
     #[must_use]
     pub fn to_jsonrpc(&self, version: Version) -> Value {
         json!({
-            "code": self.kind.code(version).jsonrpc,
+            "code": self.kind.codes(version).jsonrpc,
             "message": self.message,
-            "data": detail::write(self),
+            "data": detail::write_details(self),
         })
     }
 
@@ -53,13 +53,13 @@ impl Error {
     #[must_use]
     pub fn from_jsonrpc(object: &Value, version: Version) -> Self {
         let code = object.get("code").and_then(Value::as_i64);
-        let known = code.and_then(|code| ErrorKind::from_jsonrpc(code, version));
-        let kind = known.unwrap_or(ErrorKind::Internal);
+        let known_kind = code.and_then(|code| ErrorKind::from_jsonrpc(code, version));
+        let kind = known_kind.unwrap_or(ErrorKind::Internal);
         let error = match object.get("message").and_then(Value::as_str) {
             Some(message) if !message.is_empty() => Self::new(kind, message.to_owned()),
             _ => kind.into(),
         };
-        detail::read(error, object.get("data").unwrap_or(&Value::Null))
+        detail::apply_details(error, object.get("data").unwrap_or(&Value::Null))
     }
 }
 
@@ -68,20 +68,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn error_round_trips_through_jsonrpc_object() {
         for version in Version::ALL {
             for kind in ErrorKind::ALL {
-                let error = Error::from(*kind).with("taskId", "t1");
-                let read = Error::from_jsonrpc(&error.to_jsonrpc(version), version);
-                assert_eq!(read.kind().reason(), kind.reason(), "{kind:?} in {version}");
-                assert_eq!(read.metadata(), error.metadata());
-                assert_eq!(read.message(), error.message());
+                let error = Error::from(*kind).with_metadata("taskId", "t1");
+                let decoded = Error::from_jsonrpc(&error.to_jsonrpc(version), version);
+                assert_eq!(decoded.kind().reason(), kind.reason(), "{kind:?} in {version}");
+                assert_eq!(decoded.metadata(), error.metadata());
+                assert_eq!(decoded.message(), error.message());
             }
         }
     }
 
     #[test]
-    fn the_strangest_object_is_still_an_error() {
+    fn malformed_error_object_becomes_an_internal_error() {
         for object in [json!(null), json!("x"), json!({}), json!({"code": "x", "data": [1, {}]})] {
             assert_eq!(Error::from_jsonrpc(&object, Version::V1_0).kind(), ErrorKind::Internal);
         }

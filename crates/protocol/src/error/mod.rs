@@ -17,9 +17,9 @@ use std::time::Duration;
 pub use grpc::GrpcStatus;
 pub use http::HttpError;
 pub use jsonrpc::code;
-pub use table::{Codes, ErrorKind};
+pub use table::{ErrorCodes, ErrorKind};
 
-use crate::json::{Invalid, Unreadable};
+use crate::json::{InvalidField, ParseError};
 use crate::version::Version;
 
 /// A failed call, as its caller may see it.
@@ -35,7 +35,7 @@ pub struct Error {
     kind: ErrorKind,
     message: Cow<'static, str>,
     metadata: BTreeMap<String, String>,
-    violations: Vec<Invalid>,
+    violations: Vec<InvalidField>,
 }
 
 impl Error {
@@ -47,16 +47,18 @@ impl Error {
     /// No such task, or none of this caller's: the two must look the same.
     pub fn task_not_found(task: impl fmt::Display) -> Self {
         Self::new(ErrorKind::TaskNotFound, format!("task {task} was not found"))
-            .with("taskId", task.to_string())
+            .with_metadata("taskId", task.to_string())
     }
 
     /// A version that is said and not supported, with those that are.
     #[must_use]
-    pub fn version_not_supported(said: &str) -> Self {
+    pub fn version_not_supported(declared: &str) -> Self {
         let supported = Version::ALL.map(Version::as_str).join(", ");
-        let said = shown(said);
-        let message = format!("A2A version {said:?} is not supported; supported are {supported}");
-        Self::new(ErrorKind::VersionNotSupported, message).with("supportedVersions", supported)
+        let declared = truncate_for_display(declared);
+        let message =
+            format!("A2A version {declared:?} is not supported; supported are {supported}");
+        Self::new(ErrorKind::VersionNotSupported, message)
+            .with_metadata("supportedVersions", supported)
     }
 
     /// Something failed that the caller can do nothing about.
@@ -67,27 +69,27 @@ impl Error {
 
     /// The same error with one more fact for programs, kept beside the reason.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn with_metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.insert(name.into(), value.into());
         self
     }
 
     /// The same error, which is worth another try after this time.
     #[must_use]
-    pub fn retry_after(self, wait: Duration) -> Self {
+    pub fn with_retry_after(self, wait: Duration) -> Self {
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        self.with(RETRY_AFTER, seconds.max(1).to_string())
+        self.with_metadata(RETRY_AFTER_KEY, seconds.max(1).to_string())
     }
 
     /// After how many seconds it is worth another try, if that is known.
     #[must_use]
-    pub fn retry_seconds(&self) -> Option<u64> {
-        self.metadata.get(RETRY_AFTER)?.parse().ok()
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.metadata.get(RETRY_AFTER_KEY)?.parse().ok()
     }
 
     /// The same error with a field that was wrong.
     #[must_use]
-    pub fn with_violation(mut self, violation: Invalid) -> Self {
+    pub fn with_violation(mut self, violation: InvalidField) -> Self {
         self.violations.push(violation);
         self
     }
@@ -112,20 +114,20 @@ impl Error {
 
     /// The fields that were wrong.
     #[must_use]
-    pub fn violations(&self) -> &[Invalid] {
+    pub fn violations(&self) -> &[InvalidField] {
         &self.violations
     }
 }
 
 /// The fact that says when to try again, in seconds.
-const RETRY_AFTER: &str = "retryAfter";
+const RETRY_AFTER_KEY: &str = "retryAfter";
 
 /// How much of a caller's text is repeated in a message.
-const MAX_SHOWN: usize = 64;
+const MAX_DISPLAYED_CHARS: usize = 64;
 
 /// A caller's text, fit to stand in a message to that caller.
-pub(crate) fn shown(text: &str) -> String {
-    text.chars().filter(|it| !it.is_control()).take(MAX_SHOWN).collect()
+pub(crate) fn truncate_for_display(text: &str) -> String {
+    text.chars().filter(|it| !it.is_control()).take(MAX_DISPLAYED_CHARS).collect()
 }
 
 impl fmt::Display for Error {
@@ -142,18 +144,18 @@ impl From<ErrorKind> for Error {
     }
 }
 
-impl From<Invalid> for Error {
-    fn from(invalid: Invalid) -> Self {
+impl From<InvalidField> for Error {
+    fn from(invalid: InvalidField) -> Self {
         let message = format!("invalid parameters: {invalid}");
         Self::new(ErrorKind::InvalidParams, message).with_violation(invalid)
     }
 }
 
-impl From<Unreadable> for Error {
-    fn from(unreadable: Unreadable) -> Self {
-        match unreadable {
-            Unreadable::Invalid(invalid) => invalid.into(),
-            Unreadable::Malformed(_) => Self::new(ErrorKind::Parse, unreadable.to_string()),
+impl From<ParseError> for Error {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::Invalid(invalid) => invalid.into(),
+            ParseError::Malformed(_) => Self::new(ErrorKind::Parse, error.to_string()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The one table of errors: each meaning, and how each version and binding spells it.
 
-use self::status::{
+use self::grpc_code::{
     FAILED_PRECONDITION, INTERNAL, INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
     RESOURCE_EXHAUSTED, UNAUTHENTICATED, UNAVAILABLE, UNIMPLEMENTED,
 };
@@ -14,7 +14,7 @@ use crate::version::Version;
 
 /// How one version spells an error in each binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Codes {
+pub struct ErrorCodes {
     /// The JSON-RPC error code.
     pub jsonrpc: i32,
     /// The HTTP status.
@@ -23,12 +23,12 @@ pub struct Codes {
     pub grpc: i32,
 }
 
-const fn code(jsonrpc: i32, http: u16, grpc: i32) -> Codes {
-    Codes { jsonrpc, http, grpc }
+const fn codes(jsonrpc: i32, http: u16, grpc: i32) -> ErrorCodes {
+    ErrorCodes { jsonrpc, http, grpc }
 }
 
 /// gRPC status codes by name.
-pub(super) mod status {
+pub(super) mod grpc_code {
     pub(in crate::error) const INVALID_ARGUMENT: i32 = 3;
     pub(in crate::error) const NOT_FOUND: i32 = 5;
     pub(in crate::error) const PERMISSION_DENIED: i32 = 7;
@@ -70,8 +70,8 @@ struct Row {
     /// The name of the error's type in 0.3, which some of its peers put into HTTP bodies.
     name: &'static str,
     message: &'static str,
-    v1_0: Codes,
-    v0_3: Codes,
+    v1_0: ErrorCodes,
+    v0_3: ErrorCodes,
     v0_1: i32,
 }
 
@@ -106,73 +106,73 @@ macro_rules! errors {
 errors! {
     /// No such task, or none of this caller's.
     TaskNotFound "TASK_NOT_FOUND" "TaskNotFoundError" "the task was not found"
-        [code(TASK_NOT_FOUND, 404, NOT_FOUND), code(-32001, 404, NOT_FOUND), -32001]
+        [codes(TASK_NOT_FOUND, 404, NOT_FOUND), codes(-32001, 404, NOT_FOUND), -32001]
     /// The task is over and cannot be canceled.
     TaskNotCancelable "TASK_NOT_CANCELABLE" "TaskNotCancelableError" "the task cannot be canceled"
-        [code(TASK_NOT_CANCELABLE, 400, FAILED_PRECONDITION), code(-32002, 409, FAILED_PRECONDITION), -32002]
+        [codes(TASK_NOT_CANCELABLE, 400, FAILED_PRECONDITION), codes(-32002, 409, FAILED_PRECONDITION), -32002]
     /// The agent does not send push notifications.
     PushNotificationNotSupported "PUSH_NOTIFICATION_NOT_SUPPORTED" "PushNotificationNotSupportedError"
         "push notifications are not supported"
-        [code(PUSH_NOTIFICATION_NOT_SUPPORTED, 400, FAILED_PRECONDITION), code(-32003, 501, UNIMPLEMENTED), -32003]
+        [codes(PUSH_NOTIFICATION_NOT_SUPPORTED, 400, FAILED_PRECONDITION), codes(-32003, 501, UNIMPLEMENTED), -32003]
     /// The agent does not do that, or not in this state of the task.
     UnsupportedOperation "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
         "the operation is not supported"
-        [code(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32004]
+        [codes(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), codes(-32004, 501, UNIMPLEMENTED), -32004]
     /// The agent does not stream.
     StreamingNotSupported "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
         "streaming is not supported"
-        [code(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32006]
+        [codes(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), codes(-32004, 501, UNIMPLEMENTED), -32006]
     /// The task is over and takes no more messages.
     TaskFinished "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
         "the task is over and takes no more messages"
-        [code(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), code(-32004, 501, UNIMPLEMENTED), -32009]
+        [codes(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), codes(-32004, 501, UNIMPLEMENTED), -32009]
     /// The agent does not read, or cannot write, this media type.
     ContentTypeNotSupported "CONTENT_TYPE_NOT_SUPPORTED" "ContentTypeNotSupportedError"
         "the content type is not supported"
-        [code(CONTENT_TYPE_NOT_SUPPORTED, 400, INVALID_ARGUMENT), code(-32005, 415, UNIMPLEMENTED), -32005]
+        [codes(CONTENT_TYPE_NOT_SUPPORTED, 400, INVALID_ARGUMENT), codes(-32005, 415, UNIMPLEMENTED), -32005]
     /// What the agent answered breaks the protocol.
     InvalidAgentResponse "INVALID_AGENT_RESPONSE" "InvalidAgentResponseError"
         "the agent's answer was not valid"
-        [code(INVALID_AGENT_RESPONSE, 500, INTERNAL), code(-32006, 502, INTERNAL), -32603]
+        [codes(INVALID_AGENT_RESPONSE, 500, INTERNAL), codes(-32006, 502, INTERNAL), -32603]
     /// The agent says it has an extended card, and none is configured.
     ExtendedAgentCardNotConfigured "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
         "AuthenticatedExtendedCardNotConfiguredError" "no extended agent card is configured"
-        [code(EXTENDED_AGENT_CARD_NOT_CONFIGURED, 400, FAILED_PRECONDITION), code(-32007, 404, FAILED_PRECONDITION), -32004]
+        [codes(EXTENDED_AGENT_CARD_NOT_CONFIGURED, 400, FAILED_PRECONDITION), codes(-32007, 404, FAILED_PRECONDITION), -32004]
     /// The agent needs an extension that the caller did not activate.
     ExtensionSupportRequired "EXTENSION_SUPPORT_REQUIRED" "ExtensionSupportRequiredError"
         "an extension is required"
-        [code(EXTENSION_SUPPORT_REQUIRED, 400, FAILED_PRECONDITION), code(-32004, 400, FAILED_PRECONDITION), -32004]
+        [codes(EXTENSION_SUPPORT_REQUIRED, 400, FAILED_PRECONDITION), codes(-32004, 400, FAILED_PRECONDITION), -32004]
     /// We do not speak the caller's version.
     VersionNotSupported "VERSION_NOT_SUPPORTED" "VersionNotSupportedError"
         "the A2A version is not supported"
-        [code(VERSION_NOT_SUPPORTED, 400, FAILED_PRECONDITION), code(-32009, 400, FAILED_PRECONDITION), -32004]
+        [codes(VERSION_NOT_SUPPORTED, 400, FAILED_PRECONDITION), codes(-32009, 400, FAILED_PRECONDITION), -32004]
     /// Not JSON.
     Parse "PARSE_ERROR" "JSONParseError" "the request is not JSON"
-        [code(PARSE_ERROR, 400, INVALID_ARGUMENT), code(-32700, 400, INTERNAL), -32700]
+        [codes(PARSE_ERROR, 400, INVALID_ARGUMENT), codes(-32700, 400, INTERNAL), -32700]
     /// JSON, but no request.
     InvalidRequest "INVALID_REQUEST" "InvalidRequestError" "the request is not valid"
-        [code(INVALID_REQUEST, 400, INVALID_ARGUMENT), code(-32600, 400, INVALID_ARGUMENT), -32600]
+        [codes(INVALID_REQUEST, 400, INVALID_ARGUMENT), codes(-32600, 400, INVALID_ARGUMENT), -32600]
     /// No such method or path.
     MethodNotFound "METHOD_NOT_FOUND" "MethodNotFoundError" "there is no such method"
-        [code(METHOD_NOT_FOUND, 404, UNIMPLEMENTED), code(-32601, 404, NOT_FOUND), -32601]
+        [codes(METHOD_NOT_FOUND, 404, UNIMPLEMENTED), codes(-32601, 404, NOT_FOUND), -32601]
     /// A field is wrong.
     InvalidParams "INVALID_PARAMS" "InvalidParamsError" "the parameters are not valid"
-        [code(INVALID_PARAMS, 400, INVALID_ARGUMENT), code(-32602, 422, INVALID_ARGUMENT), -32602]
+        [codes(INVALID_PARAMS, 400, INVALID_ARGUMENT), codes(-32602, 422, INVALID_ARGUMENT), -32602]
     /// Something failed that the caller can do nothing about.
     Internal "INTERNAL_ERROR" "InternalError" "something went wrong"
-        [code(INTERNAL_ERROR, 500, INTERNAL), code(-32603, 500, INTERNAL), -32603]
+        [codes(INTERNAL_ERROR, 500, INTERNAL), codes(-32603, 500, INTERNAL), -32603]
     /// The caller did not say who it is.
     Unauthenticated "UNAUTHENTICATED" "UnauthenticatedError" "authentication is required"
-        [code(-31401, 401, UNAUTHENTICATED), code(-31401, 401, UNAUTHENTICATED), -32007]
+        [codes(-31401, 401, UNAUTHENTICATED), codes(-31401, 401, UNAUTHENTICATED), -32007]
     /// The caller may not do that.
     PermissionDenied "UNAUTHORIZED" "UnauthorizedError" "that is not allowed"
-        [code(-31403, 403, PERMISSION_DENIED), code(-31403, 403, PERMISSION_DENIED), -32008]
+        [codes(-31403, 403, PERMISSION_DENIED), codes(-31403, 403, PERMISSION_DENIED), -32008]
     /// The caller asks too often, or has too much going on.
     RateLimited "RATE_LIMITED" "RateLimitedError" "too many requests; try again later"
-        [code(-31429, 429, RESOURCE_EXHAUSTED), code(-31429, 429, RESOURCE_EXHAUSTED), -32010]
+        [codes(-31429, 429, RESOURCE_EXHAUSTED), codes(-31429, 429, RESOURCE_EXHAUSTED), -32010]
     /// Not now; trying again may help.
     Unavailable "UNAVAILABLE" "UnavailableError" "not available now; try again later"
-        [code(-31503, 503, UNAVAILABLE), code(-31503, 503, UNAVAILABLE), -32011]
+        [codes(-31503, 503, UNAVAILABLE), codes(-31503, 503, UNAVAILABLE), -32011]
 }
 
 impl ErrorKind {
@@ -183,13 +183,13 @@ impl ErrorKind {
 
     /// How `version` spells it.
     #[must_use]
-    pub fn code(self, version: Version) -> Codes {
+    pub fn codes(self, version: Version) -> ErrorCodes {
         let row = self.row();
         match version {
             Version::V1_0 => row.v1_0,
             Version::V0_3 => row.v0_3,
             // 0.1 has JSON-RPC only; the statuses are those that its REST forerunner used.
-            Version::V0_1 => Codes { jsonrpc: row.v0_1, ..row.v0_3 },
+            Version::V0_1 => ErrorCodes { jsonrpc: row.v0_1, ..row.v0_3 },
         }
     }
 
@@ -211,7 +211,7 @@ impl ErrorKind {
     /// The meaning of a JSON-RPC code in `version`.
     #[must_use]
     pub fn from_jsonrpc(code: i64, version: Version) -> Option<Self> {
-        TABLE.iter().map(|row| row.kind).find(|kind| i64::from(kind.code(version).jsonrpc) == code)
+        TABLE.iter().map(|row| row.kind).find(|kind| i64::from(kind.codes(version).jsonrpc) == code)
     }
 
     /// The meaning of a reason.
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stand_in_the_order_of_the_kinds() {
+    fn error_table_rows_are_in_enum_order() {
         for (row, kind) in TABLE.iter().zip(ErrorKind::ALL) {
             assert_eq!(row.kind, *kind);
             assert_eq!(kind.row().kind, *kind);
@@ -273,18 +273,18 @@ mod tests {
     }
 
     #[test]
-    fn every_code_is_read_as_a_kind_with_that_code() {
+    fn jsonrpc_codes_round_trip_through_error_kinds() {
         for version in Version::ALL {
             for kind in ErrorKind::ALL {
-                let code = kind.code(version).jsonrpc;
-                let read = ErrorKind::from_jsonrpc(code.into(), version).unwrap();
-                assert_eq!(read.code(version).jsonrpc, code, "{kind:?} in {version}");
+                let code = kind.codes(version).jsonrpc;
+                let parsed = ErrorKind::from_jsonrpc(code.into(), version).unwrap();
+                assert_eq!(parsed.codes(version).jsonrpc, code, "{kind:?} in {version}");
             }
         }
     }
 
     #[test]
-    fn the_codes_of_1_0_are_those_of_the_specification() {
+    fn v1_0_codes_match_the_specification() {
         use ErrorKind as K;
         for (kind, jsonrpc, grpc, http, reason) in [
             (K::TaskNotFound, -32001, 5, 404, "TASK_NOT_FOUND"),
@@ -310,13 +310,13 @@ mod tests {
             (K::Unauthenticated, -31401, 16, 401, "UNAUTHENTICATED"),
             (K::PermissionDenied, -31403, 7, 403, "UNAUTHORIZED"),
         ] {
-            assert_eq!(kind.code(Version::V1_0), Codes { jsonrpc, http, grpc }, "{kind:?}");
+            assert_eq!(kind.codes(Version::V1_0), ErrorCodes { jsonrpc, http, grpc }, "{kind:?}");
             assert_eq!(kind.reason(), reason);
         }
     }
 
     #[test]
-    fn codes_mean_what_their_version_says() {
+    fn jsonrpc_codes_are_read_by_version() {
         for (version, code, want) in [
             (Version::V1_0, -32006, ErrorKind::InvalidAgentResponse),
             (Version::V1_0, -32009, ErrorKind::VersionNotSupported),

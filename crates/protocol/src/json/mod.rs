@@ -3,7 +3,7 @@
 //! The happy path is one pass of `serde_json` over the bytes. Only when that fails are they read
 //! again, slowly, to say which field is wrong and how. Nothing here knows what is being read.
 
-mod objects;
+mod strict_objects;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,29 +16,29 @@ use serde::de::{
 use serde_json::Value;
 use serde_path_to_error::Track;
 
-pub(crate) use self::objects::Objects;
+pub(crate) use self::strict_objects::StrictObjects;
 
 /// How deeply arrays and objects may nest.
-pub const MAX_DEPTH: usize = 127;
+pub const MAX_NESTING_DEPTH: usize = 127;
 
 /// How much of a path is worth telling, in bytes.
-const MAX_PATH: usize = 160;
+const MAX_PATH_BYTES: usize = 160;
 
 /// Why bytes could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unreadable {
+pub enum ParseError {
     /// Not JSON at all.
     #[error("malformed JSON: {0}")]
     Malformed(String),
     /// JSON, but not of the right shape.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidField),
 }
 
 /// One field that is wrong: where it is, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
+pub struct InvalidField {
     /// Path from the root of what was read, in the sender's spelling: `message.parts[0].url`.
     /// Empty when the whole is wrong.
     pub field: String,
@@ -46,7 +46,7 @@ pub struct Invalid {
     pub problem: String,
 }
 
-impl Invalid {
+impl InvalidField {
     /// Says what is wrong with `field`.
     pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { field: field.into(), problem: problem.into() }
@@ -59,18 +59,18 @@ impl Invalid {
 
     /// More nesting than is kept.
     pub(crate) fn too_deep() -> Self {
-        Self::new("", format!("is nested more than {MAX_DEPTH} levels deep"))
+        Self::new("", format!("is nested more than {MAX_NESTING_DEPTH} levels deep"))
     }
 
     /// The same problem, seen from one level further out.
     #[must_use]
     pub fn within(mut self, parent: &str) -> Self {
-        self.field = join(parent, &self.field);
+        self.field = join_path(parent, &self.field);
         self
     }
 }
 
-impl fmt::Display for Invalid {
+impl fmt::Display for InvalidField {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.field.as_str() {
             "" => out.write_str(&self.problem),
@@ -79,20 +79,20 @@ impl fmt::Display for Invalid {
     }
 }
 
-impl std::error::Error for Invalid {}
+impl std::error::Error for InvalidField {}
 
-impl de::Error for Invalid {
+impl de::Error for InvalidField {
     fn custom<T: fmt::Display>(problem: T) -> Self {
         Self::new("", problem.to_string())
     }
 
     // The value itself is left out: it may be long, and it may be a secret.
-    fn invalid_type(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::new("", format!("expected {expected}, found {}", kind_of(found)))
+    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::new("", format!("expected {expected}, found {}", json_type_name(unexpected)))
     }
 
-    fn invalid_value(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::new("", format!("expected {expected}, found another {}", kind_of(found)))
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::new("", format!("expected {expected}, found another {}", json_type_name(unexpected)))
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -107,48 +107,48 @@ impl de::Error for Invalid {
 /// Reads one value of type `T` from a JSON text.
 ///
 /// # Errors
-/// [`Unreadable::Malformed`] when the text is not JSON, [`Unreadable::Invalid`] with the field when
-/// it is JSON of another shape, or nests more than [`MAX_DEPTH`] deep where the value is kept.
-pub(crate) fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Unreadable> {
+/// [`Unreadable::Malformed`] when the text is not JSON, [`Unreadable::InvalidField`] with the field when
+/// it is JSON of another shape, or nests more than [`MAX_NESTING_DEPTH`] deep where the value is kept.
+pub(crate) fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, ParseError> {
     seed_from_str(text, PhantomData::<T>)
 }
 
 /// The same for a value whose reader is chosen at run time.
-pub(crate) fn seed_from_str<T, S>(text: &str, seed: S) -> Result<T, Unreadable>
+pub(crate) fn seed_from_str<T, S>(text: &str, seed: S) -> Result<T, ParseError>
 where
     S: Copy + for<'de> DeserializeSeed<'de, Value = T>,
 {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let read = Objects(seed).deserialize(&mut reader);
-    read.and_then(|value| reader.end().map(|()| value)).map_err(|_| explain(text, seed))
+    let result = StrictObjects(seed).deserialize(&mut reader);
+    result.and_then(|value| reader.end().map(|()| value)).map_err(|_| explain(text, seed))
 }
 
 /// Reads one value of type `T` from JSON that has been parsed already.
 ///
 /// # Errors
 /// The first field that is wrong.
-pub(crate) fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, Invalid> {
+pub(crate) fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidField> {
     seed_from_value(value, PhantomData::<T>)
 }
 
 /// The same for a value whose reader is chosen at run time.
-pub(crate) fn seed_from_value<T, S>(value: &Value, seed: S) -> Result<T, Invalid>
+pub(crate) fn seed_from_value<T, S>(value: &Value, seed: S) -> Result<T, InvalidField>
 where
     S: for<'de> DeserializeSeed<'de, Value = T>,
 {
     let mut track = Track::new();
-    let reader = serde_path_to_error::Deserializer::new(Node(value), &mut track);
-    let read = Objects(seed).deserialize(reader);
-    read.map_err(|error| error.within(&path_text(&track.path())))
+    let reader = serde_path_to_error::Deserializer::new(ValueDeserializer(value), &mut track);
+    let result = StrictObjects(seed).deserialize(reader);
+    result.map_err(|error| error.within(&format_path(&track.path())))
 }
 
 /// The text of bytes that should be JSON.
 ///
 /// # Errors
 /// [`Unreadable::Malformed`] when they are not UTF-8.
-pub(crate) fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
+pub(crate) fn utf8_str(bytes: &[u8]) -> Result<&str, ParseError> {
     std::str::from_utf8(bytes)
-        .map_err(|_| Unreadable::Malformed("the text is not UTF-8".to_owned()))
+        .map_err(|_| ParseError::Malformed("the text is not UTF-8".to_owned()))
 }
 
 /// Writes a value of our own behind whatever is in `out`.
@@ -159,48 +159,49 @@ pub(crate) fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 
 /// Says what is wrong with a text that cannot be read: with the text, or else with a field of it.
 #[cold]
-fn explain<T, S>(text: &str, seed: S) -> Unreadable
+fn explain<T, S>(text: &str, seed: S) -> ParseError
 where
     S: Copy + for<'de> DeserializeSeed<'de, Value = T>,
 {
     match serde_json::from_str::<Value>(text) {
         Ok(value) => {
             // A tree has each member once: what only the text can have wrong is a member given twice.
-            let twice = || Invalid::new(path_of(text, seed), "has a member twice");
-            seed_from_value(&value, seed).err().unwrap_or_else(twice).into()
+            let duplicate_member =
+                || InvalidField::new(error_path(text, seed), "has a member twice");
+            seed_from_value(&value, seed).err().unwrap_or_else(duplicate_member).into()
         }
-        Err(_) if depth(text.as_bytes()) > MAX_DEPTH => {
-            Invalid::too_deep().within(&path_of(text, seed)).into()
+        Err(_) if nesting_depth(text.as_bytes()) > MAX_NESTING_DEPTH => {
+            InvalidField::too_deep().within(&error_path(text, seed)).into()
         }
         Err(error) => malformed(&error),
     }
 }
 
 /// Where reading a text fails.
-fn path_of<T, S>(text: &str, seed: S) -> String
+fn error_path<T, S>(text: &str, seed: S) -> String
 where
     S: for<'de> DeserializeSeed<'de, Value = T>,
 {
     let mut track = Track::new();
     let reader = &mut serde_json::Deserializer::from_str(text);
     let reader = serde_path_to_error::Deserializer::new(reader, &mut track);
-    match Objects(seed).deserialize(reader) {
+    match StrictObjects(seed).deserialize(reader) {
         Ok(_) => String::new(),
-        Err(_) => path_text(&track.path()),
+        Err(_) => format_path(&track.path()),
     }
 }
 
 /// Says where a text stops being JSON.
 #[cold]
-pub(crate) fn malformed(error: &serde_json::Error) -> Unreadable {
+pub(crate) fn malformed(error: &serde_json::Error) -> ParseError {
     let (line, column) = (error.line(), error.column());
     let what = if error.is_eof() { "ends too early" } else { "is not JSON" };
-    Unreadable::Malformed(format!("the text {what} at line {line}, column {column}"))
+    ParseError::Malformed(format!("the text {what} at line {line}, column {column}"))
 }
 
 /// The deepest nesting of brackets outside strings.
 #[must_use]
-pub fn depth(bytes: &[u8]) -> usize {
+pub fn nesting_depth(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
     for byte in bytes {
         match byte {
@@ -218,28 +219,28 @@ pub fn depth(bytes: &[u8]) -> usize {
     deepest
 }
 
-fn path_text(path: &serde_path_to_error::Path) -> String {
+fn format_path(path: &serde_path_to_error::Path) -> String {
     let mut text = path.to_string();
     if text == "." {
         text.clear();
     }
-    if text.len() > MAX_PATH {
-        text.truncate(text.floor_char_boundary(MAX_PATH));
+    if text.len() > MAX_PATH_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_PATH_BYTES));
         text.push('…');
     }
     text
 }
 
-fn join(parent: &str, child: &str) -> String {
+fn join_path(parent: &str, child: &str) -> String {
     match (parent, child) {
-        ("", only) | (only, "") => only.to_owned(),
+        ("", path) | (path, "") => path.to_owned(),
         (parent, child) if child.starts_with('[') => format!("{parent}{child}"),
         (parent, child) => format!("{parent}.{child}"),
     }
 }
 
-fn kind_of(found: Unexpected<'_>) -> &'static str {
-    match found {
+fn json_type_name(unexpected: Unexpected<'_>) -> &'static str {
+    match unexpected {
         Unexpected::Bool(_) => "boolean",
         Unexpected::Unsigned(_) | Unexpected::Signed(_) => "integer",
         Unexpected::Float(_) => "number",
@@ -251,14 +252,14 @@ fn kind_of(found: Unexpected<'_>) -> &'static str {
     }
 }
 
-/// A parsed value as the source of a deserialization whose errors are [`Invalid`].
+/// A parsed value as the source of a deserialization whose errors are [`InvalidField`].
 #[derive(Clone, Copy)]
-struct Node<'a>(&'a Value);
+struct ValueDeserializer<'a>(&'a Value);
 
-impl<'de> Deserializer<'de> for Node<'de> {
-    type Error = Invalid;
+impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
+    type Error = InvalidField;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InvalidField> {
         match self.0 {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -268,14 +269,16 @@ impl<'de> Deserializer<'de> for Node<'de> {
                 (_, _, value) => visitor.visit_f64(value.unwrap_or(f64::NAN)),
             },
             Value::String(text) => visitor.visit_borrowed_str(text),
-            Value::Array(items) => visitor.visit_seq(SeqDeserializer::new(items.iter().map(Node))),
+            Value::Array(items) => {
+                visitor.visit_seq(SeqDeserializer::new(items.iter().map(ValueDeserializer)))
+            }
             Value::Object(members) => visitor.visit_map(MapDeserializer::new(
-                members.iter().map(|(name, value)| (name.as_str(), Node(value))),
+                members.iter().map(|(name, value)| (name.as_str(), ValueDeserializer(value))),
             )),
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InvalidField> {
         match self.0 {
             Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
@@ -286,11 +289,11 @@ impl<'de> Deserializer<'de> for Node<'de> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Invalid> {
+    ) -> Result<V::Value, InvalidField> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InvalidField> {
         match self.0 {
             Value::Array(_) => Err(de::Error::invalid_type(Unexpected::Seq, &"an object")),
             _ => self.deserialize_any(visitor),
@@ -303,7 +306,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Invalid> for Node<'de> {
+impl<'de> IntoDeserializer<'de, InvalidField> for ValueDeserializer<'de> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -332,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_field_and_never_its_value() {
+    fn parse_error_names_the_field_but_not_its_value() {
         for (text, want) in [
             (r#"{"inner":[{"someId":"a"},{}]}"#, "inner[1].someId: is required"),
             (r#"{"inner":[{"someId":5}]}"#, "inner[0].someId: expected a string, found integer"),
@@ -349,9 +352,9 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_with_its_place() {
+    fn deep_nesting_error_names_the_nested_field() {
         let text = format!(r#"{{"inner":[],"any":{}{}}}"#, "[".repeat(500), "]".repeat(500));
-        let Unreadable::Invalid(invalid) = from_str::<Outer>(&text).unwrap_err() else {
+        let ParseError::Invalid(invalid) = from_str::<Outer>(&text).unwrap_err() else {
             panic!("depth is a problem of the field");
         };
         assert!(invalid.field.starts_with("any[0][0]"), "{invalid}");

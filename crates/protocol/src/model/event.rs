@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::wire::{self, NotOne};
+use super::wire::{self, ExactlyOneError};
 use super::{Artifact, ContextId, Message, Metadata, Task, TaskId, TaskStatus};
 
 /// A task's status changed.
@@ -18,7 +18,7 @@ pub struct TaskStatusUpdateEvent {
     #[serde(
         default,
         alias = "context_id",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<ContextId>,
@@ -44,21 +44,25 @@ pub struct TaskArtifactUpdateEvent {
     #[serde(
         default,
         alias = "context_id",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<ContextId>,
     /// The artifact, or the further piece.
     pub artifact: Arc<Artifact>,
     /// Whether the parts go behind those the artifact has already; else they replace it.
-    #[serde(default, deserialize_with = "wire::set", skip_serializing_if = "wire::is_off")]
+    #[serde(
+        default,
+        deserialize_with = "wire::bool_or_false",
+        skip_serializing_if = "wire::is_false"
+    )]
     pub append: bool,
     /// Whether the artifact is complete with this.
     #[serde(
         default,
         alias = "last_chunk",
-        deserialize_with = "wire::set",
-        skip_serializing_if = "wire::is_off"
+        deserialize_with = "wire::bool_or_false",
+        skip_serializing_if = "wire::is_false"
     )]
     pub last_chunk: bool,
     /// Free-form members.
@@ -94,7 +98,7 @@ impl TaskArtifactUpdateEvent {
 
 /// The answer to a message: a task, or just another message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", try_from = "Sent")]
+#[serde(rename_all = "camelCase", try_from = "SendMessageResponseFields")]
 pub enum SendMessageResponse {
     /// The task that the message began or went to.
     Task(Arc<Task>),
@@ -104,7 +108,7 @@ pub enum SendMessageResponse {
 
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", try_from = "Streamed")]
+#[serde(rename_all = "camelCase", try_from = "StreamResponseFields")]
 pub enum StreamResponse {
     /// The task as it stands.
     Task(Task),
@@ -151,7 +155,7 @@ impl From<SendMessageResponse> for StreamResponse {
 /// The members of a stream's event as they are read, before they are known to be exactly one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Streamed {
+struct StreamResponseFields {
     task: Option<Task>,
     message: Option<Message>,
     #[serde(alias = "status_update")]
@@ -160,19 +164,19 @@ struct Streamed {
     artifact_update: Option<TaskArtifactUpdateEvent>,
 }
 
-impl TryFrom<Streamed> for StreamResponse {
+impl TryFrom<StreamResponseFields> for StreamResponse {
     type Error = &'static str;
 
-    fn try_from(members: Streamed) -> Result<Self, Self::Error> {
-        let only = wire::only([
+    fn try_from(members: StreamResponseFields) -> Result<Self, Self::Error> {
+        let event = wire::exactly_one([
             members.task.map(Self::Task),
             members.message.map(Self::Message),
             members.status_update.map(Self::StatusUpdate),
             members.artifact_update.map(Self::ArtifactUpdate),
         ]);
-        only.map_err(|error| match error {
-            NotOne::None => "needs one of task, message, statusUpdate or artifactUpdate",
-            NotOne::Several => {
+        event.map_err(|error| match error {
+            ExactlyOneError::None => "needs one of task, message, statusUpdate or artifactUpdate",
+            ExactlyOneError::Several => {
                 "holds more than one of task, message, statusUpdate and artifactUpdate"
             }
         })
@@ -181,19 +185,19 @@ impl TryFrom<Streamed> for StreamResponse {
 
 /// The members of an answer as they are read, before they are known to be exactly one.
 #[derive(Deserialize)]
-struct Sent {
+struct SendMessageResponseFields {
     task: Option<Arc<Task>>,
     message: Option<Message>,
 }
 
-impl TryFrom<Sent> for SendMessageResponse {
+impl TryFrom<SendMessageResponseFields> for SendMessageResponse {
     type Error = &'static str;
 
-    fn try_from(members: Sent) -> Result<Self, Self::Error> {
-        let only = [members.task.map(Self::Task), members.message.map(Self::Message)];
-        wire::only(only).map_err(|error| match error {
-            NotOne::None => "needs one of task or message",
-            NotOne::Several => "holds both task and message",
+    fn try_from(members: SendMessageResponseFields) -> Result<Self, Self::Error> {
+        let candidates = [members.task.map(Self::Task), members.message.map(Self::Message)];
+        wire::exactly_one(candidates).map_err(|error| match error {
+            ExactlyOneError::None => "needs one of task or message",
+            ExactlyOneError::Several => "holds both task and message",
         })
     }
 }

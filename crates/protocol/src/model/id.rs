@@ -9,7 +9,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The longest identifier that is accepted, in bytes.
-pub const MAX_ID_LENGTH: usize = 1024;
+pub const MAX_ID_BYTES: usize = 1024;
 
 /// Why a text is not an identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,25 +18,25 @@ pub enum InvalidId {
     /// Nothing is there.
     #[error("must not be empty")]
     Empty,
-    /// More than [`MAX_ID_LENGTH`] bytes.
-    #[error("must not be longer than {MAX_ID_LENGTH} bytes")]
+    /// More than [`MAX_ID_BYTES`] bytes.
+    #[error("must not be longer than {MAX_ID_BYTES} bytes")]
     TooLong,
     /// A control character, which no store and no log could keep faithfully.
     #[error("must not contain control characters")]
-    Control,
+    ControlCharacter,
 }
 
-fn check(text: &str) -> Result<(), InvalidId> {
+fn validate_id(text: &str) -> Result<(), InvalidId> {
     if text.is_empty() {
         return Err(InvalidId::Empty);
     }
-    if text.len() > MAX_ID_LENGTH {
+    if text.len() > MAX_ID_BYTES {
         return Err(InvalidId::TooLong);
     }
     // Plain ASCII is the rule; only other texts are looked at character by character.
     let plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     if !plain && text.chars().any(char::is_control) {
-        return Err(InvalidId::Control);
+        return Err(InvalidId::ControlCharacter);
     }
     Ok(())
 }
@@ -53,7 +53,7 @@ macro_rules! ids {
             /// # Errors
             /// When it is empty, too long, or holds a control character.
             pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidId> {
-                check(text.as_ref())?;
+                validate_id(text.as_ref())?;
                 Ok(Self(Arc::from(text.as_ref())))
             }
 
@@ -139,12 +139,12 @@ impl ArtifactId {
     /// The name of the only artifact of a task, where nothing better is known.
     #[must_use]
     pub fn first() -> Self {
-        Self::numbered(0)
+        Self::from_index(0)
     }
 
     /// The name of the artifact at `index`, for peers whose artifacts have numbers only.
     #[must_use]
-    pub fn numbered(index: u64) -> Self {
+    pub fn from_index(index: u64) -> Self {
         Self(Arc::from(format!("artifact-{index}")))
     }
 }
@@ -168,19 +168,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_but_printable_texts_are_ids() {
+    fn printable_text_is_a_valid_id() {
         for text in ["t1", "a:cancel", "tasks/1", "Ünïcode-✓", " ", "%2F"] {
             assert_eq!(TaskId::new(text).unwrap(), text);
         }
     }
 
     #[test]
-    fn what_cannot_be_kept_is_refused() {
-        let long = "x".repeat(MAX_ID_LENGTH + 1);
+    fn empty_long_or_control_character_id_is_rejected() {
+        let long = "x".repeat(MAX_ID_BYTES + 1);
         for (text, want) in [
             ("", InvalidId::Empty),
-            ("a\0b", InvalidId::Control),
-            ("a\nb", InvalidId::Control),
+            ("a\0b", InvalidId::ControlCharacter),
+            ("a\nb", InvalidId::ControlCharacter),
             (long.as_str(), InvalidId::TooLong),
         ] {
             assert_eq!(TaskId::new(text), Err(want), "{text:?}");

@@ -23,7 +23,7 @@ pub struct Message {
     #[serde(
         default,
         alias = "context_id",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<ContextId>,
@@ -31,7 +31,7 @@ pub struct Message {
     #[serde(
         default,
         alias = "task_id",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub task_id: Option<TaskId>,
@@ -94,14 +94,14 @@ impl Message {
 
     /// The same message, within a conversation.
     #[must_use]
-    pub fn in_context(mut self, context_id: ContextId) -> Self {
+    pub fn with_context(mut self, context_id: ContextId) -> Self {
         self.context_id = Some(context_id);
         self
     }
 
     /// The same message, to a task.
     #[must_use]
-    pub fn to_task(mut self, task_id: TaskId) -> Self {
+    pub fn with_task(mut self, task_id: TaskId) -> Self {
         self.task_id = Some(task_id);
         self
     }

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_map_that_it_was_made_of() {
+    fn metadata_round_trips_and_keeps_member_order() {
         let wire = json!({"b": 1, "a": {"c": [null]}});
         let metadata: Metadata = serde_json::from_value(wire.clone()).unwrap();
         assert_eq!(json!(metadata), wire);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn without_members_it_is_small_and_equal() {
+    fn empty_metadata_is_pointer_sized_and_compares_equal() {
         assert_eq!(size_of::<Metadata>(), size_of::<usize>());
         let mut emptied = Metadata::new();
         emptied.insert("a".to_owned(), json!(1));

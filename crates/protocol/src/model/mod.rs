@@ -19,7 +19,7 @@ pub(crate) mod wire;
 pub use event::{
     SendMessageResponse, StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
 };
-pub use id::{ArtifactId, ContextId, InvalidId, MAX_ID_LENGTH, MessageId, PushConfigId, TaskId};
+pub use id::{ArtifactId, ContextId, InvalidId, MAX_ID_BYTES, MessageId, PushConfigId, TaskId};
 pub use message::Message;
 pub use metadata::Metadata;
 pub use part::{Content, Part};
@@ -31,6 +31,6 @@ pub use request::{
     ListTasksRequest, ListTasksResponse, MAX_PAGE_SIZE, SendMessageConfiguration,
     SendMessageRequest, SubscribeToTaskRequest,
 };
-pub use state::{Phase, Role, TaskState, UnknownName};
+pub use state::{Phase, Role, TaskState, UnknownEnumName};
 pub use task::{Artifact, Task, TaskStatus};
 pub use time::{InvalidTimestamp, Timestamp};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::Metadata;
-use super::wire::{self, NotOne};
+use super::wire::{self, ExactlyOneError};
 
 /// A piece of content: a text, bytes, an address or any JSON value.
 ///
@@ -19,7 +19,7 @@ use super::wire::{self, NotOne};
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "Members")]
+#[serde(try_from = "PartFields")]
 pub struct Part {
     /// What it holds.
     pub content: Content,
@@ -109,7 +109,7 @@ impl From<String> for Part {
 
 /// The members of a part as they are read, before they are known to hold exactly one content.
 #[derive(Deserialize)]
-struct Members {
+struct PartFields {
     #[serde(default)]
     text: Option<String>,
     #[serde(default, deserialize_with = "wire::base64_bytes")]
@@ -117,31 +117,36 @@ struct Members {
     #[serde(default)]
     url: Option<String>,
     // A null is a value here, and the only place where it is.
-    #[serde(default, deserialize_with = "wire::some")]
+    #[serde(default, deserialize_with = "wire::present")]
     data: Option<Box<Value>>,
     #[serde(default, deserialize_with = "wire::nullable")]
     metadata: Metadata,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     filename: Option<String>,
-    #[serde(default, alias = "media_type", rename = "mediaType", deserialize_with = "wire::text")]
+    #[serde(
+        default,
+        alias = "media_type",
+        rename = "mediaType",
+        deserialize_with = "wire::optional_text"
+    )]
     media_type: Option<String>,
 }
 
-impl TryFrom<Members> for Part {
+impl TryFrom<PartFields> for Part {
     type Error = &'static str;
 
-    fn try_from(members: Members) -> Result<Self, Self::Error> {
-        let content = wire::only([
+    fn try_from(members: PartFields) -> Result<Self, Self::Error> {
+        let content = wire::exactly_one([
             members.text.map(Content::Text),
             members.raw.map(Content::Raw),
             members.url.map(Content::Url),
             members.data.map(Content::Data),
         ]);
         let content = content.map_err(|error| match error {
-            NotOne::None => "needs one of text, raw, url or data",
-            NotOne::Several => "holds more than one of text, raw, url and data",
+            ExactlyOneError::None => "needs one of text, raw, url or data",
+            ExactlyOneError::Several => "holds more than one of text, raw, url and data",
         })?;
-        let Members { metadata, filename, media_type, .. } = members;
+        let PartFields { metadata, filename, media_type, .. } = members;
         Ok(Self { content, metadata, filename, media_type })
     }
 }
@@ -183,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_json_value_is_real_content() {
+    fn null_and_empty_values_are_valid_part_content() {
         for value in [json!(null), json!(false), json!(""), json!(0), json!([]), json!({})] {
             let wire = json!({ "data": value });
             let part: Part = serde_json::from_value(wire.clone()).unwrap();
@@ -197,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_content_is_needed() {
+    fn part_requires_exactly_one_content() {
         for wire in [
             json!({}),
             json!({"text": null}),

@@ -6,30 +6,42 @@ use serde::{Deserialize, Serialize};
 
 use super::wire;
 use super::{PushConfigId, TaskId};
-use crate::json::Invalid;
+use crate::json::InvalidField;
 
 /// A webhook for the events of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskPushNotificationConfig {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// Its identifier within the task; the server makes one when there is none.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub id: Option<PushConfigId>,
     /// The task; absent when it comes along with the message that begins one.
     #[serde(
         default,
         alias = "task_id",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub task_id: Option<TaskId>,
     /// Where the events are posted to.
     pub url: String,
     /// A text the receiver knows the sender by.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub token: Option<Secret>,
     /// How the sender authenticates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,12 +53,12 @@ impl TaskPushNotificationConfig {
     ///
     /// # Errors
     /// The first field that breaks a rule.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    pub fn validate(&self) -> Result<(), InvalidField> {
         if self.url.is_empty() {
-            return Err(Invalid::missing("url"));
+            return Err(InvalidField::missing("url"));
         }
         match &self.authentication {
-            Some(it) if it.scheme.is_empty() => Err(Invalid::missing("authentication.scheme")),
+            Some(it) if it.scheme.is_empty() => Err(InvalidField::missing("authentication.scheme")),
             _ => Ok(()),
         }
     }
@@ -58,7 +70,11 @@ pub struct AuthenticationInfo {
     /// The HTTP authentication scheme, such as `Bearer`, in the caller's spelling.
     pub scheme: String,
     /// What goes behind it.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub credentials: Option<Secret>,
 }
 

@@ -7,7 +7,7 @@ use super::{
     ContextId, Message, Metadata, PushConfigId, Role, Task, TaskId, TaskPushNotificationConfig,
     TaskState, Timestamp,
 };
-use crate::json::Invalid;
+use crate::json::InvalidField;
 
 /// The number of tasks on a page when the caller names none.
 pub const DEFAULT_PAGE_SIZE: u32 = 50;
@@ -18,7 +18,11 @@ pub const MAX_PAGE_SIZE: u32 = 100;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SendMessageRequest {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// The message.
     pub message: Message,
@@ -39,12 +43,12 @@ impl SendMessageRequest {
     ///
     /// # Errors
     /// The first field that breaks a rule.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    pub fn validate(&self) -> Result<(), InvalidField> {
         if self.message.role == Role::Unspecified {
-            return Err(Invalid::new("message.role", "must be a user's or an agent's"));
+            return Err(InvalidField::new("message.role", "must be a user's or an agent's"));
         }
         if self.message.parts.is_empty() {
-            return Err(Invalid::new("message.parts", "must not be empty"));
+            return Err(InvalidField::new("message.parts", "must not be empty"));
         }
         let push =
             self.configuration.as_ref().and_then(|it| it.task_push_notification_config.as_deref());
@@ -94,8 +98,8 @@ pub struct SendMessageConfiguration {
     #[serde(
         default,
         alias = "return_immediately",
-        deserialize_with = "wire::set",
-        skip_serializing_if = "wire::is_off"
+        deserialize_with = "wire::bool_or_false",
+        skip_serializing_if = "wire::is_false"
     )]
     pub return_immediately: bool,
 }
@@ -105,7 +109,11 @@ pub struct SendMessageConfiguration {
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskRequest {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// The task.
     pub id: TaskId,
@@ -130,13 +138,17 @@ impl From<TaskId> for GetTaskRequest {
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksRequest {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// Only tasks of this conversation.
     #[serde(
         default,
         alias = "context_id",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<ContextId>,
@@ -155,7 +167,7 @@ pub struct ListTasksRequest {
     #[serde(
         default,
         alias = "page_token",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub page_token: Option<String>,
@@ -175,7 +187,7 @@ pub struct ListTasksRequest {
         alias = "last_updated_after",
         alias = "lastUpdatedTime",
         alias = "last_updated_time",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub status_timestamp_after: Option<Timestamp>,
@@ -194,15 +206,15 @@ impl ListTasksRequest {
     ///
     /// # Errors
     /// The first field that breaks a rule.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    pub fn validate(&self) -> Result<(), InvalidField> {
         check_page_size(self.page_size)
     }
 }
 
-fn check_page_size(size: Option<u32>) -> Result<(), Invalid> {
+fn check_page_size(size: Option<u32>) -> Result<(), InvalidField> {
     match size {
         Some(size) if !(1..=MAX_PAGE_SIZE).contains(&size) => {
-            Err(Invalid::new("pageSize", format!("must be from 1 to {MAX_PAGE_SIZE}")))
+            Err(InvalidField::new("pageSize", format!("must be from 1 to {MAX_PAGE_SIZE}")))
         }
         _ => Ok(()),
     }
@@ -219,14 +231,14 @@ pub struct ListTasksResponse {
     #[serde(default, alias = "next_page_token", deserialize_with = "wire::nullable")]
     pub next_page_token: String,
     /// How many tasks a page holds.
-    #[serde(default, alias = "page_size", deserialize_with = "number")]
+    #[serde(default, alias = "page_size", deserialize_with = "count_or_zero")]
     pub page_size: u32,
     /// How many tasks match, on all pages.
-    #[serde(default, alias = "total_size", deserialize_with = "number")]
+    #[serde(default, alias = "total_size", deserialize_with = "count_or_zero")]
     pub total_size: u32,
 }
 
-fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+fn count_or_zero<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     Ok(wire::count(deserializer)?.unwrap_or_default())
 }
 
@@ -234,7 +246,11 @@ fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::E
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CancelTaskRequest {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// The task.
     pub id: TaskId,
@@ -257,7 +273,11 @@ impl From<TaskId> for CancelTaskRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscribeToTaskRequest {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// The task.
     pub id: TaskId,
@@ -274,13 +294,21 @@ impl From<TaskId> for SubscribeToTaskRequest {
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskPushNotificationConfigRequest {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// The task.
     #[serde(alias = "task_id")]
     pub task_id: TaskId,
     /// The configuration; the first one when not given, which only versions before 1.0 allow.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub id: Option<PushConfigId>,
 }
 
@@ -289,13 +317,21 @@ pub struct GetTaskPushNotificationConfigRequest {
 #[serde(rename_all = "camelCase")]
 pub struct DeleteTaskPushNotificationConfigRequest {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// The task.
     #[serde(alias = "task_id")]
     pub task_id: TaskId,
     /// The configuration; all of them when not given, which only versions before 1.0 allow.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub id: Option<PushConfigId>,
 }
 
@@ -304,7 +340,11 @@ pub struct DeleteTaskPushNotificationConfigRequest {
 #[serde(rename_all = "camelCase")]
 pub struct ListTaskPushNotificationConfigsRequest {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
     /// The task.
     #[serde(alias = "task_id")]
@@ -321,7 +361,7 @@ pub struct ListTaskPushNotificationConfigsRequest {
     #[serde(
         default,
         alias = "page_token",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub page_token: Option<String>,
@@ -338,7 +378,7 @@ pub struct ListTaskPushNotificationConfigsResponse {
     #[serde(
         default,
         alias = "next_page_token",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub next_page_token: Option<String>,
@@ -348,6 +388,10 @@ pub struct ListTaskPushNotificationConfigsResponse {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetExtendedAgentCardRequest {
     /// The tenant the call is for.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tenant: Option<String>,
 }

@@ -150,14 +150,14 @@ impl Role {
 /// A name that no version of the protocol gives to a state or role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is not a known {0}")]
-pub struct UnknownName(&'static str);
+pub struct UnknownEnumName(&'static str);
 
 impl FromStr for TaskState {
-    type Err = UnknownName;
+    type Err = UnknownEnumName;
 
     /// Reads every spelling that any version ever used: `TASK_STATE_CANCELED`,
     /// `TASK_STATE_CANCELLED`, `canceled`, `cancelled`, `input-required`, `inputRequired`, …
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
+    fn from_str(text: &str) -> Result<Self, UnknownEnumName> {
         match text {
             "TASK_STATE_SUBMITTED" | "submitted" => return Ok(Self::Submitted),
             "TASK_STATE_WORKING" | "working" => return Ok(Self::Working),
@@ -167,12 +167,12 @@ impl FromStr for TaskState {
         }
         // The rarer ones, and every other way to write one.
         let bare = text.strip_prefix("TASK_STATE_").unwrap_or(text);
-        let plain: String = bare
+        let normalized: String = bare
             .chars()
-            .filter(|letter| !matches!(letter, '-' | '_'))
-            .map(|letter| letter.to_ascii_lowercase())
+            .filter(|ch| !matches!(ch, '-' | '_'))
+            .map(|ch| ch.to_ascii_lowercase())
             .collect();
-        Ok(match plain.as_str() {
+        Ok(match normalized.as_str() {
             "unspecified" | "unknown" => Self::Unspecified,
             "submitted" => Self::Submitted,
             "working" => Self::Working,
@@ -182,21 +182,21 @@ impl FromStr for TaskState {
             "inputrequired" => Self::InputRequired,
             "rejected" => Self::Rejected,
             "authrequired" => Self::AuthRequired,
-            _ => return Err(UnknownName("task state")),
+            _ => return Err(UnknownEnumName("task state")),
         })
     }
 }
 
 impl FromStr for Role {
-    type Err = UnknownName;
+    type Err = UnknownEnumName;
 
     /// Reads every spelling that any version ever used: `ROLE_USER`, `user`, …
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
+    fn from_str(text: &str) -> Result<Self, UnknownEnumName> {
         Ok(match text {
             "ROLE_USER" | "user" => Self::User,
             "ROLE_AGENT" | "agent" => Self::Agent,
             "ROLE_UNSPECIFIED" => Self::Unspecified,
-            _ => return Err(UnknownName("role")),
+            _ => return Err(UnknownEnumName("role")),
         })
     }
 }
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_lead_back_to_the_state() {
+    fn state_and_role_round_trip_by_number_and_name() {
         for state in TaskState::ALL {
             assert_eq!(TaskState::from_number(state.number().into()), Some(state));
             assert_eq!(state.name().parse(), Ok(state));

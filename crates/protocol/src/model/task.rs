@@ -18,7 +18,7 @@ pub struct Task {
     #[serde(
         default,
         alias = "context_id",
-        deserialize_with = "wire::text",
+        deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<ContextId>,
@@ -100,7 +100,11 @@ pub struct TaskStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Arc<Message>>,
     /// Since when.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub timestamp: Option<Timestamp>,
 }
 
@@ -114,7 +118,7 @@ impl TaskStatus {
 
     /// The same status, since `timestamp`.
     #[must_use]
-    pub fn at(mut self, timestamp: Timestamp) -> Self {
+    pub fn with_timestamp(mut self, timestamp: Timestamp) -> Self {
         self.timestamp = Some(timestamp);
         self
     }
@@ -134,10 +138,18 @@ pub struct Artifact {
     #[serde(alias = "artifact_id")]
     pub artifact_id: ArtifactId,
     /// A name for people.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub name: Option<String>,
     /// What it is, for people.
-    #[serde(default, deserialize_with = "wire::text", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub description: Option<String>,
     /// What it holds; at least one part in what we send.
     #[serde(default, deserialize_with = "wire::nullable")]
@@ -187,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_task_answers_with_its_text_under_the_ids_of_the_request() {
+    fn completed_with_text_prefers_the_ids_of_the_request() {
         let ids = || (TaskId::new("t").unwrap(), ContextId::new("c").unwrap());
         let request = Message::user(MessageId::new("m").unwrap(), "hi");
         let (id, context) = ids();
@@ -196,15 +208,15 @@ mod tests {
         assert_eq!((task.id.as_str(), &task.history), ("t", &vec![request.clone().into()]));
 
         let (id, context) = ids();
-        let named = request.to_task(TaskId::new("mine").unwrap());
-        assert_eq!(Task::completed_with_text(id, context, named, "done").id, "mine");
+        let request_with_task = request.with_task(TaskId::new("mine").unwrap());
+        assert_eq!(Task::completed_with_text(id, context, request_with_task, "done").id, "mine");
     }
 
     #[test]
-    fn without_artifacts_a_task_answers_with_its_status() {
+    fn task_text_without_artifacts_is_the_status_message() {
         let (id, context) = (TaskId::new("t").unwrap(), ContextId::new("c").unwrap());
-        let said = Message::agent(MessageId::new("m").unwrap(), "no");
-        let status = TaskStatus::from(TaskState::Failed).with_message(said);
+        let message = Message::agent(MessageId::new("m").unwrap(), "no");
+        let status = TaskStatus::from(TaskState::Failed).with_message(message);
         assert_eq!(Task::new(id, context, status).text(), "no");
     }
 }

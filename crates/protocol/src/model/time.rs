@@ -39,7 +39,7 @@ impl Timestamp {
     /// # Errors
     /// When it lies outside the years 0000 to 9999.
     pub fn from_millis(milliseconds: i64) -> Result<Self, InvalidTimestamp> {
-        match YEARS.contains(&milliseconds) {
+        match VALID_MILLIS.contains(&milliseconds) {
             true => Ok(Self(milliseconds)),
             false => Err(InvalidTimestamp),
         }
@@ -53,13 +53,13 @@ impl Timestamp {
 }
 
 /// The years 0000 to 9999, in milliseconds since the start of 1970.
-const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+const VALID_MILLIS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 /// The start of 1970.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// The date and time in UTC, `milliseconds` after the start of 1970.
-fn civil(milliseconds: i64) -> Option<DateTime> {
+fn utc_date_time(milliseconds: i64) -> Option<DateTime> {
     EPOCH.checked_add(SignedDuration::from_millis(milliseconds)).ok()
 }
 
@@ -80,12 +80,12 @@ impl FromStr for Timestamp {
 
 impl Timestamp {
     /// The text, without the detour through a formatter: every event of every stream has one.
-    fn text(self) -> [u8; 24] {
+    fn to_ascii(self) -> [u8; 24] {
         let mut text = *b"0000-00-00T00:00:00.000Z";
         // In range since it was made.
-        let time = civil(self.0).unwrap_or(EPOCH);
+        let time = utc_date_time(self.0).unwrap_or(EPOCH);
         // The fields are in range, so none is negative and each has as many digits as its place.
-        for (place, digits, value) in [
+        for (index, digits, value) in [
             (0, 4, time.year()),
             (5, 2, i16::from(time.month())),
             (8, 2, i16::from(time.day())),
@@ -94,10 +94,10 @@ impl Timestamp {
             (17, 2, i16::from(time.second())),
             (20, 3, time.millisecond()),
         ] {
-            let mut rest = value.unsigned_abs();
-            for digit in text[place..place + digits].iter_mut().rev() {
-                *digit += u8::try_from(rest % 10).unwrap_or_default();
-                rest /= 10;
+            let mut remainder = value.unsigned_abs();
+            for digit in text[index..index + digits].iter_mut().rev() {
+                *digit += u8::try_from(remainder % 10).unwrap_or_default();
+                remainder /= 10;
             }
         }
         text
@@ -106,7 +106,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text().into_iter().try_for_each(|letter| out.write_char(letter.into()))
+        self.to_ascii().into_iter().try_for_each(|byte| out.write_char(byte.into()))
     }
 }
 
@@ -119,15 +119,15 @@ impl fmt::Debug for Timestamp {
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Digits and a few marks: always a text.
-        serializer.serialize_str(std::str::from_utf8(&self.text()).unwrap_or_default())
+        serializer.serialize_str(std::str::from_utf8(&self.to_ascii()).unwrap_or_default())
     }
 }
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
+        struct TimestampVisitor;
 
-        impl Visitor<'_> for Text {
+        impl Visitor<'_> for TimestampVisitor {
             type Value = Timestamp;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,7 +139,7 @@ impl<'de> Deserialize<'de> for Timestamp {
             }
         }
 
-        deserializer.deserialize_str(Text)
+        deserializer.deserialize_str(TimestampVisitor)
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_an_instant_is_the_same_instant() {
+    fn equivalent_timestamp_spellings_parse_equal() {
         for text in [
             "2026-01-01T00:00:00Z",
             "2026-01-01T00:00:00.000Z",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn invalid_timestamps_are_rejected() {
         for text in ["", "now", "2026-13-01T00:00:00Z", "1767225600", "10000-01-01T00:00:00Z"] {
             assert_eq!(text.parse::<Timestamp>(), Err(InvalidTimestamp), "{text}");
         }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_time_is_that_of_any_calendar() {
+    fn timestamp_formatting_matches_jiff() {
         for seconds in (-62_167_219_200..253_402_200_000i64).step_by(86_400_017 * 3) {
             let time = Timestamp::from_millis(seconds * 1000 + 7).unwrap();
             let text = jiff::Timestamp::from_millisecond(seconds * 1000 + 7).unwrap();
@@ -183,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_the_last_moment_are_times() {
+    fn timestamps_cover_years_0000_to_9999_only() {
         for text in ["0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"] {
             assert_eq!(text.parse::<Timestamp>().unwrap().to_string(), text);
         }
         assert!("9999-12-31T23:59:59-01:00".parse::<Timestamp>().is_err());
-        assert!(Timestamp::from_millis(YEARS.start() - 1).is_err());
-        assert!(Timestamp::from_millis(YEARS.end() + 1).is_err());
+        assert!(Timestamp::from_millis(VALID_MILLIS.start() - 1).is_err());
+        assert!(Timestamp::from_millis(VALID_MILLIS.end() + 1).is_err());
     }
 
     #[test]

@@ -24,26 +24,26 @@ where
 }
 
 /// A text that is absent when `null` or empty.
-pub(crate) fn text<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(crate) fn optional_text<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: FromStr<Err: Display>,
     D: Deserializer<'de>,
 {
-    deserializer.deserialize_option(Text(PhantomData))
+    deserializer.deserialize_option(TextVisitor(PhantomData))
 }
 
 /// A count: a number that is not negative, a decimal text, or an integral float.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    deserializer.deserialize_option(Count)
+    deserializer.deserialize_option(CountVisitor)
 }
 
 /// A flag: `true` or `false`, also as texts, for query strings.
 pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
-    deserializer.deserialize_option(Flag)
+    deserializer.deserialize_option(BoolVisitor)
 }
 
 /// A flag that is false when absent.
-pub(crate) fn set<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+pub(crate) fn bool_or_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(flag(deserializer)?.unwrap_or_default())
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn base64_bytes<'de, D>(deserializer: D) -> Result<Option<Bytes>, D::
 where
     D: Deserializer<'de>,
 {
-    deserializer.deserialize_option(Base64)
+    deserializer.deserialize_option(Base64Visitor)
 }
 
 /// Writes bytes as standard base64 with padding.
@@ -78,7 +78,7 @@ pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
 }
 
 /// A value that is there, `null` included.
-pub(crate) fn some<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(crate) fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
@@ -87,17 +87,19 @@ where
 }
 
 /// The one of several that is there.
-pub(crate) fn only<T>(several: impl IntoIterator<Item = Option<T>>) -> Result<T, NotOne> {
-    let mut given = several.into_iter().flatten();
+pub(crate) fn exactly_one<T>(
+    candidates: impl IntoIterator<Item = Option<T>>,
+) -> Result<T, ExactlyOneError> {
+    let mut given = candidates.into_iter().flatten();
     match (given.next(), given.next()) {
-        (Some(only), None) => Ok(only),
-        (None, _) => Err(NotOne::None),
-        (Some(_), Some(_)) => Err(NotOne::Several),
+        (Some(value), None) => Ok(value),
+        (None, _) => Err(ExactlyOneError::None),
+        (Some(_), Some(_)) => Err(ExactlyOneError::Several),
     }
 }
 
 /// Why there is not one of several.
-pub(crate) enum NotOne {
+pub(crate) enum ExactlyOneError {
     /// There is none of them.
     None,
     /// There is more than one.
@@ -106,7 +108,7 @@ pub(crate) enum NotOne {
 
 /// Whether a flag is off, for `skip_serializing_if`.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(crate) fn is_off(flag: &bool) -> bool {
+pub(crate) fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
@@ -131,9 +133,9 @@ macro_rules! optional_visitor {
     };
 }
 
-struct Text<T>(PhantomData<T>);
+struct TextVisitor<T>(PhantomData<T>);
 
-impl<'de, T: FromStr<Err: Display>> Visitor<'de> for Text<T> {
+impl<'de, T: FromStr<Err: Display>> Visitor<'de> for TextVisitor<T> {
     type Value = Option<T>;
 
     optional_visitor!("a string");
@@ -146,9 +148,9 @@ impl<'de, T: FromStr<Err: Display>> Visitor<'de> for Text<T> {
     }
 }
 
-struct Count;
+struct CountVisitor;
 
-impl<'de> Visitor<'de> for Count {
+impl<'de> Visitor<'de> for CountVisitor {
     type Value = Option<u32>;
 
     optional_visitor!("a whole number");
@@ -184,9 +186,9 @@ impl<'de> Visitor<'de> for Count {
     }
 }
 
-struct Flag;
+struct BoolVisitor;
 
-impl<'de> Visitor<'de> for Flag {
+impl<'de> Visitor<'de> for BoolVisitor {
     type Value = Option<bool>;
 
     optional_visitor!("true or false");
@@ -204,9 +206,9 @@ impl<'de> Visitor<'de> for Flag {
     }
 }
 
-struct Base64;
+struct Base64Visitor;
 
-impl<'de> Visitor<'de> for Base64 {
+impl<'de> Visitor<'de> for Base64Visitor {
     type Value = Option<Bytes>;
 
     optional_visitor!("base64 text");

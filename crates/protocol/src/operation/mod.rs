@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stand_in_the_order_of_the_operations() {
+    fn operation_table_rows_are_in_enum_order() {
         assert_eq!(TABLE.len(), Operation::ALL.len());
         for (row, operation) in TABLE.iter().zip(Operation::ALL) {
             assert_eq!(row.operation, operation);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_method_ever_used_is_known() {
+    fn every_jsonrpc_method_name_is_recognized() {
         use Operation as O;
         for (method, want) in [
             ("SendMessage", (O::SendMessage, Version::V1_0)),
@@ -293,12 +293,12 @@ mod tests {
     }
 
     #[test]
-    fn a_method_leads_back_to_its_operation() {
+    fn jsonrpc_methods_round_trip_to_operations() {
         for operation in Operation::ALL {
             for version in Version::ALL {
                 let Some(method) = operation.method(version) else { continue };
-                let (found, _) = Operation::from_method(method).unwrap();
-                assert_eq!(found, operation, "{method}");
+                let (parsed, _) = Operation::from_method(method).unwrap();
+                assert_eq!(parsed, operation, "{method}");
             }
         }
     }

@@ -99,7 +99,7 @@ pub(crate) const CARD_0_2: &[Row] =
     &[row(Method::GET, "/agent/authenticatedExtendedCard", GetExtendedAgentCard)];
 
 /// The REST from before 0.2.
-pub(crate) const OLDEST: &[Row] = &[
+pub(crate) const LEGACY: &[Row] = &[
     row(Method::POST, "/tasks/send", SendMessage),
     row(Method::GET, "/tasks/{id}", GetTask),
     row(Method::POST, "/tasks/{id}/cancel", CancelTask),
@@ -110,7 +110,7 @@ pub(super) fn canonical(operation: Operation, version: Version) -> Option<(Metho
     let rows = match version {
         Version::V1_0 => V1_0,
         Version::V0_3 => V0_3,
-        Version::V0_1 => OLDEST,
+        Version::V0_1 => LEGACY,
     };
     let row = rows.iter().find(|row| row.operation == operation)?;
     let segments = row.path.split('/').map(|it| it.split('|').next().unwrap_or(it));

@@ -12,10 +12,10 @@ use crate::model::{Metadata, Secret};
 /// assert!(Caller::anonymous().is_anonymous());
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Caller(Arc<Known>);
+pub struct Caller(Arc<CallerData>);
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Known {
+struct CallerData {
     /// Empty for an anonymous caller.
     id: Arc<str>,
     scopes: Vec<String>,
@@ -27,34 +27,34 @@ impl Caller {
     /// Somebody who did not say who they are. All of them are one.
     #[must_use]
     pub fn anonymous() -> Self {
-        Self(Arc::new(Known::default()))
+        Self(Arc::new(CallerData::default()))
     }
 
     /// The caller of this name.
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self(Arc::new(Known { id: id.into(), ..Known::default() }))
+        Self(Arc::new(CallerData { id: id.into(), ..CallerData::default() }))
     }
 
     /// The same caller, who may do this much.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(self, scopes: impl IntoIterator<Item = S>) -> Self {
-        self.with(|known| known.scopes = scopes.into_iter().map(Into::into).collect())
+        self.update(|data| data.scopes = scopes.into_iter().map(Into::into).collect())
     }
 
     /// The same caller, with the token it showed.
     #[must_use]
     pub fn with_token(self, token: Secret) -> Self {
-        self.with(|known| known.token = Some(token))
+        self.update(|data| data.token = Some(token))
     }
 
     /// The same caller, with what else is known about it.
     #[must_use]
     pub fn with_metadata(self, metadata: Metadata) -> Self {
-        self.with(|known| known.metadata = metadata)
+        self.update(|data| data.metadata = metadata)
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Known)) -> Self {
+    fn update(mut self, change: impl FnOnce(&mut CallerData)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
     }

@@ -17,9 +17,9 @@ use crate::card::AgentCard;
 pub use caller::Caller;
 pub use shared::SharedEvent;
 
-use crate::dialect::{Dialect, Then};
+use crate::dialect::{Dialect, Finality};
 use crate::error::Error;
-use crate::json::Invalid;
+use crate::json::InvalidField;
 use crate::model::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
     GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
@@ -34,7 +34,7 @@ use crate::revision::Revision;
 #[async_trait]
 pub trait Service: fmt::Debug + Send + Sync + 'static {
     /// Answers one call.
-    async fn call(&self, call: Call) -> Result<Answer, Error>;
+    async fn call(&self, call: Call) -> Result<CallResponse, Error>;
 }
 
 /// One ask, with its context.
@@ -51,7 +51,7 @@ pub struct Call {
     /// URIs of the extensions that the caller activates.
     pub extensions: Vec<String>,
     /// The last event that the caller saw, when it resumes a stream.
-    pub after: Option<Revision>,
+    pub resume_after: Option<Revision>,
 }
 
 impl Call {
@@ -64,26 +64,26 @@ impl Call {
             agent: None,
             dialect: Dialect::V1_0,
             extensions: Vec::new(),
-            after: None,
+            resume_after: None,
         }
     }
 }
 
 /// A reply, with what its writer needs to know.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CallResponse {
     /// What is answered.
     pub reply: Reply,
     /// The dialect in which the task was begun, if that is known. Before 1.0 two versions share
     /// method names, and a caller that asks with one expects what it began with.
-    pub made_in: Option<Dialect>,
+    pub task_dialect: Option<Dialect>,
     /// URIs of the extensions that are active, of those that the caller named.
     pub extensions: Vec<String>,
 }
 
-impl From<Reply> for Answer {
+impl From<Reply> for CallResponse {
     fn from(reply: Reply) -> Self {
-        Self { reply, made_in: None, extensions: Vec::new() }
+        Self { reply, task_dialect: None, extensions: Vec::new() }
     }
 }
 
@@ -144,12 +144,12 @@ impl Request {
     ///
     /// # Errors
     /// The first field that breaks a rule.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    pub fn validate(&self) -> Result<(), InvalidField> {
         match self {
             Self::SendMessage(it) | Self::SendStreamingMessage(it) => it.validate(),
             Self::ListTasks(it) => it.validate(),
             Self::CreateTaskPushNotificationConfig(it) if it.task_id.is_none() => {
-                Err(Invalid::missing("taskId"))
+                Err(InvalidField::missing("taskId"))
             }
             Self::CreateTaskPushNotificationConfig(it) => it.validate(),
             Self::GetTask(_)
@@ -202,17 +202,17 @@ impl Request {
 /// What is answered.
 pub enum Reply {
     /// To a message: a task or another message.
-    Sent(SendMessageResponse),
+    SendMessage(SendMessageResponse),
     /// A task.
     Task(Arc<Task>),
     /// A page of tasks.
-    Tasks(ListTasksResponse),
+    TaskList(ListTasksResponse),
     /// A webhook.
     PushConfig(TaskPushNotificationConfig),
     /// The webhooks of a task.
-    PushConfigs(ListTaskPushNotificationConfigsResponse),
+    PushConfigList(ListTaskPushNotificationConfigsResponse),
     /// How many webhooks were removed.
-    Removed(u32),
+    PushConfigsDeleted(u32),
     /// A card.
     Card(Box<AgentCard>),
     /// Events, as they happen.
@@ -222,12 +222,12 @@ pub enum Reply {
 impl fmt::Debug for Reply {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sent(it) => out.debug_tuple("Sent").field(it).finish(),
+            Self::SendMessage(it) => out.debug_tuple("Sent").field(it).finish(),
             Self::Task(it) => out.debug_tuple("Task").field(it).finish(),
-            Self::Tasks(it) => out.debug_tuple("Tasks").field(it).finish(),
+            Self::TaskList(it) => out.debug_tuple("Tasks").field(it).finish(),
             Self::PushConfig(it) => out.debug_tuple("PushConfig").field(it).finish(),
-            Self::PushConfigs(it) => out.debug_tuple("PushConfigs").field(it).finish(),
-            Self::Removed(it) => out.debug_tuple("Removed").field(it).finish(),
+            Self::PushConfigList(it) => out.debug_tuple("PushConfigs").field(it).finish(),
+            Self::PushConfigsDeleted(it) => out.debug_tuple("Removed").field(it).finish(),
             Self::Card(it) => out.debug_tuple("Card").field(it).finish(),
             Self::Stream(_) => out.write_str("Stream"),
         }
@@ -235,15 +235,15 @@ impl fmt::Debug for Reply {
 }
 
 /// The events of one stream, ending with the stream.
-pub type EventStream = Pin<Box<dyn Stream<Item = Result<Streamed, Error>> + Send>>;
+pub type EventStream = Pin<Box<dyn Stream<Item = Result<StreamEvent, Error>> + Send>>;
 
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Streamed {
+pub struct StreamEvent {
     /// Its number in the task's log, by which a reader can resume; none for peers without numbers.
     pub revision: Option<Revision>,
     /// The event.
     pub event: SharedEvent,
     /// Whether the stream goes on behind it, as far as is known.
-    pub then: Then,
+    pub finality: Finality,
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use prost::Message as _;
 
-use crate::dialect::{Dialect, EventWriter, Then, protobuf};
+use crate::dialect::{Dialect, EventWriter, Finality, protobuf};
 use crate::error::Error;
 use crate::model::StreamResponse;
 use crate::version::Version;
@@ -30,7 +30,7 @@ pub struct SharedEvent(Arc<Inner>);
 struct Inner {
     event: StreamResponse,
     /// By [`slot`].
-    written: [OnceLock<Bytes>; SLOTS],
+    encoded: [OnceLock<Bytes>; SLOTS],
 }
 
 /// 1.0 does not say whether a stream goes on, and the two forms of 0.3 do; each as JSON, and two as
@@ -41,7 +41,7 @@ impl SharedEvent {
     /// Shares an event.
     #[must_use]
     pub fn new(event: StreamResponse) -> Self {
-        Self(Arc::new(Inner { event, written: [const { OnceLock::new() }; SLOTS] }))
+        Self(Arc::new(Inner { event, encoded: [const { OnceLock::new() }; SLOTS] }))
     }
 
     /// The event.
@@ -53,35 +53,38 @@ impl SharedEvent {
     /// The event as JSON of a dialect that writes it the same for everybody; none in the others,
     /// whose streams need an [`EventWriter`] of their own.
     #[must_use]
-    pub fn json(&self, dialect: Dialect, then: Then) -> Option<Bytes> {
-        let slot = match (dialect, then) {
+    pub fn encode_json(&self, dialect: Dialect, finality: Finality) -> Option<Bytes> {
+        let slot = match (dialect, finality) {
             (Dialect::V1_0, _) => 0,
-            (Dialect::V0_3, Then::Continues) => 1,
-            (Dialect::V0_3, Then::Closes) => 2,
-            (Dialect::V0_3Proto, Then::Continues) => 3,
-            (Dialect::V0_3Proto, Then::Closes) => 4,
-            (Dialect::V0_1 | Dialect::Oldest, _) => return None,
+            (Dialect::V0_3, Finality::More) => 1,
+            (Dialect::V0_3, Finality::Last) => 2,
+            (Dialect::V0_3Proto, Finality::More) => 3,
+            (Dialect::V0_3Proto, Finality::Last) => 4,
+            (Dialect::V0_1 | Dialect::Legacy, _) => return None,
         };
-        if let Some(written) = self.0.written[slot].get() {
-            return Some(written.clone());
+        if let Some(encoded) = self.0.encoded[slot].get() {
+            return Some(encoded.clone());
         }
-        let written = EventWriter::write_shared(dialect, &self.0.event, then)?.into();
-        Some(self.0.written[slot].get_or_init(|| written).clone())
+        let encoded =
+            EventWriter::write_reader_independent(dialect, &self.0.event, finality)?.into();
+        Some(self.0.encoded[slot].get_or_init(|| encoded).clone())
     }
 
     /// The event as the protobuf message of a version.
     ///
     /// # Errors
     /// When the version has no protobuf form.
-    pub fn protobuf(&self, version: Version, then: Then) -> Result<Bytes, Error> {
+    pub fn encode_protobuf(&self, version: Version, finality: Finality) -> Result<Bytes, Error> {
         let event = &self.0.event;
-        Ok(match (version, then) {
-            (Version::V1_0, _) => self.0.written[5]
+        Ok(match (version, finality) {
+            (Version::V1_0, _) => self.0.encoded[5]
                 .get_or_init(|| latimer_pb::v1::StreamResponse::from(event).encode_to_vec().into()),
-            (Version::V0_3, Then::Continues) => self.0.written[6]
-                .get_or_init(|| protobuf::v0_3_stream_response(event, then).encode_to_vec().into()),
-            (Version::V0_3, Then::Closes) => self.0.written[7]
-                .get_or_init(|| protobuf::v0_3_stream_response(event, then).encode_to_vec().into()),
+            (Version::V0_3, Finality::More) => self.0.encoded[6].get_or_init(|| {
+                protobuf::v0_3_stream_response(event, finality).encode_to_vec().into()
+            }),
+            (Version::V0_3, Finality::Last) => self.0.encoded[7].get_or_init(|| {
+                protobuf::v0_3_stream_response(event, finality).encode_to_vec().into()
+            }),
             (Version::V0_1, _) => return Err(Error::internal()),
         }
         .clone())

@@ -47,7 +47,7 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
 }
 
 /// A text where an empty one is the same as none.
-pub(crate) fn some_text() -> impl Strategy<Value = String> {
+pub(crate) fn non_empty_text() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[ -~]{1,12}", 1 => "\\PC{1,6}"]
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn part() -> BoxedStrategy<Part> {
         text().prop_map(Content::Url),
         json().prop_map(|it| Part::data(it).content),
     ];
-    (content, metadata(), of(some_text()), of(some_text()))
+    (content, metadata(), of(non_empty_text()), of(non_empty_text()))
         .prop_map(|(content, metadata, filename, media_type)| Part {
             content,
             metadata,
@@ -139,7 +139,7 @@ pub(crate) fn status() -> BoxedStrategy<TaskStatus> {
 }
 
 pub(crate) fn artifact() -> BoxedStrategy<Artifact> {
-    let texts = (of(some_text()), of(some_text()));
+    let texts = (of(non_empty_text()), of(non_empty_text()));
     (artifact_id(), texts, vec(part(), 1..4), metadata(), vec(text(), 0..3))
         .prop_map(|(artifact_id, (name, description), parts, metadata, extensions)| Artifact {
             artifact_id,
@@ -198,14 +198,14 @@ pub(crate) fn event() -> BoxedStrategy<StreamResponse> {
 }
 
 pub(crate) fn push_config() -> BoxedStrategy<TaskPushNotificationConfig> {
-    let secret = || some_text().prop_map(Secret::new);
-    let authentication = (some_text(), of(secret()))
+    let secret = || non_empty_text().prop_map(Secret::new);
+    let authentication = (non_empty_text(), of(secret()))
         .prop_map(|(scheme, credentials)| AuthenticationInfo { scheme, credentials });
     (
-        of(some_text()),
+        of(non_empty_text()),
         of(push_config_id()),
         task_id(),
-        some_text(),
+        non_empty_text(),
         of(secret()),
         of(authentication),
     )
@@ -238,7 +238,7 @@ fn configuration() -> impl Strategy<Value = SendMessageConfiguration> {
 }
 
 pub(crate) fn send_request() -> BoxedStrategy<SendMessageRequest> {
-    (of(some_text()), message(), of(configuration()), metadata())
+    (of(non_empty_text()), message(), of(configuration()), metadata())
         .prop_map(|(tenant, message, configuration, metadata)| SendMessageRequest {
             tenant,
             message,
@@ -250,8 +250,8 @@ pub(crate) fn send_request() -> BoxedStrategy<SendMessageRequest> {
 
 fn list_request() -> impl Strategy<Value = ListTasksRequest> {
     let filters = (of(context_id()), of(state()), of(timestamp()));
-    let page = (of(1..=100u32), of(some_text()));
-    (of(some_text()), filters, page, of(count()), of(any::<bool>())).prop_map(
+    let page = (of(1..=100u32), of(non_empty_text()));
+    (of(non_empty_text()), filters, page, of(count()), of(any::<bool>())).prop_map(
         |(
             tenant,
             (context_id, status, after),
@@ -275,7 +275,7 @@ fn list_request() -> impl Strategy<Value = ListTasksRequest> {
 
 /// Any request, of the kinds that have parameters.
 pub(crate) fn request() -> BoxedStrategy<Request> {
-    let tenant = || of(some_text());
+    let tenant = || of(non_empty_text());
     prop_oneof![
         send_request().prop_map(Request::SendMessage),
         send_request().prop_map(Request::SendStreamingMessage),
@@ -300,7 +300,7 @@ pub(crate) fn request() -> BoxedStrategy<Request> {
             let request = DeleteTaskPushNotificationConfigRequest { tenant, task_id, id };
             Request::DeleteTaskPushNotificationConfig(request)
         }),
-        (tenant(), task_id(), of(count()), of(some_text())).prop_map(
+        (tenant(), task_id(), of(count()), of(non_empty_text())).prop_map(
             |(tenant, task_id, page_size, page_token)| {
                 let request = ListTaskPushNotificationConfigsRequest {
                     tenant,
@@ -327,7 +327,7 @@ pub(crate) fn page() -> BoxedStrategy<ListTasksResponse> {
 }
 
 pub(crate) fn push_configs() -> BoxedStrategy<ListTaskPushNotificationConfigsResponse> {
-    (vec(push_config(), 0..3), of(some_text()))
+    (vec(push_config(), 0..3), of(non_empty_text()))
         .prop_map(|(configs, next_page_token)| ListTaskPushNotificationConfigsResponse {
             configs,
             next_page_token,
@@ -336,46 +336,46 @@ pub(crate) fn push_configs() -> BoxedStrategy<ListTaskPushNotificationConfigsRes
 }
 
 /// A request and a reply that answers it, streams and cards aside.
-pub(crate) fn exchange() -> BoxedStrategy<(Request, Answer)> {
+pub(crate) fn exchange() -> BoxedStrategy<(Request, ComparableReply)> {
     let reply = prop_oneof![
-        task().prop_map(|it| Answer::Sent(SendMessageResponse::Task(it.into()))),
-        message().prop_map(|it| Answer::Sent(SendMessageResponse::Message(it))),
-        task().prop_map(Answer::Task),
-        page().prop_map(Answer::Tasks),
-        push_config().prop_map(Answer::PushConfig),
-        push_configs().prop_map(Answer::PushConfigs),
+        task().prop_map(|it| ComparableReply::SendMessage(SendMessageResponse::Task(it.into()))),
+        message().prop_map(|it| ComparableReply::SendMessage(SendMessageResponse::Message(it))),
+        task().prop_map(ComparableReply::Task),
+        page().prop_map(ComparableReply::TaskList),
+        push_config().prop_map(ComparableReply::PushConfig),
+        push_configs().prop_map(ComparableReply::PushConfigList),
     ];
     (request(), reply).boxed()
 }
 
 /// A reply that can be cloned and compared.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answer {
-    Sent(SendMessageResponse),
+pub(crate) enum ComparableReply {
+    SendMessage(SendMessageResponse),
     Task(Task),
-    Tasks(ListTasksResponse),
+    TaskList(ListTasksResponse),
     PushConfig(TaskPushNotificationConfig),
-    PushConfigs(ListTaskPushNotificationConfigsResponse),
+    PushConfigList(ListTaskPushNotificationConfigsResponse),
 }
 
-impl Answer {
-    pub(crate) fn reply(&self) -> Reply {
+impl ComparableReply {
+    pub(crate) fn to_reply(&self) -> Reply {
         match self.clone() {
-            Self::Sent(it) => Reply::Sent(it),
+            Self::SendMessage(it) => Reply::SendMessage(it),
             Self::Task(it) => Reply::Task(it.into()),
-            Self::Tasks(it) => Reply::Tasks(it),
+            Self::TaskList(it) => Reply::TaskList(it),
             Self::PushConfig(it) => Reply::PushConfig(it),
-            Self::PushConfigs(it) => Reply::PushConfigs(it),
+            Self::PushConfigList(it) => Reply::PushConfigList(it),
         }
     }
 
     pub(crate) fn from_reply(reply: Reply) -> Self {
         match reply {
-            Reply::Sent(it) => Self::Sent(it),
+            Reply::SendMessage(it) => Self::SendMessage(it),
             Reply::Task(it) => Self::Task(std::sync::Arc::unwrap_or_clone(it)),
-            Reply::Tasks(it) => Self::Tasks(it),
+            Reply::TaskList(it) => Self::TaskList(it),
             Reply::PushConfig(it) => Self::PushConfig(it),
-            Reply::PushConfigs(it) => Self::PushConfigs(it),
+            Reply::PushConfigList(it) => Self::PushConfigList(it),
             other => panic!("{other:?} is no answer"),
         }
     }

@@ -1,12 +1,12 @@
 //! Whatever is wrong with a request, the error names the field, in the caller's own spelling.
 
 use latimer_pb::{v0_3, v1};
-use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::VersionPolicy;
 use latimer_protocol::binding::jsonrpc::Call;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{
-    CancelTaskRequest, Dialect, Error, ErrorKind, GetTaskRequest, MessageId, Operation,
-    SendMessageRequest, TaskPushNotificationConfig, Unreadable,
+    CancelTaskRequest, Dialect, Error, ErrorKind, GetTaskRequest, MessageId, Operation, ParseError,
+    SendMessageRequest, TaskPushNotificationConfig,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn read(dialect: Dialect, operation: Operation, params: &Value) -> Result<(), Er
 }
 
 /// Checks that a request is refused because of `field`.
-fn refused(dialect: Dialect, operation: Operation, params: &Value, field: &str) {
+fn assert_rejected(dialect: Dialect, operation: Operation, params: &Value, field: &str) {
     let row = format!("{dialect:?} {operation:?} {params}");
     let error = read(dialect, operation, params).expect_err(&row);
     assert_eq!(error.kind(), ErrorKind::InvalidParams, "{row}");
@@ -24,19 +24,19 @@ fn refused(dialect: Dialect, operation: Operation, params: &Value, field: &str) 
     assert!(error.message().contains(field), "{row}: {error}");
 }
 
-fn without(mut params: Value, pointer: &str) -> Value {
+fn without_member_at(mut params: Value, pointer: &str) -> Value {
     let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
     let parent = params.pointer_mut(parent).and_then(Value::as_object_mut).expect("an object");
     parent.remove(name).unwrap_or_else(|| panic!("{pointer} is not there"));
     params
 }
 
-fn with(mut params: Value, pointer: &str, value: Value) -> Value {
+fn with_value_at(mut params: Value, pointer: &str, value: Value) -> Value {
     *params.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer} is not there")) = value;
     params
 }
 
-fn send_1_0() -> Value {
+fn v1_0_send_params() -> Value {
     json!({
         "tenant": "acme",
         "message": {
@@ -54,7 +54,7 @@ fn send_1_0() -> Value {
     })
 }
 
-fn send_0_3() -> Value {
+fn v0_3_send_params() -> Value {
     json!({
         "message": {
             "kind": "message", "messageId": "m", "contextId": "c", "taskId": "t", "role": "user",
@@ -74,8 +74,8 @@ fn send_0_3() -> Value {
 }
 
 #[test]
-fn every_required_field_that_is_missing_is_named() {
-    let (send, older) = (Operation::SendMessage, Dialect::V0_3);
+fn missing_required_field_is_named_in_error() {
+    let (send, v0_3) = (Operation::SendMessage, Dialect::V0_3);
     for (pointer, field) in [
         ("/message", "message"),
         ("/message/messageId", "message.messageId"),
@@ -91,11 +91,16 @@ fn every_required_field_that_is_missing_is_named() {
             "configuration.taskPushNotificationConfig.authentication.scheme",
         ),
     ] {
-        refused(Dialect::V1_0, send, &without(send_1_0(), pointer), field);
-        refused(
+        assert_rejected(
+            Dialect::V1_0,
+            send,
+            &without_member_at(v1_0_send_params(), pointer),
+            field,
+        );
+        assert_rejected(
             Dialect::V1_0,
             Operation::SendStreamingMessage,
-            &without(send_1_0(), pointer),
+            &without_member_at(v1_0_send_params(), pointer),
             field,
         );
     }
@@ -109,7 +114,7 @@ fn every_required_field_that_is_missing_is_named() {
         ("/message/parts/2/data", "message.parts[2].data"),
         ("/configuration/pushNotificationConfig/url", "configuration.pushNotificationConfig.url"),
     ] {
-        refused(older, send, &without(send_0_3(), pointer), field);
+        assert_rejected(v0_3, send, &without_member_at(v0_3_send_params(), pointer), field);
     }
     for (dialect, operation, params, field) in [
         (Dialect::V1_0, Operation::GetTask, json!({}), "id"),
@@ -121,23 +126,23 @@ fn every_required_field_that_is_missing_is_named() {
         (Dialect::V1_0, Operation::GetTaskPushNotificationConfig, json!({"taskId": "t"}), "id"),
         (Dialect::V1_0, Operation::DeleteTaskPushNotificationConfig, json!({"taskId": "t"}), "id"),
         (Dialect::V1_0, Operation::ListTaskPushNotificationConfigs, json!({}), "taskId"),
-        (older, Operation::GetTask, json!({}), "id"),
-        (older, Operation::CancelTask, json!({}), "id"),
+        (v0_3, Operation::GetTask, json!({}), "id"),
+        (v0_3, Operation::CancelTask, json!({}), "id"),
         (
-            older,
+            v0_3,
             Operation::CreateTaskPushNotificationConfig,
             json!({"taskId": "t"}),
             "pushNotificationConfig",
         ),
         (
-            older,
+            v0_3,
             Operation::CreateTaskPushNotificationConfig,
             json!({"taskId": "t", "pushNotificationConfig": {}}),
             "pushNotificationConfig.url",
         ),
-        (older, Operation::DeleteTaskPushNotificationConfig, json!({}), "id"),
+        (v0_3, Operation::DeleteTaskPushNotificationConfig, json!({}), "id"),
         (
-            older,
+            v0_3,
             Operation::CreateTaskPushNotificationConfig,
             json!({"taskId": "t", "pushNotificationConfig": {"url": ""}}),
             "pushNotificationConfig.url",
@@ -170,12 +175,12 @@ fn every_required_field_that_is_missing_is_named() {
             "message.role",
         ),
     ] {
-        refused(dialect, operation, &params, field);
+        assert_rejected(dialect, operation, &params, field);
     }
 }
 
 #[test]
-fn every_field_of_a_wrong_type_is_named() {
+fn field_of_wrong_type_is_named_in_error() {
     // A value that no member of its place can be.
     for (pointer, wrong, field) in [
         ("/message", json!("x"), "message"),
@@ -201,13 +206,18 @@ fn every_field_of_a_wrong_type_is_named() {
         ("/configuration/historyLength", json!(3_000_000_000u32), "configuration.historyLength"),
         ("/metadata", json!("x"), "metadata"),
     ] {
-        refused(
+        assert_rejected(
             Dialect::V1_0,
             Operation::SendMessage,
-            &with(send_1_0(), pointer, wrong.clone()),
+            &with_value_at(v1_0_send_params(), pointer, wrong.clone()),
             field,
         );
-        refused(Dialect::V0_3, Operation::SendMessage, &with(send_0_3(), pointer, wrong), field);
+        assert_rejected(
+            Dialect::V0_3,
+            Operation::SendMessage,
+            &with_value_at(v0_3_send_params(), pointer, wrong),
+            field,
+        );
     }
     for (pointer, wrong, field) in [
         ("/tenant", json!(1), "tenant"),
@@ -219,14 +229,24 @@ fn every_field_of_a_wrong_type_is_named() {
         ),
         ("/message/parts/0/mediaType", json!(1), "message.parts[0].mediaType"),
     ] {
-        refused(Dialect::V1_0, Operation::SendMessage, &with(send_1_0(), pointer, wrong), field);
+        assert_rejected(
+            Dialect::V1_0,
+            Operation::SendMessage,
+            &with_value_at(v1_0_send_params(), pointer, wrong),
+            field,
+        );
     }
     for (pointer, wrong, field) in [
         ("/configuration/blocking", json!("maybe"), "configuration.blocking"),
         ("/message/parts/1/file", json!("x"), "message.parts[1].file"),
         ("/message/parts/1/file/name", json!(1), "message.parts[1].file.name"),
     ] {
-        refused(Dialect::V0_3, Operation::SendMessage, &with(send_0_3(), pointer, wrong), field);
+        assert_rejected(
+            Dialect::V0_3,
+            Operation::SendMessage,
+            &with_value_at(v0_3_send_params(), pointer, wrong),
+            field,
+        );
     }
     for (params, field) in [
         (json!({"pageSize": "many"}), "pageSize"),
@@ -235,50 +255,55 @@ fn every_field_of_a_wrong_type_is_named() {
         (json!({"includeArtifacts": 1}), "includeArtifacts"),
         (json!({"contextId": "a\u{0}b"}), "contextId"),
     ] {
-        refused(Dialect::V1_0, Operation::ListTasks, &params, field);
+        assert_rejected(Dialect::V1_0, Operation::ListTasks, &params, field);
     }
 }
 
 #[test]
-fn two_contents_unknown_names_and_bad_base64_are_named() {
-    let part = |part: Value| with(send_1_0(), "/message/parts/0", part);
+fn invalid_parts_roles_and_base64_are_named_in_error() {
+    let part = |part: Value| with_value_at(v1_0_send_params(), "/message/parts/0", part);
     for (params, field) in [
         (part(json!({"text": "a", "url": "b"})), "message.parts[0]"),
         (part(json!({"text": "a", "data": null})), "message.parts[0]"),
         (part(json!({})), "message.parts[0]"),
         (part(json!({"raw": "*"})), "message.parts[0].raw"),
         (part(json!({"raw": "a"})), "message.parts[0].raw"),
-        (with(send_1_0(), "/message/role", json!("ROLE_KING")), "message.role"),
-        (with(send_1_0(), "/message/role", json!(7)), "message.role"),
-        (with(send_1_0(), "/message/role", json!("ROLE_UNSPECIFIED")), "message.role"),
-        (with(send_1_0(), "/message/messageId", json!("")), "message.messageId"),
-        (with(send_1_0(), "/message/parts", json!([])), "message.parts"),
+        (with_value_at(v1_0_send_params(), "/message/role", json!("ROLE_KING")), "message.role"),
+        (with_value_at(v1_0_send_params(), "/message/role", json!(7)), "message.role"),
+        (
+            with_value_at(v1_0_send_params(), "/message/role", json!("ROLE_UNSPECIFIED")),
+            "message.role",
+        ),
+        (with_value_at(v1_0_send_params(), "/message/messageId", json!("")), "message.messageId"),
+        (with_value_at(v1_0_send_params(), "/message/parts", json!([])), "message.parts"),
     ] {
-        refused(Dialect::V1_0, Operation::SendMessage, &params, field);
+        assert_rejected(Dialect::V1_0, Operation::SendMessage, &params, field);
     }
-    let part = |part: Value| with(send_0_3(), "/message/parts/0", part);
+    let part = |part: Value| with_value_at(v0_3_send_params(), "/message/parts/0", part);
     for (params, field) in [
         (part(json!({"kind": "file", "file": {"bytes": "*"}})), "message.parts[0].file.bytes"),
         (part(json!({"kind": "file", "file": {"bytes": "", "uri": "u"}})), "message.parts[0]"),
         (part(json!({"kind": "video"})), "message.parts[0].kind"),
-        (with(send_0_3(), "/message/role", json!("king")), "message.role"),
+        (with_value_at(v0_3_send_params(), "/message/role", json!("king")), "message.role"),
     ] {
-        refused(Dialect::V0_3, Operation::SendMessage, &params, field);
+        assert_rejected(Dialect::V0_3, Operation::SendMessage, &params, field);
     }
 }
 
 #[test]
-fn deep_nesting_is_refused_where_it_is_kept_and_passed_over_where_it_is_not() {
+fn deep_nesting_is_rejected_except_in_unknown_members() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let new_id = || MessageId::new("made-here").expect("an id");
-    let text = send_1_0().to_string();
-    for (place, field) in [
+    let text = v1_0_send_params().to_string();
+    for (placeholder, field) in [
         (r#"{"url":"https://a"}"#, "message.parts[2].data"),
         (r#""metadata":{},"extensions""#, "message.metadata"),
     ] {
-        let nested = match place.starts_with('{') {
-            true => text.replace(place, &format!(r#"{{"data":{deep}}}"#)),
-            false => text.replace(place, &format!(r#""metadata":{{"x":{deep}}},"extensions""#)),
+        let nested = match placeholder.starts_with('{') {
+            true => text.replace(placeholder, &format!(r#"{{"data":{deep}}}"#)),
+            false => {
+                text.replace(placeholder, &format!(r#""metadata":{{"x":{deep}}},"extensions""#))
+            }
         };
         let error =
             Dialect::V1_0.read_request(Operation::SendMessage, &nested, &new_id).unwrap_err();
@@ -291,12 +316,12 @@ fn deep_nesting_is_refused_where_it_is_kept_and_passed_over_where_it_is_not() {
 }
 
 #[test]
-fn errors_never_show_the_value() {
+fn errors_never_contain_the_field_value() {
     for params in [
-        with(send_1_0(), "/message/role", json!("hunter2")),
-        with(send_1_0(), "/message/parts", json!("hunter2")),
-        with(send_1_0(), "/configuration/historyLength", json!("hunter2")),
-        with(send_1_0(), "/message/parts/1/raw", json!("hunter2*")),
+        with_value_at(v1_0_send_params(), "/message/role", json!("hunter2")),
+        with_value_at(v1_0_send_params(), "/message/parts", json!("hunter2")),
+        with_value_at(v1_0_send_params(), "/configuration/historyLength", json!("hunter2")),
+        with_value_at(v1_0_send_params(), "/message/parts/1/raw", json!("hunter2*")),
     ] {
         let error = read(Dialect::V1_0, Operation::SendMessage, &params).unwrap_err();
         assert!(!format!("{error:?}").contains("hunter2"), "{error}");
@@ -304,7 +329,7 @@ fn errors_never_show_the_value() {
 }
 
 #[test]
-fn protobuf_messages_are_checked_alike() {
+fn invalid_protobuf_messages_name_the_field() {
     let part =
         v1::Part { content: Some(v1::part::Content::Text("hi".into())), ..Default::default() };
     let message =
@@ -328,17 +353,17 @@ fn protobuf_messages_are_checked_alike() {
     let negative =
         v1::GetTaskRequest { id: "t".into(), history_length: Some(-1), ..Default::default() };
     assert_eq!(GetTaskRequest::try_from(negative).unwrap_err().field, "historyLength");
-    let unnamed = v0_3::CancelTaskRequest::default();
-    assert_eq!(CancelTaskRequest::try_from(unnamed).unwrap_err().field, "name");
-    let nowhere = v0_3::CreateTaskPushNotificationConfigRequest {
+    let without_name = v0_3::CancelTaskRequest::default();
+    assert_eq!(CancelTaskRequest::try_from(without_name).unwrap_err().field, "name");
+    let without_config = v0_3::CreateTaskPushNotificationConfigRequest {
         parent: "tasks/t".into(),
         ..Default::default()
     };
-    assert_eq!(TaskPushNotificationConfig::try_from(nowhere).unwrap_err().field, "config");
+    assert_eq!(TaskPushNotificationConfig::try_from(without_config).unwrap_err().field, "config");
 }
 
 #[test]
-fn calls_replies_and_cards_are_refused_with_words() {
+fn invalid_calls_replies_and_cards_report_error_kind() {
     let new_id = || MessageId::new("made-here").expect("an id");
     for (body, kind) in [
         ("", ErrorKind::Parse),
@@ -359,20 +384,21 @@ fn calls_replies_and_cards_are_refused_with_words() {
         ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}"#, ErrorKind::InvalidParams),
     ] {
-        let refused = Call::read(body.as_bytes(), None, VersionRule::Lenient, &new_id).unwrap_err();
-        assert_eq!(refused.error.kind(), kind, "{body}");
+        let rejection =
+            Call::read(body.as_bytes(), None, VersionPolicy::Lenient, &new_id).unwrap_err();
+        assert_eq!(rejection.error.kind(), kind, "{body}");
     }
     let replies =
         [("{}", "id"), (r#"{"id":"t"}"#, "status"), (r#"{"id":"t","status":{}}"#, "status.state")];
     for (text, field) in replies {
         for dialect in [Dialect::V1_0, Dialect::V0_3] {
-            let Err(Unreadable::Invalid(invalid)) = dialect.read_reply(Operation::GetTask, text)
+            let Err(ParseError::Invalid(invalid)) = dialect.read_reply(Operation::GetTask, text)
             else {
                 panic!("{text} is no task");
             };
             assert_eq!(invalid.field, field, "{text} in {dialect:?}");
         }
     }
-    assert!(matches!(AgentCard::read(b"<html>"), Err(Unreadable::Malformed(_))));
-    assert!(matches!(AgentCard::read(b"{}"), Err(Unreadable::Invalid(_))));
+    assert!(matches!(AgentCard::read(b"<html>"), Err(ParseError::Malformed(_))));
+    assert!(matches!(AgentCard::read(b"{}"), Err(ParseError::Invalid(_))));
 }

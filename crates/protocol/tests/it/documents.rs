@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
+fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 #[test]
-fn every_capability_has_a_line_and_every_proof_exists() {
-    let features = fs::read_to_string(root().join("docs/features.md")).expect("the features");
+fn every_feature_has_a_row_and_its_tests_exist() {
+    let features =
+        fs::read_to_string(workspace_root().join("docs/features.md")).expect("the features");
     let mut sources = String::new();
-    collect(&root().join("crates"), &mut sources);
+    collect_sources(&workspace_root().join("crates"), &mut sources);
     let (mut numbers, mut states) = (Vec::new(), [0, 0, 0]);
     for line in features.lines() {
         let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -28,9 +29,10 @@ fn every_capability_has_a_line_and_every_proof_exists() {
         }
         assert_eq!(names.is_empty(), state == "–", "row {number}: {proof}");
         for name in names.iter().filter_map(|it| it.rsplit("::").next()) {
-            let known = [format!("fn {name}("), format!("struct {name} ")];
-            let known = known.iter().any(|it| sources.contains(it)) || root().join(name).exists();
-            assert!(known, "row {number}: there is no {name}");
+            let definitions = [format!("fn {name}("), format!("struct {name} ")];
+            let exists = definitions.iter().any(|it| sources.contains(it))
+                || workspace_root().join(name).exists();
+            assert!(exists, "row {number}: there is no {name}");
         }
     }
     assert_eq!(numbers, (1..=238).collect::<Vec<_>>());
@@ -42,8 +44,9 @@ fn every_capability_has_a_line_and_every_proof_exists() {
 }
 
 #[test]
-fn every_claim_about_security_has_a_test_that_exists() {
-    let guide = fs::read_to_string(root().join("docs/guide/security.md")).expect("the guide");
+fn security_guide_claims_cite_existing_tests() {
+    let guide =
+        fs::read_to_string(workspace_root().join("docs/guide/security.md")).expect("the guide");
     let (mut claims, mut claimed) = (0, false);
     for line in guide.lines().filter(|it| it.starts_with('|')) {
         let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -63,38 +66,39 @@ fn every_claim_about_security_has_a_test_that_exists() {
 }
 
 #[test]
-fn every_claim_about_gateways_has_a_test_that_exists() {
-    let guide = fs::read_to_string(root().join("docs/guide/gateway.md")).expect("the guide");
+fn gateway_guide_cites_existing_tests() {
+    let guide =
+        fs::read_to_string(workspace_root().join("docs/guide/gateway.md")).expect("the guide");
     assert!(check_names(&guide) > 10);
 }
 
 /// Checks that the tests that a text names are there, and says how many it names.
 fn check_names(guide: &str) -> usize {
     let (mut sources, mut names) = (BTreeMap::new(), 0);
-    let words = guide.split('`').skip(1).step_by(2);
+    let code_spans = guide.split('`').skip(1).step_by(2);
     // Addresses like `[::1]` are no paths.
     let is_path = |it: &&str| it.contains("::") && !it.contains(['"', '[']);
-    for path in words.filter(is_path) {
-        let (folder, name) = (path.split("::").next(), path.rsplit("::").next());
-        let (folder, name) = (folder.expect("a crate"), name.expect("a name"));
-        let source = sources.entry(folder.to_owned()).or_insert_with(|| {
+    for path in code_spans.filter(is_path) {
+        let (crate_name, name) = (path.split("::").next(), path.rsplit("::").next());
+        let (crate_name, name) = (crate_name.expect("a crate"), name.expect("a name"));
+        let source = sources.entry(crate_name.to_owned()).or_insert_with(|| {
             let mut source = String::new();
-            collect(&root().join("crates").join(folder), &mut source);
+            collect_sources(&workspace_root().join("crates").join(crate_name), &mut source);
             source
         });
-        let known = [format!("fn {name}("), format!("mod {name};")];
-        assert!(known.iter().any(|it| source.contains(it)), "there is no {path}");
+        let definitions = [format!("fn {name}("), format!("mod {name};")];
+        assert!(definitions.iter().any(|it| source.contains(it)), "there is no {path}");
         names += 1;
     }
     names
 }
 
 /// All Rust below a folder, as one text.
-fn collect(folder: &Path, text: &mut String) {
-    for entry in fs::read_dir(folder).expect("a folder") {
+fn collect_sources(directory: &Path, text: &mut String) {
+    for entry in fs::read_dir(directory).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            collect(&path, text);
+            collect_sources(&path, text);
         } else if path.extension().is_some_and(|it| it == "rs") {
             text.push_str(&fs::read_to_string(&path).expect("a source"));
         }

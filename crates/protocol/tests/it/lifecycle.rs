@@ -28,9 +28,9 @@ fn log() -> impl Strategy<Value = Vec<Event>> {
     vec(event, 0..12).prop_map(|events| {
         let created = Event::Created(Task::new(id(), context(), TaskState::Submitted));
         let mut log: Vec<_> =
-            std::iter::once(created).chain(events.into_iter().map(ours)).collect();
-        let end = log.iter().position(is_end).unwrap_or(log.len() - 1);
-        log.truncate(end + 1);
+            std::iter::once(created).chain(events.into_iter().map(for_task)).collect();
+        let last = log.iter().position(is_terminal_event).unwrap_or(log.len() - 1);
+        log.truncate(last + 1);
         log
     })
 }
@@ -44,18 +44,18 @@ fn context() -> ContextId {
 }
 
 /// The same event, about our task.
-fn ours(event: Event) -> Event {
+fn for_task(event: Event) -> Event {
     match event {
         Event::Message(mut message) => {
-            let ours = Arc::make_mut(&mut message);
-            (ours.task_id, ours.context_id) = (Some(id()), Some(context()));
+            let message_mut = Arc::make_mut(&mut message);
+            (message_mut.task_id, message_mut.context_id) = (Some(id()), Some(context()));
             Event::Message(message)
         }
         Event::Created(_) | Event::Status(_) | Event::Artifact(_) => event,
     }
 }
 
-fn is_end(event: &Event) -> bool {
+fn is_terminal_event(event: &Event) -> bool {
     matches!(event, Event::Status(update) if update.status.state.is_terminal())
 }
 
@@ -63,15 +63,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_replay_equals_the_fold_step_by_step_and_from_any_snapshot(log in log(), cut in any::<usize>()) {
-        let whole = Task::replay(log.clone()).unwrap().unwrap();
+    fn replay_equals_stepwise_fold_and_snapshot_resume(log in log(), cut in any::<usize>()) {
+        let replayed = Task::replay(log.clone()).unwrap().unwrap();
 
         let mut steps = log.clone().into_iter();
         let Some(Event::Created(mut task)) = steps.next() else { panic!("created first") };
         for event in steps {
             task.apply(event).unwrap();
         }
-        prop_assert_eq!(&task, &whole);
+        prop_assert_eq!(&task, &replayed);
 
         // Stored and read back in the middle, as a reader does that catches up.
         let cut = 1 + cut % log.len();
@@ -82,11 +82,11 @@ proptest! {
             let stored = serde_json::to_vec(event).unwrap();
             snapshot.apply(serde_json::from_slice(&stored).unwrap()).unwrap();
         }
-        prop_assert_eq!(&snapshot, &whole);
+        prop_assert_eq!(&snapshot, &replayed);
     }
 
     #[test]
-    fn nothing_changes_a_finished_task(log in log(), late in log()) {
+    fn finished_task_rejects_every_event(log in log(), late in log()) {
         let mut task = Task::replay(log).unwrap().unwrap();
         if !task.status.state.is_terminal() {
             return Ok(());

@@ -4,23 +4,23 @@
 
 mod arbitrary;
 mod bad_input;
-mod card_traps;
+mod card_pitfalls;
 mod cards;
-mod carried;
 mod documents;
+mod field_coverage;
 mod golden;
+mod known_pitfalls;
+mod legacy;
 mod lifecycle;
-mod oldest;
 mod peers;
 mod protobuf;
 mod round_trip;
 mod streams;
 mod tolerance;
-mod traps;
 
-use latimer_protocol::Then;
+use latimer_protocol::Finality;
 
 /// What `final` says in an event of 0.3.
-fn then(last: bool) -> Then {
-    if last { Then::Closes } else { Then::Continues }
+fn finality(last: bool) -> Finality {
+    if last { Finality::Last } else { Finality::More }
 }

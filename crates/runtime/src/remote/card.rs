@@ -2,7 +2,7 @@
 
 use latimer_protocol::Metadata;
 use latimer_protocol::card::AgentCard;
-use latimer_server::CURSOR;
+use latimer_server::CURSOR_EXTENSION;
 use serde_json::Value;
 
 use super::words::Words;
@@ -27,7 +27,7 @@ pub(super) fn published(found: &AgentCard, words: &Words) -> AgentCard {
     if let Some(provider) = &mut card.provider {
         provider.organization = words.clean(&provider.organization);
     }
-    card.capabilities.extensions.retain(|it| it.uri != CURSOR && !words.leaks(&it.uri));
+    card.capabilities.extensions.retain(|it| it.uri != CURSOR_EXTENSION && !words.leaks(&it.uri));
     for extension in &mut card.capabilities.extensions {
         extension.description = extension.description.take().map(|it| words.clean(&it));
         clean(&mut extension.params, words);

@@ -172,7 +172,7 @@ impl Remote {
 impl Executor for Remote {
     async fn execute(&self, turn: Turn) -> Result<(), Failure> {
         self.look_after(None);
-        if Directive::of(turn.message()).is_some() {
+        if Directive::from_message(turn.message()).is_some() {
             return Ok(turn.reject(NO_DIRECTIVES).await?);
         }
         let path = match Path::of(turn.message(), self.hops).onward(self.place(&turn)) {

@@ -6,7 +6,7 @@ use latimer_protocol::{
     Caller, ContextId, Message, Metadata, SendMessageConfiguration, SendMessageRequest, TaskId,
     Version,
 };
-use latimer_server::{CURSOR, Failure, Turn};
+use latimer_server::{CURSOR_EXTENSION, Failure, Turn};
 
 use super::contexts::{self, Contexts};
 use super::note::Note;
@@ -123,7 +123,7 @@ async fn references(turn: &Turn) -> Result<Vec<TaskId>, Failure> {
 }
 
 /// Members that are for one server only: they choose its agent, or are its own.
-const OWN: [&str; 4] = [path::PATH, path::HOPS, CURSOR, "agent"];
+const OWN: [&str; 4] = [path::PATH, path::HOPS, CURSOR_EXTENSION, "agent"];
 
 /// Free-form members as they are passed on, in either direction.
 pub(super) fn passed_on(metadata: &Metadata) -> Metadata {

@@ -100,7 +100,7 @@ impl Upstream {
     pub(super) async fn pass(&self, patience: Duration) -> Result<Pass<'_>, Error> {
         let away = |wait: Duration| {
             let message = "the agent behind this one does not answer; try again later";
-            Error::new(ErrorKind::Unavailable, message).retry_after(wait)
+            Error::new(ErrorKind::Unavailable, message).with_retry_after(wait)
         };
         self.breaker().admit(Instant::now()).map_err(away)?;
         let mut found = self.client.subscribe();
@@ -117,7 +117,7 @@ impl Upstream {
             }
             Ok(Err(_)) | Err(_) => {
                 let message = "the agent behind this one has not been found yet; try again later";
-                Err(Error::new(ErrorKind::Unavailable, message).retry_after(patience))
+                Err(Error::new(ErrorKind::Unavailable, message).with_retry_after(patience))
             }
         }
     }

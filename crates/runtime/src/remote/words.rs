@@ -76,8 +76,8 @@ impl Words {
             kind => kind,
         };
         let error = Error::new(kind, self.clean(said.message()));
-        match said.retry_seconds() {
-            Some(seconds) => error.retry_after(std::time::Duration::from_secs(seconds)),
+        match said.retry_after_seconds() {
+            Some(seconds) => error.with_retry_after(std::time::Duration::from_secs(seconds)),
             None => error,
         }
     }

@@ -62,7 +62,7 @@ pub struct Definition {
 }
 
 /// For the card of an agent that has the tool.
-impl From<&Definition> for card::Tool {
+impl From<&Definition> for card::ManifestTool {
     fn from(definition: &Definition) -> Self {
         Self {
             name: definition.name.clone(),

@@ -67,8 +67,8 @@ impl Toolbox {
     /// What each tool is, for a card: [`build_agent_card`](card::build_agent_card) makes skills of
     /// them.
     #[must_use]
-    pub fn manifest(&self) -> Vec<card::Tool> {
-        self.definitions().iter().map(card::Tool::from).collect()
+    pub fn manifest(&self) -> Vec<card::ManifestTool> {
+        self.definitions().iter().map(card::ManifestTool::from).collect()
     }
 
     /// Calls a tool by its name.

@@ -69,7 +69,7 @@ async fn an_answer_completes_what_was_asked() {
     let house = house();
     for question in ["ask Which city?", "auth"] {
         let asked = house.task(says(question)).await;
-        let task = house.task(says("fail to see why").to_task(asked.id.clone())).await;
+        let task = house.task(says("fail to see why").with_task(asked.id.clone())).await;
         assert_eq!(task.status.state, TaskState::Completed, "{question}");
         assert_eq!(text(&task), "fail to see why", "{question}");
     }
@@ -155,9 +155,9 @@ async fn the_official_kit_finds_what_it_looks_for() {
 async fn the_kit_may_go_on_asking_and_send_the_same_again() {
     let house = house();
     let asked = house.task(from_kit("tck-input-required")).await;
-    let again = house.task(from_kit("tck-input-required").to_task(asked.id.clone())).await;
+    let again = house.task(from_kit("tck-input-required").with_task(asked.id.clone())).await;
     assert_eq!(again.status.state, TaskState::InputRequired);
-    let done = house.task(from_kit("tck-anything").to_task(asked.id.clone())).await;
+    let done = house.task(from_kit("tck-anything").with_task(asked.id.clone())).await;
     assert_eq!(done.status.state, TaskState::Completed);
 
     let message = from_kit("tck-complete-task");

@@ -36,7 +36,7 @@ impl House {
     /// Sends a message and waits for the answer.
     pub(crate) async fn send(&self, message: Message) -> Result<SendMessageResponse, Error> {
         match self.call(Request::SendMessage(SendMessageRequest::from(message))).await? {
-            Reply::Sent(sent) => Ok(sent),
+            Reply::SendMessage(sent) => Ok(sent),
             other => panic!("{other:?}"),
         }
     }
@@ -58,7 +58,7 @@ impl House {
             ..SendMessageRequest::from(message)
         };
         match self.call(Request::SendMessage(request)).await {
-            Ok(Reply::Sent(SendMessageResponse::Task(task))) => task,
+            Ok(Reply::SendMessage(SendMessageResponse::Task(task))) => task,
             other => panic!("{other:?}"),
         }
     }

@@ -60,5 +60,5 @@ pub(super) fn require(scopes: &[String], caller: &Caller) -> Result<(), Error> {
     let scopes = scopes.join(" ");
     let message = format!("that needs the scope {scopes}");
     let error = Error::new(ErrorKind::PermissionDenied, message);
-    Err(error.with(REASON, INSUFFICIENT_SCOPE).with(SCOPE, scopes))
+    Err(error.with_metadata(REASON, INSUFFICIENT_SCOPE).with_metadata(SCOPE, scopes))
 }

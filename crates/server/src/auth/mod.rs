@@ -129,7 +129,7 @@ impl Security {
 
 /// An error about something that was shown and is wrong.
 fn wrong(reason: &'static str, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    Error::new(ErrorKind::Unauthenticated, message).with(REASON, reason)
+    Error::new(ErrorKind::Unauthenticated, message).with_metadata(REASON, reason)
 }
 
 /// A function that knows callers by their headers.

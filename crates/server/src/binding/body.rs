@@ -98,7 +98,7 @@ impl From<Unread> for Error {
         let invalid = |message: String| Self::new(ErrorKind::InvalidRequest, message);
         match unread {
             Unread::TooLarge(limit) => invalid(format!("the body is larger than {limit} bytes"))
-                .with("limit", limit.to_string()),
+                .with_metadata("limit", limit.to_string()),
             Unread::TooSlow(limit) => {
                 invalid(format!("the body took longer than {} s to arrive", limit.as_secs_f32()))
             }

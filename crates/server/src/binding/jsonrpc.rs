@@ -13,7 +13,7 @@ use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::binding::{jsonrpc, rest as address, sse::CONTENT_TYPE as EVENT_STREAM};
 use latimer_protocol::{
-    Answer, Caller, Dialect, Error, ErrorKind, Operation, Reply, Request, Task, Version,
+    CallResponse, Caller, Dialect, Error, ErrorKind, Operation, Reply, Request, Task, Version,
 };
 
 use super::body::{self, Body};
@@ -33,7 +33,7 @@ enum Shape {
 /// A body that is no call, why, and what its sender says about its version.
 struct Refusal<'a> {
     body: &'a [u8],
-    refused: jsonrpc::Refused,
+    refused: jsonrpc::Rejection,
     said: Option<Version>,
 }
 
@@ -108,7 +108,7 @@ impl Front {
         };
         let response = answer.and_then(|mut answer| {
             self.complete(&mut answer.reply, at, &asked);
-            let dialect = answer_dialect(dialect, said, &asked, answer.made_in);
+            let dialect = answer_dialect(dialect, said, &asked, answer.task_dialect);
             self.jsonrpc_answer(answer, &id, &asked, dialect)
         });
         match response {
@@ -125,7 +125,7 @@ impl Front {
 
     fn jsonrpc_answer(
         &self,
-        answer: Answer,
+        answer: CallResponse,
         id: &jsonrpc::Id<'_>,
         asked: &Request,
         dialect: Dialect,
@@ -169,7 +169,7 @@ impl Front {
                 self.error(&refused.id, shape, dialect, &refused.error)
             }
             None => {
-                let response = respond::json(refused.reply(version));
+                let response = respond::json(refused.to_response(version));
                 respond::explained(response, &refused.error, self.challenge())
             }
         }
@@ -232,7 +232,7 @@ impl Front {
 
 /// What the caller says about its version, if the body is to be read at all.
 fn said(at: &At<'_>, body: &[u8]) -> Result<Option<Version>, Error> {
-    if !address::readable(at.header(CONTENT_TYPE), body) {
+    if !address::is_readable(at.header(CONTENT_TYPE), body) {
         let message = format!("the content type must be {}", address::JSON);
         return Err(Error::new(ErrorKind::ContentTypeNotSupported, message));
     }
@@ -241,9 +241,9 @@ fn said(at: &At<'_>, body: &[u8]) -> Result<Option<Version>, Error> {
 
 /// The refusal of a body that was not read but for whom to answer.
 #[cold]
-fn unread(body: &[u8], error: Error) -> jsonrpc::Refused {
+fn unread(body: &[u8], error: Error) -> jsonrpc::Rejection {
     let id = jsonrpc::Request::read(body).map(|it| it.id.into_owned());
-    jsonrpc::Refused { id: id.unwrap_or_else(|refused| refused.id), error }
+    jsonrpc::Rejection { id: id.unwrap_or_else(|refused| refused.id), error }
 }
 
 /// Errors about the sender have statuses of their own.
@@ -269,7 +269,7 @@ fn answer_dialect(
         Operation::GetTask | Operation::CancelTask | Operation::SubscribeToTask
     );
     match made_in {
-        Some(Dialect::V0_1 | Dialect::Oldest)
+        Some(Dialect::V0_1 | Dialect::Legacy)
             if shared && said.is_none() && asked_in == Dialect::V0_3 =>
         {
             Dialect::V0_1

@@ -200,7 +200,14 @@ impl Front {
         self.check_extended(at, &request, dialect, &caller)?;
         let extensions = at.extensions()?;
         let after = if request.operation().is_streaming() { at.after()? } else { None };
-        Ok(Call { request, caller, agent: at.agent.clone(), dialect, extensions, after })
+        Ok(Call {
+            request,
+            caller,
+            agent: at.agent.clone(),
+            dialect,
+            extensions,
+            resume_after: after,
+        })
     }
 
     /// The agent of this name, or the primary one when none is named.
@@ -252,8 +259,10 @@ impl At<'_> {
             None => None,
         };
         match self.head.uri.query() {
-            None => Version::said(header, None),
-            Some(query) => Version::said(header, parameters::version_in(query).as_deref()),
+            None => Version::declared(header, None),
+            Some(query) => {
+                Version::declared(header, parameters::version_from_query(query).as_deref())
+            }
         }
     }
 
@@ -262,12 +271,12 @@ impl At<'_> {
         let headers = &self.head.headers;
         let (newer, older) = (headers.get_all(EXTENSIONS), headers.get_all(EXTENSIONS_BEFORE_1_0));
         let values = newer.into_iter().chain(older);
-        parameters::extensions(values.filter_map(|it| it.to_str().ok()))
+        parameters::parse_extensions(values.filter_map(|it| it.to_str().ok()))
     }
 
     /// The last event that the caller has seen.
     fn after(&self) -> Result<Option<Revision>, Error> {
-        parameters::cursor(self.header(parameters::LAST_EVENT_ID))
+        parameters::parse_last_event_id(self.header(parameters::LAST_EVENT_ID))
     }
 }
 

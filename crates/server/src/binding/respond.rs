@@ -117,5 +117,5 @@ fn demand(challenge: &str, error: &Error) -> HeaderValue {
 
 /// When to try again, in seconds.
 pub(super) fn retry_after(error: &Error) -> HeaderValue {
-    HeaderValue::from(error.retry_seconds().unwrap_or(RETRY_SECONDS))
+    HeaderValue::from(error.retry_after_seconds().unwrap_or(RETRY_SECONDS))
 }

@@ -6,8 +6,8 @@ use axum::BoxError;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
-use latimer_protocol::binding::rest::{self as address, Ask, Route, Shape};
-use latimer_protocol::{Answer, Caller, Dialect, Error, ErrorKind, Reply, Request, Version};
+use latimer_protocol::binding::rest::{self as address, ReplyFormat, Route, RouteRequest};
+use latimer_protocol::{CallResponse, Caller, Dialect, Error, ErrorKind, Reply, Request, Version};
 
 use super::body::{self, Body};
 use super::sse::{Events, Writer};
@@ -44,12 +44,12 @@ impl Front {
             Ok(said) => said,
             Err(error) => return refuse(unknown, &error.into(), Dialect::V1_0),
         };
-        let ask = Ask {
+        let ask = RouteRequest {
             method: &at.head.method,
             path: at.path,
             query: at.head.uri.query().unwrap_or_default(),
-            said,
-            rule: self.settings.version_rule,
+            declared: said,
+            version_policy: self.settings.version_rule,
         };
         let route = match Route::find(&ask) {
             Ok(route) => route,
@@ -98,7 +98,7 @@ impl Front {
                 })?
             }
         };
-        if !address::readable(at.header(CONTENT_TYPE), &body) {
+        if !address::is_readable(at.header(CONTENT_TYPE), &body) {
             let message = format!("the content type must be {}", address::JSON);
             return Err(Error::new(ErrorKind::ContentTypeNotSupported, message).into());
         }
@@ -117,7 +117,7 @@ impl Front {
         let call = self.ask(at, request, route.dialect(), caller)?;
         let mut answer = self.service.call(call).await?;
         self.complete(&mut answer.reply, at, &asked);
-        let Answer { reply, made_in, extensions } = answer;
+        let CallResponse { reply, task_dialect: made_in, extensions } = answer;
         let dialect = answer_dialect(route, made_in);
         let response = match reply {
             Reply::Stream(stream) => {
@@ -149,15 +149,15 @@ impl Front {
 /// Only 1.0 has a media type of its own.
 fn media_type(at: &At<'_>, dialect: Dialect) -> &'static str {
     match dialect.version() {
-        Version::V1_0 => address::negotiate(at.accept()),
+        Version::V1_0 => address::negotiate_media_type(at.accept()),
         Version::V0_3 | Version::V0_1 => address::JSON,
     }
 }
 
 /// The dialect to answer in.
 fn answer_dialect(route: &Route, made_in: Option<Dialect>) -> Dialect {
-    match (route.shape, made_in) {
-        (Shape::AsMade, Some(Dialect::Oldest | Dialect::V0_1)) => Dialect::Oldest,
+    match (route.reply_format, made_in) {
+        (ReplyFormat::SameAsTask, Some(Dialect::Legacy | Dialect::V0_1)) => Dialect::Legacy,
         _ => route.dialect(),
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use latimer_protocol::binding::jsonrpc::{self, Envelope, Id};
-use latimer_protocol::binding::sse::{self, Head};
-use latimer_protocol::{Dialect, Error, EventStream, EventWriter, Request, Streamed};
+use latimer_protocol::binding::sse::{self, FrameHead};
+use latimer_protocol::{Dialect, Error, EventStream, EventWriter, Request, StreamEvent};
 use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
@@ -86,7 +86,7 @@ impl Events {
         Poll::Ready(Some(Bytes::from(piece)).filter(|it| !it.is_empty()))
     }
 
-    fn write(&mut self, piece: &mut Vec<u8>, event: &Streamed) {
+    fn write(&mut self, piece: &mut Vec<u8>, event: &StreamEvent) {
         if let Err(error) = self.writer.write(piece, event) {
             self.fail(piece, &error);
         }
@@ -136,24 +136,24 @@ pub(super) struct Writer {
 impl Writer {
     /// For a stream that answers `request`, in the envelope of the request `id` if it has one.
     pub(super) fn new(dialect: Dialect, request: &Request, id: Option<&Id<'_>>) -> Self {
-        let own =
-            (!EventWriter::is_shared(dialect)).then(|| EventWriter::new(dialect, request, None));
+        let own = (!EventWriter::is_reader_independent(dialect))
+            .then(|| EventWriter::new(dialect, request, None));
         let envelope = id.map(|id| (Envelope::new(id), id.clone().into_owned()));
         Self { dialect, own, envelope }
     }
 
-    fn write(&mut self, out: &mut Vec<u8>, event: &Streamed) -> Result<(), Error> {
-        let head = Head { id: event.revision, name: None };
-        if let Some(data) = event.event.json(self.dialect, event.then) {
+    fn write(&mut self, out: &mut Vec<u8>, event: &StreamEvent) -> Result<(), Error> {
+        let head = FrameHead { id: event.revision, name: None };
+        if let Some(data) = event.event.encode_json(self.dialect, event.finality) {
             self.frame(out, head, &data);
             return Ok(());
         }
         let Some(own) = &mut self.own else { return Err(Error::internal()) };
-        let written = own.write(event.event.event(), event.then)?;
+        let written = own.write(event.event.event(), event.finality)?;
         let last = written.len().saturating_sub(1);
         for (index, data) in written.iter().enumerate() {
             // Whoever has seen only a part of an event has not seen it.
-            self.frame(out, Head { id: head.id.filter(|_| index == last), name: None }, data);
+            self.frame(out, FrameHead { id: head.id.filter(|_| index == last), name: None }, data);
         }
         Ok(())
     }
@@ -164,13 +164,13 @@ impl Writer {
             Some((_, id)) => jsonrpc::write_error(self.dialect.version(), id, error),
             None => self.dialect.write_error(error).body.to_string().into_bytes(),
         };
-        sse::write(out, Head::default(), &[&data]);
+        sse::write_frame(out, FrameHead::default(), &[&data]);
     }
 
-    fn frame(&self, out: &mut Vec<u8>, head: Head<'_>, data: &[u8]) {
+    fn frame(&self, out: &mut Vec<u8>, head: FrameHead<'_>, data: &[u8]) {
         match &self.envelope {
-            Some((envelope, _)) => sse::write(out, head, &envelope.around(data)),
-            None => sse::write(out, head, &[data]),
+            Some((envelope, _)) => sse::write_frame(out, head, &envelope.wrap(data)),
+            None => sse::write_frame(out, head, &[data]),
         }
     }
 }
@@ -179,6 +179,6 @@ impl Writer {
 pub(super) fn only_error(dialect: Dialect, id: &Id<'_>, error: &Error) -> Vec<u8> {
     let mut out = Vec::new();
     let data = jsonrpc::write_error(dialect.version(), id, error);
-    sse::write(&mut out, Head::default(), &[&data]);
+    sse::write_frame(&mut out, FrameHead::default(), &[&data]);
     mem::take(&mut out)
 }

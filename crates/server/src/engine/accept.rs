@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use latimer_protocol::{
-    Call, Caller, Content, ContextId, Dialect, Error, ErrorKind, Invalid, Message, Metadata, Part,
-    Request, Revision, SendMessageConfiguration, SendMessageRequest, TaskId,
+    Call, Caller, Content, ContextId, Dialect, Error, ErrorKind, InvalidField, Message, Metadata,
+    Part, Request, Revision, SendMessageConfiguration, SendMessageRequest, TaskId,
 };
 
 use super::access::Access;
@@ -95,7 +95,7 @@ impl Engine {
             want,
             opens: false,
             awaited: want == Want::Answer && !tells,
-            after: call.after,
+            after: call.resume_after,
         })
     }
 
@@ -116,7 +116,9 @@ impl Engine {
             return permitted(call, agent);
         }
         match &request.message.task_id {
-            Some(id) if !call.dialect.callers_name_tasks() => self.whose(call, access, id).await,
+            Some(id) if !call.dialect.clients_assign_task_ids() => {
+                self.whose(call, access, id).await
+            }
             Some(id) => match self.whose(call, access, id).await {
                 Err(error) if error.kind() == ErrorKind::TaskNotFound => self.addressed(call),
                 agent => agent,
@@ -130,7 +132,7 @@ impl Engine {
 fn check_parts(message: &Message, agent: &Agent, limit: usize) -> Result<(), Error> {
     if message.parts.len() > limit {
         let problem = format!("must not have more than {limit} parts");
-        return Err(Invalid::new("message.parts", problem).into());
+        return Err(InvalidField::new("message.parts", problem).into());
     }
     if agent.diverts(message) {
         return Ok(());

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use latimer_protocol::{
-    Answer, Call, Error, ErrorKind, Event, Reply, Request, Revision, Task, TaskState, TaskStatus,
-    TaskStatusUpdateEvent,
+    Call, CallResponse, Error, ErrorKind, Event, Reply, Request, Revision, Task, TaskState,
+    TaskStatus, TaskStatusUpdateEvent,
 };
 use latimer_store::{Append, Error as StoreError, Header, Stored, Work as Needed};
 use tokio::sync::oneshot;
@@ -14,7 +14,7 @@ use super::tasks::Found;
 use super::{Engine, ids, unavailable};
 
 impl Engine {
-    pub(super) async fn cancel(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn cancel(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::CancelTask(request) = &call.request else { return Err(Error::internal()) };
         let Found { stored, extensions } = self.find(&call, &request.id).await?;
         let made_in = Some(stored.header.dialect);
@@ -26,7 +26,7 @@ impl Engine {
             let message = format!("task {} is over ({})", task.id, task.status.state);
             return Err(Error::new(ErrorKind::TaskNotCancelable, message));
         }
-        Ok(Answer { reply: Reply::Task(task), made_in, extensions })
+        Ok(CallResponse { reply: Reply::Task(task), task_dialect: made_in, extensions })
     }
 
     /// Brings a task to an end, and returns it as it ended. Goes on when nobody waits for it.
@@ -95,7 +95,7 @@ impl Engine {
     ) -> Result<Arc<Task>, StoreError> {
         let Stored { key, task, revision, header } = stored;
         let now = ids::now().max(header.updated);
-        let mut update = TaskStatusUpdateEvent::new(key.id.clone(), status.at(now));
+        let mut update = TaskStatusUpdateEvent::new(key.id.clone(), status.with_timestamp(now));
         update.context_id = task.context_id.clone();
         let mut task = Arc::unwrap_or_clone(task);
         let event = Event::Status(update);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latimer_protocol::{Error, ErrorKind, Invalid, Message, Revision, Task};
+use latimer_protocol::{Error, ErrorKind, InvalidField, Message, Revision, Task};
 use latimer_store::Stored;
 use tokio::sync::oneshot;
 
@@ -30,7 +30,7 @@ impl Engine {
         let context = &stored.header.context;
         if letter.message.context_id.as_ref().is_some_and(|it| it != context) {
             let problem = "is not that of the task; leave it out, or name the task's";
-            return Err(Invalid::new("message.contextId", problem).into());
+            return Err(InvalidField::new("message.contextId", problem).into());
         }
         if stored.header.state.is_terminal() {
             return Err(finished(&stored));

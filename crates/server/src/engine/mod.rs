@@ -35,9 +35,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-pub use latimer_protocol::binding::parameters::CURSOR;
+pub use latimer_protocol::binding::parameters::CURSOR_EXTENSION;
 use latimer_protocol::{
-    Answer, Call, Dialect, Error, ErrorKind, Message, Reply, Request, Service, Task,
+    Call, CallResponse, Dialect, Error, ErrorKind, Message, Reply, Request, Service, Task,
 };
 use latimer_store::{Error as StoreError, Key, TaskStore};
 use tokio_util::task::TaskTracker;
@@ -247,7 +247,7 @@ impl Engine {
             let message = format!("the agent needs the extension {}", missing.uri);
             return Err(Error::new(ErrorKind::ExtensionSupportRequired, message));
         }
-        let known = |uri: &str| uri == CURSOR || offered.iter().any(|it| it.uri == uri);
+        let known = |uri: &str| uri == CURSOR_EXTENSION || offered.iter().any(|it| it.uri == uri);
         Ok(call.extensions.iter().filter(|it| known(it)).cloned().collect())
     }
 
@@ -282,7 +282,7 @@ impl Engine {
 }
 
 /// What `#[async_trait]` makes of a method.
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<CallResponse, Error>> + Send + 'a>>;
 
 impl Service for Engine {
     /// Written out, so that each operation has a future of its own size.

@@ -64,7 +64,7 @@ impl Engine {
     ) -> Result<Known, Error> {
         let window = letter.agent.policy().repeat_window;
         let exempt = window.is_zero()
-            || !letter.dialect.messages_have_ids()
+            || !letter.dialect.has_message_ids()
             || letter.agent.executor().may_repeat(&letter.message);
         if exempt {
             return Ok(Known::No);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latimer_protocol::{Error, Invalid, TaskId, Timestamp};
+use latimer_protocol::{Error, InvalidField, TaskId, Timestamp};
 use latimer_store::Place;
 use sha2::{Digest, Sha256};
 
@@ -20,7 +20,7 @@ pub(super) fn token(place: &Place, caller: &str) -> String {
 /// The place that a token of a caller stands for.
 pub(super) fn place(token: &str, caller: &str) -> Result<Place, Error> {
     read(token, caller).ok_or_else(|| {
-        Invalid::new("pageToken", "is not one that was given with a former page").into()
+        InvalidField::new("pageToken", "is not one that was given with a former page").into()
     })
 }
 

@@ -10,13 +10,14 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use latimer_protocol::{
-    Error, ErrorKind, Event, Revision, SharedEvent, StreamResponse, Streamed, Task, TaskState, Then,
+    Error, ErrorKind, Event, Finality, Revision, SharedEvent, StreamEvent, StreamResponse, Task,
+    TaskState,
 };
 use latimer_store::TaskStore;
 use serde_json::Value;
 
 use super::live::{Next, Recent, Watch};
-use super::{CURSOR, Halt, unavailable};
+use super::{CURSOR_EXTENSION, Halt, unavailable};
 
 /// When a stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(super) struct Reader {
     opening: Option<Box<Task>>,
     /// Whether each event carries its revision in its metadata.
     numbered: bool,
-    ready: VecDeque<Streamed>,
+    ready: VecDeque<StreamEvent>,
     pending: Option<Pending>,
     ended: bool,
     /// Counts as an open stream until it is dropped.
@@ -102,7 +103,11 @@ impl Reader {
             Next::End => self.ended = true,
             Next::Answer(message) => {
                 let event = StreamResponse::Message(message).into();
-                self.ready.push_back(Streamed { revision: None, event, then: Then::Closes });
+                self.ready.push_back(StreamEvent {
+                    revision: None,
+                    event,
+                    finality: Finality::Last,
+                });
                 self.ended = true;
             }
             Next::Failed(error) => {
@@ -118,7 +123,8 @@ impl Reader {
                 (Recent::Shown(event), None) => event,
                 (Recent::Shown(event), Some(mut task)) => {
                     // Refused by the fold is what the log cannot have.
-                    let _ = Event::from_stream(event.event().clone()).map(|it| task.apply(it));
+                    let _ =
+                        Event::from_stream_response(event.event().clone()).map(|it| task.apply(it));
                     StreamResponse::Task(*task).into()
                 }
                 (Recent::Said(message), Some(mut task)) => {
@@ -129,7 +135,7 @@ impl Reader {
                 (Recent::Said(_), None) => continue,
             };
             let state = event.event().status().map(|it| it.state);
-            let then = state.map_or(Then::Continues, |state| self.then(state, revision));
+            let then = state.map_or(Finality::More, |state| self.then(state, revision));
             self.give(revision, event, then);
             if self.ended {
                 return;
@@ -137,10 +143,10 @@ impl Reader {
         }
     }
 
-    fn give(&mut self, revision: Revision, event: SharedEvent, then: Then) {
-        self.ended = then == Then::Closes;
+    fn give(&mut self, revision: Revision, event: SharedEvent, then: Finality) {
+        self.ended = then == Finality::Last;
         let event = if self.numbered { number(&event, revision) } else { event };
-        self.ready.push_back(Streamed { revision: Some(revision), event, then });
+        self.ready.push_back(StreamEvent { revision: Some(revision), event, finality: then });
     }
 
     /// Why the message that the stream is about was not taken, if it was not.
@@ -156,9 +162,9 @@ impl Reader {
     }
 
     /// Whether a stream goes on behind an event with this state.
-    fn then(&self, state: TaskState, revision: Revision) -> Then {
+    fn then(&self, state: TaskState, revision: Revision) -> Finality {
         if revision <= self.since && !state.is_terminal() {
-            return Then::Continues;
+            return Finality::More;
         }
         let closes = match (state, self.until) {
             (state, _) if state.is_terminal() => true,
@@ -170,7 +176,7 @@ impl Reader {
             }
             (_, Until::Settled) => false,
         };
-        if closes { Then::Closes } else { Then::Continues }
+        if closes { Finality::Last } else { Finality::More }
     }
 
     fn fetch(&self) -> Pending {
@@ -208,7 +214,7 @@ impl Reader {
 const FETCH: usize = 256;
 
 impl Stream for Reader {
-    type Item = Result<Streamed, Error>;
+    type Item = Result<StreamEvent, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
@@ -244,11 +250,11 @@ fn number(event: &SharedEvent, revision: Revision) -> SharedEvent {
         StreamResponse::StatusUpdate(it) => &mut it.metadata,
         StreamResponse::ArtifactUpdate(it) => &mut it.metadata,
     };
-    metadata.insert(CURSOR.to_owned(), Value::from(revision.get()));
+    metadata.insert(CURSOR_EXTENSION.to_owned(), Value::from(revision.get()));
     event.into()
 }
 
 fn halted(cursor: Revision) -> Error {
     let message = "the server is shutting down; subscribe again to go on";
-    Error::new(ErrorKind::Unavailable, message).with("lastEventId", cursor.to_string())
+    Error::new(ErrorKind::Unavailable, message).with_metadata("lastEventId", cursor.to_string())
 }

@@ -6,8 +6,8 @@ use std::task::Poll;
 use std::time::Instant;
 
 use latimer_protocol::{
-    Answer, Call, ContextId, Dialect, Error, ErrorKind, Reply, Revision, SendMessageResponse, Task,
-    TaskId,
+    Call, CallResponse, ContextId, Dialect, Error, ErrorKind, Reply, Revision, SendMessageResponse,
+    Task, TaskId,
 };
 use latimer_store::{Key, Sent, Stored};
 use tokio::sync::SetOnce;
@@ -23,7 +23,7 @@ use super::repeat::{Flight, Ticket};
 use super::rest::Rest;
 use super::tasks::resume_after;
 use super::work::Work;
-use super::{CURSOR, Engine, ids, trimmed, unavailable};
+use super::{CURSOR_EXTENSION, Engine, ids, trimmed, unavailable};
 use crate::agent::Contexts;
 use crate::turn::{Inner, Outbox, Turn};
 
@@ -67,7 +67,7 @@ impl Place {
 }
 
 impl Engine {
-    pub(super) async fn send(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn send(&self, call: Call) -> Result<CallResponse, Error> {
         let letter = self.accept(call).await?;
         let (agent, want) = (letter.agent.clone(), letter.want);
         let (history, extensions) =
@@ -77,14 +77,14 @@ impl Engine {
             (Want::Task, _) | (_, How::Later) => Box::pin(self.first_sight(&begun)).await?,
             (Want::Answer | Want::Events, _) => self.outcome(&mut begun, &agent).await?,
         };
-        let reply = Reply::Sent(match sent {
+        let reply = Reply::SendMessage(match sent {
             SendMessageResponse::Task(task) => SendMessageResponse::Task(trimmed(task, history)),
             message @ SendMessageResponse::Message(_) => message,
         });
-        Ok(Answer { reply, made_in: Some(begun.made_in), extensions })
+        Ok(CallResponse { reply, task_dialect: Some(begun.made_in), extensions })
     }
 
-    pub(super) async fn stream(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn stream(&self, call: Call) -> Result<CallResponse, Error> {
         let letter = self.accept(call).await?;
         let open = self.open_stream(&letter.caller)?;
         let extensions = letter.extensions.clone();
@@ -99,7 +99,7 @@ impl Engine {
             since: begun.after,
             until: Until::Settled,
             opening: begun.opening,
-            numbered: extensions.iter().any(|it| it == CURSOR),
+            numbered: extensions.iter().any(|it| it == CURSOR_EXTENSION),
         };
         let mut shown = None;
         // Only a message that was sent before has events that could have been seen.
@@ -116,7 +116,7 @@ impl Engine {
             reader.show(Arc::unwrap_or_clone(task));
         }
         let reply = Reply::Stream(Box::pin(reader));
-        Ok(Answer { reply, made_in: Some(begun.made_in), extensions })
+        Ok(CallResponse { reply, task_dialect: Some(begun.made_in), extensions })
     }
 
     /// Has a message worked on.
@@ -138,7 +138,7 @@ impl Engine {
         };
         match self.store().load(&key).await.map_err(unavailable)? {
             Some(stored) => Box::pin(self.continue_task(letter, stored, sent)).await,
-            None if letter.dialect.callers_name_tasks() => {
+            None if letter.dialect.clients_assign_task_ids() => {
                 Box::pin(self.begin_named(letter, key, sent)).await
             }
             None => Err(Error::task_not_found(&id)),
@@ -198,7 +198,7 @@ impl Engine {
             ticket.flies(Flight { live, after: Revision::START });
             work.remember(sent, ticket);
         }
-        let at_once = want == Want::Task || dialect.callers_name_tasks();
+        let at_once = want == Want::Task || dialect.clients_assign_task_ids();
         let rest = if work.agent.policy().contexts == Contexts::Queue {
             self.queue(work, at_once)
         } else {

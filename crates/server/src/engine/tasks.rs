@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use latimer_protocol::{
-    Answer, Call, Caller, DEFAULT_PAGE_SIZE, Error, ErrorKind, Invalid, ListTasksResponse, Reply,
-    Request, Revision, Task, TaskId, TaskState,
+    Call, CallResponse, Caller, DEFAULT_PAGE_SIZE, Error, ErrorKind, InvalidField,
+    ListTasksResponse, Reply, Request, Revision, Task, TaskId, TaskState,
 };
 use latimer_store::{Query, Stored};
 
 use super::access::Access;
 use super::reader::{From, Reader, Until};
-use super::{CURSOR, Engine, Open, last, page, permitted, trimmed, unavailable};
+use super::{CURSOR_EXTENSION, Engine, Open, last, page, permitted, trimmed, unavailable};
 use crate::agent::Agent;
 
 /// A task that a call is about, and the extensions that are active for the call.
@@ -20,13 +20,13 @@ pub(super) struct Found {
 }
 
 impl Engine {
-    pub(super) async fn get(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn get(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::GetTask(request) = &call.request else { return Err(Error::internal()) };
         let found = self.find(&call, &request.id).await?;
         let task = trimmed(found.stored.task, request.history_length);
-        Ok(Answer {
+        Ok(CallResponse {
             reply: Reply::Task(task),
-            made_in: Some(found.stored.header.dialect),
+            task_dialect: Some(found.stored.header.dialect),
             extensions: found.extensions,
         })
     }
@@ -68,7 +68,7 @@ impl Engine {
         }
     }
 
-    pub(super) async fn list(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn list(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::ListTasks(request) = &call.request else { return Err(Error::internal()) };
         let owner = Access::of(&call)?.list()?;
         let named = self.named(&call)?;
@@ -96,7 +96,7 @@ impl Engine {
             history: last(&task.history, request.history_length).to_vec(),
             metadata: task.metadata.clone(),
         };
-        let reply = Reply::Tasks(ListTasksResponse {
+        let reply = Reply::TaskList(ListTasksResponse {
             tasks: page.tasks.into_iter().map(shown).collect(),
             next_page_token: page
                 .next
@@ -105,10 +105,10 @@ impl Engine {
             page_size,
             total_size: u32::try_from(page.total).unwrap_or(u32::MAX),
         });
-        Ok(Answer { reply, made_in: None, extensions })
+        Ok(CallResponse { reply, task_dialect: None, extensions })
     }
 
-    pub(super) async fn subscribe(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn subscribe(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::SubscribeToTask(request) = &call.request else {
             return Err(Error::internal());
         };
@@ -120,26 +120,26 @@ impl Engine {
         let stored = stored.ok_or_else(|| Error::task_not_found(&request.id))?;
         live.learn(&stored);
         let state = stored.header.state;
-        if call.after.is_none() && state.is_terminal() {
+        if call.resume_after.is_none() && state.is_terminal() {
             let message = format!("task {} is over ({state}); get it instead", request.id);
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
-        let after = resume_after(call.after, stored.revision)?;
+        let after = resume_after(call.resume_after, stored.revision)?;
         let from = From {
             cursor: after.unwrap_or(stored.revision),
             since: Revision::START,
             until: Until::Over,
             opening: None,
-            numbered: extensions.iter().any(|it| it == CURSOR),
+            numbered: extensions.iter().any(|it| it == CURSOR_EXTENSION),
         };
         let store = self.store().clone();
         let mut reader = Reader::new(live, store, self.halt().clone(), open, from);
         if after.is_none() {
             reader.show(Task::clone(&stored.task));
         }
-        Ok(Answer {
+        Ok(CallResponse {
             reply: Reply::Stream(Box::pin(reader)),
-            made_in: Some(stored.header.dialect),
+            task_dialect: Some(stored.header.dialect),
             extensions,
         })
     }
@@ -158,7 +158,7 @@ pub(super) fn resume_after(
     match after {
         Some(after) if after > newest => {
             let problem = format!("is beyond the last event, which is {newest}");
-            Err(Invalid::new("last-event-id", problem).into())
+            Err(InvalidField::new("last-event-id", problem).into())
         }
         after => Ok(after),
     }

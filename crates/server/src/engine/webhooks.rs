@@ -1,8 +1,8 @@
 //! Webhooks of a task: registered, shown and removed by its caller.
 
 use latimer_protocol::{
-    Answer, Call, Error, ErrorKind, ListTaskPushNotificationConfigsResponse, PushConfigId, Reply,
-    Request, Revision, TaskId,
+    Call, CallResponse, Error, ErrorKind, ListTaskPushNotificationConfigsResponse, PushConfigId,
+    Reply, Request, Revision, TaskId,
 };
 use latimer_store::{Added, Key, Webhook};
 
@@ -22,7 +22,7 @@ impl Engine {
         courier.ok_or_else(|| ErrorKind::PushNotificationNotSupported.into())
     }
 
-    pub(super) async fn create_webhook(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn create_webhook(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::CreateTaskPushNotificationConfig(config) = &call.request else {
             return Err(Error::internal());
         };
@@ -33,11 +33,11 @@ impl Engine {
         let webhook = courier.admit(config.clone(), stored.key, seen, call.dialect).await?;
         let config = webhook.config.clone();
         self.register(webhook).await?;
-        Ok(Answer { reply: Reply::PushConfig(config), made_in: None, extensions })
+        Ok(CallResponse { reply: Reply::PushConfig(config), task_dialect: None, extensions })
     }
 
     /// Without a name, the first one is meant.
-    pub(super) async fn get_webhook(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn get_webhook(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::GetTaskPushNotificationConfig(request) = &call.request else {
             return Err(Error::internal());
         };
@@ -46,24 +46,24 @@ impl Engine {
         let webhook = webhooks.into_iter().next();
         let webhook = webhook.ok_or_else(|| no_webhook(&request.task_id))?;
         let reply = Reply::PushConfig(webhook.config);
-        Ok(Answer { reply, made_in: None, extensions: found.extensions })
+        Ok(CallResponse { reply, task_dialect: None, extensions: found.extensions })
     }
 
-    pub(super) async fn list_webhooks(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn list_webhooks(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::ListTaskPushNotificationConfigs(request) = &call.request else {
             return Err(Error::internal());
         };
         let Asked { found, .. } = self.asked(&call, &request.task_id).await?;
         let webhooks = self.webhooks(&found.stored.key, None).await?;
-        let reply = Reply::PushConfigs(ListTaskPushNotificationConfigsResponse {
+        let reply = Reply::PushConfigList(ListTaskPushNotificationConfigsResponse {
             configs: webhooks.into_iter().map(|it| it.config).collect(),
             ..ListTaskPushNotificationConfigsResponse::default()
         });
-        Ok(Answer { reply, made_in: None, extensions: found.extensions })
+        Ok(CallResponse { reply, task_dialect: None, extensions: found.extensions })
     }
 
     /// Without a name, all are meant.
-    pub(super) async fn delete_webhook(&self, call: Call) -> Result<Answer, Error> {
+    pub(super) async fn delete_webhook(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::DeleteTaskPushNotificationConfig(request) = &call.request else {
             return Err(Error::internal());
         };
@@ -79,8 +79,8 @@ impl Engine {
             removed += u32::from(there.map_err(unavailable)?);
         }
         courier.changed(&key);
-        let reply = Reply::Removed(removed);
-        Ok(Answer { reply, made_in: None, extensions: found.extensions })
+        let reply = Reply::PushConfigsDeleted(removed);
+        Ok(CallResponse { reply, task_dialect: None, extensions: found.extensions })
     }
 
     /// The webhook that came with a message, if it may be registered.
@@ -151,5 +151,5 @@ struct Asked<'a> {
 /// There is no error of its own for this.
 fn no_webhook(task: &TaskId) -> Error {
     let message = format!("task {task} has no such webhook");
-    Error::new(ErrorKind::TaskNotFound, message).with("taskId", task.to_string())
+    Error::new(ErrorKind::TaskNotFound, message).with_metadata("taskId", task.to_string())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use latimer_protocol::{
-    Dialect, Error, Event, Message, MessageId, Part, Refused, Revision, Task,
+    ApplyError, Dialect, Error, Event, Message, MessageId, Part, Revision, Task,
     TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
 };
 use latimer_store::{
@@ -79,7 +79,7 @@ impl Work {
         dialect: Dialect,
     ) -> Self {
         let now = ids::now();
-        let status = TaskStatus::from(TaskState::Submitted).at(now);
+        let status = TaskStatus::from(TaskState::Submitted).with_timestamp(now);
         let mut draft = Task::new(turn.task_id().clone(), turn.context_id().clone(), status);
         draft.history.push(Arc::clone(turn.shared_message()));
         let opening = Some(Event::Created(draft.clone()));
@@ -203,7 +203,7 @@ impl Work {
         emitted: Vec<Emitted>,
         last: Option<TaskStatus>,
         turning: Turning,
-    ) -> Result<Option<Batch>, Refused> {
+    ) -> Result<Option<Batch>, ApplyError> {
         let said = emitted.len();
         let mut events = Vec::with_capacity(said + 3);
         let mut now = ids::now().max(self.updated);
@@ -271,7 +271,7 @@ impl Work {
         events: &mut Vec<Event>,
         mut update: TaskStatusUpdateEvent,
         now: Timestamp,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ApplyError> {
         update.context_id = self.draft.context_id.clone();
         update.status.timestamp = Some(now);
         if let Some(message) = &mut update.status.message {
@@ -287,7 +287,7 @@ impl Work {
         &mut self,
         events: &mut Vec<Event>,
         mut update: TaskArtifactUpdateEvent,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ApplyError> {
         update.context_id = self.draft.context_id.clone();
         if update.artifact.parts.is_empty() {
             // §4.1.7: an artifact has a part.

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use latimer_outbound::{Client, Guard, InvalidTls, Rules};
 use latimer_protocol::{
-    Dialect, Error, ErrorKind, Invalid, Notification, PushConfigId, Revision,
+    Dialect, Error, ErrorKind, InvalidField, Notification, PushConfigId, Revision,
     TaskPushNotificationConfig,
 };
 use latimer_store::{Error as StoreError, Key, Progress, TaskStore, Webhook};
@@ -173,7 +173,7 @@ impl Courier {
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
         let refused = |forbidden: latimer_outbound::Forbidden| {
-            Error::from(Invalid::new("url", forbidden.to_string()))
+            Error::from(InvalidField::new("url", forbidden.to_string()))
         };
         self.0.guard.check(&config.url).await.map_err(refused)?;
         let id = config.id.take().unwrap_or_else(ids::webhook);

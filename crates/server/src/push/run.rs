@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latimer_outbound::Limits;
-use latimer_protocol::{Dialect, Event, Notification, PushConfigId, Revision, Task, Then};
+use latimer_protocol::{Dialect, Event, Finality, Notification, PushConfigId, Revision, Task};
 use latimer_store::{DeadLetter, Error as StoreError, Key, Logged, Progress, Step, Webhook};
 use tokio::sync::Notify;
 use tracing::{debug, info, warn};
@@ -213,35 +213,35 @@ pub(super) async fn notification(
     let dialect = webhook.dialect;
     let is_0_3 = matches!(dialect, Dialect::V0_3 | Dialect::V0_3Proto);
     let in_envelope = is_0_3 && courier.settings.older_body == OlderBody::Envelope;
-    let written = if dialect.notifies_of_tasks() && !in_envelope {
+    let written = if dialect.sends_whole_task() && !in_envelope {
         if matches!(event, Event::Message(_)) {
             return Ok(About::Nothing);
         }
         let Some(task) = replay.task(courier, &webhook.task, revision).await? else {
             return Ok(About::Unspeakable);
         };
-        dialect.notify_of_task(&task)
+        dialect.write_task_notification(&task)
     } else {
-        let Some(event) = event.into_stream() else { return Ok(About::Nothing) };
+        let Some(event) = event.into_stream_response() else { return Ok(About::Nothing) };
         match in_envelope {
-            true => Dialect::V0_3.notify_in_envelope(&event, then(&event)),
-            false => dialect.notify_of_event(&event),
+            true => Dialect::V0_3.write_enveloped_notification(&event, then(&event)),
+            false => dialect.write_event_notification(&event),
         }
     };
     Ok(written.map_or(About::Unspeakable, About::This))
 }
 
 /// Whether a stream would end behind an event.
-fn then(event: &latimer_protocol::StreamResponse) -> Then {
+fn then(event: &latimer_protocol::StreamResponse) -> Finality {
     use latimer_protocol::StreamResponse as S;
     let state = match event {
         S::Task(task) => task.status.state,
         S::StatusUpdate(update) => update.status.state,
-        S::Message(_) => return Then::Closes,
-        S::ArtifactUpdate(_) => return Then::Continues,
+        S::Message(_) => return Finality::Last,
+        S::ArtifactUpdate(_) => return Finality::More,
     };
     let settled = state.is_terminal() || state.is_interrupted();
-    if settled { Then::Closes } else { Then::Continues }
+    if settled { Finality::Last } else { Finality::More }
 }
 
 /// A task as it was at one event after the other.

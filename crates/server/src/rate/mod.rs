@@ -188,12 +188,12 @@ impl<C: Clock> Limiter<C> {
 
 fn too_often(wait: Duration) -> Error {
     let message = format!("too many requests; try again in {}", seconds(wait));
-    Error::new(ErrorKind::RateLimited, message).retry_after(wait)
+    Error::new(ErrorKind::RateLimited, message).with_retry_after(wait)
 }
 
 fn too_many_failures(wait: Duration) -> Error {
     let message = format!("too many wrong credentials; try again in {}", seconds(wait));
-    Error::new(ErrorKind::RateLimited, message).retry_after(wait)
+    Error::new(ErrorKind::RateLimited, message).with_retry_after(wait)
 }
 
 fn seconds(wait: Duration) -> String {

@@ -131,7 +131,7 @@ impl Keyring {
     /// When the key cannot sign.
     pub fn delivery_token(&self, delivery: &Delivery<'_>) -> Result<String, SignatureError> {
         let at = delivery.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.ring().key.token(&json!({
+        self.ring().key.sign_jwt(&json!({
             "iss": delivery.issuer,
             "aud": delivery.audience,
             "iat": at.as_secs(),

@@ -159,7 +159,7 @@ async fn every_error_has_its_code_status_and_headers() {
         let failing = Script::new(move |_| Err(Error::from(kind)));
         let site = site(Server::empty().answered_by(failing)).await;
         let get = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}"#;
-        let codes = kind.code(latimer_protocol::Version::V1_0);
+        let codes = kind.codes(latimer_protocol::Version::V1_0);
         let rpc = site.v1().post("/a2a", get).await;
         let about_sender = matches!(kind, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied);
         let status = if about_sender { codes.http } else { 200 };

@@ -199,10 +199,13 @@ async fn metadata_carries_extensions_and_where_a_stream_was_left() {
     let site = site(shouter(Settings::default())).await;
     let mut client = newest(site.address).await;
     let mut request = Request::new(send("hi"));
-    let cursor: MetadataValue<_> = latimer_server::CURSOR.parse().unwrap();
+    let cursor: MetadataValue<_> = latimer_server::CURSOR_EXTENSION.parse().unwrap();
     request.metadata_mut().insert("a2a-extensions", cursor);
     let response = client.send_streaming_message(request).await.unwrap();
-    assert_eq!(response.metadata().get("a2a-extensions").unwrap(), latimer_server::CURSOR);
+    assert_eq!(
+        response.metadata().get("a2a-extensions").unwrap(),
+        latimer_server::CURSOR_EXTENSION
+    );
     let events: Vec<_> = response.into_inner().map(Result::unwrap).collect().await;
     let Some(v1::stream_response::Payload::Task(task)) = &events[0].payload else { panic!() };
     for seen in 1..events.len() {

@@ -2,8 +2,8 @@
 
 use http::Method;
 use latimer_protocol::card::{
-    AgentCard, CanonicalForms, JwsAlgorithm, KeySet, Policy, SignatureError, SigningKey, Verified,
-    verify,
+    AcceptedForms, AgentCard, JwsAlgorithm, KeySet, SignatureError, SigningKey, VerifiedCard,
+    VerifyPolicy, verify,
 };
 use latimer_server::{Keyring, Server, Settings, generate};
 use serde_json::{Value, json};
@@ -22,9 +22,9 @@ fn keyring() -> Keyring {
 }
 
 /// What the published keys prove of a card.
-async fn proven(site: &Caller, card: &Value) -> Result<Verified, SignatureError> {
+async fn proven(site: &Caller, card: &Value) -> Result<VerifiedCard, SignatureError> {
     let keys = KeySet::from_jwks(&site.get(KEYS).await.json()).unwrap();
-    let strict = Policy { forms: CanonicalForms::Specification, ..Policy::default() };
+    let strict = VerifyPolicy { forms: AcceptedForms::Specification, ..VerifyPolicy::default() };
     verify(card, &keys, &strict)
 }
 
@@ -178,7 +178,7 @@ async fn a_card_that_its_author_signed_stays_as_it_is() {
     let card = site.get(CARD).await.json();
     assert_eq!(card["signatures"], json!(signatures));
     let keys = KeySet::from([author.verifying_key().unwrap()]);
-    let verified = verify(&card, &keys, &Policy::default()).expect("it holds");
+    let verified = verify(&card, &keys, &VerifyPolicy::default()).expect("it holds");
     assert_eq!(verified.kid, author.kid());
 }
 

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use latimer_protocol::{
-    Answer, Error, ErrorKind, Message, MessageId, Reply, Revision, SharedEvent, StreamResponse,
-    Streamed, Then,
+    CallResponse, Error, ErrorKind, Finality, Message, MessageId, Reply, Revision, SharedEvent,
+    StreamEvent, StreamResponse,
 };
 use latimer_server::{Server, Settings, StreamTerminator};
 use serde_json::json;
 
 use crate::support::{Script, Site, message, older_message, send, shouter, site};
 
-type Events = Vec<Result<Streamed, Error>>;
+type Events = Vec<Result<StreamEvent, Error>>;
 
-fn event(number: u64, text: &str) -> Result<Streamed, Error> {
+fn event(number: u64, text: &str) -> Result<StreamEvent, Error> {
     let message = Message::agent(MessageId::new(format!("m{number}")).unwrap(), text);
     let event = SharedEvent::new(StreamResponse::Message(message));
-    Ok(Streamed { revision: Some(Revision::new(number)), event, then: Then::Continues })
+    Ok(StreamEvent { revision: Some(Revision::new(number)), event, finality: Finality::More })
 }
 
 /// A server whose streams have these events, and then end or go silent.
@@ -31,7 +31,7 @@ async fn playing(settings: Settings, events: fn() -> Events, silent: bool) -> (S
             true => Box::pin(events.chain(stream::pending())),
             false => Box::pin(events),
         };
-        Ok(Answer::from(Reply::Stream(stream)))
+        Ok(CallResponse::from(Reply::Stream(stream)))
     });
     let server = Server::empty().settings(settings).answered_by(script.clone());
     (site(server).await, script)
@@ -113,11 +113,11 @@ async fn a_reader_that_comes_back_says_what_it_saw() {
     let (site, script) = playing(Settings::default(), Vec::new, false).await;
     let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"t"}}"#;
     site.v1().with("last-event-id", "41").post("/a2a", subscribe).await;
-    assert_eq!(script.last().after, Some(Revision::new(41)));
+    assert_eq!(script.last().resume_after, Some(Revision::new(41)));
     site.v1().with("last-event-id", "7").get("/a2a/tasks/t:subscribe").await;
-    assert_eq!(script.last().after, Some(Revision::new(7)));
+    assert_eq!(script.last().resume_after, Some(Revision::new(7)));
     site.v1().get("/a2a/tasks/t:subscribe").await;
-    assert_eq!(script.last().after, None);
+    assert_eq!(script.last().resume_after, None);
     let strange = site.v1().with("last-event-id", "x-1").post("/a2a", subscribe).await;
     assert_eq!(strange.events()[0]["error"]["code"], -32602);
 }
@@ -183,7 +183,7 @@ async fn a_reader_that_goes_away_ends_its_stream() {
                 let _ = &guard;
                 it
             }));
-        Ok(Answer::from(Reply::Stream(stream)))
+        Ok(CallResponse::from(Reply::Stream(stream)))
     });
     let site = site(Server::empty().answered_by(script)).await;
     let body = send("SendStreamingMessage", "hi");

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use http::HeaderMap;
 use latimer_protocol::card::AgentCard;
-use latimer_protocol::swarm::{Directive, Kind};
+use latimer_protocol::swarm::{Directive, DirectiveKind};
 use latimer_protocol::{Caller, MessageId};
 use latimer_server::{Agent, Executor, Failure, Health, Placard, Server, Turn};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn swarm() -> Server {
     )
 }
 
-fn given(kind: Kind, content: Value) -> String {
+fn given(kind: DirectiveKind, content: Value) -> String {
     let id = MessageId::new(kind.name()).expect("an id");
     let message = Directive::new(kind, content).into_message(id);
     call(&json!(message))
@@ -50,7 +50,7 @@ fn outcome(answer: &Answer) -> (Value, Value) {
 async fn each_kind_of_directive_goes_to_the_handler_and_everything_else_to_the_agent() {
     let site = site(swarm()).await;
     let member = site.v1().with("x-name", "alpha");
-    for kind in Kind::ALL {
+    for kind in DirectiveKind::ALL {
         let answer = member.post("/a2a", given(kind, json!({"n": 1}))).await;
         let text = format!("{kind} of {{\"n\":1}} for alpha");
         assert_eq!(outcome(&answer), (json!("TASK_STATE_COMPLETED"), json!(text)));
@@ -62,7 +62,7 @@ async fn each_kind_of_directive_goes_to_the_handler_and_everything_else_to_the_a
 #[tokio::test]
 async fn a_directive_of_a_stranger_or_of_no_known_kind_is_rejected() {
     let site = site(swarm()).await;
-    let stranger = site.v1().post("/a2a", given(Kind::SpawnAgent, Value::Null)).await;
+    let stranger = site.v1().post("/a2a", given(DirectiveKind::SpawnAgent, Value::Null)).await;
     let (state, why) = outcome(&stranger);
     assert_eq!(state, json!("TASK_STATE_REJECTED"));
     assert_eq!(why, json!("only callers who say who they are may give directives"));

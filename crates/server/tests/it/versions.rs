@@ -1,7 +1,7 @@
 //! One address, every version.
 
-use latimer_protocol::binding::VersionRule;
-use latimer_protocol::{Answer, Dialect, Reply};
+use latimer_protocol::binding::VersionPolicy;
+use latimer_protocol::{CallResponse, Dialect, Reply};
 use latimer_server::{Server, Settings};
 use serde_json::json;
 
@@ -80,7 +80,7 @@ async fn what_is_said_is_checked_and_never_ignored() {
 
 #[tokio::test]
 async fn strict_servers_want_1_0_to_be_said() {
-    let settings = Settings { version_rule: VersionRule::Strict, ..Settings::default() };
+    let settings = Settings { version_rule: VersionPolicy::Strict, ..Settings::default() };
     let site = site(shouter(settings)).await;
     assert_eq!(site.post("/a2a", send("SendMessage", "hi")).await.code(), -32009);
     assert_eq!(site.get("/a2a/tasks").await.status, 400);
@@ -91,8 +91,8 @@ async fn strict_servers_want_1_0_to_be_said() {
 #[tokio::test]
 async fn extensions_are_read_and_echoed_in_the_spelling_of_the_version() {
     let script = Script::new(|call| {
-        let reply = Reply::Removed(1);
-        Ok(Answer { extensions: call.extensions.clone(), ..Answer::from(reply) })
+        let reply = Reply::PushConfigsDeleted(1);
+        Ok(CallResponse { extensions: call.extensions.clone(), ..CallResponse::from(reply) })
     });
     let server = Server::empty().answered_by(script.clone());
     let site = site(server).await;

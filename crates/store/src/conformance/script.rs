@@ -112,12 +112,12 @@ impl Script {
 
     pub(super) fn creation(&self, at: i64) -> Event {
         let mut task = self.task.clone();
-        task.status = TaskStatus::from(TaskState::Submitted).at(time(at));
+        task.status = TaskStatus::from(TaskState::Submitted).with_timestamp(time(at));
         Event::Created(task)
     }
 
     pub(super) fn status(&self, state: TaskState, at: i64) -> Event {
-        let status = TaskStatus::from(state).at(time(at));
+        let status = TaskStatus::from(state).with_timestamp(time(at));
         Event::Status(TaskStatusUpdateEvent::new(self.key.id.clone(), status))
     }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use hashbrown::hash_table::Entry as Slot;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use latimer_protocol::{Event, Message, Refused, Revision, Task, TaskId, Timestamp};
+use latimer_protocol::{ApplyError, Event, Message, Revision, Task, TaskId, Timestamp};
 
 use self::room::Conversation;
 use self::webhooks::Webhooks;
@@ -349,7 +349,7 @@ impl Entry {
     }
 
     /// Folds events into the task; all of them or, when one is refused, none.
-    fn fold(&mut self, events: &[Event]) -> Result<(), Refused> {
+    fn fold(&mut self, events: &[Event]) -> Result<(), ApplyError> {
         let task = Arc::make_mut(&mut self.task);
         let folded = events.iter().cloned().try_for_each(|event| task.apply(event));
         if folded.is_err()

@@ -7,7 +7,7 @@
 
 use latimer_protocol::{
     ContextId, Dialect, Event, Message, Revision, Task, TaskPushNotificationConfig, TaskState,
-    Timestamp, depth,
+    Timestamp, nesting_depth,
 };
 use rusqlite::Row;
 use serde::Serialize;
@@ -121,7 +121,7 @@ fn read<T: DeserializeOwned>(format: i64, body: &[u8]) -> Result<T, Damage> {
     }
     match serde_json::from_slice(body) {
         // A value that just fitted into a request nests deeper within an event.
-        Err(error) if error.is_syntax() && depth(body) <= MAX_DEPTH => read_deep(body),
+        Err(error) if error.is_syntax() && nesting_depth(body) <= MAX_DEPTH => read_deep(body),
         read => read.map_err(Damage::new),
     }
 }
@@ -217,7 +217,7 @@ pub(super) fn read_state(number: i64) -> Result<TaskState, Damage> {
 /// The number of a dialect. Written to disk: a number never changes its meaning.
 pub(super) fn dialect_number(dialect: Dialect) -> i64 {
     match dialect {
-        Dialect::Oldest => 0,
+        Dialect::Legacy => 0,
         Dialect::V0_1 => 1,
         Dialect::V0_3 => 2,
         Dialect::V0_3Proto => 3,

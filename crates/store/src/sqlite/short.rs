@@ -126,7 +126,7 @@ impl Status {
         let state = TaskState::from_number(number.into());
         let state = state.ok_or_else(|| Damage::new(format!("no state {number}")))?;
         let at = Timestamp::from_millis(millis).map_err(Damage::new)?;
-        Ok(TaskStatus::from(state).at(at))
+        Ok(TaskStatus::from(state).with_timestamp(at))
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
         let (context_id, at) = (Some(context.clone()), Timestamp::from_millis(7).unwrap());
         let mut message = Message::user(MessageId::new("m").unwrap(), "hello");
         (message.task_id, message.context_id) = (Some(task_id.clone()), context_id.clone());
-        let status = |state| TaskStatus::from(state).at(at);
+        let status = |state| TaskStatus::from(state).with_timestamp(at);
         let mut task = Task::new(task_id.clone(), context, status(TaskState::Submitted));
         task.history.push(message.into());
         let update = |state| {

@@ -225,7 +225,7 @@ impl Pair {
     fn creation(&self, task: u8, state: TaskState, snapshot: bool) -> Append {
         let key = self.key(task);
         let context = conversation(task % 3);
-        let status = TaskStatus::from(state).at(time(self.now));
+        let status = TaskStatus::from(state).with_timestamp(time(self.now));
         let created = Task::new(key.id.clone(), context.clone(), status);
         let snapshot = snapshot.then(|| Arc::new(created.clone()));
         let sent = Some(Sent { key: SentKey([task; 16]), expires: time(self.now + 3 * TICK) });
@@ -265,7 +265,7 @@ impl Pair {
             })
             .collect();
         if let Some(state) = state {
-            let status = TaskStatus::from(state).at(time(self.now));
+            let status = TaskStatus::from(state).with_timestamp(time(self.now));
             happened.push(Event::Status(TaskStatusUpdateEvent::new(key.id.clone(), status)));
         }
         let mut folded = Task::clone(&stored.task);

@@ -24,7 +24,7 @@ pub(crate) fn time(at: i64) -> Timestamp {
 /// A task comes into being, and is worked on.
 pub(crate) fn create(id: &str) -> Append {
     let context = ContextId::new("c").expect("an id");
-    let status = TaskStatus::from(TaskState::Working).at(time(1));
+    let status = TaskStatus::from(TaskState::Working).with_timestamp(time(1));
     let task = Task::new(key(id).id, context.clone(), status);
     Append {
         key: key(id),

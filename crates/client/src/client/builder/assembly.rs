@@ -37,7 +37,7 @@ impl Builder {
         let (card, discovery) = found.unzip();
         let numbers_events = numbers_events(card.as_deref());
         if choice.binding == ProtocolBinding::Grpc && numbers_events {
-            self.extensions.push(parameters::CURSOR.to_owned());
+            self.extensions.push(parameters::CURSOR_EXTENSION.to_owned());
         }
         let http = match choice.binding {
             ProtocolBinding::Grpc => http.speaking(Protocol::Http2),
@@ -225,5 +225,5 @@ impl Builder {
 /// Whether an agent says that it numbers its events.
 fn numbers_events(card: Option<&AgentCard>) -> bool {
     let mut extensions = card.into_iter().flat_map(|it| &it.capabilities.extensions);
-    extensions.any(|it| it.uri == parameters::CURSOR)
+    extensions.any(|it| it.uri == parameters::CURSOR_EXTENSION)
 }

@@ -118,8 +118,8 @@ mod tests {
     use async_trait::async_trait;
     use futures_util::stream;
     use latimer_protocol::{
-        Call, Error as AgentError, ErrorKind, ListTasksResponse, Reply, Request, SharedEvent,
-        StreamResponse, Streamed, Task, TaskId, TaskState, Then,
+        Call, Error as AgentError, ErrorKind, Finality, ListTasksResponse, Reply, Request,
+        SharedEvent, StreamEvent, StreamResponse, Task, TaskId, TaskState,
     };
     use tokio::time::sleep;
 
@@ -169,13 +169,13 @@ mod tests {
             let told = |state| {
                 let event = StreamResponse::Task(task(state, None));
                 let event = SharedEvent::new(event);
-                let event = Streamed { revision: None, event, then: Then::Closes };
+                let event = StreamEvent { revision: None, event, finality: Finality::Last };
                 Outcome::Events(Box::pin(stream::iter([Ok(event)])))
             };
             let outcome = match &call.request {
                 Request::SendMessage(_) => {
                     sleep(self.late).await;
-                    Outcome::Reply(Reply::Sent((self.answer)()?))
+                    Outcome::Reply(Reply::SendMessage((self.answer)()?))
                 }
                 Request::SendStreamingMessage(_) => told(TaskState::Completed),
                 Request::SubscribeToTask(_) => told(TaskState::Canceled),
@@ -189,7 +189,7 @@ mod tests {
                     let listed = task(TaskState::Working, named.or(request.context_id.clone()));
                     let page =
                         ListTasksResponse { tasks: vec![listed], ..ListTasksResponse::default() };
-                    Outcome::Reply(Reply::Tasks(page))
+                    Outcome::Reply(Reply::TaskList(page))
                 }
                 _ => return Err(AgentError::from(ErrorKind::UnsupportedOperation).into()),
             };

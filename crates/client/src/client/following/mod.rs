@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_protocol::{
-    Error as AgentError, Event, Message, Phase, Refused, Request, Revision, SendMessageRequest,
+    ApplyError, Error as AgentError, Event, Message, Phase, Request, Revision, SendMessageRequest,
     SendMessageResponse, StreamResponse, Task, TaskId,
 };
 use tokio::sync::Notify;
@@ -272,11 +272,13 @@ impl Following {
             self.task = Some(begun(&event)?);
             return Ok(Some(event));
         };
-        let Some(change) = Event::from_stream(event.clone()) else { return Ok(Some(event)) };
+        let Some(change) = Event::from_stream_response(event.clone()) else {
+            return Ok(Some(event));
+        };
         match task.apply(change) {
             Ok(()) => Ok(Some(event)),
             // Whatever comes late comes too late.
-            Err(Refused::Finished { .. }) => Ok(None),
+            Err(ApplyError::Finished { .. }) => Ok(None),
             Err(refused) => Err(violation(&refused.to_string())),
         }
     }

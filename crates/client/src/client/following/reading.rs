@@ -3,7 +3,7 @@
 use std::mem;
 use std::time::Duration;
 
-use latimer_protocol::{StreamResponse, Streamed, TaskId};
+use latimer_protocol::{StreamEvent, StreamResponse, TaskId};
 use tokio::time::Instant;
 
 use super::Following;
@@ -34,10 +34,10 @@ impl Following {
     /// Goes on from what a stream tells.
     pub(super) fn told(
         &mut self,
-        next: Option<Result<Streamed, Error>>,
+        next: Option<Result<StreamEvent, Error>>,
         first: Option<First>,
     ) -> Result<Option<StreamResponse>, Error> {
-        let Streamed { revision, event, .. } = match next {
+        let StreamEvent { revision, event, .. } = match next {
             Some(Ok(streamed)) => streamed,
             // In good order: there was an end or a question.
             None => {

@@ -19,7 +19,8 @@ use http::{HeaderMap, Uri};
 use latimer_outbound::Failure;
 use latimer_protocol::binding::{grpc, parameters};
 use latimer_protocol::{
-    Call, ErrorKind, GrpcStatus, Invalid, Revision, SharedEvent, StreamResponse, Streamed, Version,
+    Call, ErrorKind, GrpcStatus, InvalidField, Revision, SharedEvent, StreamEvent, StreamResponse,
+    Version,
 };
 use prost::Message;
 use tokio::time::error::Elapsed;
@@ -196,7 +197,7 @@ impl Grpc {
     async fn events<R>(&self, events: Streaming<R>) -> Result<Events, Error>
     where
         R: Send + 'static,
-        StreamResponse: TryFrom<R, Error = Invalid>,
+        StreamResponse: TryFrom<R, Error = InvalidField>,
     {
         let own = self.clone();
         let origin = self.endpoint.origin().to_owned();
@@ -205,7 +206,7 @@ impl Grpc {
             let event = event.map_err(late)?.map_err(|status| own.failure(&status))?;
             let event = StreamResponse::try_from(event).map_err(|it| own.malformed(&it))?;
             let (revision, then) = (revision(&event), ending::then(&event));
-            Ok(Streamed { revision, event: SharedEvent::new(event), then })
+            Ok(StreamEvent { revision, event: SharedEvent::new(event), finality: then })
         });
         ending::begun(ending::until_the_end(Box::pin(events), origin)).await
     }
@@ -233,7 +234,7 @@ fn revision(event: &StreamResponse) -> Option<Revision> {
         StreamResponse::StatusUpdate(it) => &it.metadata,
         StreamResponse::ArtifactUpdate(it) => &it.metadata,
     };
-    let number = metadata.get(parameters::CURSOR)?;
+    let number = metadata.get(parameters::CURSOR_EXTENSION)?;
     // In protobuf all numbers are doubles.
     let number = number.as_u64().or_else(|| number.as_f64().map(|it| it as u64))?;
     Some(Revision::new(number))

@@ -16,7 +16,7 @@ pub(super) async fn exchange(grpc: &Grpc, rpc: Rpc<'_>, request: &Request) -> An
             let asked = pb::SendMessageRequest::from(it);
             let (it, on) =
                 rpc.unary::<_, pb::SendMessageResponse, SendMessageResponse>(asked).await?;
-            (Reply::Sent(it), on)
+            (Reply::SendMessage(it), on)
         }
         Request::SendStreamingMessage(it) => {
             let asked = pb::SendMessageRequest::from(it);
@@ -35,7 +35,7 @@ pub(super) async fn exchange(grpc: &Grpc, rpc: Rpc<'_>, request: &Request) -> An
         Request::ListTasks(it) => {
             let asked = pb::ListTasksRequest::from(it);
             let (it, on) = rpc.unary::<_, pb::ListTasksResponse, ListTasksResponse>(asked).await?;
-            (Reply::Tasks(it), on)
+            (Reply::TaskList(it), on)
         }
         Request::CancelTask(it) => {
             let (it, on) = rpc.unary::<_, pb::Task, Task>(pb::CancelTaskRequest::from(it)).await?;
@@ -57,12 +57,12 @@ pub(super) async fn exchange(grpc: &Grpc, rpc: Rpc<'_>, request: &Request) -> An
                     ListTaskPushNotificationConfigsResponse,
                 >(asked)
                 .await?;
-            (Reply::PushConfigs(it), on)
+            (Reply::PushConfigList(it), on)
         }
         Request::DeleteTaskPushNotificationConfig(it) => {
             let asked = pb::DeleteTaskPushNotificationConfigRequest::from(it);
             let ((), on) = rpc.unary::<_, (), ()>(asked).await?;
-            (Reply::Removed(1), on)
+            (Reply::PushConfigsDeleted(1), on)
         }
         Request::GetExtendedAgentCard(_) => {
             let asked = pb::GetAgentCardRequest {};

@@ -8,7 +8,7 @@ mod wallet;
 
 use http::HeaderMap;
 use latimer_client::{Client, Credentials, Error, KeyPlace, says};
-use latimer_protocol::card::{AgentCard, AgentInterface, Form, ProtocolBinding};
+use latimer_protocol::card::{AgentCard, AgentInterface, CardFormat, ProtocolBinding};
 use latimer_protocol::{ErrorKind, Secret, Version};
 use latimer_server::{Keys, Server};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn card(url: &str) -> Value {
     let interface = AgentInterface::new(url, ProtocolBinding::JsonRpc);
     let card =
         AgentCard { name: "a".into(), supported_interfaces: vec![interface], ..Default::default() };
-    card.to_json(Form::V1_0)
+    card.to_json(CardFormat::V1_0)
 }
 
 fn task() -> Value {

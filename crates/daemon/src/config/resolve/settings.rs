@@ -1,6 +1,6 @@
 //! How the server is set up.
 
-use latimer_protocol::binding::VersionRule;
+use latimer_protocol::binding::VersionPolicy;
 use latimer_server::{HttpLimits, Limits, Network, PerCaller, Rate, Settings, StreamTerminator};
 
 use super::Resolve;
@@ -25,8 +25,8 @@ impl Resolve<'_> {
             reflection: server.reflection,
             allowed_hosts: server.allowed_hosts.clone(),
             version_rule: match a2a.strict_version {
-                true => VersionRule::Strict,
-                false => VersionRule::Lenient,
+                true => VersionPolicy::Strict,
+                false => VersionPolicy::Lenient,
             },
             stream_terminator: match a2a.stream_terminator {
                 raw::Terminator::None => StreamTerminator::None,

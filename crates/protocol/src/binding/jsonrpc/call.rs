@@ -10,11 +10,13 @@ use std::marker::PhantomData;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Id, Refused, Request, Response, resolve, start, start_request};
-use crate::binding::VersionRule;
-use crate::dialect::{Dialect, Params, ROOM};
+use super::{
+    Id, Rejection, Request, Response, resolve_method, write_envelope_head, write_request_head,
+};
+use crate::binding::VersionPolicy;
+use crate::dialect::{Dialect, INITIAL_BUFFER_BYTES, ParamsReader};
 use crate::error::{Error, ErrorKind};
-use crate::json::Objects;
+use crate::json::StrictObjects;
 use crate::model::{MessageId, StreamResponse};
 use crate::operation::Operation;
 use crate::service::{self, Reply};
@@ -23,13 +25,13 @@ use crate::version::Version;
 /// A call as a server reads it.
 ///
 /// ```
-/// # use latimer_protocol::{Dialect, MessageId, Request, binding::{VersionRule, jsonrpc::Call}};
+/// # use latimer_protocol::{Dialect, MessageId, Request, binding::{VersionPolicy, jsonrpc::Call}};
 /// let body = br#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t1"}}"#;
 /// let new_id = || MessageId::new("made here").expect("an id");
-/// let call = Call::read(body, None, VersionRule::Lenient, &new_id)?;
+/// let call = Call::read(body, None, VersionPolicy::Lenient, &new_id)?;
 /// assert_eq!(call.dialect, Dialect::V1_0);
 /// assert!(matches!(call.request, Request::GetTask(request) if request.id == "t1"));
-/// # Ok::<(), latimer_protocol::binding::jsonrpc::Refused>(())
+/// # Ok::<(), latimer_protocol::binding::jsonrpc::Rejection>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call<'a> {
@@ -49,22 +51,23 @@ impl<'a> Call<'a> {
     /// Whatever [`Request::read`], [`resolve`] and [`Dialect::read_request`] refuse.
     pub fn read(
         body: &'a [u8],
-        said: Option<Version>,
-        rule: VersionRule,
+        declared: Option<Version>,
+        version_policy: VersionPolicy,
         new_id: &dyn Fn() -> MessageId,
-    ) -> Result<Self, Refused> {
-        let at_once = AtOnce { said, rule, new_id };
-        if let Ok(call) = whole(body, at_once) {
+    ) -> Result<Self, Rejection> {
+        let single_pass = SinglePassCall { declared, version_policy, new_id };
+        if let Ok(call) = read_single_pass(body, single_pass) {
             return Ok(call);
         }
         let Request { id, method, params } = Request::read(body)?;
-        let read = resolve(&method, said, rule).and_then(|(operation, version)| {
-            let dialect = Dialect::over_jsonrpc(version);
-            Ok((dialect.read_request(operation, params, new_id)?, dialect))
-        });
-        match read {
+        let parsed =
+            resolve_method(&method, declared, version_policy).and_then(|(operation, version)| {
+                let dialect = Dialect::over_jsonrpc(version);
+                Ok((dialect.read_request(operation, params, new_id)?, dialect))
+            });
+        match parsed {
             Ok((request, dialect)) => Ok(Self { id, request, dialect }),
-            Err(error) => Err(Refused { id: id.into_owned(), error }),
+            Err(error) => Err(Rejection { id: id.into_owned(), error }),
         }
     }
 }
@@ -80,8 +83,8 @@ pub fn read_reply(
     operation: Operation,
     body: &[u8],
 ) -> Result<Reply, Error> {
-    let at_once = Enveloped { id: Some(id), answer: dialect.likely_reply(operation) };
-    if let Ok(Ok(reply)) = whole(body, at_once) {
+    let envelope = EnvelopeReader { id: Some(id), seed: dialect.fast_reply_reader(operation) };
+    if let Ok(Ok(reply)) = read_single_pass(body, envelope) {
         return Ok(reply);
     }
     let invalid = |problem: &dyn fmt::Display| {
@@ -89,10 +92,10 @@ pub fn read_reply(
         Error::new(ErrorKind::InvalidAgentResponse, message)
     };
     let response = Response::read(body).map_err(|error| invalid(&error))?;
-    if !response.answers(id) {
+    if !response.matches_request(id) {
         return Err(invalid(&"it answers another request"));
     }
-    let payload = response.payload(dialect.version())?;
+    let payload = response.result(dialect.version())?;
     dialect.read_reply(operation, payload).map_err(|error| invalid(&error))
 }
 
@@ -102,9 +105,10 @@ pub fn read_reply(
 pub fn read_event(dialect: Dialect, data: &[u8]) -> Option<StreamResponse> {
     match dialect {
         Dialect::V1_0 => {
-            whole(data, Enveloped { id: None, answer: PhantomData::<StreamResponse> }).ok()
+            read_single_pass(data, EnvelopeReader { id: None, seed: PhantomData::<StreamResponse> })
+                .ok()
         }
-        Dialect::V0_3 | Dialect::V0_3Proto | Dialect::V0_1 | Dialect::Oldest => None,
+        Dialect::V0_3 | Dialect::V0_3Proto | Dialect::V0_1 | Dialect::Legacy => None,
     }
 }
 
@@ -122,8 +126,8 @@ pub fn write_call(
         let message = format!("A2A {} has no method for this operation", dialect.version());
         return Err(Error::new(ErrorKind::UnsupportedOperation, message));
     };
-    let mut out = Vec::with_capacity(ROOM);
-    start_request(&mut out, id, method);
+    let mut out = Vec::with_capacity(INITIAL_BUFFER_BYTES);
+    write_request_head(&mut out, id, method);
     dialect.write_request_to(&mut out, request)?;
     out.push(b'}');
     Ok(out)
@@ -139,28 +143,28 @@ pub fn write_reply(
     request: &service::Request,
     reply: &Reply,
 ) -> Result<Vec<u8>, Error> {
-    let mut out = Vec::with_capacity(ROOM);
-    start(&mut out, id);
+    let mut out = Vec::with_capacity(INITIAL_BUFFER_BYTES);
+    write_envelope_head(&mut out, id);
     out.extend_from_slice(br#""result":"#);
     dialect.write_reply_to(&mut out, request, reply)?;
     out.push(b'}');
     Ok(out)
 }
 
-fn whole<'de, S: DeserializeSeed<'de>>(
+fn read_single_pass<'de, S: DeserializeSeed<'de>>(
     body: &'de [u8],
     seed: S,
 ) -> Result<S::Value, serde_json::Error> {
     // Whether it is text is looked at once, not for every string in it.
-    let text = std::str::from_utf8(body).map_err(|_| otherwise::<serde_json::Error>())?;
+    let text = std::str::from_utf8(body).map_err(|_| fall_back::<serde_json::Error>())?;
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Objects(seed).deserialize(&mut reader)?;
+    let value = StrictObjects(seed).deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
 }
 
 /// Gives up on the one pass; nobody reads why.
-fn otherwise<E: de::Error>() -> E {
+fn fall_back<E: de::Error>() -> E {
     E::custom("read it in two steps")
 }
 
@@ -177,9 +181,9 @@ enum Member {
 
 impl<'de> de::Deserialize<'de> for Member {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        struct Name;
+        struct MemberVisitor;
 
-        impl Visitor<'_> for Name {
+        impl Visitor<'_> for MemberVisitor {
             type Value = Member;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -198,19 +202,19 @@ impl<'de> de::Deserialize<'de> for Member {
             }
         }
 
-        reader.deserialize_identifier(Name)
+        reader.deserialize_identifier(MemberVisitor)
     }
 }
 
 /// Reads a call whose method stands before its parameters.
 #[derive(Clone, Copy)]
-struct AtOnce<'f> {
-    said: Option<Version>,
-    rule: VersionRule,
+struct SinglePassCall<'f> {
+    declared: Option<Version>,
+    version_policy: VersionPolicy,
     new_id: &'f dyn Fn() -> MessageId,
 }
 
-impl<'de> DeserializeSeed<'de> for AtOnce<'_> {
+impl<'de> DeserializeSeed<'de> for SinglePassCall<'_> {
     type Value = Call<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
@@ -218,7 +222,7 @@ impl<'de> DeserializeSeed<'de> for AtOnce<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for AtOnce<'_> {
+impl<'de> Visitor<'de> for SinglePassCall<'_> {
     type Value = Call<'de>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -234,40 +238,41 @@ impl<'de> Visitor<'de> for AtOnce<'_> {
                 }
                 Member::Id if id.is_none() => {
                     let json: &RawValue = members.next_value()?;
-                    id = Some(Id::from_json(json.get()).map_err(|_| otherwise())?);
+                    id = Some(Id::from_json(json.get()).map_err(|_| fall_back())?);
                 }
                 Member::Method if resolved.is_none() => {
-                    let found = resolve(members.next_value()?, self.said, self.rule);
-                    resolved = Some(found.map_err(|_| otherwise())?);
+                    let resolution =
+                        resolve_method(members.next_value()?, self.declared, self.version_policy);
+                    resolved = Some(resolution.map_err(|_| fall_back())?);
                 }
                 Member::Params if request.is_none() => {
-                    let Some((operation, version)) = resolved else { return Err(otherwise()) };
+                    let Some((operation, version)) = resolved else { return Err(fall_back()) };
                     let dialect = Dialect::over_jsonrpc(version);
-                    let params = Params { dialect, operation, new_id: self.new_id };
-                    let read = members.next_value_seed(params)?;
-                    request = Some((read.map_err(|_| otherwise())?, dialect));
+                    let params = ParamsReader { dialect, operation, new_id: self.new_id };
+                    let parsed = members.next_value_seed(params)?;
+                    request = Some((parsed.map_err(|_| fall_back())?, dialect));
                 }
                 Member::Other | Member::Result => drop(members.next_value::<IgnoredAny>()?),
-                _ => return Err(otherwise()),
+                _ => return Err(fall_back()),
             }
         }
         match (jsonrpc, request) {
             (Some("2.0"), Some((request, dialect))) => {
                 Ok(Call { id: id.unwrap_or(Id::NULL), request, dialect })
             }
-            _ => Err(otherwise()),
+            _ => Err(fall_back()),
         }
     }
 }
 
 /// Reads an answer of the likeliest shape, to the request `id` if that matters.
 #[derive(Clone, Copy)]
-struct Enveloped<'f, S> {
+struct EnvelopeReader<'f, S> {
     id: Option<&'f Id<'f>>,
-    answer: S,
+    seed: S,
 }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Enveloped<'_, S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for EnvelopeReader<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
@@ -275,7 +280,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Enveloped<'_, S> {
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Enveloped<'_, S> {
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for EnvelopeReader<'_, S> {
     type Value = S::Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -283,22 +288,23 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Enveloped<'_, S> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let (mut ours, mut answer, mut result) = (self.id.is_none(), Some(self.answer), None);
+        let (mut id_matches, mut seed, mut result) = (self.id.is_none(), Some(self.seed), None);
         while let Some(member) = members.next_key::<Member>()? {
             match member {
                 Member::JsonRpc => drop(members.next_value::<IgnoredAny>()?),
                 Member::Id => {
                     let json: &RawValue = members.next_value()?;
-                    let is = |id: Id<'_>| self.id.is_none_or(|asked| id.matches(asked));
-                    ours = Id::from_json(json.get()).is_ok_and(is);
+                    let matches_id =
+                        |id: Id<'_>| self.id.is_none_or(|expected| id.matches(expected));
+                    id_matches = Id::from_json(json.get()).is_ok_and(matches_id);
                 }
                 Member::Result => {
-                    let answer = answer.take().ok_or_else(otherwise)?;
-                    result = Some(members.next_value_seed(answer)?);
+                    let seed = seed.take().ok_or_else(fall_back)?;
+                    result = Some(members.next_value_seed(seed)?);
                 }
-                _ => return Err(otherwise()),
+                _ => return Err(fall_back()),
             }
         }
-        result.filter(|_| ours).ok_or_else(otherwise)
+        result.filter(|_| id_matches).ok_or_else(fall_back)
     }
 }

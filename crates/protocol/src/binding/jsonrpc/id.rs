@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The longest identifier of a request that is accepted, in bytes of JSON. Every event of a stream
 /// repeats it.
-pub const MAX_ID_LENGTH: usize = 1024;
+pub const MAX_ID_BYTES: usize = 1024;
 
 /// The identifier of a request, as the JSON it came as: `1`, `1.0` and `"1"` are three of them, and
 /// each is answered byte for byte.
@@ -21,7 +21,7 @@ impl<'a> Id<'a> {
     /// Takes a JSON value as an identifier; a string, a number and `null` are.
     pub(super) fn from_json(json: &'a str) -> Result<Self, &'static str> {
         match json.as_bytes() {
-            long if long.len() > MAX_ID_LENGTH => Err("id is too long"),
+            long if long.len() > MAX_ID_BYTES => Err("id is too long"),
             [b'"' | b'-' | b'0'..=b'9' | b'n', ..] => Ok(Self(Cow::Borrowed(json))),
             _ => Err("id must be a string, a number or null"),
         }

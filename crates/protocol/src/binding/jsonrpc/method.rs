@@ -1,7 +1,7 @@
 //! Which operation a method asks for, and which version serves it.
 
-use crate::binding::VersionRule;
-use crate::error::{Error, ErrorKind, shown};
+use crate::binding::VersionPolicy;
+use crate::error::{Error, ErrorKind, truncate_for_display};
 use crate::operation::Operation;
 use crate::version::Version;
 
@@ -20,8 +20,8 @@ use crate::version::Version;
 /// taken at its word.
 ///
 /// ```
-/// # use latimer_protocol::{Operation, Version, binding::{VersionRule, jsonrpc::resolve}};
-/// let found = resolve("message/send", None, VersionRule::Lenient)?;
+/// # use latimer_protocol::{Operation, Version, binding::{VersionPolicy, jsonrpc::resolve}};
+/// let found = resolve("message/send", None, VersionPolicy::Lenient)?;
 /// assert_eq!(found, (Operation::SendMessage, Version::V0_3));
 /// # Ok::<(), latimer_protocol::Error>(())
 /// ```
@@ -29,22 +29,22 @@ use crate::version::Version;
 /// # Errors
 /// [`ErrorKind::MethodNotFound`] for a method of no version, [`ErrorKind::VersionNotSupported`]
 /// where the table says refused.
-pub fn resolve(
+pub fn resolve_method(
     method: &str,
-    said: Option<Version>,
-    rule: VersionRule,
+    declared: Option<Version>,
+    version_policy: VersionPolicy,
 ) -> Result<(Operation, Version), Error> {
     let Some((operation, native)) = Operation::from_method(method) else {
-        let message = format!("there is no method {:?}", shown(method));
+        let message = format!("there is no method {:?}", truncate_for_display(method));
         return Err(Error::new(ErrorKind::MethodNotFound, message));
     };
-    let version = match (said, rule) {
-        (Some(said), _) if operation.method(said) == Some(method) => said,
-        (Some(Version::V1_0), VersionRule::Lenient) if native == Version::V0_3 => Version::V1_0,
+    let version = match (declared, version_policy) {
+        (Some(declared), _) if operation.method(declared) == Some(method) => declared,
+        (Some(Version::V1_0), VersionPolicy::Lenient) if native == Version::V0_3 => Version::V1_0,
         _ => native,
     };
-    let instead = said.unwrap_or(Version::V0_3);
-    rule.check(version, said, operation.method(instead))?;
+    let alternative = declared.unwrap_or(Version::V0_3);
+    version_policy.check(version, declared, operation.method(alternative))?;
     Ok((operation, version))
 }
 
@@ -53,9 +53,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_checked_against_the_method() {
+    fn declared_version_is_checked_against_the_method() {
         use Version::{V0_1, V0_3, V1_0};
-        for (method, said, lenient, strict) in [
+        for (method, declared, lenient, strict) in [
             ("SendMessage", None, Some(V1_0), None),
             ("SendMessage", Some(V1_0), Some(V1_0), Some(V1_0)),
             ("SendMessage", Some(V0_3), None, None),
@@ -75,10 +75,12 @@ mod tests {
             ("tasks/send", Some(V1_0), None, None),
             ("GetAgentCard", Some(V1_0), Some(V1_0), Some(V1_0)),
         ] {
-            for (rule, want) in [(VersionRule::Lenient, lenient), (VersionRule::Strict, strict)] {
-                let found = resolve(method, said, rule);
-                let row = format!("{method} as {said:?}, {rule:?}");
-                match (found, want) {
+            for (policy, want) in
+                [(VersionPolicy::Lenient, lenient), (VersionPolicy::Strict, strict)]
+            {
+                let resolved = resolve_method(method, declared, policy);
+                let row = format!("{method} as {declared:?}, {policy:?}");
+                match (resolved, want) {
                     (Ok((_, version)), want) => assert_eq!(Some(version), want, "{row}"),
                     (Err(error), None) => {
                         assert_eq!(error.kind(), ErrorKind::VersionNotSupported, "{row}");
@@ -90,16 +92,17 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_to_do() {
-        let error = resolve("tasks/send", Some(Version::V1_0), VersionRule::Lenient).unwrap_err();
+    fn version_mismatch_error_suggests_a_fix() {
+        let error =
+            resolve_method("tasks/send", Some(Version::V1_0), VersionPolicy::Lenient).unwrap_err();
         assert!(error.message().ends_with("say A2A-Version: 0.1, or use SendMessage"), "{error}");
-        let error = resolve("GetTask", None, VersionRule::Strict).unwrap_err();
+        let error = resolve_method("GetTask", None, VersionPolicy::Strict).unwrap_err();
         assert!(error.message().ends_with("say A2A-Version: 1.0, or use tasks/get"), "{error}");
     }
 
     #[test]
-    fn an_unknown_method_is_named_but_not_at_length() {
-        let error = resolve(&"x\n".repeat(500), None, VersionRule::Lenient).unwrap_err();
+    fn unknown_method_error_truncates_the_method_name() {
+        let error = resolve_method(&"x\n".repeat(500), None, VersionPolicy::Lenient).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::MethodNotFound);
         assert_eq!(error.message(), format!("there is no method {:?}", "x".repeat(64)));
     }

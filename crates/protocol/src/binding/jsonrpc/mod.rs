@@ -13,10 +13,10 @@ mod response;
 mod tests;
 
 pub use call::{Call, read_event, read_reply, write_call, write_reply};
-pub use id::{Id, MAX_ID_LENGTH};
-pub use method::resolve;
-pub use request::{Refused, Request};
-pub use response::{Outcome, Response};
+pub use id::{Id, MAX_ID_BYTES};
+pub use method::resolve_method;
+pub use request::{Rejection, Request};
+pub use response::{Response, ResponsePayload};
 
 use crate::error::Error;
 use crate::json;
@@ -40,14 +40,14 @@ impl Envelope {
     #[must_use]
     pub fn new(id: &Id<'_>) -> Self {
         let mut head = Vec::with_capacity(id.as_json().len() + 40);
-        start(&mut head, id);
+        write_envelope_head(&mut head, id);
         head.extend_from_slice(br#""result":"#);
         Self(head)
     }
 
     /// The pieces that make up the answer with `result`, which must be JSON.
     #[must_use]
-    pub fn around<'a>(&'a self, result: &'a [u8]) -> [&'a [u8]; 3] {
+    pub fn wrap<'a>(&'a self, result: &'a [u8]) -> [&'a [u8]; 3] {
         [&self.0, result, b"}"]
     }
 }
@@ -56,21 +56,21 @@ impl Envelope {
 #[must_use]
 pub fn write_error(version: Version, id: &Id<'_>, error: &Error) -> Vec<u8> {
     let mut out = Vec::new();
-    start(&mut out, id);
+    write_envelope_head(&mut out, id);
     out.extend_from_slice(br#""error":"#);
     json::write(&mut out, &error.to_jsonrpc(version));
     out.push(b'}');
     out
 }
 
-fn start_request(out: &mut Vec<u8>, id: &Id<'_>, method: &str) {
-    start(out, id);
+fn write_request_head(out: &mut Vec<u8>, id: &Id<'_>, method: &str) {
+    write_envelope_head(out, id);
     out.extend_from_slice(br#""method":"#);
     json::write(out, method);
     out.extend_from_slice(br#","params":"#);
 }
 
-fn start(out: &mut Vec<u8>, id: &Id<'_>) {
+fn write_envelope_head(out: &mut Vec<u8>, id: &Id<'_>) {
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(id.as_json().as_bytes());
     out.push(b',');

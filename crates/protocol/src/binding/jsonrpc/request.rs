@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::members::{self, NoObject};
+use super::members::{self, ObjectError};
 use super::{Id, write_error};
 use crate::error::{Error, ErrorKind};
 use crate::version::Version;
@@ -17,7 +17,7 @@ use crate::version::Version;
 /// assert_eq!((&*request.method, request.params), ("GetTask", r#"{"id":"t1"}"#));
 /// let answer = Envelope::new(&request.id).around(b"{}").concat();
 /// assert_eq!(answer, br#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#);
-/// # Ok::<(), latimer_protocol::binding::jsonrpc::Refused>(())
+/// # Ok::<(), latimer_protocol::binding::jsonrpc::Rejection>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request<'a> {
@@ -40,17 +40,17 @@ impl fmt::Debug for Request<'_> {
 /// A request that could not be read: what to answer, and to whom.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
-pub struct Refused {
+pub struct Rejection {
     /// The identifier of the request as far as it could be read, else `null`.
     pub id: Id<'static>,
     /// What is wrong.
     pub error: Error,
 }
 
-impl Refused {
+impl Rejection {
     /// The answer for a caller of `version`.
     #[must_use]
-    pub fn reply(&self, version: Version) -> Vec<u8> {
+    pub fn to_response(&self, version: Version) -> Vec<u8> {
         write_error(version, &self.id, &self.error)
     }
 }
@@ -62,38 +62,39 @@ impl<'a> Request<'a> {
     /// Bytes that are not JSON ([`ErrorKind::Parse`]); JSON that is not one request, such as a
     /// batch, or has a member twice ([`ErrorKind::InvalidRequest`]); parameters by position
     /// ([`ErrorKind::InvalidParams`]).
-    pub fn read(body: &'a [u8]) -> Result<Self, Refused> {
+    pub fn read(body: &'a [u8]) -> Result<Self, Rejection> {
         const NAMES: [&str; 4] = ["jsonrpc", "id", "method", "params"];
-        let found = members::find(body, &NAMES).map_err(|error| no_request(body, error))?;
-        let [jsonrpc, id, method, params] = found.values;
+        let object =
+            members::find(body, &NAMES).map_err(|error| unreadable_request(body, error))?;
+        let [jsonrpc, id, method, params] = object.values;
         // Of two identifiers, neither is the one to answer.
-        let [_, ambiguous, _, _] = found.repeated;
+        let [_, ambiguous, _, _] = object.repeated;
         let id = match id.filter(|_| !ambiguous) {
-            Some(id) => Id::from_json(id).map_err(|problem| refused(Id::NULL, problem))?,
+            Some(id) => Id::from_json(id).map_err(|problem| invalid_request(Id::NULL, problem))?,
             None => Id::NULL,
         };
-        if let Some(index) = found.repeated.iter().position(|it| *it) {
-            return Err(refused(id, format!("{} is repeated", NAMES[index])));
+        if let Some(index) = object.repeated.iter().position(|it| *it) {
+            return Err(invalid_request(id, format!("{} is repeated", NAMES[index])));
         }
-        if jsonrpc.and_then(text).as_deref() != Some("2.0") {
-            return Err(refused(id, "jsonrpc must be \"2.0\""));
+        if jsonrpc.and_then(string_value).as_deref() != Some("2.0") {
+            return Err(invalid_request(id, "jsonrpc must be \"2.0\""));
         }
-        let Some(method) = method.and_then(text).filter(|it| !it.is_empty()) else {
-            return Err(refused(id, "method must be a string and not empty"));
+        let Some(method) = method.and_then(string_value).filter(|it| !it.is_empty()) else {
+            return Err(invalid_request(id, "method must be a string and not empty"));
         };
         match params.unwrap_or("null") {
             "null" => Ok(Self { id, method, params: "{}" }),
             params if params.starts_with('{') => Ok(Self { id, method, params }),
             _ => {
                 let error = Error::new(ErrorKind::InvalidParams, "params must be an object");
-                Err(Refused { id: id.into_owned(), error })
+                Err(Rejection { id: id.into_owned(), error })
             }
         }
     }
 }
 
 /// The text of a JSON string; borrowed unless something in it is escaped.
-fn text(json: &str) -> Option<Cow<'_, str>> {
+fn string_value(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
         return serde_json::from_str(json).ok().map(Cow::Owned);
@@ -102,18 +103,20 @@ fn text(json: &str) -> Option<Cow<'_, str>> {
 }
 
 #[cold]
-fn refused(id: Id<'_>, problem: impl Into<Cow<'static, str>>) -> Refused {
+fn invalid_request(id: Id<'_>, problem: impl Into<Cow<'static, str>>) -> Rejection {
     let message = format!("invalid request: {}", problem.into());
-    Refused { id: id.into_owned(), error: Error::new(ErrorKind::InvalidRequest, message) }
+    Rejection { id: id.into_owned(), error: Error::new(ErrorKind::InvalidRequest, message) }
 }
 
 #[cold]
-fn no_request(body: &[u8], error: NoObject) -> Refused {
+fn unreadable_request(body: &[u8], error: ObjectError) -> Rejection {
     match error {
-        NoObject::Malformed(unreadable) => Refused { id: Id::NULL, error: unreadable.into() },
-        NoObject::Other if body.trim_ascii_start().starts_with(b"[") => {
-            refused(Id::NULL, "batches are not served: send one request at a time")
+        ObjectError::Malformed(parse_error) => {
+            Rejection { id: Id::NULL, error: parse_error.into() }
         }
-        NoObject::Other => refused(Id::NULL, "a request is a JSON object"),
+        ObjectError::NotAnObject if body.trim_ascii_start().starts_with(b"[") => {
+            invalid_request(Id::NULL, "batches are not served: send one request at a time")
+        }
+        ObjectError::NotAnObject => invalid_request(Id::NULL, "a request is a JSON object"),
     }
 }

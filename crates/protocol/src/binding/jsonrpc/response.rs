@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::Id;
-use super::members::{self, NoObject};
+use super::members::{self, ObjectError};
 use crate::error::Error;
-use crate::json::{self, Unreadable};
+use crate::json::{self, ParseError};
 use crate::version::Version;
 
 /// An answer: its envelope opened, its payload as it came.
@@ -25,12 +25,12 @@ pub struct Response<'a> {
     /// The request it answers; `None` when it does not say.
     pub id: Option<Id<'a>>,
     /// What is in it.
-    pub outcome: Outcome<'a>,
+    pub payload: ResponsePayload<'a>,
 }
 
 /// What an answer holds, as JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome<'a> {
+pub enum ResponsePayload<'a> {
     /// The result; `null` when there is none and no error either.
     Result(&'a str),
     /// The error object.
@@ -45,22 +45,22 @@ impl<'a> Response<'a> {
     ///
     /// # Errors
     /// When the bytes are not JSON.
-    pub fn read(body: &'a [u8]) -> Result<Self, Unreadable> {
+    pub fn read(body: &'a [u8]) -> Result<Self, ParseError> {
         const NAMES: [&str; 4] = ["jsonrpc", "id", "result", "error"];
-        let found = match members::find(body, &NAMES) {
-            Ok(found) => found,
-            Err(NoObject::Other) => return bare(body),
-            Err(NoObject::Malformed(error)) => return Err(error),
+        let object = match members::find(body, &NAMES) {
+            Ok(object) => object,
+            Err(ObjectError::NotAnObject) => return bare_response(body),
+            Err(ObjectError::Malformed(error)) => return Err(error),
         };
-        let [jsonrpc, id, result, error] = found.values;
-        let outcome = match (error.filter(|it| *it != "null"), result) {
-            (Some(error), _) => Outcome::Error(error),
-            (None, Some(result)) => Outcome::Result(result),
-            (None, None) if jsonrpc.is_some() || error.is_some() => Outcome::Result("null"),
-            (None, None) => return bare(body),
+        let [jsonrpc, id, result, error] = object.values;
+        let payload = match (error.filter(|it| *it != "null"), result) {
+            (Some(error), _) => ResponsePayload::Error(error),
+            (None, Some(result)) => ResponsePayload::Result(result),
+            (None, None) if jsonrpc.is_some() || error.is_some() => ResponsePayload::Result("null"),
+            (None, None) => return bare_response(body),
         };
         let id = id.and_then(|it| Id::from_json(it).ok());
-        Ok(Self { id, outcome })
+        Ok(Self { id, payload })
     }
 
     /// Whether it answers the request `id`.
@@ -68,7 +68,7 @@ impl<'a> Response<'a> {
     /// One that does not say what it answers does: a server that cannot read a request has no other
     /// way to say so, and what has no envelope has no place for it.
     #[must_use]
-    pub fn answers(&self, id: &Id<'_>) -> bool {
+    pub fn matches_request(&self, id: &Id<'_>) -> bool {
         self.id.as_ref().is_none_or(|it| it.is_null() || it.matches(id))
     }
 
@@ -76,10 +76,10 @@ impl<'a> Response<'a> {
     ///
     /// # Errors
     /// What the server says went wrong, by the codes of `version`.
-    pub fn payload(&self, version: Version) -> Result<&'a str, Error> {
-        match self.outcome {
-            Outcome::Result(json) | Outcome::Bare(json) => Ok(json),
-            Outcome::Error(json) => {
+    pub fn result(&self, version: Version) -> Result<&'a str, Error> {
+        match self.payload {
+            ResponsePayload::Result(json) | ResponsePayload::Bare(json) => Ok(json),
+            ResponsePayload::Error(json) => {
                 let object: Value = serde_json::from_str(json).unwrap_or_default();
                 Err(Error::from_jsonrpc(&object, version))
             }
@@ -87,7 +87,7 @@ impl<'a> Response<'a> {
     }
 }
 
-fn bare(body: &[u8]) -> Result<Response<'_>, Unreadable> {
-    let json = json::text(body)?;
-    Ok(Response { id: None, outcome: Outcome::Bare(json.trim_ascii()) })
+fn bare_response(body: &[u8]) -> Result<Response<'_>, ParseError> {
+    let json = json::utf8_str(body)?;
+    Ok(Response { id: None, payload: ResponsePayload::Bare(json.trim_ascii()) })
 }

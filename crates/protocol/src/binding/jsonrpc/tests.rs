@@ -13,14 +13,14 @@ fn an_id_is_echoed_byte_for_byte() {
         let body = format!(r#" {{"jsonrpc":"2.0", "id" : {text} ,"method":"GetTask"}} "#);
         let request = Request::read(body.as_bytes()).unwrap();
         assert_eq!(request.id.as_json(), text);
-        let answer =
-            String::from_utf8(Envelope::new(&request.id).around(b"null").concat()).unwrap();
-        assert_eq!(answer, format!(r#"{{"jsonrpc":"2.0","id":{text},"result":null}}"#));
+        let response =
+            String::from_utf8(Envelope::new(&request.id).wrap(b"null").concat()).unwrap();
+        assert_eq!(response, format!(r#"{{"jsonrpc":"2.0","id":{text},"result":null}}"#));
     }
 }
 
 #[test]
-fn requests_are_read_however_their_members_stand() {
+fn request_members_are_read_in_any_order() {
     for (body, id, method, params) in [
         (r#"{"jsonrpc":"2.0","method":"M"}"#, "null", "M", "{}"),
         (r#"{"jsonrpc":"2.0","method":"M","params":null,"id":1}"#, "1", "M", "{}"),
@@ -35,7 +35,7 @@ fn requests_are_read_however_their_members_stand() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_with_the_id_that_could_be_read() {
+fn invalid_request_is_rejected_with_its_readable_id() {
     use ErrorKind::{InvalidParams, InvalidRequest, Parse};
     let long = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"M"}}"#, "x".repeat(2000));
     for (body, id, kind) in [
@@ -67,34 +67,34 @@ fn what_is_no_request_is_refused_with_the_id_that_could_be_read() {
         (r#"{"jsonrpc":"2.0","id":1,"method":"M","params":[1]}"#, "1", InvalidParams),
         (r#"{"jsonrpc":"2.0","id":1,"method":"M","params":"x"}"#, "1", InvalidParams),
     ] {
-        let refused = Request::read(body.as_bytes()).expect_err(body);
-        assert_eq!((refused.id.as_json(), refused.error.kind()), (id, kind), "{body}");
+        let rejection = Request::read(body.as_bytes()).expect_err(body);
+        assert_eq!((rejection.id.as_json(), rejection.error.kind()), (id, kind), "{body}");
     }
 }
 
 #[test]
-fn a_refusal_is_an_answer() {
-    let refused = Request::read(b"[]").unwrap_err();
-    let answer: Value = serde_json::from_slice(&refused.reply(Version::V1_0)).unwrap();
-    assert_eq!(answer["id"], Value::Null);
-    assert_eq!(answer["error"]["code"], -32600);
+fn rejection_is_written_as_an_error_response() {
+    let rejection = Request::read(b"[]").unwrap_err();
+    let response: Value = serde_json::from_slice(&rejection.to_response(Version::V1_0)).unwrap();
+    assert_eq!(response["id"], Value::Null);
+    assert_eq!(response["error"]["code"], -32600);
     assert_eq!(
-        answer["error"]["message"],
+        response["error"]["message"],
         "invalid request: batches are not served: send one request at a time"
     );
 }
 
 #[test]
-fn deep_parameters_are_passed_on_unseen() {
+fn deeply_nested_params_are_not_parsed() {
     let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"M","params":{deep},"x":{deep}}}"#);
     assert_eq!(Request::read(body.as_bytes()).unwrap().params, deep);
 }
 
 #[test]
-fn answers_of_every_kind_are_read() {
-    use Outcome::{Bare, Error, Result};
-    for (body, id, outcome) in [
+fn every_form_of_response_is_read() {
+    use ResponsePayload::{Bare, Error, Result};
+    for (body, id, payload) in [
         (r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#, Some("1"), Result(r#"{"a":1}"#)),
         (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, Some("1"), Result("null")),
         (r#"{"jsonrpc":"2.0","id":1}"#, Some("1"), Result("null")),
@@ -113,9 +113,9 @@ fn answers_of_every_kind_are_read() {
         ("{}", None, Bare("{}")),
         ("[1]", None, Bare("[1]")),
     ] {
-        let answer = Response::read(body.as_bytes()).unwrap_or_else(|it| panic!("{body}: {it}"));
-        assert_eq!(answer.id.as_ref().map(Id::as_json), id, "{body}");
-        assert_eq!(answer.outcome, outcome, "{body}");
+        let response = Response::read(body.as_bytes()).unwrap_or_else(|it| panic!("{body}: {it}"));
+        assert_eq!(response.id.as_ref().map(Id::as_json), id, "{body}");
+        assert_eq!(response.payload, payload, "{body}");
     }
     for body in ["", "[DONE]", "<html>", r#"{"result":1"#] {
         assert!(Response::read(body.as_bytes()).is_err(), "{body}");
@@ -123,22 +123,22 @@ fn answers_of_every_kind_are_read() {
 }
 
 #[test]
-fn the_payload_of_a_failure_is_its_error_in_the_servers_version() {
+fn error_response_is_read_with_the_codes_of_its_version() {
     let body = br#"{"id":1,"error":{"code":-32006,"message":"no"}}"#;
-    let answer = Response::read(body).unwrap();
+    let response = Response::read(body).unwrap();
     for (version, want) in [
         (Version::V1_0, ErrorKind::InvalidAgentResponse),
         (Version::V0_1, ErrorKind::StreamingNotSupported),
     ] {
-        let error = answer.payload(version).unwrap_err();
+        let error = response.result(version).unwrap_err();
         assert_eq!((error.kind(), error.message()), (want, "no"));
     }
     let odd = Response::read(br#"{"id":1,"error":"oops"}"#).unwrap();
-    assert_eq!(odd.payload(Version::V1_0).unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(odd.result(Version::V1_0).unwrap_err().kind(), ErrorKind::Internal);
 }
 
 #[test]
-fn ids_are_compared_by_what_they_say() {
+fn ids_are_compared_by_json_value() {
     for (one, two, want) in [
         ("1", "1", true),
         ("1", "1.0", true),
@@ -151,13 +151,13 @@ fn ids_are_compared_by_what_they_say() {
         assert_eq!(id(one).matches(&id(two)), want, "{one} {two}");
     }
     let null = Response::read(br#"{"id":null,"error":{}}"#).unwrap();
-    assert!(null.answers(&Id::from(1)));
+    assert!(null.matches_request(&Id::from(1)));
     let other = Response::read(br#"{"id":2,"result":{}}"#).unwrap();
-    assert!(!other.answers(&Id::from(1)));
+    assert!(!other.matches_request(&Id::from(1)));
 }
 
 #[test]
-fn an_event_in_its_envelope_is_read_at_once() {
+fn enveloped_event_is_read_in_a_single_pass() {
     let event = r#"{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_WORKING"}}}"#;
     let error = r#"{"code":-32001,"message":"no"}"#;
     for (data, want) in [
@@ -171,40 +171,40 @@ fn an_event_in_its_envelope_is_read_at_once() {
         (event.to_owned(), false),
         ("[DONE]".to_owned(), false),
     ] {
-        let read = read_event(Dialect::V1_0, data.as_bytes());
-        assert_eq!(read.is_some(), want, "{data}");
-        if let Some(read) = read {
+        let parsed = read_event(Dialect::V1_0, data.as_bytes());
+        assert_eq!(parsed.is_some(), want, "{data}");
+        if let Some(parsed) = parsed {
             let response = Response::read(data.as_bytes()).unwrap();
-            let payload = response.payload(Version::V1_0).unwrap();
-            assert_eq!(Dialect::V1_0.read_event(payload).unwrap(), read);
+            let payload = response.result(Version::V1_0).unwrap();
+            assert_eq!(Dialect::V1_0.read_event(payload).unwrap(), parsed);
         }
         assert_eq!(read_event(Dialect::V0_3, data.as_bytes()), None);
     }
 }
 
 #[test]
-fn an_error_is_an_answer() {
+fn write_error_produces_an_error_response() {
     let out = write_error(Version::V1_0, &Id::from("r"), &ErrorKind::TaskNotFound.into());
-    let answer: Value = serde_json::from_slice(&out).unwrap();
-    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("r"), &json!(-32001)));
+    let response: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!((&response["id"], &response["error"]["code"]), (&json!("r"), &json!(-32001)));
 }
 
 proptest! {
     #[test]
-    fn no_bytes_make_a_reader_panic(bytes: Vec<u8>) {
+    fn arbitrary_bytes_never_panic_the_envelope_readers(bytes: Vec<u8>) {
         let _ = Request::read(&bytes);
         let _ = Response::read(&bytes);
     }
 
     #[test]
-    fn whatever_is_put_in_comes_out(id: String, method in ".+", text: String) {
+    fn request_method_and_params_round_trip(id: String, method in ".+", text: String) {
         let params = json!({ "text": text });
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
         match Request::read(body.as_bytes()) {
-            Ok(read) => {
-                prop_assert_eq!((&*read.method, read.params), (&*method, &*params.to_string()));
+            Ok(request) => {
+                prop_assert_eq!((&*request.method, request.params), (&*method, &*params.to_string()));
             }
-            Err(refused) => prop_assert!(id.len() > 100, "{}", refused),
+            Err(rejection) => prop_assert!(id.len() > 100, "{}", rejection),
         }
     }
 }

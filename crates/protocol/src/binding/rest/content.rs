@@ -17,7 +17,7 @@ pub const A2A_JSON: &str = "application/a2a+json";
 /// assert_eq!(negotiate(None), JSON);
 /// ```
 #[must_use]
-pub fn negotiate(accept: Option<&str>) -> &'static str {
+pub fn negotiate_media_type(accept: Option<&str>) -> &'static str {
     if prefers(accept, A2A_JSON, JSON) { A2A_JSON } else { JSON }
 }
 
@@ -29,14 +29,14 @@ pub fn negotiate(accept: Option<&str>) -> &'static str {
 /// assert!(!prefers(Some("text/*"), "text/csv", "text/plain"));
 /// ```
 #[must_use]
-pub fn prefers(accept: Option<&str>, special: &str, usual: &str) -> bool {
+pub fn prefers(accept: Option<&str>, candidate: &str, default_type: &str) -> bool {
     let weight = |wanted: &str| {
         let ranges = accept.unwrap_or_default().split(',');
         let mut named = ranges.filter(|it| essence(it).eq_ignore_ascii_case(wanted));
         named.next().map_or(0.0, quality)
     };
-    let preferred = weight(special);
-    preferred > 0.0 && preferred >= weight(usual)
+    let preferred = weight(candidate);
+    preferred > 0.0 && preferred >= weight(default_type)
 }
 
 /// Whether a `Content-Type` is one of JSON; parameters such as `charset` do not matter.
@@ -51,13 +51,13 @@ pub fn is_json(content_type: &str) -> bool {
 /// An empty body needs no type. Anything else does: browsers let any page send a body without one, and
 /// would ask first if it said JSON.
 #[must_use]
-pub fn readable(content_type: Option<&str>, body: &[u8]) -> bool {
+pub fn is_readable(content_type: Option<&str>, body: &[u8]) -> bool {
     body.is_empty() || content_type.is_some_and(is_json)
 }
 
 /// The body as the JSON of a request: nothing and `null` are an empty one.
 #[must_use]
-pub fn body(bytes: &[u8]) -> &[u8] {
+pub fn json_body(bytes: &[u8]) -> &[u8] {
     match bytes.trim_ascii() {
         b"" | b"null" => b"{}",
         bytes => bytes,
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_type_of_the_specification_is_for_those_that_name_it() {
+    fn a2a_json_is_used_only_when_accepted_by_name() {
         for (accept, want) in [
             ("", JSON),
             ("application/json", JSON),
@@ -96,12 +96,12 @@ mod tests {
             ("application/a2a+json;q=x", A2A_JSON),
             ("application/a2a+jsonx", JSON),
         ] {
-            assert_eq!(negotiate(Some(accept)), want, "{accept}");
+            assert_eq!(negotiate_media_type(Some(accept)), want, "{accept}");
         }
     }
 
     #[test]
-    fn json_is_known_by_its_type() {
+    fn json_is_recognized_by_content_type() {
         for (content_type, want) in [
             ("application/json", true),
             ("application/a2a+json", true),
@@ -112,19 +112,19 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_json(content_type), want, "{content_type}");
-            assert!(readable(Some(content_type), b""), "{content_type}");
-            assert_eq!(readable(Some(content_type), b"{}"), want, "{content_type}");
+            assert!(is_readable(Some(content_type), b""), "{content_type}");
+            assert_eq!(is_readable(Some(content_type), b"{}"), want, "{content_type}");
         }
-        assert!(readable(None, b""));
-        assert!(!readable(None, b"{}"));
+        assert!(is_readable(None, b""));
+        assert!(!is_readable(None, b"{}"));
     }
 
     #[test]
-    fn no_body_is_an_empty_one() {
+    fn missing_body_is_read_as_an_empty_object() {
         for (bytes, want) in
             [("", "{}"), (" \n", "{}"), ("null", "{}"), (" {\"a\":1}", "{\"a\":1}")]
         {
-            assert_eq!(body(bytes.as_bytes()), want.as_bytes(), "{bytes:?}");
+            assert_eq!(json_body(bytes.as_bytes()), want.as_bytes(), "{bytes:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::binding::parameters::VERSION;
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Parameters that are times.
-const TIMES: [&str; 6] = [
+const TIME_PARAMETERS: [&str; 6] = [
     "statusTimestampAfter",
     "status_timestamp_after",
     "lastUpdatedAfter",
@@ -21,7 +21,7 @@ const TIMES: [&str; 6] = [
 ];
 
 /// What is wrong with an encoded text.
-pub(super) const MALFORMED: &str = "is not percent-encoded UTF-8";
+pub(super) const MALFORMED_ENCODING: &str = "is not percent-encoded UTF-8";
 
 /// Writes `text` as one segment of a path, or one name or value of a query.
 pub(super) fn encode(text: &str) -> impl std::fmt::Display {
@@ -33,9 +33,9 @@ pub(super) fn decode(text: &str) -> Result<String, &'static str> {
     let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
     let mut parts = text.as_bytes().split(|byte| *byte == b'%').skip(1);
     if !parts.all(|it| digit(it.first()) && digit(it.get(1))) {
-        return Err(MALFORMED);
+        return Err(MALFORMED_ENCODING);
     }
-    percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| MALFORMED)
+    percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| MALFORMED_ENCODING)
 }
 
 /// Reads one name or value of a query, where `+` is a blank.
@@ -49,7 +49,7 @@ pub(super) fn is_literal(segment: &str, literal: &str) -> bool {
 }
 
 /// Whether this is the name of the parameter in which a caller says its version, encoded or not.
-pub(in crate::binding) fn is_version(name: &str) -> bool {
+pub(in crate::binding) fn is_version_parameter(name: &str) -> bool {
     let lower = percent_decode_str(name).map(|byte| byte.to_ascii_lowercase());
     lower.eq(VERSION.bytes())
 }
@@ -57,14 +57,14 @@ pub(in crate::binding) fn is_version(name: &str) -> bool {
 /// Puts back a `+` before the offset of a time that the form encoding has made a blank.
 ///
 /// Only where a time of day stands before the blank: one between date and time is meant.
-pub(super) fn mend_time<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+pub(super) fn restore_time_offset<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     let Some((time, offset)) = value.rsplit_once(' ') else { return value.into() };
     let is_offset = match offset.as_bytes() {
         [h, i, b':', m, n] | [h, i, m, n] => [h, i, m, n].iter().all(|it| it.is_ascii_digit()),
         [h, i] => h.is_ascii_digit() && i.is_ascii_digit(),
         _ => false,
     };
-    if TIMES.contains(&name) && time.contains(':') && is_offset {
+    if TIME_PARAMETERS.contains(&name) && time.contains(':') && is_offset {
         return format!("{time}+{offset}").into();
     }
     value.into()

@@ -6,17 +6,17 @@
 
 mod content;
 mod encoding;
-mod exchange;
-mod find;
+mod match_route;
 mod path;
+mod request;
 #[cfg(test)]
 mod tests;
 
-pub use content::{A2A_JSON, JSON, body, is_json, negotiate, prefers, readable};
-pub use exchange::Outgoing;
-pub use find::{Ask, Refused};
+pub use content::{A2A_JSON, JSON, is_json, is_readable, json_body, negotiate_media_type, prefers};
+pub use match_route::{Rejection, RouteRequest};
+pub use request::HttpRequest;
 
-pub(super) use encoding::{decode_form, is_version};
+pub(super) use encoding::{decode_form, is_version_parameter};
 
 use serde_json::{Map, Value};
 
@@ -36,7 +36,7 @@ use crate::version::Version;
 /// assert_eq!(route.operation, Operation::CancelTask);
 /// assert_eq!(route.tenant.as_deref(), Some("acme"));
 /// assert_eq!(route.task_id.as_deref(), Some("a/b"));
-/// # Ok::<(), latimer_protocol::binding::rest::Refused>(())
+/// # Ok::<(), latimer_protocol::binding::rest::Rejection>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -45,7 +45,7 @@ pub struct Route {
     /// The version it is asked in.
     pub version: Version,
     /// The shape to answer in, where the version alone does not tell.
-    pub shape: Shape,
+    pub reply_format: ReplyFormat,
     /// The tenant, one or more segments before the rest of the path.
     pub tenant: Option<String>,
     /// The task.
@@ -58,29 +58,29 @@ pub struct Route {
 
 /// In which shape an answer is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
+pub enum ReplyFormat {
     /// In that of the version.
     #[default]
-    Plain,
+    Versioned,
     /// In that of the REST before 0.2: a bare task whose status is a text.
-    Oldest,
+    Legacy,
     /// In the oldest for a task that was made in it, else in that of the version: the address is
     /// both the oldest's and that of 1.0, and the caller does not say which it means.
-    AsMade,
+    SameAsTask,
 }
 
 impl Route {
     /// A route to `operation` in `version`, with nothing else in it.
     #[must_use]
     pub fn new(operation: Operation, version: Version) -> Self {
-        let shape = match version {
-            Version::V0_1 => Shape::Oldest,
-            Version::V0_3 | Version::V1_0 => Shape::Plain,
+        let reply_format = match version {
+            Version::V0_1 => ReplyFormat::Legacy,
+            Version::V0_3 | Version::V1_0 => ReplyFormat::Versioned,
         };
         Self {
             operation,
             version,
-            shape,
+            reply_format,
             tenant: None,
             task_id: None,
             config_id: None,
@@ -99,13 +99,17 @@ impl Route {
     pub(crate) fn members(&self) -> Map<String, Value> {
         let mut members = Map::new();
         for (name, value) in self.query.iter().filter(|_| !has_body(self.operation)) {
-            add(&mut members, name, encoding::mend_time(name, value).into());
+            add_param(&mut members, name, encoding::restore_time_offset(name, value).into());
         }
-        let (task, config) = names(self.operation);
+        let (task_param, config_param) = param_names(self.operation);
         if self.task_id.is_some() {
             members.shift_remove("task_id");
         }
-        let path = [("tenant", &self.tenant), (task, &self.task_id), (config, &self.config_id)];
+        let path = [
+            ("tenant", &self.tenant),
+            (task_param, &self.task_id),
+            (config_param, &self.config_id),
+        ];
         for (name, value) in path {
             if let Some(value) = value {
                 members.insert(name.to_owned(), value.as_str().into());
@@ -115,7 +119,7 @@ impl Route {
     }
 }
 
-fn add(members: &mut Map<String, Value>, name: &str, value: Value) {
+fn add_param(members: &mut Map<String, Value>, name: &str, value: Value) {
     match members.get_mut(name) {
         None => {
             members.insert(name.to_owned(), value);
@@ -126,7 +130,7 @@ fn add(members: &mut Map<String, Value>, name: &str, value: Value) {
 }
 
 /// How the request of an operation calls its task, and its push notification configuration.
-fn names(operation: Operation) -> (&'static str, &'static str) {
+fn param_names(operation: Operation) -> (&'static str, &'static str) {
     match operation {
         Operation::CreateTaskPushNotificationConfig
         | Operation::GetTaskPushNotificationConfig

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use http::Method;
 
 use super::encoding::encode;
-use super::{Route, names};
+use super::{Route, param_names};
 use crate::error::{Error, ErrorKind};
-use crate::json::Invalid;
+use crate::json::InvalidField;
 
 impl Route {
     /// The HTTP method to send, and the path and query to send it to, below the address of the
@@ -30,45 +30,50 @@ impl Route {
     /// [`ErrorKind::UnsupportedOperation`] when the version has no address for the operation, and
     /// [`ErrorKind::InvalidParams`] when a task or configuration is missing, or is one of `.` and
     /// `..`: on its way through URLs that would become another address.
-    pub fn address(&self) -> Result<(Method, String), Error> {
+    pub fn request_line(&self) -> Result<(Method, String), Error> {
         let Some((method, template)) = self.operation.route(self.version) else {
             let message = format!("{:?} has no address in A2A {}", self.operation, self.version);
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         };
-        let (task, config) = names(self.operation);
-        let mut address = String::new();
+        let (task_param, config_param) = param_names(self.operation);
+        let mut target = String::new();
         let tenant = self.tenant.as_deref().unwrap_or_default();
         for segment in tenant.split('/').filter(|_| !tenant.is_empty()) {
-            push(&mut address, "tenant", segment, "")?;
+            push_segment(&mut target, "tenant", segment, "")?;
         }
         for part in template.split('/').skip(1) {
             if let Some(suffix) = part.strip_prefix("{id}") {
                 let id = self.task_id.as_deref().unwrap_or_default();
-                push(&mut address, task, id, suffix)?;
+                push_segment(&mut target, task_param, id, suffix)?;
             } else if part == "{config}" {
                 let id = self.config_id.as_deref().unwrap_or_default();
-                push(&mut address, config, id, "")?;
+                push_segment(&mut target, config_param, id, "")?;
             } else {
-                address.push('/');
-                address.push_str(part);
+                target.push('/');
+                target.push_str(part);
             }
         }
         for (index, (name, value)) in self.query.iter().enumerate() {
-            address.push(if index == 0 { '?' } else { '&' });
+            target.push(if index == 0 { '?' } else { '&' });
             // Writing to a string cannot fail.
-            let _ = write!(address, "{}={}", encode(name), encode(value));
+            let _ = write!(target, "{}={}", encode(name), encode(value));
         }
-        Ok((method, address))
+        Ok((method, target))
     }
 }
 
-fn push(address: &mut String, name: &str, segment: &str, suffix: &str) -> Result<(), Invalid> {
+fn push_segment(
+    target: &mut String,
+    name: &str,
+    segment: &str,
+    suffix: &str,
+) -> Result<(), InvalidField> {
     match segment {
-        "" => return Err(Invalid::missing(name)),
-        "." | ".." => return Err(Invalid::new(name, "cannot be sent in an address")),
+        "" => return Err(InvalidField::missing(name)),
+        "." | ".." => return Err(InvalidField::new(name, "cannot be sent in an address")),
         _ => {}
     }
     // Writing to a string cannot fail.
-    let _ = write!(address, "/{}{suffix}", encode(segment));
+    let _ = write!(target, "/{}{suffix}", encode(segment));
     Ok(())
 }

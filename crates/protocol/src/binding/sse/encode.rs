@@ -15,7 +15,7 @@ pub const DONE_LINE: &[u8] = b"[DONE]\n\n";
 
 /// What stands in a frame before its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head<'a> {
+pub struct FrameHead<'a> {
     /// Its identifier, which a client that comes back says it saw last.
     pub id: Option<Revision>,
     /// Its name. Only its first line is written.
@@ -33,7 +33,7 @@ pub struct Head<'a> {
 /// sse::write(&mut out, head, &[b"{\"a\":", b"1}"]);
 /// assert_eq!(out, b"id: 7\ndata: {\"a\":1}\n\n");
 /// ```
-pub fn write(out: &mut Vec<u8>, head: Head<'_>, data: &[&[u8]]) {
+pub fn write_frame(out: &mut Vec<u8>, head: FrameHead<'_>, data: &[&[u8]]) {
     let length: usize = data.iter().map(|it| it.len()).sum();
     out.reserve(length + 48);
     if let Some(id) = head.id {
@@ -42,36 +42,36 @@ pub fn write(out: &mut Vec<u8>, head: Head<'_>, data: &[&[u8]]) {
     }
     let name = head.name.and_then(|it| it.split(['\r', '\n']).next());
     if let Some(name) = name.filter(|it| !it.is_empty()) {
-        field(out, b"event: ", &[name.as_bytes()]);
+        write_field(out, b"event: ", &[name.as_bytes()]);
     }
-    field(out, b"data: ", data);
+    write_field(out, b"data: ", data);
     out.push(b'\n');
 }
 
 /// Writes a comment, which readers pass over, behind whatever is in `out`.
 pub fn write_comment(out: &mut Vec<u8>, text: &str) {
-    field(out, b": ", &[text.as_bytes()]);
+    write_field(out, b": ", &[text.as_bytes()]);
     out.push(b'\n');
 }
 
 /// Writes `value` with `start` before each of its lines. A carriage return and a line feed in two
 /// pieces are still one end of a line.
-fn field(out: &mut Vec<u8>, start: &[u8], value: &[&[u8]]) {
-    out.extend_from_slice(start);
-    let mut after_return = false;
-    for piece in value {
-        let mut rest = *piece;
-        while let Some(&first) = rest.first() {
-            if after_return && first == b'\n' {
-                rest = &rest[1..];
+fn write_field(out: &mut Vec<u8>, prefix: &[u8], value: &[&[u8]]) {
+    out.extend_from_slice(prefix);
+    let mut after_cr = false;
+    for chunk in value {
+        let mut remainder = *chunk;
+        while let Some(&first) = remainder.first() {
+            if after_cr && first == b'\n' {
+                remainder = &remainder[1..];
             }
-            let end = memchr2(b'\r', b'\n', rest);
-            out.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
-            after_return = end.is_some_and(|end| rest[end] == b'\r');
+            let end = memchr2(b'\r', b'\n', remainder);
+            out.extend_from_slice(&remainder[..end.unwrap_or(remainder.len())]);
+            after_cr = end.is_some_and(|end| remainder[end] == b'\r');
             let Some(end) = end else { break };
             out.push(b'\n');
-            out.extend_from_slice(start);
-            rest = &rest[end + 1..];
+            out.extend_from_slice(prefix);
+            remainder = &remainder[end + 1..];
         }
     }
     out.push(b'\n');

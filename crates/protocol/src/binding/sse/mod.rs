@@ -8,16 +8,16 @@ mod encode;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{DEFAULT_LIMIT, Decoder, TooLarge};
-pub use encode::{DONE_EVENT, DONE_LINE, Head, KEEP_ALIVE, write, write_comment};
+pub use decode::{DEFAULT_MAX_FRAME_BYTES, Decoder, FrameTooLarge};
+pub use encode::{DONE_EVENT, DONE_LINE, FrameHead, KEEP_ALIVE, write_comment, write_frame};
 
 /// The media type of a stream.
 pub const CONTENT_TYPE: &str = "text/event-stream";
 /// The name of a frame that says the stream failed.
-pub const ERROR: &str = "error";
+pub const ERROR_EVENT: &str = "error";
 
 /// The text that some servers end a stream with, as the data of a frame or as a bare line.
-const DONE: &[u8] = b"[DONE]";
+const DONE_MARKER: &[u8] = b"[DONE]";
 
 /// One frame of a stream, as it was received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,12 +37,12 @@ impl Frame {
     #[must_use]
     pub fn is_end(&self) -> bool {
         let data = self.data.trim_ascii();
-        data == DONE || (data.is_empty() && self.name.as_deref() == Some("done"))
+        data == DONE_MARKER || (data.is_empty() && self.name.as_deref() == Some("done"))
     }
 
     /// Whether it says that the stream failed; its data is then an error, not an event.
     #[must_use]
     pub fn is_error(&self) -> bool {
-        self.name.as_deref() == Some(ERROR)
+        self.name.as_deref() == Some(ERROR_EVENT)
     }
 }

@@ -13,7 +13,7 @@ fn frame(id: Option<&str>, name: Option<&str>, data: &str) -> Frame {
 fn decode<'a>(
     decoder: &mut Decoder,
     chunks: impl IntoIterator<Item = &'a [u8]>,
-) -> Result<Vec<Frame>, TooLarge> {
+) -> Result<Vec<Frame>, FrameTooLarge> {
     let mut frames = Vec::new();
     for mut chunk in chunks {
         while let Some(frame) = decoder.read(&mut chunk)? {
@@ -29,17 +29,17 @@ fn decode<'a>(
 fn frames_are_written() {
     let id = Some(Revision::new(3));
     for (head, data, want) in [
-        (Head::default(), &["{}"][..], "data: {}\n\n"),
-        (Head { id, name: Some("error") }, &["a", "b"], "id: 3\nevent: error\ndata: ab\n\n"),
-        (Head::default(), &["a\nb\r\nc\rd"], "data: a\ndata: b\ndata: c\ndata: d\n\n"),
-        (Head::default(), &["a\r", "\nb", "", "\n"], "data: a\ndata: b\ndata: \n\n"),
-        (Head::default(), &[], "data: \n\n"),
-        (Head { id: None, name: Some("x\ndata: y") }, &["z"], "event: x\ndata: z\n\n"),
-        (Head { id: None, name: Some("") }, &[" z"], "data:  z\n\n"),
+        (FrameHead::default(), &["{}"][..], "data: {}\n\n"),
+        (FrameHead { id, name: Some("error") }, &["a", "b"], "id: 3\nevent: error\ndata: ab\n\n"),
+        (FrameHead::default(), &["a\nb\r\nc\rd"], "data: a\ndata: b\ndata: c\ndata: d\n\n"),
+        (FrameHead::default(), &["a\r", "\nb", "", "\n"], "data: a\ndata: b\ndata: \n\n"),
+        (FrameHead::default(), &[], "data: \n\n"),
+        (FrameHead { id: None, name: Some("x\ndata: y") }, &["z"], "event: x\ndata: z\n\n"),
+        (FrameHead { id: None, name: Some("") }, &[" z"], "data:  z\n\n"),
     ] {
         let mut out = Vec::new();
-        let pieces: Vec<_> = data.iter().map(|it| it.as_bytes()).collect();
-        write(&mut out, head, &pieces);
+        let chunks: Vec<_> = data.iter().map(|it| it.as_bytes()).collect();
+        write_frame(&mut out, head, &chunks);
         assert_eq!(String::from_utf8(out).unwrap(), want, "{head:?} {data:?}");
     }
     let mut out = Vec::new();
@@ -48,7 +48,7 @@ fn frames_are_written() {
 }
 
 #[test]
-fn streams_of_real_servers_are_read_however_they_are_cut() {
+fn streams_decode_identically_however_chunked() {
     for (text, want) in [
         ("", vec![]),
         ("\n\n\n", vec![]),
@@ -83,7 +83,7 @@ fn streams_of_real_servers_are_read_however_they_are_cut() {
 }
 
 #[test]
-fn every_way_to_say_the_end_is_seen() {
+fn every_end_of_stream_marker_is_recognized() {
     for text in [
         "[DONE]\n\n",
         "[DONE]",
@@ -106,15 +106,15 @@ fn every_way_to_say_the_end_is_seen() {
 }
 
 #[test]
-fn the_last_id_is_that_of_a_whole_frame() {
+fn last_id_is_that_of_the_last_complete_frame() {
     let mut decoder = Decoder::new();
-    let read =
+    let feed =
         |decoder: &mut Decoder, mut text: &[u8]| while decoder.read(&mut text) != Ok(None) {};
-    read(&mut decoder, b"id: 1\ndata: a\n\nid: 2\ndata: b\n");
+    feed(&mut decoder, b"id: 1\ndata: a\n\nid: 2\ndata: b\n");
     assert_eq!(decoder.last_id(), Some("1"));
-    read(&mut decoder, b"\ndata: c\n\n");
+    feed(&mut decoder, b"\ndata: c\n\n");
     assert_eq!(decoder.last_id(), Some("2"));
-    read(&mut decoder, b"id:\n\n");
+    feed(&mut decoder, b"id:\n\n");
     assert_eq!(decoder.last_id(), None);
 }
 
@@ -126,22 +126,25 @@ fn retry_is_a_number_of_milliseconds() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_passed_on() {
+fn non_utf8_data_is_passed_through() {
     let frames = decode(&mut Decoder::new(), [&b"event: \xff\ndata: \xff\xfe\n\n"[..]]).unwrap();
     assert_eq!(frames[0].data, b"\xff\xfe");
     assert_eq!(frames[0].name.as_deref(), Some("\u{fffd}"));
 }
 
 #[test]
-fn a_frame_beyond_the_limit_is_an_error_for_good() {
+fn oversized_frame_fails_the_decoder_permanently() {
     for text in
         ["data: 123456", "data: 12\ndata: 34\ndata: 56\n", ": comment.....", "id: 1234\nevent: 123"]
     {
         for size in [1, text.len()] {
             let mut decoder = Decoder::with_limit(11);
             let result = decode(&mut decoder, text.as_bytes().chunks(size));
-            assert_eq!(result, Err(TooLarge { limit: 11 }), "{text}");
-            assert_eq!(decoder.read(&mut &b"\n\ndata: a\n\n"[..]), Err(TooLarge { limit: 11 }));
+            assert_eq!(result, Err(FrameTooLarge { limit: 11 }), "{text}");
+            assert_eq!(
+                decoder.read(&mut &b"\n\ndata: a\n\n"[..]),
+                Err(FrameTooLarge { limit: 11 })
+            );
             assert_eq!(decoder.finish(), None);
         }
     }
@@ -151,7 +154,7 @@ fn a_frame_beyond_the_limit_is_an_error_for_good() {
 }
 
 #[test]
-fn a_large_frame_byte_by_byte_is_read_in_linear_time() {
+fn large_frame_in_single_bytes_decodes_in_linear_time() {
     let text = format!("data: {}\n\n", "x".repeat(4 << 20));
     let frames = decode(&mut Decoder::new(), text.as_bytes().chunks(1)).unwrap();
     assert_eq!(frames[0].data.len(), 4 << 20);
@@ -162,15 +165,15 @@ fn a_large_frame_byte_by_byte_is_read_in_linear_time() {
 
 /// Cuts `bytes` at places that `cuts` choose.
 fn cut<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
-    let mut places: Vec<_> = cuts.iter().map(|it| it.index(bytes.len() + 1)).collect();
-    places.extend([0, bytes.len()]);
-    places.sort_unstable();
-    places.windows(2).map(|it| &bytes[it[0]..it[1]]).collect()
+    let mut offsets: Vec<_> = cuts.iter().map(|it| it.index(bytes.len() + 1)).collect();
+    offsets.extend([0, bytes.len()]);
+    offsets.sort_unstable();
+    offsets.windows(2).map(|it| &bytes[it[0]..it[1]]).collect()
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_however_it_is_cut(
+    fn written_frames_round_trip_however_chunked(
         frames in prop::collection::vec(
             (any::<Option<u64>>(), "[^\r\n]{0,8}", "[^\r]{0,40}|\\PC{0,4}(\n\\PC{0,4}){0,4}"),
             0..6,
@@ -179,9 +182,9 @@ proptest! {
     ) {
         let (mut out, mut want) = (Vec::new(), Vec::new());
         for (id, name, data) in &frames {
-            let head = Head { id: id.map(Revision::new), name: Some(name) };
+            let head = FrameHead { id: id.map(Revision::new), name: Some(name) };
             let (one, two) = data.as_bytes().split_at(data.len() / 2);
-            write(&mut out, head, &[one, two]);
+            write_frame(&mut out, head, &[one, two]);
             out.extend_from_slice(KEEP_ALIVE);
             let name = Some(name.as_str()).filter(|it| !it.is_empty());
             want.push(frame(id.map(|it| it.to_string()).as_deref(), name, data));
@@ -191,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn where_bytes_are_cut_never_matters(
+    fn chunk_boundaries_do_not_change_decoding(
         bytes in prop::collection::vec(
             prop::sample::select(&b"data: id:\r\n\n[DONE]\xef\xbb\xbf\xff\0"[..]), 0..60),
         cuts: Vec<prop::sample::Index>,

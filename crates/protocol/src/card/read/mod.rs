@@ -1,21 +1,21 @@
 //! Reads the cards of every version.
 
-mod lift;
 mod security;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-pub(crate) use lift::major_minor;
-pub(super) use lift::{Lifted, camel_case, lift};
-use lift::{Reading, said_version};
+pub(crate) use upgrade::major_minor;
+use upgrade::{ReadMode, declared_version};
+pub(super) use upgrade::{UpgradedCard, camel_case, upgrade};
 
 use super::AgentCard;
 use super::model::PLAIN_TEXT;
-use crate::json::{self, Invalid, Unreadable};
+use crate::json::{self, InvalidField, ParseError};
 use crate::version::PROTOCOL_VERSION;
 
 impl AgentCard {
@@ -49,8 +49,8 @@ impl AgentCard {
     /// # Errors
     /// When the bytes are not JSON, or when what a card needs to be of use is missing or of the
     /// wrong type: a name, and an address.
-    pub fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let value: Value = json::from_str(json::text(bytes)?)?;
+    pub fn read(bytes: &[u8]) -> Result<Self, ParseError> {
+        let value: Value = json::from_str(json::utf8_str(bytes)?)?;
         Ok(Self::from_json(&value)?)
     }
 
@@ -58,21 +58,21 @@ impl AgentCard {
     ///
     /// # Errors
     /// The first member that is missing or wrong and that a card cannot do without.
-    pub fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let Lifted { card, older, reading } = lift(value)?;
+    pub fn from_json(value: &Value) -> Result<Self, InvalidField> {
+        let UpgradedCard { card, pre_v1_version, read_mode } = upgrade(value)?;
         let mut card: Self = json::from_value(&card)?;
         if card.supported_interfaces.is_empty() {
-            return Err(Invalid::missing("supportedInterfaces"));
+            return Err(InvalidField::missing("supportedInterfaces"));
         }
-        if older.is_some() {
+        if pre_v1_version.is_some() {
             card.drop_repeated_interfaces();
             card.fill_in_modes();
         }
-        if reading == Reading::Meant {
+        if read_mode == ReadMode::Normalized {
             // Drafts of 1.0 said the version once for all interfaces.
-            let version = value.as_object().and_then(said_version);
+            let version = value.as_object().and_then(declared_version);
             card.fill_in_versions(version.unwrap_or(PROTOCOL_VERSION));
-            card.rename_modes();
+            card.normalize_modes();
         }
         Ok(card)
     }
@@ -103,7 +103,7 @@ impl AgentCard {
     }
 
     /// Modes became media types after 0.1, and many an agent still says `text`.
-    pub(crate) fn rename_modes(&mut self) {
+    pub(crate) fn normalize_modes(&mut self) {
         let modes = [&mut self.default_input_modes, &mut self.default_output_modes].into_iter();
         let skills = self.skills.iter_mut();
         let all = modes.chain(skills.flat_map(|it| [&mut it.input_modes, &mut it.output_modes]));

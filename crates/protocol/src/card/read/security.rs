@@ -2,26 +2,26 @@
 
 use serde_json::{Map, Value, json};
 
-use super::lift::{camel_case, is, keep_items};
-use crate::card::security::KINDS;
+use super::upgrade::{camel_case, parses_as, retain_valid_items};
+use crate::card::security::SCHEME_KINDS;
 use crate::card::{SecurityRequirement, SecurityScheme};
 
 /// The flows of OAuth, in the order in which one of several is kept: 1.0 has room for one only.
-const FLOWS: [&str; 5] =
+const FLOWS_BY_PREFERENCE: [&str; 5] =
     ["authorizationCode", "clientCredentials", "deviceCode", "implicit", "password"];
 
 /// What the protobuf file calls the choices between schemes and between flows.
-const CHOICES: [&str; 2] = ["scheme", "flow"];
+const ONEOF_NAMES: [&str; 2] = ["scheme", "flow"];
 
-pub(super) fn lift_security(card: &mut Map<String, Value>) {
-    lift_authentication(card);
-    lift_requirements(card);
+pub(super) fn upgrade_security(card: &mut Map<String, Value>) {
+    upgrade_authentication(card);
+    upgrade_requirements(card);
     match card.get_mut("securitySchemes") {
         Some(Value::Object(schemes)) => {
             for scheme in schemes.values_mut() {
-                *scheme = lift_scheme(&chosen(scheme));
+                *scheme = upgrade_scheme(&unwrap_js_oneof(scheme));
             }
-            schemes.retain(|_, scheme| is::<SecurityScheme>(scheme));
+            schemes.retain(|_, scheme| parses_as::<SecurityScheme>(scheme));
         }
         Some(_) => drop(card.remove("securitySchemes")),
         None => {}
@@ -29,23 +29,23 @@ pub(super) fn lift_security(card: &mut Map<String, Value>) {
 }
 
 /// Requirements are read in both shapes, and under both of their names.
-pub(super) fn lift_requirements(members: &mut Map<String, Value>) {
-    let older = members.remove("security");
+pub(super) fn upgrade_requirements(members: &mut Map<String, Value>) {
+    let pre_v1 = members.remove("security");
     if !members.contains_key("securityRequirements")
-        && let Some(older) = older
+        && let Some(pre_v1) = pre_v1
     {
-        members.insert("securityRequirements".into(), older);
+        members.insert("securityRequirements".into(), pre_v1);
     }
     if let Some(Value::Array(items)) = members.get_mut("securityRequirements") {
         for item in items {
-            *item = lift_requirement(item);
+            *item = upgrade_requirement(item);
         }
     }
-    keep_items::<SecurityRequirement>(members, "securityRequirements");
+    retain_valid_items::<SecurityRequirement>(members, "securityRequirements");
 }
 
 /// `{"schemes": {"g": {"list": […]}}}` as it is, and `{"g": […]}` likewise.
-fn lift_requirement(item: &Value) -> Value {
+fn upgrade_requirement(item: &Value) -> Value {
     let schemes = match item.get("schemes") {
         Some(Value::Object(schemes)) => schemes,
         _ => match item.as_object() {
@@ -53,47 +53,52 @@ fn lift_requirement(item: &Value) -> Value {
             None => return item.clone(),
         },
     };
-    let lifted: Map<_, _> = schemes
+    let upgraded: Map<_, _> = schemes
         .iter()
         .map(|(name, scopes)| {
             let list = if scopes.is_array() { json!({"list": scopes}) } else { scopes.clone() };
             (name.clone(), list)
         })
         .collect();
-    json!({"schemes": lifted})
+    json!({"schemes": upgraded})
 }
 
 /// The JavaScript SDK publishes its own way to hold one of several, `{"$case": name, "value": …}`
 /// under the name of the choice, in place of the one member that was chosen.
-fn chosen(value: &Value) -> Value {
+fn unwrap_js_oneof(value: &Value) -> Value {
     let Value::Object(members) = value else { return value.clone() };
     if members.len() == 1
-        && let Some(choice) = CHOICES.iter().find_map(|name| members.get(*name))
+        && let Some(choice) = ONEOF_NAMES.iter().find_map(|name| members.get(*name))
         && let (Some(Value::String(name)), Some(value)) = (choice.get("$case"), choice.get("value"))
     {
-        return json!({ name: chosen(value) });
+        return json!({ name: unwrap_js_oneof(value) });
     }
-    members.iter().map(|(name, value)| (name.clone(), chosen(value))).collect()
+    members.iter().map(|(name, value)| (name.clone(), unwrap_js_oneof(value))).collect()
 }
 
 /// A scheme under the member of its kind.
-fn lift_scheme(scheme: &Value) -> Value {
+fn upgrade_scheme(scheme: &Value) -> Value {
     let Value::Object(members) = scheme else { return scheme.clone() };
     let mut members = camel_case(members);
-    if KINDS.iter().any(|kind| members.contains_key(kind.member)) {
+    if SCHEME_KINDS.iter().any(|kind| members.contains_key(kind.member)) {
         return Value::Object(members);
     }
-    let said = members.remove("type");
-    let kind = match &said {
-        Some(said) => KINDS.iter().find(|it| said.as_str() == Some(it.name)),
-        None => KINDS.iter().find(|it| it.mark.is_none_or(|mark| members.contains_key(mark))),
+    let declared_type = members.remove("type");
+    let kind = match &declared_type {
+        Some(declared_type) => {
+            SCHEME_KINDS.iter().find(|it| declared_type.as_str() == Some(it.name))
+        }
+        None => SCHEME_KINDS
+            .iter()
+            .find(|it| it.distinguishing_member.is_none_or(|member| members.contains_key(member))),
     };
     let Some(kind) = kind else { return scheme.clone() };
     if let Some(location) = members.remove("in") {
         members.insert("location".into(), location);
     }
     if let Some(Value::Object(flows)) = members.get_mut("flows") {
-        let flow = FLOWS.into_iter().find_map(|name| Some((name, flows.get(name)?.clone())));
+        let flow =
+            FLOWS_BY_PREFERENCE.into_iter().find_map(|name| Some((name, flows.get(name)?.clone())));
         flows.clear();
         flows.extend(flow.map(|(name, flow)| (name.to_owned(), flow)));
     }
@@ -101,7 +106,7 @@ fn lift_scheme(scheme: &Value) -> Value {
 }
 
 /// 0.1 names schemes of HTTP and nothing else about them. Each is enough for itself.
-fn lift_authentication(card: &mut Map<String, Value>) {
+fn upgrade_authentication(card: &mut Map<String, Value>) {
     if card.contains_key("securitySchemes") {
         return;
     }

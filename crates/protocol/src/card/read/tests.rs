@@ -3,12 +3,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::card::{
-    AgentInterface, ClientCredentialsOAuthFlow, Form, KeySet, OAuthFlows, Policy, ProtocolBinding,
-    RULES, SecurityRequirement, SecurityScheme, TransitionHistory, validate, verify,
+    AgentInterface, CardFormat, ClientCredentialsOAuthFlow, KeySet, OAuthFlows, ProtocolBinding,
+    RULES, SecurityRequirement, SecurityScheme, TransitionHistory, VerifyPolicy, validate, verify,
 };
 
 /// A card of 0.3 with `more` members in place of its own; `null` removes one.
-fn older(more: Value) -> Value {
+fn v0_3_card(more: Value) -> Value {
     let mut card = json!({
         "name": "n", "description": "d", "version": "1", "url": "https://a.example/rpc",
         "protocolVersion": "0.3.0", "capabilities": {}, "skills": [],
@@ -25,7 +25,7 @@ fn interface(url: &str, binding: ProtocolBinding, version: &str) -> AgentInterfa
 }
 
 #[test]
-fn the_oldest_card_is_read() {
+fn v0_1_card_is_read() {
     let card = AgentCard::read(include_bytes!("../../../fixtures/cards/s0.json")).unwrap();
     assert_eq!(card.name, "code-reviewer");
     let url = "http://127.0.0.1:50051/a2a";
@@ -36,7 +36,7 @@ fn the_oldest_card_is_read() {
 }
 
 #[test]
-fn addresses_become_interfaces() {
+fn pre_v1_urls_become_interfaces() {
     use ProtocolBinding::{Grpc, HttpJson, JsonRpc};
     let main = "https://a.example/rpc";
     for (more, want) in [
@@ -76,13 +76,13 @@ fn addresses_become_interfaces() {
         ),
         (json!({"supportedInterfaces": []}), vec![interface(main, JsonRpc, "0.3")]),
     ] {
-        let card = AgentCard::from_json(&older(more.clone())).unwrap();
+        let card = AgentCard::from_json(&v0_3_card(more.clone())).unwrap();
         assert_eq!(card.supported_interfaces, want, "{more}");
     }
 }
 
 #[test]
-fn the_version_of_a_card_that_does_not_say_is_told_from_its_members() {
+fn undeclared_version_is_inferred_from_members() {
     let text = json!(["text"]);
     let history = json!({"streaming": true, "stateTransitionHistory": false});
     for (more, want) in [
@@ -94,7 +94,7 @@ fn the_version_of_a_card_that_does_not_say_is_told_from_its_members() {
         (json!({"defaultInputModes": text, "capabilities": history, "security": []}), "0.3"),
         (json!({"defaultInputModes": null, "supportsAuthenticatedExtendedCard": false}), "0.3"),
     ] {
-        let mut card = older(more.clone());
+        let mut card = v0_3_card(more.clone());
         card["protocolVersion"] = Value::Null;
         let read = AgentCard::from_json(&card).unwrap();
         assert_eq!(read.supported_interfaces[0].protocol_version, want, "{more}");
@@ -111,13 +111,14 @@ fn requirements_are_read_in_both_shapes_under_both_names() {
     for requirements in [flat, nested.clone(), mixed] {
         for name in ["security", "securityRequirements"] {
             let skill = json!({"id": "s", "name": "s", name: requirements});
-            let read = AgentCard::from_json(&older(json!({name: requirements, "skills": [skill]})));
+            let read =
+                AgentCard::from_json(&v0_3_card(json!({name: requirements, "skills": [skill]})));
             let read = read.unwrap();
             assert_eq!(read.security_requirements, want, "{name}: {requirements}");
             assert_eq!(read.skills[0].security_requirements, want, "{name}: {requirements}");
         }
     }
-    let both = older(json!({"security": [{"old": []}], "securityRequirements": nested}));
+    let both = v0_3_card(json!({"security": [{"old": []}], "securityRequirements": nested}));
     assert_eq!(AgentCard::from_json(&both).unwrap().security_requirements, want);
 }
 
@@ -152,11 +153,12 @@ fn schemes_are_read_in_both_forms() {
         (json!({"type": "telepathy"}), None),
         (json!("broken"), None),
     ] {
-        let read = AgentCard::from_json(&older(json!({"securitySchemes": {"s": wire}}))).unwrap();
+        let read =
+            AgentCard::from_json(&v0_3_card(json!({"securitySchemes": {"s": wire}}))).unwrap();
         assert_eq!(read.security_schemes.get("s"), want.as_ref(), "{wire}");
     }
     let read =
-        older(json!({"authentication": {"schemes": ["Bearer", "apiKey"], "credentials": "x"}}));
+        v0_3_card(json!({"authentication": {"schemes": ["Bearer", "apiKey"], "credentials": "x"}}));
     let read = AgentCard::from_json(&read).unwrap();
     assert_eq!(read.security_schemes["Bearer"], SecurityScheme::bearer());
     assert_eq!(read.security_schemes["apiKey"], SecurityScheme::api_key("X-API-Key"));
@@ -165,20 +167,21 @@ fn schemes_are_read_in_both_forms() {
 }
 
 #[test]
-fn scopes_are_not_taken_for_a_choice_of_the_javascript_sdk() {
+fn scopes_are_not_mistaken_for_javascript_oneof() {
     let scopes = json!({"$case": "a", "value": "b"});
     let plain = json!({"oauth2SecurityScheme": {"flows": {"implicit": {"scopes": scopes}}}});
     let flow = json!({"$case": "implicit", "value": {"scopes": scopes}});
     let scheme = json!({"$case": "oauth2SecurityScheme", "value": {"flows": {"flow": flow}}});
     for wire in [plain.clone(), json!({ "scheme": scheme })] {
-        let read = AgentCard::from_json(&older(json!({"securitySchemes": {"s": wire}}))).unwrap();
+        let read =
+            AgentCard::from_json(&v0_3_card(json!({"securitySchemes": {"s": wire}}))).unwrap();
         assert_eq!(json!(read.security_schemes["s"]), plain, "{wire}");
     }
 }
 
 #[test]
-fn what_is_optional_and_broken_is_left_out() {
-    let card = older(json!({
+fn malformed_optional_members_are_dropped() {
+    let card = v0_3_card(json!({
         "provider": "Acme", "documentationUrl": 5, "iconUrl": {}, "signatures": [1, {"protected": "a"}],
         "securitySchemes": [], "securityRequirements": "none", "unknown": [[[]]],
         "capabilities": {"streaming": "yes", "pushNotifications": true, "extensions": [{"uri": 1}]},
@@ -189,7 +192,7 @@ fn what_is_optional_and_broken_is_left_out() {
         ],
     }));
     let read = AgentCard::from_json(&card).unwrap();
-    let plain = AgentCard::from_json(&older(json!({}))).unwrap();
+    let plain = AgentCard::from_json(&v0_3_card(json!({}))).unwrap();
     assert_eq!(read.capabilities.push_notifications, Some(true));
     let names: Vec<_> = read.skills.iter().map(|it| (&*it.id, &*it.name)).collect();
     assert_eq!(names, [("a", "a"), ("b", "b")]);
@@ -198,7 +201,7 @@ fn what_is_optional_and_broken_is_left_out() {
 }
 
 #[test]
-fn the_extended_card_of_older_cards_is_a_capability() {
+fn pre_v1_extended_card_flag_becomes_capability() {
     for (more, want) in [
         (json!({"supportsAuthenticatedExtendedCard": true}), Some(true)),
         (json!({"supportsAuthenticatedExtendedCard": false}), None),
@@ -207,44 +210,44 @@ fn the_extended_card_of_older_cards_is_a_capability() {
             Some(false),
         ),
     ] {
-        let read = AgentCard::from_json(&older(more.clone())).unwrap();
+        let read = AgentCard::from_json(&v0_3_card(more.clone())).unwrap();
         assert_eq!(read.capabilities.extended_agent_card, want, "{more}");
     }
 }
 
 #[test]
-fn what_a_card_cannot_do_without_is_named() {
-    let mut nameless = older(json!({}));
-    nameless.as_object_mut().unwrap().remove("name");
+fn missing_or_invalid_required_member_is_named() {
+    let mut card_without_name = v0_3_card(json!({}));
+    card_without_name.as_object_mut().unwrap().remove("name");
     for (card, want) in [
         (json!([]), "expected an object"),
-        (nameless, "name: is required"),
-        (older(json!({"name": 5})), "name: expected a string, found integer"),
-        (older(json!({"url": 5})), "url: expected a string"),
-        (older(json!({"url": null})), "supportedInterfaces: is required"),
+        (card_without_name, "name: is required"),
+        (v0_3_card(json!({"name": 5})), "name: expected a string, found integer"),
+        (v0_3_card(json!({"url": 5})), "url: expected a string"),
+        (v0_3_card(json!({"url": null})), "supportedInterfaces: is required"),
         (
-            older(json!({"supportedInterfaces": "x"})),
+            v0_3_card(json!({"supportedInterfaces": "x"})),
             "supportedInterfaces: expected a sequence, found string",
         ),
         (
-            older(json!({"supportedInterfaces": [{"url": "a"}, {}]})),
+            v0_3_card(json!({"supportedInterfaces": [{"url": "a"}, {}]})),
             "supportedInterfaces[1].url: is required",
         ),
-        (older(json!({"skills": {}})), "skills: expected a sequence, found object"),
+        (v0_3_card(json!({"skills": {}})), "skills: expected a sequence, found object"),
         (
-            older(json!({"skills": [{"id": "a", "name": []}]})),
+            v0_3_card(json!({"skills": [{"id": "a", "name": []}]})),
             "skills[0].name: expected a string, found array",
         ),
         (
-            older(json!({"skills": [{"id": "a", "tags": "a"}]})),
+            v0_3_card(json!({"skills": [{"id": "a", "tags": "a"}]})),
             "skills[0].tags: expected a sequence, found string",
         ),
         (
-            older(json!({"defaultInputModes": "text"})),
+            v0_3_card(json!({"defaultInputModes": "text"})),
             "defaultInputModes: expected a sequence, found string",
         ),
         (
-            older(json!({"capabilities": "all"})),
+            v0_3_card(json!({"capabilities": "all"})),
             "capabilities: expected struct AgentCapabilities, found string",
         ),
     ] {
@@ -252,16 +255,16 @@ fn what_a_card_cannot_do_without_is_named() {
         assert_eq!(error.to_string(), want, "{card}");
     }
     let error = AgentCard::read(b"{").unwrap_err();
-    assert!(matches!(error, Unreadable::Malformed(_)), "{error}");
+    assert!(matches!(error, ParseError::Malformed(_)), "{error}");
 }
 
 /// Texts that mean something in a card.
-const TEXTS: &[&str] =
+const CARD_STRINGS: &[&str] =
     &["", "text", "a/b", "https://a.example", "h:1", "JSONRPC", "0.3.0", "header", "oauth2"];
 
 /// Names of members of cards and of what is in them.
 #[rustfmt::skip]
-const NAMES: &[&str] = &[
+const MEMBER_NAMES: &[&str] = &[
     "name", "url", "version", "protocolVersion", "protocol_version", "protocolBinding", "tenant",
     "supportedInterfaces", "additionalInterfaces", "preferredTransport", "transport", "skills",
     "id", "tags", "security", "securityRequirements", "securitySchemes", "schemes", "list", "k",
@@ -272,17 +275,18 @@ const NAMES: &[&str] = &[
 ];
 
 /// Values of a card's members, right and wrong ones.
-fn anything() -> impl Strategy<Value = Value> {
+fn arbitrary_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
-        prop::sample::select(TEXTS).prop_map(Value::from),
+        prop::sample::select(CARD_STRINGS).prop_map(Value::from),
         any::<String>().prop_map(Value::from),
     ];
     leaf.prop_recursive(6, 60, 8, move |inner| {
-        let members = prop::collection::vec((prop::sample::select(NAMES), inner.clone()), 0..8);
+        let members =
+            prop::collection::vec((prop::sample::select(MEMBER_NAMES), inner.clone()), 0..8);
         prop_oneof![
             prop::collection::vec(inner, 0..4).prop_map(Value::from),
             members.prop_map(|it| it.into_iter().map(|(name, it)| (name.to_owned(), it)).collect()),
@@ -292,8 +296,8 @@ fn anything() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_card_is_too_strange_and_what_is_read_is_written_again(more in anything()) {
-        let mut card = older(json!({}));
+    fn arbitrary_cards_never_panic_and_round_trip(more in arbitrary_value()) {
+        let mut card = v0_3_card(json!({}));
         for (name, value) in more.as_object().into_iter().flatten() {
             card[name] = value.clone();
         }
@@ -301,15 +305,15 @@ proptest! {
             for problem in validate(value) {
                 prop_assert!(RULES.iter().any(|it| it.id == problem.id), "{}", problem);
             }
-            prop_assert!(verify(value, &KeySet::default(), &Policy::default()).is_err());
+            prop_assert!(verify(value, &KeySet::default(), &VerifyPolicy::default()).is_err());
             let Ok(read) = AgentCard::from_json(value) else { continue };
-            for form in [Form::V1_0, Form::Superset(TransitionHistory::Kept)] {
-                let again = AgentCard::from_json(&read.to_json(form));
-                prop_assert_eq!(again.as_ref(), Ok(&read), "{:?}", form);
+            for format in [CardFormat::V1_0, CardFormat::Superset(TransitionHistory::Recorded)] {
+                let reread = AgentCard::from_json(&read.to_json(format));
+                prop_assert_eq!(reread.as_ref(), Ok(&read), "{:?}", format);
             }
-            for form in [Form::V0_3(TransitionHistory::Kept), Form::V0_1(TransitionHistory::Kept)] {
-                let again = AgentCard::from_json(&read.to_json(form));
-                prop_assert_eq!(again.map(|it| it.name), Ok(read.name.clone()), "{:?}", form);
+            for format in [CardFormat::V0_3(TransitionHistory::Recorded), CardFormat::V0_1(TransitionHistory::Recorded)] {
+                let reread = AgentCard::from_json(&read.to_json(format));
+                prop_assert_eq!(reread.map(|it| it.name), Ok(read.name.clone()), "{:?}", format);
             }
         }
     }

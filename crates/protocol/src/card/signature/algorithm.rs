@@ -30,7 +30,7 @@ impl JwsAlgorithm {
         }
     }
 
-    pub(super) const fn library(self) -> Algorithm {
+    pub(super) const fn to_jsonwebtoken(self) -> Algorithm {
         match self {
             Self::Es256 => Algorithm::ES256,
             Self::EdDsa => Algorithm::EdDSA,

@@ -9,17 +9,17 @@
 use serde_json::{Map, Number, Value, json};
 
 use super::python;
-use super::{CanonicalForms, SignatureError};
+use super::{AcceptedForms, SignatureError};
 use crate::card::AgentCard;
-use crate::card::read::{Lifted, camel_case, lift};
-use crate::json::{self, Invalid};
+use crate::card::read::{UpgradedCard, camel_case, upgrade};
+use crate::json::{self, InvalidField};
 
 /// The largest integer that every JSON reader keeps exactly: 2^53 - 1.
-const MAX_INTEGER: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// A canonical form of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Canonical {
+pub enum CanonicalForm {
     /// That of the specification: required members are there even when they are empty.
     Specification,
     /// That of the SDKs for Python and JavaScript: nothing that is empty is there.
@@ -46,22 +46,23 @@ impl Candidate {
     ///
     /// # Errors
     /// When it is not a card.
-    pub(super) fn card(&self) -> Result<AgentCard, Invalid> {
+    pub(super) fn card(&self) -> Result<AgentCard, InvalidField> {
         let published = AgentCard::from_json(&self.published);
         let Some(covered) = &self.covered else { return published };
         let covered = AgentCard::from_json(covered)?;
-        let same = |it: &AgentCard| strip(&json!(it)) == strip(&json!(covered));
-        Ok(published.ok().filter(same).unwrap_or(covered))
+        let matches_covered =
+            |it: &AgentCard| strip_empty(&json!(it)) == strip_empty(&json!(covered));
+        Ok(published.ok().filter(matches_covered).unwrap_or(covered))
     }
 }
 
 /// The payload of a signature over `card`.
-pub(super) fn payload(card: &AgentCard, canonical: Canonical) -> Result<Vec<u8>, SignatureError> {
-    let value = unsigned(&json!(card));
+pub(super) fn payload(card: &AgentCard, form: CanonicalForm) -> Result<Vec<u8>, SignatureError> {
+    let value = without_signatures(&json!(card));
     check_numbers(&value)?;
-    match canonical {
-        Canonical::Specification => jcs(&value),
-        Canonical::Stripped => jcs(&strip(&value)),
+    match form {
+        CanonicalForm::Specification => jcs(&value),
+        CanonicalForm::Stripped => jcs(&strip_empty(&value)),
     }
 }
 
@@ -72,33 +73,35 @@ pub(super) fn payload(card: &AgentCard, canonical: Canonical) -> Result<Vec<u8>,
 /// When it is not a card, or holds a number that has no canonical form.
 pub(super) fn candidates(
     card: &Value,
-    forms: CanonicalForms,
+    forms: AcceptedForms,
 ) -> Result<Vec<Candidate>, SignatureError> {
-    let text = unsigned(card);
-    check_numbers(&text)?;
+    let as_published = without_signatures(card);
+    check_numbers(&as_published)?;
     // A card may have members of other versions beside those of 1.0. They are not part of what
     // is signed unless a reader would use them, so what our reader makes of the card is what counts.
-    let Lifted { card: lifted, older, .. } = lift(card)?;
-    let members = unsigned(&json!(json::from_value::<AgentCard>(&lifted)?));
-    let mut found = Candidates::default();
-    found.add(jcs(&members)?, &members, None);
-    if forms == CanonicalForms::Any {
-        let stripped = strip(&members);
-        found.add(jcs(&stripped)?, &members, None);
-        found.add(python::dumps(&stripped), &members, None);
+    let UpgradedCard { card: upgraded, pre_v1_version, .. } = upgrade(card)?;
+    let members = without_signatures(&json!(json::from_value::<AgentCard>(&upgraded)?));
+    let mut candidates = Candidates::default();
+    candidates.add(jcs(&members)?, &members, None);
+    if forms == AcceptedForms::Any {
+        let stripped = strip_empty(&members);
+        candidates.add(jcs(&stripped)?, &members, None);
+        candidates.add(python::dumps(&stripped), &members, None);
         // Signatures came with 0.3, so that is what a card before 1.0 means when it does not say.
-        let meant = |it: &Value| if older.is_some() { with_defaults(it) } else { it.clone() };
-        let (stripped, published) = (strip(&text), meant(&text));
-        let covered = meant(&stripped);
-        found.add(jcs(&stripped)?, &published, Some(&covered));
-        found.add(python::dumps(&stripped), &published, Some(&covered));
-        found.add(jcs(&text)?, &published, None);
-        let text = without_defaults(text);
-        let stripped = strip(&text);
-        let (published, covered) = (with_defaults(&text), with_defaults(&stripped));
-        found.add(python::dumps(&stripped), &published, Some(&covered));
+        let fill_defaults =
+            |it: &Value| if pre_v1_version.is_some() { with_defaults(it) } else { it.clone() };
+        let (stripped, published) = (strip_empty(&as_published), fill_defaults(&as_published));
+        let covered = fill_defaults(&stripped);
+        candidates.add(jcs(&stripped)?, &published, Some(&covered));
+        candidates.add(python::dumps(&stripped), &published, Some(&covered));
+        candidates.add(jcs(&as_published)?, &published, None);
+        let without_default_members = without_defaults(as_published);
+        let stripped = strip_empty(&without_default_members);
+        let (published, covered) =
+            (with_defaults(&without_default_members), with_defaults(&stripped));
+        candidates.add(python::dumps(&stripped), &published, Some(&covered));
     }
-    Ok(found.0)
+    Ok(candidates.0)
 }
 
 #[derive(Default)]
@@ -113,7 +116,7 @@ impl Candidates {
     }
 }
 
-fn unsigned(card: &Value) -> Value {
+fn without_signatures(card: &Value) -> Value {
     let mut card = card.clone();
     if let Value::Object(members) = &mut card {
         members.remove("signatures");
@@ -128,13 +131,13 @@ fn jcs(value: &Value) -> Result<Vec<u8>, SignatureError> {
 }
 
 /// Without `null`, and without empty texts, lists and objects, nor what they leave empty.
-fn strip(value: &Value) -> Value {
+fn strip_empty(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
-            let kept = members.iter().map(|(name, it)| (name.clone(), strip(it)));
-            kept.filter(|(_, it)| !is_empty(it)).collect::<Map<_, _>>().into()
+            let stripped = members.iter().map(|(name, it)| (name.clone(), strip_empty(it)));
+            stripped.filter(|(_, it)| !is_empty(it)).collect::<Map<_, _>>().into()
         }
-        Value::Array(items) => items.iter().map(strip).filter(|it| !is_empty(it)).collect(),
+        Value::Array(items) => items.iter().map(strip_empty).filter(|it| !is_empty(it)).collect(),
         other => other.clone(),
     }
 }
@@ -197,8 +200,8 @@ fn check_numbers(value: &Value) -> Result<(), SignatureError> {
 
 /// Whether it is an integer that not every JSON reader keeps exactly.
 pub(crate) fn is_unsafe_integer(number: &Number) -> bool {
-    let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
-    size.is_some_and(|it| it > MAX_INTEGER)
+    let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+    magnitude.is_some_and(|it| it > MAX_SAFE_INTEGER)
 }
 
 #[cfg(test)]
@@ -206,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_the_specification() {
+    fn specification_example_has_expected_canonical_form() {
         let value = json!({
             "name": "Example Agent",
             "description": "",
@@ -214,13 +217,14 @@ mod tests {
             "skills": [],
         });
         let card: AgentCard = json::from_value(&value).unwrap();
-        let text = String::from_utf8(payload(&card, Canonical::Specification).unwrap()).unwrap();
+        let text =
+            String::from_utf8(payload(&card, CanonicalForm::Specification).unwrap()).unwrap();
         // The example leaves out what it does not talk about.
         assert_eq!(
             text,
             r#"{"capabilities":{"pushNotifications":false,"streaming":false},"defaultInputModes":[],"defaultOutputModes":[],"description":"","name":"Example Agent","skills":[],"supportedInterfaces":[],"version":""}"#
         );
-        let text = String::from_utf8(payload(&card, Canonical::Stripped).unwrap()).unwrap();
+        let text = String::from_utf8(payload(&card, CanonicalForm::Stripped).unwrap()).unwrap();
         assert_eq!(
             text,
             r#"{"capabilities":{"pushNotifications":false,"streaming":false},"name":"Example Agent"}"#
@@ -228,10 +232,10 @@ mod tests {
     }
 
     #[test]
-    fn integers_that_doubles_cannot_hold_are_refused() {
+    fn integers_beyond_double_precision_are_rejected() {
         for (number, fits) in [
-            (json!(MAX_INTEGER), true),
-            (json!(MAX_INTEGER + 1), false),
+            (json!(MAX_SAFE_INTEGER), true),
+            (json!(MAX_SAFE_INTEGER + 1), false),
             (json!(-9_007_199_254_740_991_i64), true),
             (json!(-9_007_199_254_740_992_i64), false),
             (json!(u64::MAX), false),
@@ -243,9 +247,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_empty_is_removed_too() {
+    fn strip_removes_values_left_empty() {
         let value =
             json!({"a": "", "b": [[], [""], {"c": null}], "d": 0, "e": false, "f": ["x", ""]});
-        assert_eq!(strip(&value), json!({"d": 0, "e": false, "f": ["x"]}));
+        assert_eq!(strip_empty(&value), json!({"d": 0, "e": false, "f": ["x"]}));
     }
 }

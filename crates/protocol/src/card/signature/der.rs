@@ -1,7 +1,7 @@
 //! Just enough DER to hand the private keys of JWKs to the cryptography.
 
 /// The number of bytes of a coordinate of P-256, and of a key of Ed25519.
-pub(super) const KEY_LENGTH: usize = 32;
+pub(super) const KEY_BYTES: usize = 32;
 
 /// A PKCS#8 key of P-256: the private number and the point it leads to.
 pub(super) fn p256_key(private: &[u8], x: &[u8], y: &[u8]) -> Vec<u8> {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_lengths_have_one_form() {
+    fn integers_and_lengths_use_minimal_der() {
         for (bytes, want) in [
             (&[][..], &[0x02, 0x01, 0x00][..]),
             (&[0], &[0x02, 0x01, 0x00]),

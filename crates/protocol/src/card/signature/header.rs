@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Refusal, SigningKey, from_base64url};
+use super::{SignatureRejection, SigningKey, from_base64url};
 use crate::card::AgentCardSignature;
 
 /// What a signature says about itself. Until it has been verified, anybody may have written it.
@@ -23,7 +23,7 @@ pub struct ProtectedHeader {
 }
 
 impl ProtectedHeader {
-    pub(super) fn of(key: &SigningKey) -> Self {
+    pub(super) fn for_key(key: &SigningKey) -> Self {
         Self {
             alg: key.algorithm().as_str().to_owned(),
             kid: key.kid().to_owned(),
@@ -32,20 +32,24 @@ impl ProtectedHeader {
         }
     }
 
-    pub(super) fn read(protected: &str) -> Result<Self, Refusal> {
-        let bytes = from_base64url(protected).ok_or(Refusal::Header("is not base64url"))?;
+    pub(super) fn read(protected: &str) -> Result<Self, SignatureRejection> {
+        let bytes =
+            from_base64url(protected).ok_or(SignatureRejection::Header("is not base64url"))?;
         let value: Value = serde_json::from_slice(&bytes)
             .ok()
             .filter(Value::is_object)
-            .ok_or(Refusal::Header("is not a JSON object"))?;
+            .ok_or(SignatureRejection::Header("is not a JSON object"))?;
         // RFC 7515 §4.1.11: a critical extension that is not understood is refused, and we know none.
         if value.get("crit").is_some() {
-            return Err(Refusal::Header("has a critical extension that is not understood"));
+            return Err(SignatureRejection::Header(
+                "has a critical extension that is not understood",
+            ));
         }
-        let header: Self = crate::json::from_value(&value)
-            .map_err(|_| Refusal::Header("lacks alg or kid, or has members of the wrong type"))?;
+        let header: Self = crate::json::from_value(&value).map_err(|_| {
+            SignatureRejection::Header("lacks alg or kid, or has members of the wrong type")
+        })?;
         if header.kid.is_empty() {
-            return Err(Refusal::Header("lacks a kid"));
+            return Err(SignatureRejection::Header("lacks a kid"));
         }
         Ok(header)
     }
@@ -56,12 +60,12 @@ impl AgentCardSignature {
     ///
     /// # Errors
     /// When the protected header cannot be read, so that the signature proves nothing.
-    pub fn protected_header(&self) -> Result<ProtectedHeader, Refusal> {
+    pub fn protected_header(&self) -> Result<ProtectedHeader, SignatureRejection> {
         ProtectedHeader::read(&self.protected)
     }
 
     /// Whether it has the form of a signature, so that somebody may find that it holds.
-    pub(crate) fn may_hold(&self) -> bool {
+    pub(crate) fn is_well_formed(&self) -> bool {
         let header = from_base64url(&self.protected);
         header.is_some_and(|it| serde_json::from_slice::<Map<String, Value>>(&it).is_ok())
     }

@@ -4,7 +4,7 @@ use jsonwebtoken::{DecodingKey, EncodingKey};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::der::{self, KEY_LENGTH};
+use super::der::{self, KEY_BYTES};
 use super::key::InvalidKey;
 use super::{JwsAlgorithm, from_base64url};
 
@@ -47,53 +47,59 @@ impl Jwk {
             _ => return Err(InvalidKey::Unsupported),
         };
         match self.alg.as_deref() {
-            Some(said) if said != algorithm.as_str() => Err(InvalidKey::Unsupported),
+            Some(declared) if declared != algorithm.as_str() => Err(InvalidKey::Unsupported),
             _ => Ok(algorithm),
         }
     }
 
-    pub(super) fn public(&self) -> Result<DecodingKey, InvalidKey> {
-        let text = |it: &Option<String>| it.clone().ok_or(InvalidKey::Malformed);
+    pub(super) fn to_decoding_key(&self) -> Result<DecodingKey, InvalidKey> {
+        let required = |it: &Option<String>| it.clone().ok_or(InvalidKey::Malformed);
         let key = match self.algorithm()? {
             JwsAlgorithm::Es256 => {
-                exact(&self.x)?;
-                exact(&self.y)?;
-                DecodingKey::from_ec_components(&text(&self.x)?, &text(&self.y)?)
+                decode_key_bytes(&self.x)?;
+                decode_key_bytes(&self.y)?;
+                DecodingKey::from_ec_components(&required(&self.x)?, &required(&self.y)?)
             }
             JwsAlgorithm::EdDsa => {
-                exact(&self.x)?;
-                DecodingKey::from_ed_components(&text(&self.x)?)
+                decode_key_bytes(&self.x)?;
+                DecodingKey::from_ed_components(&required(&self.x)?)
             }
             JwsAlgorithm::Rs256 => {
-                DecodingKey::from_rsa_components(&text(&self.n)?, &text(&self.e)?)
+                DecodingKey::from_rsa_components(&required(&self.n)?, &required(&self.e)?)
             }
         };
         key.map_err(|_| InvalidKey::Malformed)
     }
 
-    pub(super) fn private(&self) -> Result<EncodingKey, InvalidKey> {
+    pub(super) fn to_encoding_key(&self) -> Result<EncodingKey, InvalidKey> {
         Ok(match self.algorithm()? {
             JwsAlgorithm::Es256 => {
-                let der = der::p256_key(&exact(&self.d)?, &exact(&self.x)?, &exact(&self.y)?);
+                let der = der::p256_key(
+                    &decode_key_bytes(&self.d)?,
+                    &decode_key_bytes(&self.x)?,
+                    &decode_key_bytes(&self.y)?,
+                );
                 EncodingKey::from_ec_der(&der)
             }
-            JwsAlgorithm::EdDsa => EncodingKey::from_ed_der(&der::ed25519_key(&exact(&self.d)?)),
+            JwsAlgorithm::EdDsa => {
+                EncodingKey::from_ed_der(&der::ed25519_key(&decode_key_bytes(&self.d)?))
+            }
             JwsAlgorithm::Rs256 => {
                 let numbers =
                     [&self.n, &self.e, &self.d, &self.p, &self.q, &self.dp, &self.dq, &self.qi];
-                let numbers: Result<Vec<_>, _> = numbers.into_iter().map(bytes).collect();
+                let numbers: Result<Vec<_>, _> = numbers.into_iter().map(decode_bytes).collect();
                 EncodingKey::from_rsa_der(&der::rsa_key(&numbers?))
             }
         })
     }
 }
 
-fn bytes(text: &Option<String>) -> Result<Vec<u8>, InvalidKey> {
+fn decode_bytes(text: &Option<String>) -> Result<Vec<u8>, InvalidKey> {
     text.as_deref().and_then(from_base64url).ok_or(InvalidKey::Malformed)
 }
 
 /// Bytes of the one length that keys and coordinates of both curves have.
-fn exact(text: &Option<String>) -> Result<Vec<u8>, InvalidKey> {
-    bytes(text)
-        .and_then(|it| if it.len() == KEY_LENGTH { Ok(it) } else { Err(InvalidKey::Malformed) })
+fn decode_key_bytes(text: &Option<String>) -> Result<Vec<u8>, InvalidKey> {
+    decode_bytes(text)
+        .and_then(|it| if it.len() == KEY_BYTES { Ok(it) } else { Err(InvalidKey::Malformed) })
 }

@@ -36,7 +36,7 @@ impl SigningKey {
             .or_else(|_| EncodingKey::from_ed_pem(pem).map(|key| (JwsAlgorithm::EdDsa, key)))
             .or_else(|_| EncodingKey::from_rsa_pem(pem).map(|key| (JwsAlgorithm::Rs256, key)))
             .map_err(|_| InvalidKey::Malformed)?;
-        Self::checked(Self { kid: kid.into(), jku: None, algorithm, key })
+        Self::ensure_usable(Self { kid: kid.into(), jku: None, algorithm, key })
     }
 
     /// Takes a private key from a JWK, whose `kid` is its name.
@@ -48,13 +48,13 @@ impl SigningKey {
             return Err(InvalidKey::NotPrivate);
         }
         let jwk = Jwk::read(jwk)?;
-        let kid = jwk.kid.clone().filter(|it| !it.is_empty()).ok_or(InvalidKey::Unnamed)?;
-        let (algorithm, key) = (jwk.algorithm()?, jwk.private()?);
-        let signing = Self::checked(Self { kid, jku: None, algorithm, key })?;
+        let kid = jwk.kid.clone().filter(|it| !it.is_empty()).ok_or(InvalidKey::MissingKid)?;
+        let (algorithm, key) = (jwk.algorithm()?, jwk.to_encoding_key()?);
+        let signing = Self::ensure_usable(Self { kid, jku: None, algorithm, key })?;
         // The public half is there twice, and a card would be signed in vain if they differed.
         let derived = signing.verifying_key()?.to_jwk()?;
-        let said = VerifyingKey::of(&jwk)?.to_jwk()?;
-        if derived == said { Ok(signing) } else { Err(InvalidKey::Malformed) }
+        let declared = VerifyingKey::from_parsed_jwk(&jwk)?.to_jwk()?;
+        if derived == declared { Ok(signing) } else { Err(InvalidKey::Malformed) }
     }
 
     /// The same key under another name.
@@ -94,19 +94,19 @@ impl SigningKey {
     /// # Errors
     /// When the key is broken.
     pub fn verifying_key(&self) -> Result<VerifyingKey, InvalidKey> {
-        let jwk = LibraryJwk::from_encoding_key(&self.key, self.algorithm.library())
+        let jwk = LibraryJwk::from_encoding_key(&self.key, self.algorithm.to_jsonwebtoken())
             .map_err(|_| InvalidKey::Malformed)?;
         let key = DecodingKey::from_jwk(&jwk).map_err(|_| InvalidKey::Malformed)?;
         Ok(VerifyingKey { kid: Some(self.kid.clone()), algorithm: self.algorithm, key })
     }
 
     pub(super) fn sign(&self, message: &[u8]) -> Result<String, SignatureError> {
-        crypto::sign(message, &self.key, self.algorithm.library())
+        crypto::sign(message, &self.key, self.algorithm.to_jsonwebtoken())
             .map_err(|error| SignatureError::Signing(error.to_string()))
     }
 
     /// A key of the right kind may still be of the wrong curve or too short: better told now.
-    fn checked(self) -> Result<Self, InvalidKey> {
+    fn ensure_usable(self) -> Result<Self, InvalidKey> {
         self.verifying_key()?;
         Ok(self)
     }
@@ -147,7 +147,7 @@ impl VerifyingKey {
             .map_err(|_| InvalidKey::Malformed)?;
         let verifying = Self { kid: None, algorithm, key };
         // PEM of any curve is taken above; only P-256 survives this.
-        Jwk::read(&verifying.to_jwk()?)?.public()?;
+        Jwk::read(&verifying.to_jwk()?)?.to_decoding_key()?;
         Ok(verifying)
     }
 
@@ -156,12 +156,12 @@ impl VerifyingKey {
     /// # Errors
     /// When it is not a key of P-256, Ed25519 or RSA.
     pub fn from_jwk(jwk: &Value) -> Result<Self, InvalidKey> {
-        Self::of(&Jwk::read(jwk)?)
+        Self::from_parsed_jwk(&Jwk::read(jwk)?)
     }
 
-    fn of(jwk: &Jwk) -> Result<Self, InvalidKey> {
+    fn from_parsed_jwk(jwk: &Jwk) -> Result<Self, InvalidKey> {
         let kid = jwk.kid.clone().filter(|it| !it.is_empty());
-        Ok(Self { kid, algorithm: jwk.algorithm()?, key: jwk.public()? })
+        Ok(Self { kid, algorithm: jwk.algorithm()?, key: jwk.to_decoding_key()? })
     }
 
     /// The same key under a name: it fits only signatures that name it.
@@ -188,7 +188,7 @@ impl VerifyingKey {
     /// # Errors
     /// When the key is broken.
     pub fn to_jwk(&self) -> Result<Value, InvalidKey> {
-        let jwk = LibraryJwk::from_decoding_key(&self.key, Some(self.algorithm.library()))
+        let jwk = LibraryJwk::from_decoding_key(&self.key, Some(self.algorithm.to_jsonwebtoken()))
             .map_err(|_| InvalidKey::Malformed)?;
         let mut jwk = serde_json::to_value(jwk).map_err(|_| InvalidKey::Malformed)?;
         jwk["use"] = json!("sig");
@@ -199,7 +199,8 @@ impl VerifyingKey {
     }
 
     pub(super) fn verify(&self, message: &[u8], signature: &str) -> bool {
-        crypto::verify(signature, message, &self.key, self.algorithm.library()).unwrap_or(false)
+        crypto::verify(signature, message, &self.key, self.algorithm.to_jsonwebtoken())
+            .unwrap_or(false)
     }
 }
 
@@ -246,7 +247,7 @@ impl KeySet {
     }
 
     /// The keys of this name, and those without one.
-    pub(super) fn named(&self, kid: &str) -> Vec<&VerifyingKey> {
+    pub(super) fn matching_kid(&self, kid: &str) -> Vec<&VerifyingKey> {
         self.keys.iter().filter(|it| it.kid().is_none_or(|it| it == kid)).collect()
     }
 }
@@ -284,5 +285,5 @@ pub enum InvalidKey {
     NotPublic,
     /// A signature has to name its key.
     #[error("the key has no kid")]
-    Unnamed,
+    MissingKid,
 }

@@ -9,8 +9,8 @@ mod der;
 mod header;
 mod jwk;
 mod key;
+mod key_file;
 mod python;
-mod read;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -20,14 +20,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 pub use algorithm::{JwsAlgorithm, UnknownAlgorithm};
-pub use canonical::Canonical;
+pub use canonical::CanonicalForm;
 pub(super) use canonical::is_unsafe_integer;
 use canonical::{Candidate, candidates, payload};
 pub use header::ProtectedHeader;
 pub use key::{InvalidKey, KeySet, SigningKey, VerifyingKey};
 
 use super::{AgentCard, AgentCardSignature};
-use crate::json::Invalid;
+use crate::json::InvalidField;
 
 /// How many signatures of one card are looked at. More than that is not a rotation of keys but
 /// an attack.
@@ -41,10 +41,10 @@ const MAX_SIGNATURES: usize = 16;
 pub fn sign(
     card: &AgentCard,
     key: &SigningKey,
-    canonical: Canonical,
+    form: CanonicalForm,
 ) -> Result<AgentCardSignature, SignatureError> {
-    let payload = payload(card, canonical)?;
-    let header = json!(ProtectedHeader::of(key));
+    let payload = payload(card, form)?;
+    let header = json!(ProtectedHeader::for_key(key));
     let protected = URL_SAFE_NO_PAD.encode(header.to_string());
     let signature = key.sign(signing_input(&protected, &payload).as_bytes())?;
     Ok(AgentCardSignature { protected, signature, ..AgentCardSignature::default() })
@@ -52,7 +52,7 @@ pub fn sign(
 
 /// Proves that a card was signed with one of `keys`. One valid signature is enough.
 ///
-/// The card that was proven comes back in [`Verified::card`]: use that one, because `card` may have
+/// The card that was proven comes back in [`VerifiedCard::card`]: use that one, because `card` may have
 /// members that no signature covers.
 ///
 /// ```
@@ -78,20 +78,24 @@ pub fn sign(
 /// [`SignatureError::Unsigned`], or [`SignatureError::Refused`] with the reason for each signature.
 /// [`SignatureError::Unreadable`] when it is not a card, and [`SignatureError::UnsafeNumber`] or
 /// [`SignatureError::NoCanonicalForm`] when there is nothing that could have been signed.
-pub fn verify(card: &Value, keys: &KeySet, policy: &Policy) -> Result<Verified, SignatureError> {
+pub fn verify(
+    card: &Value,
+    keys: &KeySet,
+    policy: &VerifyPolicy,
+) -> Result<VerifiedCard, SignatureError> {
     let signatures = signatures(card);
     if signatures.is_empty() {
         return Err(SignatureError::Unsigned);
     }
     let candidates = candidates(card, policy.forms)?;
-    let mut refusals = Vec::new();
+    let mut rejections = Vec::new();
     for signature in signatures.into_iter().take(MAX_SIGNATURES) {
         match check(&signature, &candidates, keys, policy) {
             Ok(verified) => return Ok(verified),
-            Err(refusal) => refusals.push(refusal),
+            Err(rejection) => rejections.push(rejection),
         }
     }
-    Err(SignatureError::Refused(refusals))
+    Err(SignatureError::Rejected(rejections))
 }
 
 impl AgentCard {
@@ -104,9 +108,9 @@ impl AgentCard {
     /// # Errors
     /// When the card has no canonical form, or the key cannot sign.
     pub fn sign(&mut self, key: &SigningKey) -> Result<(), SignatureError> {
-        let mut signatures = vec![sign(self, key, Canonical::Specification)?];
-        if payload(self, Canonical::Specification)? != payload(self, Canonical::Stripped)? {
-            signatures.push(sign(self, key, Canonical::Stripped)?);
+        let mut signatures = vec![sign(self, key, CanonicalForm::Specification)?];
+        if payload(self, CanonicalForm::Specification)? != payload(self, CanonicalForm::Stripped)? {
+            signatures.push(sign(self, key, CanonicalForm::Stripped)?);
         }
         self.signatures.extend(signatures);
         Ok(())
@@ -115,23 +119,23 @@ impl AgentCard {
 
 /// What is accepted as proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct VerifyPolicy {
     /// The algorithms that count. All of [`JwsAlgorithm::ALL`] by default; no other can be added,
     /// so `none` and HMAC never count.
     pub algorithms: Vec<JwsAlgorithm>,
     /// The canonical forms that count. All that are in use by default.
-    pub forms: CanonicalForms,
+    pub forms: AcceptedForms,
 }
 
-impl Default for Policy {
+impl Default for VerifyPolicy {
     fn default() -> Self {
-        Self { algorithms: JwsAlgorithm::ALL.to_vec(), forms: CanonicalForms::default() }
+        Self { algorithms: JwsAlgorithm::ALL.to_vec(), forms: AcceptedForms::default() }
     }
 }
 
 /// Which canonical forms of a card a signature may cover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CanonicalForms {
+pub enum AcceptedForms {
     /// The form of the specification, and those that the SDKs sign instead.
     #[default]
     Any,
@@ -141,7 +145,7 @@ pub enum CanonicalForms {
 
 /// A proof that held.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verified {
+pub struct VerifiedCard {
     /// The card, without members that the signature does not cover, save for what is empty: some
     /// signatures cover nothing empty, and what a caller needs may be, such as a security requirement
     /// without scopes. Read as it is meant, like any card without signatures.
@@ -161,10 +165,10 @@ pub enum SignatureError {
     Unsigned,
     /// There are signatures, and none of them counts. One reason for each.
     #[error("no signature of the card holds: {}", join(.0))]
-    Refused(Vec<Refusal>),
+    Rejected(Vec<SignatureRejection>),
     /// It is not a card.
     #[error("the card cannot be read: {0}")]
-    Unreadable(#[from] Invalid),
+    InvalidCard(#[from] InvalidField),
     /// A number has no canonical form: an integer that a double cannot hold.
     #[error("the card holds the integer {0}, which has no canonical form; write it as a string")]
     UnsafeNumber(String),
@@ -179,7 +183,7 @@ pub enum SignatureError {
 /// Why one signature does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum SignatureRejection {
     /// The protected header is not what a card's signature needs.
     #[error("its protected header {0}")]
     Header(&'static str),
@@ -202,8 +206,8 @@ pub enum Refusal {
     Mismatch(String),
 }
 
-fn join(refusals: &[Refusal]) -> String {
-    refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+fn join(rejections: &[SignatureRejection]) -> String {
+    rejections.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// The bytes of base64url without padding.
@@ -225,29 +229,29 @@ fn check(
     signature: &AgentCardSignature,
     candidates: &[Candidate],
     keys: &KeySet,
-    policy: &Policy,
-) -> Result<Verified, Refusal> {
+    policy: &VerifyPolicy,
+) -> Result<VerifiedCard, SignatureRejection> {
     let header = ProtectedHeader::read(&signature.protected)?;
     let algorithm: JwsAlgorithm =
-        header.alg.parse().map_err(|_| Refusal::Algorithm(header.alg.clone()))?;
+        header.alg.parse().map_err(|_| SignatureRejection::Algorithm(header.alg.clone()))?;
     if !policy.algorithms.contains(&algorithm) {
-        return Err(Refusal::Algorithm(header.alg));
+        return Err(SignatureRejection::Algorithm(header.alg));
     }
     let kid = header.kid;
-    let named = keys.named(&kid);
-    if named.is_empty() {
-        return Err(Refusal::UnknownKey(kid));
+    let matching = keys.matching_kid(&kid);
+    if matching.is_empty() {
+        return Err(SignatureRejection::UnknownKey(kid));
     }
-    let fitting: Vec<_> = named.into_iter().filter(|it| it.algorithm() == algorithm).collect();
-    if fitting.is_empty() {
-        return Err(Refusal::KeyMismatch { kid, algorithm });
+    let usable: Vec<_> = matching.into_iter().filter(|it| it.algorithm() == algorithm).collect();
+    if usable.is_empty() {
+        return Err(SignatureRejection::KeyMismatch { kid, algorithm });
     }
     for candidate in candidates {
         let input = signing_input(&signature.protected, &candidate.payload);
-        let holds = fitting.iter().any(|key| key.verify(input.as_bytes(), &signature.signature));
-        if holds && let Ok(card) = candidate.card() {
-            return Ok(Verified { card, kid, algorithm });
+        let is_valid = usable.iter().any(|key| key.verify(input.as_bytes(), &signature.signature));
+        if is_valid && let Ok(card) = candidate.card() {
+            return Ok(VerifiedCard { card, kid, algorithm });
         }
     }
-    Err(Refusal::Mismatch(kid))
+    Err(SignatureRejection::Mismatch(kid))
 }

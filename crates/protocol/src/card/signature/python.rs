@@ -18,8 +18,8 @@ fn write_value(value: &Value, out: &mut String) {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
-        Value::Number(number) => out.push_str(&number_text(number)),
-        Value::String(text) => write_text(text, out),
+        Value::Number(number) => out.push_str(&format_number(number)),
+        Value::String(text) => write_string(text, out),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
@@ -35,7 +35,7 @@ fn write_value(value: &Value, out: &mut String) {
             out.push('{');
             for (index, (name, value)) in members.into_iter().enumerate() {
                 out.push_str(if index == 0 { "" } else { "," });
-                write_text(name, out);
+                write_string(name, out);
                 out.push(':');
                 write_value(value, out);
             }
@@ -44,10 +44,10 @@ fn write_value(value: &Value, out: &mut String) {
     }
 }
 
-fn write_text(text: &str, out: &mut String) {
+fn write_string(text: &str, out: &mut String) {
     out.push('"');
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
@@ -55,9 +55,9 @@ fn write_text(text: &str, out: &mut String) {
             '\t' => out.push_str("\\t"),
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
-            ' '..='~' => out.push(letter),
+            ' '..='~' => out.push(character),
             _ => {
-                for unit in letter.encode_utf16(&mut [0; 2]) {
+                for unit in character.encode_utf16(&mut [0; 2]) {
                     // Writing to a string cannot fail.
                     let _ = write!(out, "\\u{unit:04x}");
                 }
@@ -69,7 +69,7 @@ fn write_text(text: &str, out: &mut String) {
 
 /// Integers as they are, and fractions as `repr` prints them: the fewest digits that read back the
 /// same, with an exponent from 1e16 on and below 1e-4.
-fn number_text(number: &Number) -> String {
+fn format_number(number: &Number) -> String {
     let Some(value) = number.as_f64().filter(|_| number.is_f64()) else {
         return number.to_string();
     };

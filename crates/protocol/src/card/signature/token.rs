@@ -11,7 +11,7 @@ impl SigningKey {
     ///
     /// # Errors
     /// When the key cannot sign.
-    pub fn token(&self, claims: &Value) -> Result<String, SignatureError> {
+    pub fn sign_jwt(&self, claims: &Value) -> Result<String, SignatureError> {
         let header = json!({"alg": self.algorithm().as_str(), "kid": self.kid(), "typ": "JWT"});
         let header = URL_SAFE_NO_PAD.encode(header.to_string());
         let input = signing_input(&header, claims.to_string().as_bytes());

@@ -12,27 +12,29 @@ use crate::version::Version;
 
 /// Which version's words a card uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Words {
+pub(super) enum CardGeneration {
     /// Those of 1.0.
-    Current,
+    V1_0,
     /// Those of 0.3 or 0.2.
-    Older,
+    V0_3,
     /// Those of 0.1.
-    Oldest,
+    V0_1,
     /// Those of 1.0 and of 0.3.
-    Both,
+    Mixed,
 }
 
-impl Words {
-    fn of(card: &Node<'_>) -> Self {
+impl CardGeneration {
+    fn detect(card: &Node<'_>) -> Self {
         match (card.has("supportedInterfaces"), card.has("url")) {
-            (true, true) => Self::Both,
-            (_, false) => Self::Current,
-            (false, true) => match crate::card::read::lift(card.value()) {
-                Ok(lifted) if lifted.older.as_deref() == Some(Version::V0_1.as_str()) => {
-                    Self::Oldest
+            (true, true) => Self::Mixed,
+            (_, false) => Self::V1_0,
+            (false, true) => match crate::card::read::upgrade(card.value()) {
+                Ok(upgraded)
+                    if upgraded.pre_v1_version.as_deref() == Some(Version::V0_1.as_str()) =>
+                {
+                    Self::V0_1
                 }
-                _ => Self::Older,
+                _ => Self::V0_3,
             },
         }
     }
@@ -68,31 +70,31 @@ pub(super) fn check(card: &Node<'_>, report: &mut Report) {
         let message = format!("a card is a JSON object, and this is {}", card.type_name());
         return report.add(&rules::SHAPE, card, message);
     }
-    let words = Words::of(card);
+    let generation = CardGeneration::detect(card);
     let advice = "say what the agent is called";
     report.required_text(card, "name", &rules::NAME_MISSING, advice);
-    check_description(card, words, report);
+    check_description(card, generation, report);
     let advice = "give the agent a version, such as \"1.0.0\"";
     report.required_text(card, "version", &rules::VERSION_MISSING, advice);
-    interface::check(card, words, report);
+    interface::check(card, generation, report);
     check_provider(card, report);
     check_link(card, "documentationUrl", report);
     check_link(card, "iconUrl", report);
     check_capabilities(card, report);
     for name in ["defaultInputModes", "defaultOutputModes"] {
-        check_default_modes(card, name, words, report);
+        check_default_modes(card, name, generation, report);
     }
-    check_skills(card, words, report);
-    security::check(card, words, report);
+    check_skills(card, generation, report);
+    security::check(card, generation, report);
     signature::check(card, report);
     check_members(card, report);
     check_numbers(card, report);
 }
 
 /// §8.4.1: an empty description is still one, so that only its absence is a problem.
-fn check_description(card: &Node<'_>, words: Words, report: &mut Report) {
-    let optional = words == Words::Oldest || card.has("description");
-    if report.text(card, "description").is_ok() && !optional {
+fn check_description(card: &Node<'_>, generation: CardGeneration, report: &mut Report) {
+    let optional = generation == CardGeneration::V0_1 || card.has("description");
+    if report.optional_text(card, "description").is_ok() && !optional {
         let message = "description is required; say what the agent is for";
         report.add_member(&rules::DESCRIPTION_MISSING, card, "description", message);
     }
@@ -112,7 +114,7 @@ fn check_provider(card: &Node<'_>, report: &mut Report) {
 }
 
 fn check_link(node: &Node<'_>, name: &str, report: &mut Report) {
-    let Ok(Some(url)) = report.text(node, name) else { return };
+    let Ok(Some(url)) = report.optional_text(node, name) else { return };
     if !interface::is_web_url(url) {
         let message = format!("{url:?} must be an absolute http or https URL");
         report.add_member(&rules::LINK_INVALID, node, name, message);
@@ -149,9 +151,14 @@ fn check_capabilities(card: &Node<'_>, report: &mut Report) {
     }
 }
 
-fn check_default_modes(card: &Node<'_>, name: &str, words: Words, report: &mut Report) {
+fn check_default_modes(
+    card: &Node<'_>,
+    name: &str,
+    generation: CardGeneration,
+    report: &mut Report,
+) {
     if !card.has(name) {
-        if words != Words::Oldest {
+        if generation != CardGeneration::V0_1 {
             let message = format!("{name} are required; for plain text write [\"text/plain\"]");
             report.add_member(&rules::MODES_MISSING, card, name, message);
         }
@@ -162,21 +169,22 @@ fn check_default_modes(card: &Node<'_>, name: &str, words: Words, report: &mut R
         let message = "must not be empty; for plain text write [\"text/plain\"]";
         report.add_member(&rules::MODES_EMPTY, card, name, message);
     }
-    check_modes(card, name, words, report);
+    check_modes(card, name, generation, report);
 }
 
-fn check_modes(node: &Node<'_>, name: &str, words: Words, report: &mut Report) {
-    for mode in texts(node, name, report) {
+fn check_modes(node: &Node<'_>, name: &str, generation: CardGeneration, report: &mut Report) {
+    for mode in string_items(node, name, report) {
         let text = mode.value().as_str().unwrap_or_default();
-        let word = words == Words::Oldest && !text.is_empty() && !text.contains('/');
-        if !word && !is_media_type(text) {
+        let is_bare_word =
+            generation == CardGeneration::V0_1 && !text.is_empty() && !text.contains('/');
+        if !is_bare_word && !is_media_type(text) {
             let message = format!("{text:?} is not a media type; plain text is \"text/plain\"");
             report.add(&rules::MODE_FORM, &mode, message);
         }
     }
 }
 
-fn check_skills(card: &Node<'_>, words: Words, report: &mut Report) {
+fn check_skills(card: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     let Some(skills) = card.get("skills") else {
         let message = "skills are required; list what the agent can do";
         return report.add_member(&rules::SKILLS_MISSING, card, "skills", message);
@@ -187,7 +195,7 @@ fn check_skills(card: &Node<'_>, words: Words, report: &mut Report) {
     }
     let mut seen = HashSet::new();
     for skill in report.objects(card, "skills") {
-        check_skill(&skill, words, report);
+        check_skill(&skill, generation, report);
         let Some(id) = skill.get("id").and_then(|it| it.value().as_str()) else { continue };
         if !seen.insert(id) {
             let message = format!("the id {id:?} is taken by a skill before; ids must differ");
@@ -196,11 +204,11 @@ fn check_skills(card: &Node<'_>, words: Words, report: &mut Report) {
     }
 }
 
-fn check_skill(skill: &Node<'_>, words: Words, report: &mut Report) {
+fn check_skill(skill: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     let rule = &rules::SKILL_MEMBER_MISSING;
     report.required_text(skill, "id", rule, "requests and logs refer to a skill by it");
     report.required_text(skill, "name", rule, "say what the skill is called");
-    if words != Words::Oldest {
+    if generation != CardGeneration::V0_1 {
         report.required_text(skill, "description", rule, "say what the skill does");
         if !skill.has("tags") {
             report.add_member(rule, skill, "tags", "tags are required; give words to find it by");
@@ -210,14 +218,14 @@ fn check_skill(skill: &Node<'_>, words: Words, report: &mut Report) {
         let message = "there is no tag; give words to find the skill by";
         report.add_member(&rules::SKILL_TAGS_EMPTY, skill, "tags", message);
     }
-    texts(skill, "tags", report);
-    texts(skill, "examples", report);
-    check_modes(skill, "inputModes", words, report);
-    check_modes(skill, "outputModes", words, report);
+    string_items(skill, "tags", report);
+    string_items(skill, "examples", report);
+    check_modes(skill, "inputModes", generation, report);
+    check_modes(skill, "outputModes", generation, report);
 }
 
 /// The texts of a list; an item of another type is a problem.
-fn texts<'a>(node: &Node<'a>, name: &str, report: &mut Report) -> Vec<Node<'a>> {
+fn string_items<'a>(node: &Node<'a>, name: &str, report: &mut Report) -> Vec<Node<'a>> {
     let mut items = report.items(node, name);
     items.retain(|item| {
         let fits = item.value().is_string();
@@ -231,8 +239,8 @@ fn texts<'a>(node: &Node<'a>, name: &str, report: &mut Report) -> Vec<Node<'a>> 
 
 fn check_members(card: &Node<'_>, report: &mut Report) {
     for (name, member) in card.entries() {
-        let known = MEMBERS.iter().any(|it| *it == name || super::node::snake_name(it) == name);
-        if !known && !member.value().is_null() {
+        let is_known = MEMBERS.iter().any(|it| *it == name || super::node::snake_name(it) == name);
+        if !is_known && !member.value().is_null() {
             let message = format!("no version of A2A has {name:?}; strict readers refuse the card");
             report.add(&rules::MEMBER_UNKNOWN, &member, message);
         }

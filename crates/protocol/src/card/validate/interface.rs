@@ -4,20 +4,20 @@ use std::collections::HashSet;
 
 use http::Uri;
 
-use super::card::Words;
+use super::card::CardGeneration;
 use super::node::Node;
 use super::{Report, rules};
 use crate::card::ProtocolBinding;
 use crate::version::Version;
 
-pub(super) fn check(card: &Node<'_>, words: Words, report: &mut Report) {
-    match words {
-        Words::Current => check_interfaces(card, report),
-        Words::Older | Words::Oldest => check_older(card, report),
-        Words::Both => {
+pub(super) fn check(card: &Node<'_>, generation: CardGeneration, report: &mut Report) {
+    match generation {
+        CardGeneration::V1_0 => check_interfaces(card, report),
+        CardGeneration::V0_3 | CardGeneration::V0_1 => check_pre_v1(card, report),
+        CardGeneration::Mixed => {
             check_interfaces(card, report);
-            check_older(card, report);
-            check_listed(card, report);
+            check_pre_v1(card, report);
+            check_url_is_listed(card, report);
         }
     }
 }
@@ -39,7 +39,7 @@ fn check_interfaces(card: &Node<'_>, report: &mut Report) {
         check_binding(&interface, "protocolBinding", report);
         let rule = &rules::INTERFACE_URL_MISSING;
         report.required_text(&interface, "url", rule, "say where the agent is called");
-        check_address(&interface, "url", binding.unwrap_or_default(), report);
+        check_url(&interface, "url", binding.unwrap_or_default(), report);
         check_version(&interface, report);
         let members = ["url", "protocolBinding", "protocolVersion", "tenant"];
         if !seen.insert(members.map(|name| interface.get(name).map(|it| it.value()))) {
@@ -86,13 +86,14 @@ fn check_binding(node: &Node<'_>, name: &str, report: &mut Report) {
 }
 
 /// Checks what a card before 1.0 says: one address, and perhaps others.
-fn check_older(card: &Node<'_>, report: &mut Report) {
-    let binding = report.text(card, "preferredTransport").ok().flatten().unwrap_or("JSONRPC");
+fn check_pre_v1(card: &Node<'_>, report: &mut Report) {
+    let binding =
+        report.optional_text(card, "preferredTransport").ok().flatten().unwrap_or("JSONRPC");
     check_binding(card, "preferredTransport", report);
     let rule = &rules::URL_MISSING;
     report.required_text(card, "url", rule, "say where the agent is called");
-    check_address(card, "url", binding, report);
-    if let Ok(Some(version)) = report.text(card, "protocolVersion")
+    check_url(card, "url", binding, report);
+    if let Ok(Some(version)) = report.optional_text(card, "protocolVersion")
         && version.parse::<Version>().is_err()
     {
         let message = format!("{version:?} is not a version of A2A that is known");
@@ -105,12 +106,12 @@ fn check_older(card: &Node<'_>, report: &mut Report) {
         check_binding(&interface, "transport", report);
         let rule = &rules::INTERFACE_URL_MISSING;
         report.required_text(&interface, "url", rule, "say where the agent is called");
-        check_address(&interface, "url", binding.unwrap_or_default(), report);
+        check_url(&interface, "url", binding.unwrap_or_default(), report);
     }
 }
 
 /// A card of two versions must not send its readers to different agents.
-fn check_listed(card: &Node<'_>, report: &mut Report) {
+fn check_url_is_listed(card: &Node<'_>, report: &mut Report) {
     let Some(url) = card.get("url").and_then(|it| it.value().as_str()) else { return };
     let interfaces = card.get("supportedInterfaces").and_then(|it| it.items());
     let listed = interfaces
@@ -123,7 +124,7 @@ fn check_listed(card: &Node<'_>, report: &mut Report) {
     }
 }
 
-fn check_address(node: &Node<'_>, name: &str, binding: &str, report: &mut Report) {
+fn check_url(node: &Node<'_>, name: &str, binding: &str, report: &mut Report) {
     let Some(url) = node.get(name).and_then(|it| it.value().as_str()).filter(|it| !it.is_empty())
     else {
         return;
@@ -168,9 +169,12 @@ fn is_grpc_target(text: &str) -> bool {
 /// A scheme and something behind it.
 pub(super) fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
-    let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    let named = scheme.starts_with(|it: char| it.is_ascii_alphabetic());
-    named && scheme.bytes().all(letter) && !rest.is_empty() && !text.contains(char::is_whitespace)
+    let is_scheme_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let starts_with_letter = scheme.starts_with(|it: char| it.is_ascii_alphabetic());
+    starts_with_letter
+        && scheme.bytes().all(is_scheme_byte)
+        && !rest.is_empty()
+        && !text.contains(char::is_whitespace)
 }
 
 fn is_loopback(url: &str) -> bool {

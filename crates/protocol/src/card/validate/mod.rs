@@ -20,7 +20,7 @@ pub use rules::RULES;
 
 /// Something wrong with a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct CardProblem {
     /// What kind of problem, by a name that stays: one of [`RULES`].
     pub id: &'static str,
     /// Where: a JSON pointer (RFC 6901) into the card. Of something missing, where it would be.
@@ -31,10 +31,10 @@ pub struct Problem {
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for CardProblem {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.pointer.is_empty() { "the card" } else { &self.pointer };
-        write!(out, "{place}: {}", self.message)
+        let location = if self.pointer.is_empty() { "the card" } else { &self.pointer };
+        write!(out, "{location}: {}", self.message)
     }
 }
 
@@ -49,7 +49,7 @@ pub enum Severity {
 
 /// A kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct CardRule {
     /// Its name, which stays.
     pub id: &'static str,
     /// How bad it is.
@@ -74,7 +74,7 @@ pub struct Rule {
 /// assert_eq!(problems[0].severity, Severity::Error);
 /// ```
 #[must_use]
-pub fn validate(card: &Value) -> Vec<Problem> {
+pub fn validate(card: &Value) -> Vec<CardProblem> {
     let mut report = Report::default();
     card::check(&Node::root(card), &mut report);
     report.problems
@@ -83,28 +83,38 @@ pub fn validate(card: &Value) -> Vec<Problem> {
 /// What has been found so far.
 #[derive(Default)]
 struct Report {
-    problems: Vec<Problem>,
+    problems: Vec<CardProblem>,
 }
 
 impl Report {
     /// Adds a problem with `node` itself.
-    fn add(&mut self, rule: &Rule, node: &Node<'_>, message: impl Into<String>) {
+    fn add(&mut self, rule: &CardRule, node: &Node<'_>, message: impl Into<String>) {
         self.add_at(rule, node.pointer().to_owned(), message);
     }
 
     /// Adds a problem with the member `name` of `node`, there or not.
-    fn add_member(&mut self, rule: &Rule, node: &Node<'_>, name: &str, message: impl Into<String>) {
+    fn add_member(
+        &mut self,
+        rule: &CardRule,
+        node: &Node<'_>,
+        name: &str,
+        message: impl Into<String>,
+    ) {
         self.add_at(rule, node.pointer_to(name), message);
     }
 
-    fn add_at(&mut self, rule: &Rule, pointer: String, message: impl Into<String>) {
-        let Rule { id, severity, .. } = *rule;
-        self.problems.push(Problem { id, pointer, severity, message: message.into() });
+    fn add_at(&mut self, rule: &CardRule, pointer: String, message: impl Into<String>) {
+        let CardRule { id, severity, .. } = *rule;
+        self.problems.push(CardProblem { id, pointer, severity, message: message.into() });
     }
 
     /// A member that is a text and not empty. One of another type is a problem of its own, so that
     /// only `Ok(None)` means missing.
-    fn text<'a>(&mut self, node: &Node<'a>, name: &str) -> Result<Option<&'a str>, Reported> {
+    fn optional_text<'a>(
+        &mut self,
+        node: &Node<'a>,
+        name: &str,
+    ) -> Result<Option<&'a str>, AlreadyReported> {
         let Some(member) = node.get(name) else { return Ok(None) };
         match member.value().as_str() {
             Some(text) => Ok(Some(text).filter(|it| !it.is_empty())),
@@ -117,10 +127,10 @@ impl Report {
         &mut self,
         node: &Node<'a>,
         name: &str,
-        rule: &Rule,
+        rule: &CardRule,
         advice: &str,
     ) -> Option<&'a str> {
-        let text = self.text(node, name).ok()?;
+        let text = self.optional_text(node, name).ok()?;
         if text.is_none() {
             self.add_member(rule, node, name, format!("{name} is required; {advice}"));
         }
@@ -152,12 +162,12 @@ impl Report {
         items
     }
 
-    fn wrong_type(&mut self, node: &Node<'_>, wanted: &str) -> Reported {
+    fn wrong_type(&mut self, node: &Node<'_>, wanted: &str) -> AlreadyReported {
         self.add(&rules::TYPE, node, format!("must be {wanted}, and is {}", node.type_name()));
-        Reported
+        AlreadyReported
     }
 }
 
 /// A value was wrong, and that has been said.
 #[derive(Debug)]
-struct Reported;
+struct AlreadyReported;

@@ -56,7 +56,7 @@ impl<'a> Node<'a> {
         let items = self.value.as_array()?.iter().enumerate();
         Some(
             items
-                .map(|(at, value)| Self { value, pointer: format!("{}/{at}", self.pointer) })
+                .map(|(index, value)| Self { value, pointer: format!("{}/{index}", self.pointer) })
                 .collect(),
         )
     }
@@ -86,11 +86,11 @@ impl<'a> Node<'a> {
 /// `input_modes` of `inputModes`.
 pub(super) fn snake_name(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
+    for character in name.chars() {
+        if character.is_ascii_uppercase() {
             snake.push('_');
         }
-        snake.push(letter.to_ascii_lowercase());
+        snake.push(character.to_ascii_lowercase());
     }
     snake
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pointers_follow_the_card_and_are_escaped() {
+    fn pointers_use_card_spelling_and_are_escaped() {
         let value = json!({"input_modes": [{"a/b~": 1}], "gone": null});
         let root = Node::root(&value);
         let modes = root.get("inputModes").unwrap();

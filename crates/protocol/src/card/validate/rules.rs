@@ -1,16 +1,16 @@
 //! Everything that can be found wrong with a card, under names that stay.
 
-use super::Rule;
+use super::CardRule;
 use super::Severity::{Error, Warning};
 
 /// Defines the rules, and the list of all of them.
 macro_rules! rules {
     ($($name:ident $severity:ident $id:literal $explanation:literal)+) => {
-        $(pub(super) const $name: Rule =
-            Rule { id: $id, severity: $severity, explanation: $explanation };)+
+        $(pub(super) const $name: CardRule =
+            CardRule { id: $id, severity: $severity, explanation: $explanation };)+
 
         /// Every rule that [`validate`](super::validate) holds cards to, with its stable identifier.
-        pub const RULES: &[Rule] = &[$($name),+];
+        pub const RULES: &[CardRule] = &[$($name),+];
     };
 }
 

@@ -1,9 +1,9 @@
 //! Checks how callers authenticate: schemes, and the requirements that name them.
 
-use super::card::Words;
+use super::card::CardGeneration;
 use super::node::Node;
 use super::{Report, interface, rules};
-use crate::card::security::KINDS;
+use crate::card::security::SCHEME_KINDS;
 
 /// The flows of OAuth, the addresses each needs, and whether it is still recommended.
 const FLOWS: [(&str, &[&str], bool); 5] = [
@@ -14,36 +14,36 @@ const FLOWS: [(&str, &[&str], bool); 5] = [
     ("password", &["tokenUrl"], false),
 ];
 
-pub(super) fn check(card: &Node<'_>, words: Words, report: &mut Report) {
+pub(super) fn check(card: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     let schemes = card.get("securitySchemes");
     match &schemes {
         Some(schemes) if !schemes.value().is_object() => {
             report.wrong_type(schemes, "an object");
         }
         Some(schemes) => {
-            schemes.entries().for_each(|(_, scheme)| check_scheme(&scheme, words, report));
+            schemes.entries().for_each(|(_, scheme)| check_scheme(&scheme, generation, report));
         }
         None => {}
     }
-    let defined = |name: &str| schemes.as_ref().is_some_and(|it| it.value().get(name).is_some());
-    check_requirements(card, words, &defined, report);
+    let is_defined = |name: &str| schemes.as_ref().is_some_and(|it| it.value().get(name).is_some());
+    check_requirements(card, generation, &is_defined, report);
     for skill in card.get("skills").and_then(|it| it.items()).into_iter().flatten() {
-        check_requirements(&skill, words, &defined, report);
+        check_requirements(&skill, generation, &is_defined, report);
     }
 }
 
-fn check_scheme(scheme: &Node<'_>, words: Words, report: &mut Report) {
+fn check_scheme(scheme: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     if !scheme.value().is_object() {
         report.wrong_type(scheme, "an object");
         return;
     }
-    let kinds: Vec<_> = KINDS.iter().filter(|kind| scheme.has(kind.member)).collect();
-    let said = scheme.get("type");
-    let current = matches!(words, Words::Current | Words::Both);
-    match (current, kinds.as_slice(), &said) {
+    let kinds: Vec<_> = SCHEME_KINDS.iter().filter(|kind| scheme.has(kind.member)).collect();
+    let declared_type = scheme.get("type");
+    let has_v1_0_members = matches!(generation, CardGeneration::V1_0 | CardGeneration::Mixed);
+    match (has_v1_0_members, kinds.as_slice(), &declared_type) {
         (true, [kind], _) => {
             if let Some(body) = scheme.get(kind.member) {
-                check_kind(&body, kind.name, Words::Current, report);
+                check_kind(&body, kind.name, CardGeneration::V1_0, report);
             }
         }
         (true, [], _) => {
@@ -59,24 +59,25 @@ fn check_scheme(scheme: &Node<'_>, words: Words, report: &mut Report) {
             let message = "has no type; say apiKey, http, oauth2, openIdConnect or mutualTLS";
             report.add_member(&rules::SCHEME_NONE, scheme, "type", message);
         }
-        (false, _, Some(said)) => {
-            let kind = KINDS.iter().find(|kind| said.value().as_str() == Some(kind.name));
+        (false, _, Some(declared_type)) => {
+            let kind =
+                SCHEME_KINDS.iter().find(|kind| declared_type.value().as_str() == Some(kind.name));
             match kind {
-                Some(kind) => check_kind(scheme, kind.name, words, report),
+                Some(kind) => check_kind(scheme, kind.name, generation, report),
                 None => {
                     let message = "must be apiKey, http, oauth2, openIdConnect or mutualTLS";
-                    report.add(&rules::SCHEME_UNKNOWN, said, message);
+                    report.add(&rules::SCHEME_UNKNOWN, declared_type, message);
                 }
             }
         }
     }
 }
 
-fn check_kind(body: &Node<'_>, kind: &str, words: Words, report: &mut Report) {
+fn check_kind(body: &Node<'_>, kind: &str, generation: CardGeneration, report: &mut Report) {
     let rule = &rules::SCHEME_MEMBER_MISSING;
     match kind {
         "apiKey" => {
-            let name = if words == Words::Current { "location" } else { "in" };
+            let name = if generation == CardGeneration::V1_0 { "location" } else { "in" };
             let advice = "say header, query or cookie";
             let location = report.required_text(body, name, rule, advice);
             if location.is_some_and(|it| !matches!(it, "header" | "query" | "cookie")) {
@@ -88,27 +89,28 @@ fn check_kind(body: &Node<'_>, kind: &str, words: Words, report: &mut Report) {
         "http" => {
             report.required_text(body, "scheme", rule, "name it, such as \"Bearer\"");
         }
-        "oauth2" => check_flows(body, words, report),
+        "oauth2" => check_flows(body, generation, report),
         "openIdConnect" => check_url(body, "openIdConnectUrl", report),
         _ => {}
     }
 }
 
-fn check_flows(body: &Node<'_>, words: Words, report: &mut Report) {
+fn check_flows(body: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     let Some(flows) = body.get("flows") else {
         let message = "flows are required; say how a token is got";
         return report.add_member(&rules::SCHEME_MEMBER_MISSING, body, "flows", message);
     };
-    let found: Vec<_> = FLOWS.iter().filter_map(|flow| Some((flow, flows.get(flow.0)?))).collect();
-    if found.is_empty() {
+    let declared_flows: Vec<_> =
+        FLOWS.iter().filter_map(|flow| Some((flow, flows.get(flow.0)?))).collect();
+    if declared_flows.is_empty() {
         let message = "has no flow, such as clientCredentials; say how a token is got";
         report.add(&rules::FLOWS_NONE, &flows, message);
     }
-    if found.len() > 1 && words == Words::Current {
+    if declared_flows.len() > 1 && generation == CardGeneration::V1_0 {
         let message = "has more than one flow; define a scheme for each";
         report.add(&rules::FLOWS_SEVERAL, &flows, message);
     }
-    for ((name, urls, recommended), flow) in found {
+    for ((name, urls, recommended), flow) in declared_flows {
         urls.iter().for_each(|url| check_url(&flow, url, report));
         if !recommended {
             let message = format!("the {name} flow is deprecated; use authorizationCode with PKCE");
@@ -129,27 +131,27 @@ fn check_url(node: &Node<'_>, name: &str, report: &mut Report) {
 /// Requirements of the card or of a skill, in the shape of the card's version.
 fn check_requirements(
     node: &Node<'_>,
-    words: Words,
-    defined: &dyn Fn(&str) -> bool,
+    generation: CardGeneration,
+    is_defined: &dyn Fn(&str) -> bool,
     report: &mut Report,
 ) {
-    if words == Words::Current && node.has("security") {
+    if generation == CardGeneration::V1_0 && node.has("security") {
         let message = "is a name of 0.3; in 1.0 it is securityRequirements";
         report.add_member(&rules::REQUIREMENT_KEY, node, "security", message);
     }
     for requirement in report.objects(node, "securityRequirements") {
-        check_requirement(&requirement, Shape::Nested, defined, report);
+        check_requirement(&requirement, RequirementShape::Nested, is_defined, report);
     }
     for requirement in report.objects(node, "security") {
         let nested = requirement.get("schemes").is_some_and(|it| it.value().is_object());
-        let shape = if nested { Shape::Nested } else { Shape::Flat };
-        check_requirement(&requirement, shape, defined, report);
+        let shape = if nested { RequirementShape::Nested } else { RequirementShape::Flat };
+        check_requirement(&requirement, shape, is_defined, report);
     }
 }
 
 /// How a requirement is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum RequirementShape {
     /// As 1.0 has it: `{"schemes": {"g": {"list": […]}}}`.
     Nested,
     /// As 0.3 has it: `{"g": […]}`.
@@ -158,13 +160,13 @@ enum Shape {
 
 fn check_requirement(
     requirement: &Node<'_>,
-    shape: Shape,
-    defined: &dyn Fn(&str) -> bool,
+    shape: RequirementShape,
+    is_defined: &dyn Fn(&str) -> bool,
     report: &mut Report,
 ) {
     let schemes = match shape {
-        Shape::Nested => requirement.get("schemes"),
-        Shape::Flat => Some(requirement.clone()),
+        RequirementShape::Nested => requirement.get("schemes"),
+        RequirementShape::Flat => Some(requirement.clone()),
     };
     let Some(schemes) = schemes.filter(|it| it.value().is_object()) else {
         // An empty requirement says that nothing is needed.
@@ -176,13 +178,13 @@ fn check_requirement(
     };
     for (name, scopes) in schemes.entries() {
         let (fits, wanted) = match shape {
-            Shape::Nested => (scopes.value().is_object(), "{\"list\": [<scopes>]}"),
-            Shape::Flat => (scopes.value().is_array(), "[<scopes>]"),
+            RequirementShape::Nested => (scopes.value().is_object(), "{\"list\": [<scopes>]}"),
+            RequirementShape::Flat => (scopes.value().is_array(), "[<scopes>]"),
         };
         if !fits {
             report.add(&rules::REQUIREMENT_SHAPE, &scopes, format!("must be {wanted}"));
         }
-        if !defined(name) {
+        if !is_defined(name) {
             let message = format!("{name:?} is not in securitySchemes; define it there");
             report.add(&rules::REQUIREMENT_UNDEFINED, &scopes, message);
         }

@@ -3,19 +3,19 @@
 use latimer_pb::{v0_3, v1};
 
 use crate::card::{AgentCardSignature, AgentExtension, AgentProvider};
-use crate::dialect::field::{filled, optional, text};
+use crate::dialect::field::{optional_text, required_text, text_or_empty};
 use crate::dialect::wellknown::{from_struct, to_struct};
-use crate::json::Invalid;
+use crate::json::InvalidField;
 
 /// What identifies a skill: of its id and its name, either stands in for the other.
 pub(in crate::dialect) fn id_and_name(
     id: String,
     name: String,
-) -> Result<(String, String), Invalid> {
-    match (optional(id), optional(name)) {
+) -> Result<(String, String), InvalidField> {
+    match (optional_text(id), optional_text(name)) {
         (Some(id), Some(name)) => Ok((id, name)),
         (Some(only), None) | (None, Some(only)) => Ok((only.clone(), only)),
-        (None, None) => Err(Invalid::missing("id")),
+        (None, None) => Err(InvalidField::missing("id")),
     }
 }
 
@@ -37,7 +37,7 @@ macro_rules! conversions {
             fn from(extension: &AgentExtension) -> Self {
                 Self {
                     uri: extension.uri.clone(),
-                    description: text(extension.description.as_deref()),
+                    description: text_or_empty(extension.description.as_deref()),
                     required: extension.required,
                     params: to_struct(&extension.params),
                 }
@@ -45,12 +45,12 @@ macro_rules! conversions {
         }
 
         impl TryFrom<$pb::AgentExtension> for AgentExtension {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(extension: $pb::AgentExtension) -> Result<Self, Invalid> {
+            fn try_from(extension: $pb::AgentExtension) -> Result<Self, InvalidField> {
                 Ok(Self {
                     uri: extension.uri,
-                    description: optional(extension.description),
+                    description: optional_text(extension.description),
                     required: extension.required,
                     params: from_struct(extension.params, "params")?,
                 })
@@ -58,12 +58,12 @@ macro_rules! conversions {
         }
 
         impl TryFrom<$pb::AgentCardSignature> for AgentCardSignature {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(signature: $pb::AgentCardSignature) -> Result<Self, Invalid> {
+            fn try_from(signature: $pb::AgentCardSignature) -> Result<Self, InvalidField> {
                 Ok(Self {
-                    protected: filled(signature.protected, "protected")?,
-                    signature: filled(signature.signature, "signature")?,
+                    protected: required_text(signature.protected, "protected")?,
+                    signature: required_text(signature.signature, "signature")?,
                     header: from_struct(signature.header, "header")?,
                 })
             }

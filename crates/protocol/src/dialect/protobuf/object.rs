@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use latimer_pb::{v0_3, v1};
 
-use crate::dialect::field::{each, each_shared, id, named, optional, optional_id, required, text};
+use crate::dialect::field::{
+    convert_all, convert_all_shared, in_field, optional_id, optional_text, required, required_id,
+    text_or_empty,
+};
 use crate::dialect::wellknown::{from_struct, to_struct};
-use crate::json::Invalid;
+use crate::json::InvalidField;
 use crate::model::{Artifact, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
 
 macro_rules! conversions {
@@ -15,8 +18,8 @@ macro_rules! conversions {
             fn from(artifact: &Artifact) -> Self {
                 Self {
                     artifact_id: artifact.artifact_id.to_string(),
-                    name: text(artifact.name.as_deref()),
-                    description: text(artifact.description.as_deref()),
+                    name: text_or_empty(artifact.name.as_deref()),
+                    description: text_or_empty(artifact.description.as_deref()),
                     parts: artifact.parts.iter().map(Into::into).collect(),
                     metadata: to_struct(&artifact.metadata),
                     extensions: artifact.extensions.clone(),
@@ -25,14 +28,14 @@ macro_rules! conversions {
         }
 
         impl TryFrom<$pb::Artifact> for Artifact {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(artifact: $pb::Artifact) -> Result<Self, Invalid> {
+            fn try_from(artifact: $pb::Artifact) -> Result<Self, InvalidField> {
                 Ok(Self {
-                    artifact_id: id(&artifact.artifact_id, "artifactId")?,
-                    name: optional(artifact.name),
-                    description: optional(artifact.description),
-                    parts: each(artifact.parts, "parts")?,
+                    artifact_id: required_id(&artifact.artifact_id, "artifactId")?,
+                    name: optional_text(artifact.name),
+                    description: optional_text(artifact.description),
+                    parts: convert_all(artifact.parts, "parts")?,
                     metadata: from_struct(artifact.metadata, "metadata")?,
                     extensions: artifact.extensions,
                 })
@@ -43,7 +46,7 @@ macro_rules! conversions {
             fn from(task: &Task) -> Self {
                 Self {
                     id: task.id.to_string(),
-                    context_id: text(task.context_id.as_ref().map(AsRef::as_ref)),
+                    context_id: text_or_empty(task.context_id.as_ref().map(AsRef::as_ref)),
                     status: Some((&task.status).into()),
                     artifacts: task.artifacts.iter().map(|it| (&**it).into()).collect(),
                     history: task.history.iter().map(|it| (&**it).into()).collect(),
@@ -53,28 +56,28 @@ macro_rules! conversions {
         }
 
         impl TryFrom<$pb::Task> for Task {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(task: $pb::Task) -> Result<Self, Invalid> {
+            fn try_from(task: $pb::Task) -> Result<Self, InvalidField> {
                 Ok(Self {
-                    id: id(&task.id, "id")?,
+                    id: required_id(&task.id, "id")?,
                     context_id: optional_id(&task.context_id, "contextId")?,
-                    status: named(required(task.status, "status")?.try_into(), "status")?,
-                    artifacts: each_shared(task.artifacts, "artifacts")?,
-                    history: each_shared(task.history, "history")?,
+                    status: in_field(required(task.status, "status")?.try_into(), "status")?,
+                    artifacts: convert_all_shared(task.artifacts, "artifacts")?,
+                    history: convert_all_shared(task.history, "history")?,
                     metadata: from_struct(task.metadata, "metadata")?,
                 })
             }
         }
 
         impl TryFrom<$pb::TaskStatusUpdateEvent> for TaskStatusUpdateEvent {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(update: $pb::TaskStatusUpdateEvent) -> Result<Self, Invalid> {
+            fn try_from(update: $pb::TaskStatusUpdateEvent) -> Result<Self, InvalidField> {
                 Ok(Self {
-                    task_id: id(&update.task_id, "taskId")?,
+                    task_id: required_id(&update.task_id, "taskId")?,
                     context_id: optional_id(&update.context_id, "contextId")?,
-                    status: named(required(update.status, "status")?.try_into(), "status")?,
+                    status: in_field(required(update.status, "status")?.try_into(), "status")?,
                     metadata: from_struct(update.metadata, "metadata")?,
                 })
             }
@@ -84,7 +87,7 @@ macro_rules! conversions {
             fn from(update: &TaskArtifactUpdateEvent) -> Self {
                 Self {
                     task_id: update.task_id.to_string(),
-                    context_id: text(update.context_id.as_ref().map(AsRef::as_ref)),
+                    context_id: text_or_empty(update.context_id.as_ref().map(AsRef::as_ref)),
                     artifact: Some((&*update.artifact).into()),
                     append: update.append,
                     last_chunk: update.last_chunk,
@@ -94,14 +97,14 @@ macro_rules! conversions {
         }
 
         impl TryFrom<$pb::TaskArtifactUpdateEvent> for TaskArtifactUpdateEvent {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(update: $pb::TaskArtifactUpdateEvent) -> Result<Self, Invalid> {
+            fn try_from(update: $pb::TaskArtifactUpdateEvent) -> Result<Self, InvalidField> {
                 let artifact = required(update.artifact, "artifact")?.try_into().map(Arc::new);
                 Ok(Self {
-                    task_id: id(&update.task_id, "taskId")?,
+                    task_id: required_id(&update.task_id, "taskId")?,
                     context_id: optional_id(&update.context_id, "contextId")?,
-                    artifact: named(artifact, "artifact")?,
+                    artifact: in_field(artifact, "artifact")?,
                     append: update.append,
                     last_chunk: update.last_chunk,
                     metadata: from_struct(update.metadata, "metadata")?,

@@ -7,8 +7,8 @@ use crate::card::{
     MutualTlsSecurityScheme, OAuth2SecurityScheme, OpenIdConnectSecurityScheme, PasswordOAuthFlow,
     SecurityScheme,
 };
-use crate::dialect::field::{filled, named, optional, required, text};
-use crate::json::Invalid;
+use crate::dialect::field::{in_field, optional_text, required, required_text, text_or_empty};
+use crate::json::InvalidField;
 
 macro_rules! conversions {
     ($pb:ident) => {
@@ -18,33 +18,33 @@ macro_rules! conversions {
                 let scheme = match scheme {
                     SecurityScheme::ApiKey(it) => {
                         Scheme::ApiKeySecurityScheme($pb::ApiKeySecurityScheme {
-                            description: text(it.description.as_deref()),
+                            description: text_or_empty(it.description.as_deref()),
                             location: it.location.clone(),
                             name: it.name.clone(),
                         })
                     }
                     SecurityScheme::HttpAuth(it) => {
                         Scheme::HttpAuthSecurityScheme($pb::HttpAuthSecurityScheme {
-                            description: text(it.description.as_deref()),
+                            description: text_or_empty(it.description.as_deref()),
                             scheme: it.scheme.clone(),
-                            bearer_format: text(it.bearer_format.as_deref()),
+                            bearer_format: text_or_empty(it.bearer_format.as_deref()),
                         })
                     }
                     SecurityScheme::OAuth2(it) => {
                         Scheme::Oauth2SecurityScheme($pb::OAuth2SecurityScheme {
-                            description: text(it.description.as_deref()),
+                            description: text_or_empty(it.description.as_deref()),
                             flows: Some((&it.flows).into()),
-                            oauth2_metadata_url: text(it.oauth2_metadata_url.as_deref()),
+                            oauth2_metadata_url: text_or_empty(it.oauth2_metadata_url.as_deref()),
                         })
                     }
                     SecurityScheme::OpenIdConnect(it) => {
                         Scheme::OpenIdConnectSecurityScheme($pb::OpenIdConnectSecurityScheme {
-                            description: text(it.description.as_deref()),
+                            description: text_or_empty(it.description.as_deref()),
                             open_id_connect_url: it.open_id_connect_url.clone(),
                         })
                     }
                     SecurityScheme::MutualTls(it) => {
-                        let description = text(it.description.as_deref());
+                        let description = text_or_empty(it.description.as_deref());
                         Scheme::MtlsSecurityScheme($pb::MutualTlsSecurityScheme { description })
                     }
                 };
@@ -53,28 +53,29 @@ macro_rules! conversions {
         }
 
         impl TryFrom<$pb::SecurityScheme> for SecurityScheme {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(scheme: $pb::SecurityScheme) -> Result<Self, Invalid> {
+            fn try_from(scheme: $pb::SecurityScheme) -> Result<Self, InvalidField> {
                 use $pb::security_scheme::Scheme;
                 let Some(scheme) = scheme.scheme else {
-                    return Err(Invalid::new("", "must have exactly one kind of scheme"));
+                    return Err(InvalidField::new("", "must have exactly one kind of scheme"));
                 };
                 match scheme {
                     Scheme::ApiKeySecurityScheme(it) => {
-                        named(it.try_into().map(Self::ApiKey), "apiKeySecurityScheme")
+                        in_field(it.try_into().map(Self::ApiKey), "apiKeySecurityScheme")
                     }
                     Scheme::HttpAuthSecurityScheme(it) => {
-                        named(it.try_into().map(Self::HttpAuth), "httpAuthSecurityScheme")
+                        in_field(it.try_into().map(Self::HttpAuth), "httpAuthSecurityScheme")
                     }
                     Scheme::Oauth2SecurityScheme(it) => {
-                        named(it.try_into().map(Self::OAuth2), "oauth2SecurityScheme")
+                        in_field(it.try_into().map(Self::OAuth2), "oauth2SecurityScheme")
                     }
-                    Scheme::OpenIdConnectSecurityScheme(it) => {
-                        named(it.try_into().map(Self::OpenIdConnect), "openIdConnectSecurityScheme")
-                    }
+                    Scheme::OpenIdConnectSecurityScheme(it) => in_field(
+                        it.try_into().map(Self::OpenIdConnect),
+                        "openIdConnectSecurityScheme",
+                    ),
                     Scheme::MtlsSecurityScheme(it) => {
-                        let description = optional(it.description);
+                        let description = optional_text(it.description);
                         Ok(Self::MutualTls(MutualTlsSecurityScheme { description }))
                     }
                 }
@@ -82,48 +83,51 @@ macro_rules! conversions {
         }
 
         impl TryFrom<$pb::ApiKeySecurityScheme> for ApiKeySecurityScheme {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(scheme: $pb::ApiKeySecurityScheme) -> Result<Self, Invalid> {
+            fn try_from(scheme: $pb::ApiKeySecurityScheme) -> Result<Self, InvalidField> {
                 Ok(Self {
-                    description: optional(scheme.description),
-                    location: filled(scheme.location, "location")?,
-                    name: filled(scheme.name, "name")?,
+                    description: optional_text(scheme.description),
+                    location: required_text(scheme.location, "location")?,
+                    name: required_text(scheme.name, "name")?,
                 })
             }
         }
 
         impl TryFrom<$pb::HttpAuthSecurityScheme> for HttpAuthSecurityScheme {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(scheme: $pb::HttpAuthSecurityScheme) -> Result<Self, Invalid> {
+            fn try_from(scheme: $pb::HttpAuthSecurityScheme) -> Result<Self, InvalidField> {
                 Ok(Self {
-                    description: optional(scheme.description),
-                    scheme: filled(scheme.scheme, "scheme")?,
-                    bearer_format: optional(scheme.bearer_format),
+                    description: optional_text(scheme.description),
+                    scheme: required_text(scheme.scheme, "scheme")?,
+                    bearer_format: optional_text(scheme.bearer_format),
                 })
             }
         }
 
         impl TryFrom<$pb::OAuth2SecurityScheme> for OAuth2SecurityScheme {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(scheme: $pb::OAuth2SecurityScheme) -> Result<Self, Invalid> {
+            fn try_from(scheme: $pb::OAuth2SecurityScheme) -> Result<Self, InvalidField> {
                 Ok(Self {
-                    description: optional(scheme.description),
-                    flows: named(required(scheme.flows, "flows")?.try_into(), "flows")?,
-                    oauth2_metadata_url: optional(scheme.oauth2_metadata_url),
+                    description: optional_text(scheme.description),
+                    flows: in_field(required(scheme.flows, "flows")?.try_into(), "flows")?,
+                    oauth2_metadata_url: optional_text(scheme.oauth2_metadata_url),
                 })
             }
         }
 
         impl TryFrom<$pb::OpenIdConnectSecurityScheme> for OpenIdConnectSecurityScheme {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(scheme: $pb::OpenIdConnectSecurityScheme) -> Result<Self, Invalid> {
+            fn try_from(scheme: $pb::OpenIdConnectSecurityScheme) -> Result<Self, InvalidField> {
                 Ok(Self {
-                    description: optional(scheme.description),
-                    open_id_connect_url: filled(scheme.open_id_connect_url, "openIdConnectUrl")?,
+                    description: optional_text(scheme.description),
+                    open_id_connect_url: required_text(
+                        scheme.open_id_connect_url,
+                        "openIdConnectUrl",
+                    )?,
                 })
             }
         }
@@ -132,19 +136,19 @@ macro_rules! conversions {
             fn from(flow: &ClientCredentialsOAuthFlow) -> Self {
                 Self {
                     token_url: flow.token_url.clone(),
-                    refresh_url: text(flow.refresh_url.as_deref()),
+                    refresh_url: text_or_empty(flow.refresh_url.as_deref()),
                     scopes: flow.scopes.clone(),
                 }
             }
         }
 
         impl TryFrom<$pb::ClientCredentialsOAuthFlow> for ClientCredentialsOAuthFlow {
-            type Error = Invalid;
+            type Error = InvalidField;
 
-            fn try_from(flow: $pb::ClientCredentialsOAuthFlow) -> Result<Self, Invalid> {
+            fn try_from(flow: $pb::ClientCredentialsOAuthFlow) -> Result<Self, InvalidField> {
                 Ok(Self {
-                    token_url: filled(flow.token_url, "tokenUrl")?,
-                    refresh_url: optional(flow.refresh_url),
+                    token_url: required_text(flow.token_url, "tokenUrl")?,
+                    refresh_url: optional_text(flow.refresh_url),
                     scopes: flow.scopes,
                 })
             }
@@ -154,7 +158,7 @@ macro_rules! conversions {
             fn from(flow: &ImplicitOAuthFlow) -> Self {
                 Self {
                     authorization_url: flow.authorization_url.clone(),
-                    refresh_url: text(flow.refresh_url.as_deref()),
+                    refresh_url: text_or_empty(flow.refresh_url.as_deref()),
                     scopes: flow.scopes.clone(),
                 }
             }
@@ -164,7 +168,7 @@ macro_rules! conversions {
             fn from(flow: $pb::ImplicitOAuthFlow) -> Self {
                 Self {
                     authorization_url: flow.authorization_url,
-                    refresh_url: optional(flow.refresh_url),
+                    refresh_url: optional_text(flow.refresh_url),
                     scopes: flow.scopes,
                 }
             }
@@ -174,7 +178,7 @@ macro_rules! conversions {
             fn from(flow: &PasswordOAuthFlow) -> Self {
                 Self {
                     token_url: flow.token_url.clone(),
-                    refresh_url: text(flow.refresh_url.as_deref()),
+                    refresh_url: text_or_empty(flow.refresh_url.as_deref()),
                     scopes: flow.scopes.clone(),
                 }
             }
@@ -184,7 +188,7 @@ macro_rules! conversions {
             fn from(flow: $pb::PasswordOAuthFlow) -> Self {
                 Self {
                     token_url: flow.token_url,
-                    refresh_url: optional(flow.refresh_url),
+                    refresh_url: optional_text(flow.refresh_url),
                     scopes: flow.scopes,
                 }
             }

@@ -15,7 +15,7 @@
 //! in the part's metadata, as the official SDKs do it. `final` is made from whether the stream ends.
 
 pub(super) mod json;
-pub(super) mod name;
 pub(crate) mod protobuf;
 pub(super) mod protojson;
 pub(super) mod push;
+pub(super) mod resource_name;

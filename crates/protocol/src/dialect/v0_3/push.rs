@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::model::{PushConfigId, Secret, TaskPushNotificationConfig};
 
 #[derive(Serialize)]
-pub(in crate::dialect) struct Target<'a> {
+pub(in crate::dialect) struct PushTarget<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a PushConfigId>,
     url: &'a str,
@@ -22,7 +22,7 @@ struct Authentication<'a> {
     credentials: Option<&'a Secret>,
 }
 
-impl<'a> From<&'a TaskPushNotificationConfig> for Target<'a> {
+impl<'a> From<&'a TaskPushNotificationConfig> for PushTarget<'a> {
     fn from(config: &'a TaskPushNotificationConfig) -> Self {
         let authentication = config.authentication.as_ref().map(|it| Authentication {
             schemes: [it.scheme.as_str()],
@@ -37,10 +37,10 @@ impl<'a> From<&'a TaskPushNotificationConfig> for Target<'a> {
     }
 }
 
-impl Target<'_> {
+impl PushTarget<'_> {
     /// The same target without an id: 0.1 knows none.
     #[must_use]
-    pub(in crate::dialect) fn nameless(self) -> Self {
+    pub(in crate::dialect) fn without_id(self) -> Self {
         Self { id: None, ..self }
     }
 }

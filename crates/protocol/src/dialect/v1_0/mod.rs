@@ -11,9 +11,9 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::card::{AgentCard, Form};
+use crate::card::{AgentCard, CardFormat};
 use crate::error::Error;
-use crate::json::{Invalid, write};
+use crate::json::{InvalidField, write};
 use crate::model::{
     Artifact, ContextId, ListTasksResponse, Message, Metadata, Task, TaskId, TaskStatus,
 };
@@ -57,13 +57,13 @@ pub(super) fn read_request<'de, D: Deserializer<'de>>(
 }
 
 /// Checks what only 1.0 demands: before, a webhook could be left unnamed.
-pub(super) fn check(request: &Request) -> Result<(), Invalid> {
+pub(super) fn check(request: &Request) -> Result<(), InvalidField> {
     match request {
         Request::GetTaskPushNotificationConfig(it) if it.id.is_none() => {
-            Err(Invalid::missing("id"))
+            Err(InvalidField::missing("id"))
         }
         Request::DeleteTaskPushNotificationConfig(it) if it.id.is_none() => {
-            Err(Invalid::missing("id"))
+            Err(InvalidField::missing("id"))
         }
         // Nothing else is peculiar to 1.0.
         _ => Ok(()),
@@ -94,18 +94,18 @@ pub(super) fn write_reply(
     reply: &Reply,
 ) -> Result<(), Error> {
     match reply {
-        Reply::Sent(it) => write(out, it),
+        Reply::SendMessage(it) => write(out, it),
         Reply::Task(it) => write(out, it),
-        Reply::Tasks(it) => match request {
-            Request::ListTasks(asked) if asked.include_artifacts == Some(true) => {
-                write(out, &WithArtifacts::from(it));
+        Reply::TaskList(it) => match request {
+            Request::ListTasks(params) if params.include_artifacts == Some(true) => {
+                write(out, &TaskPageWithArtifacts::from(it));
             }
             _ => write(out, it),
         },
         Reply::PushConfig(it) => write(out, it),
-        Reply::PushConfigs(it) => write(out, it),
-        Reply::Removed(_) => out.extend_from_slice(b"{}"),
-        Reply::Card(it) => write(out, &it.to_json(Form::V1_0)),
+        Reply::PushConfigList(it) => write(out, it),
+        Reply::PushConfigsDeleted(_) => out.extend_from_slice(b"{}"),
+        Reply::Card(it) => write(out, &it.to_json(CardFormat::V1_0)),
         Reply::Stream(_) => return Err(Error::internal()),
     }
     Ok(())
@@ -115,25 +115,25 @@ pub(super) fn write_reply(
 pub(super) fn read_reply<'de, D: Deserializer<'de>>(
     operation: Operation,
     result: D,
-) -> Result<Result<Reply, Invalid>, D::Error> {
+) -> Result<Result<Reply, InvalidField>, D::Error> {
     Ok(Ok(match operation {
         Operation::SendMessage | Operation::SendStreamingMessage | Operation::SubscribeToTask => {
-            Reply::Sent(Deserialize::deserialize(result)?)
+            Reply::SendMessage(Deserialize::deserialize(result)?)
         }
         Operation::GetTask | Operation::CancelTask => {
             Reply::Task(Deserialize::deserialize(result)?)
         }
-        Operation::ListTasks => Reply::Tasks(Deserialize::deserialize(result)?),
+        Operation::ListTasks => Reply::TaskList(Deserialize::deserialize(result)?),
         Operation::CreateTaskPushNotificationConfig | Operation::GetTaskPushNotificationConfig => {
             Reply::PushConfig(Deserialize::deserialize(result)?)
         }
         Operation::ListTaskPushNotificationConfigs => {
-            Reply::PushConfigs(Deserialize::deserialize(result)?)
+            Reply::PushConfigList(Deserialize::deserialize(result)?)
         }
         // Null, an empty object or nothing at all, depending on the peer.
         Operation::DeleteTaskPushNotificationConfig => {
             IgnoredAny::deserialize(result)?;
-            Reply::Removed(1)
+            Reply::PushConfigsDeleted(1)
         }
         Operation::GetExtendedAgentCard | Operation::GetAgentCard => {
             let card = AgentCard::from_json(&Value::deserialize(result)?);
@@ -145,8 +145,8 @@ pub(super) fn read_reply<'de, D: Deserializer<'de>>(
 /// A page of tasks for a caller who asked for artifacts: they are there even where there are none.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WithArtifacts<'a> {
-    tasks: Vec<WholeTask<'a>>,
+struct TaskPageWithArtifacts<'a> {
+    tasks: Vec<TaskWithArtifacts<'a>>,
     next_page_token: &'a str,
     page_size: u32,
     total_size: u32,
@@ -154,21 +154,21 @@ struct WithArtifacts<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WholeTask<'a> {
+struct TaskWithArtifacts<'a> {
     id: &'a TaskId,
     #[serde(skip_serializing_if = "Option::is_none")]
     context_id: Option<&'a ContextId>,
     status: &'a TaskStatus,
     artifacts: &'a [Arc<Artifact>],
-    #[serde(skip_serializing_if = "super::each::empty")]
+    #[serde(skip_serializing_if = "super::list_as::empty")]
     history: &'a [Arc<Message>],
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
 
-impl<'a> From<&'a ListTasksResponse> for WithArtifacts<'a> {
+impl<'a> From<&'a ListTasksResponse> for TaskPageWithArtifacts<'a> {
     fn from(page: &'a ListTasksResponse) -> Self {
-        let whole = |task: &'a Task| WholeTask {
+        let with_artifacts = |task: &'a Task| TaskWithArtifacts {
             id: &task.id,
             context_id: task.context_id.as_ref(),
             status: &task.status,
@@ -177,7 +177,7 @@ impl<'a> From<&'a ListTasksResponse> for WithArtifacts<'a> {
             metadata: &task.metadata,
         };
         Self {
-            tasks: page.tasks.iter().map(whole).collect(),
+            tasks: page.tasks.iter().map(with_artifacts).collect(),
             next_page_token: &page.next_page_token,
             page_size: page.page_size,
             total_size: page.total_size,

@@ -12,10 +12,10 @@ use proptest::option::of;
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 
-use crate::arbitrary::{metadata, some_text, text};
+use crate::arbitrary::{metadata, non_empty_text, text};
 
 pub(crate) fn card() -> BoxedStrategy<AgentCard> {
-    let texts = (some_text(), text(), text(), of(text()), of(text()));
+    let texts = (non_empty_text(), text(), text(), of(text()), of(text()));
     let modes = || vec("[a-z]{1,5}/[a-z.+-]{1,5}", 0..3);
     let security = (btree_map(scheme_name(), scheme(), 0..4), vec(requirement(), 0..3));
     let provider =
@@ -47,7 +47,7 @@ pub(crate) fn card() -> BoxedStrategy<AgentCard> {
 
 /// Of few addresses, so that two may be the same.
 fn interface() -> impl Strategy<Value = AgentInterface> {
-    let url = prop_oneof![3 => "https://[ab]\\.example", 1 => some_text()];
+    let url = prop_oneof![3 => "https://[ab]\\.example", 1 => non_empty_text()];
     let binding = prop_oneof![
         2 => Just(ProtocolBinding::JsonRpc),
         2 => Just(ProtocolBinding::HttpJson),
@@ -55,7 +55,7 @@ fn interface() -> impl Strategy<Value = AgentInterface> {
         1 => "urn:[a-z]{1,4}".prop_map(ProtocolBinding::Other),
     ];
     let version = select(vec!["1.0", "1.0.1", "0.3", "0.3.0", "0.2.5", "0.1", "2.0", "draft"]);
-    (url, binding, of(some_text()), version).prop_map(|(url, binding, tenant, version)| {
+    (url, binding, of(non_empty_text()), version).prop_map(|(url, binding, tenant, version)| {
         AgentInterface {
             url,
             protocol_binding: binding,
@@ -67,7 +67,7 @@ fn interface() -> impl Strategy<Value = AgentInterface> {
 
 fn capabilities() -> impl Strategy<Value = AgentCapabilities> {
     let flag = || of(any::<bool>());
-    let extension = (text(), of(some_text()), any::<bool>(), metadata()).prop_map(
+    let extension = (text(), of(non_empty_text()), any::<bool>(), metadata()).prop_map(
         |(uri, description, required, params)| AgentExtension {
             uri,
             description,
@@ -87,7 +87,7 @@ fn capabilities() -> impl Strategy<Value = AgentCapabilities> {
 
 fn skill() -> impl Strategy<Value = AgentSkill> {
     let modes = || vec("[a-z]{1,5}/[a-z.+-]{1,5}", 0..3);
-    let texts = (some_text(), some_text(), text());
+    let texts = (non_empty_text(), non_empty_text(), text());
     (texts, vec(text(), 0..3), vec(text(), 0..3), (modes(), modes()), vec(requirement(), 0..3))
         .prop_map(|((id, name, description), tags, examples, modes, security_requirements)| {
             AgentSkill {
@@ -104,7 +104,7 @@ fn skill() -> impl Strategy<Value = AgentSkill> {
 }
 
 fn signature() -> impl Strategy<Value = AgentCardSignature> {
-    (some_text(), some_text(), metadata()).prop_map(|(protected, signature, header)| {
+    (non_empty_text(), non_empty_text(), metadata()).prop_map(|(protected, signature, header)| {
         AgentCardSignature { protected, signature, header }
     })
 }
@@ -122,24 +122,26 @@ fn requirement() -> impl Strategy<Value = SecurityRequirement> {
 }
 
 fn scheme() -> BoxedStrategy<SecurityScheme> {
-    let description = || of(some_text());
+    let description = || of(non_empty_text());
     prop_oneof![
-        (description(), some_text(), some_text()).prop_map(|(description, location, name)| {
-            SecurityScheme::ApiKey(ApiKeySecurityScheme { description, location, name })
-        }),
-        (description(), some_text(), of(some_text())).prop_map(
+        (description(), non_empty_text(), non_empty_text()).prop_map(
+            |(description, location, name)| {
+                SecurityScheme::ApiKey(ApiKeySecurityScheme { description, location, name })
+            }
+        ),
+        (description(), non_empty_text(), of(non_empty_text())).prop_map(
             |(description, scheme, bearer_format)| {
                 let scheme = HttpAuthSecurityScheme { description, scheme, bearer_format };
                 SecurityScheme::HttpAuth(scheme)
             }
         ),
-        (description(), flows(), of(some_text())).prop_map(
+        (description(), flows(), of(non_empty_text())).prop_map(
             |(description, flows, oauth2_metadata_url)| {
                 let scheme = OAuth2SecurityScheme { description, flows, oauth2_metadata_url };
                 SecurityScheme::OAuth2(scheme)
             }
         ),
-        (description(), some_text()).prop_map(|(description, open_id_connect_url)| {
+        (description(), non_empty_text()).prop_map(|(description, open_id_connect_url)| {
             let scheme = OpenIdConnectSecurityScheme { description, open_id_connect_url };
             SecurityScheme::OpenIdConnect(scheme)
         }),
@@ -154,9 +156,9 @@ fn flows() -> BoxedStrategy<OAuthFlows> {
     // Two of these stand for something else in the cards of one SDK.
     let scope =
         || prop_oneof![2 => text(), 1 => select(vec!["$case", "value"]).prop_map(str::to_owned)];
-    let rest = move || (of(some_text()), btree_map(scope(), text(), 0..3));
+    let refresh_and_scopes = move || (of(non_empty_text()), btree_map(scope(), text(), 0..3));
     prop_oneof![
-        (some_text(), some_text(), rest(), any::<bool>()).prop_map(
+        (non_empty_text(), non_empty_text(), refresh_and_scopes(), any::<bool>()).prop_map(
             |(authorization_url, token_url, (refresh_url, scopes), pkce_required)| {
                 OAuthFlows::AuthorizationCode(AuthorizationCodeOAuthFlow {
                     authorization_url,
@@ -167,17 +169,17 @@ fn flows() -> BoxedStrategy<OAuthFlows> {
                 })
             }
         ),
-        (some_text(), rest()).prop_map(|(token_url, (refresh_url, scopes))| {
+        (non_empty_text(), refresh_and_scopes()).prop_map(|(token_url, (refresh_url, scopes))| {
             let flow = ClientCredentialsOAuthFlow { token_url, refresh_url, scopes };
             OAuthFlows::ClientCredentials(flow)
         }),
-        (text(), rest()).prop_map(|(authorization_url, (refresh_url, scopes))| {
+        (text(), refresh_and_scopes()).prop_map(|(authorization_url, (refresh_url, scopes))| {
             OAuthFlows::Implicit(ImplicitOAuthFlow { authorization_url, refresh_url, scopes })
         }),
-        (text(), rest()).prop_map(|(token_url, (refresh_url, scopes))| {
+        (text(), refresh_and_scopes()).prop_map(|(token_url, (refresh_url, scopes))| {
             OAuthFlows::Password(PasswordOAuthFlow { token_url, refresh_url, scopes })
         }),
-        (some_text(), some_text(), rest()).prop_map(
+        (non_empty_text(), non_empty_text(), refresh_and_scopes()).prop_map(
             |(device_authorization_url, token_url, (refresh_url, scopes))| {
                 OAuthFlows::DeviceCode(DeviceCodeOAuthFlow {
                     device_authorization_url,

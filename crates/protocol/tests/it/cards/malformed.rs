@@ -11,13 +11,13 @@ use prost_types::{Struct, Value};
 const URL: &str = "https://a.example";
 
 /// The least that is a card of 1.0.
-fn newer() -> v1::AgentCard {
+fn minimal_v1_0_card() -> v1::AgentCard {
     let interface = v1::AgentInterface { url: URL.into(), ..Default::default() };
     v1::AgentCard { name: "n".into(), supported_interfaces: vec![interface], ..Default::default() }
 }
 
 /// The least that is a card of 0.3.
-fn older() -> v0_3::AgentCard {
+fn minimal_v0_3_card() -> v0_3::AgentCard {
     v0_3::AgentCard { name: "n".into(), url: URL.into(), ..Default::default() }
 }
 
@@ -28,27 +28,28 @@ fn not_a_number() -> Option<Struct> {
 }
 
 #[test]
-fn the_least_of_a_card_is_enough() {
-    let read = AgentCard::try_from(newer()).unwrap();
+fn minimal_card_is_accepted() {
+    let read = AgentCard::try_from(minimal_v1_0_card()).unwrap();
     let want = || AgentInterface::new(URL, ProtocolBinding::JsonRpc);
     assert_eq!(read.supported_interfaces, [want()]);
     assert!(read.default_input_modes.is_empty());
-    let read = AgentCard::try_from(older()).unwrap();
-    assert_eq!(read.supported_interfaces, [want().in_version(Version::V0_3)]);
+    let read = AgentCard::try_from(minimal_v0_3_card()).unwrap();
+    assert_eq!(read.supported_interfaces, [want().with_version(Version::V0_3)]);
     assert_eq!(read.default_input_modes, ["text/plain"]);
 }
 
 #[test]
-fn what_a_card_of_1_0_cannot_do_without_is_named() {
-    let nowhere = vec![newer().supported_interfaces.remove(0), v1::AgentInterface::default()];
+fn v1_0_card_without_required_field_is_rejected() {
+    let without_url =
+        vec![minimal_v1_0_card().supported_interfaces.remove(0), v1::AgentInterface::default()];
     for (card, want) in [
-        (v1::AgentCard { name: String::new(), ..newer() }, "name: is required"),
+        (v1::AgentCard { name: String::new(), ..minimal_v1_0_card() }, "name: is required"),
         (
-            v1::AgentCard { supported_interfaces: vec![], ..newer() },
+            v1::AgentCard { supported_interfaces: vec![], ..minimal_v1_0_card() },
             "supportedInterfaces: is required",
         ),
         (
-            v1::AgentCard { supported_interfaces: nowhere, ..newer() },
+            v1::AgentCard { supported_interfaces: without_url, ..minimal_v1_0_card() },
             "supportedInterfaces[1].url: is required",
         ),
     ] {
@@ -58,12 +59,16 @@ fn what_a_card_of_1_0_cannot_do_without_is_named() {
 }
 
 #[test]
-fn what_a_card_of_0_3_cannot_do_without_is_named() {
-    let nowhere = vec![v0_3::AgentInterface { url: String::new(), transport: "GRPC".into() }];
+fn v0_3_card_without_required_field_is_rejected() {
+    let without_url = vec![v0_3::AgentInterface { url: String::new(), transport: "GRPC".into() }];
     for (card, want) in [
-        (v0_3::AgentCard { name: String::new(), ..older() }, "name: is required"),
+        (v0_3::AgentCard { name: String::new(), ..minimal_v0_3_card() }, "name: is required"),
         (
-            v0_3::AgentCard { url: String::new(), additional_interfaces: nowhere, ..older() },
+            v0_3::AgentCard {
+                url: String::new(),
+                additional_interfaces: without_url,
+                ..minimal_v0_3_card()
+            },
             "url: is required",
         ),
     ] {
@@ -73,7 +78,7 @@ fn what_a_card_of_0_3_cannot_do_without_is_named() {
 }
 
 #[test]
-fn interfaces_of_0_3_are_found_once_each_in_the_version_of_the_card() {
+fn v0_3_interfaces_are_deduplicated_with_card_version() {
     let other = |url: &str, transport: &str| v0_3::AgentInterface {
         url: url.into(),
         transport: transport.into(),
@@ -87,7 +92,7 @@ fn interfaces_of_0_3_are_found_once_each_in_the_version_of_the_card() {
             other("h:443", "grpc"),
             other(URL, ""),
         ],
-        ..older()
+        ..minimal_v0_3_card()
     };
     let read = AgentCard::try_from(card).unwrap();
     let want = [
@@ -154,10 +159,10 @@ macro_rules! broken {
 }
 
 #[test]
-fn what_is_optional_and_broken_is_left_out() {
+fn malformed_optional_fields_are_dropped() {
     for (version, read) in [
-        ("1.0", AgentCard::try_from(broken!(v1, newer()))),
-        ("0.3", AgentCard::try_from(broken!(v0_3, older()))),
+        ("1.0", AgentCard::try_from(broken!(v1, minimal_v1_0_card()))),
+        ("0.3", AgentCard::try_from(broken!(v0_3, minimal_v0_3_card()))),
     ] {
         let read = read.unwrap();
         let good = BTreeMap::from([("good".to_owned(), SecurityScheme::bearer())]);

@@ -6,24 +6,24 @@ mod malformed;
 
 use latimer_pb::{v0_3, v1};
 use latimer_protocol::card::{
-    AgentCard, DeviceCodeOAuthFlow, Form, OAuth2SecurityScheme, OAuthFlows, SecurityScheme,
+    AgentCard, CardFormat, DeviceCodeOAuthFlow, OAuth2SecurityScheme, OAuthFlows, SecurityScheme,
     TransitionHistory,
 };
 use latimer_protocol::{
-    Dialect, GetExtendedAgentCardRequest, Invalid, Operation, Reply, Request, protobuf,
+    Dialect, GetExtendedAgentCardRequest, InvalidField, Operation, Reply, Request, protobuf,
 };
 use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
 use proptest::sample::Index;
 use prost::Message;
 
-use crate::carried::Wire;
+use crate::field_coverage::Wire;
 use arbitrary::card;
 
 /// Reads a card from the bytes of a message.
-fn read<M>(bytes: &[u8]) -> Option<Result<AgentCard, Invalid>>
+fn read<M>(bytes: &[u8]) -> Option<Result<AgentCard, InvalidField>>
 where
     M: Message + Default,
-    AgentCard: TryFrom<M, Error = Invalid>,
+    AgentCard: TryFrom<M, Error = InvalidField>,
 {
     M::decode(bytes).ok().map(AgentCard::try_from)
 }
@@ -33,11 +33,11 @@ fn v1_0_bytes(card: &AgentCard) -> Vec<u8> {
 }
 
 fn v0_3_bytes(card: &AgentCard) -> Vec<u8> {
-    protobuf::v0_3_card(card, TransitionHistory::Kept).encode_to_vec()
+    protobuf::v0_3_card(card, TransitionHistory::Recorded).encode_to_vec()
 }
 
 #[test]
-fn a_scheme_whose_flow_0_3_does_not_know_is_still_oauth_to_its_readers() {
+fn v0_3_scheme_with_unknown_flow_is_still_oauth() {
     use v0_3::security_scheme::Scheme;
     let scheme = SecurityScheme::OAuth2(OAuth2SecurityScheme {
         description: None,
@@ -53,11 +53,13 @@ fn a_scheme_whose_flow_0_3_does_not_know_is_still_oauth_to_its_readers() {
 }
 
 #[test]
-fn a_card_of_0_3_says_whether_states_are_kept() {
-    for (history, want) in [(TransitionHistory::Kept, true), (TransitionHistory::NotKept, false)] {
+fn v0_3_card_declares_state_transition_history() {
+    for (history, want) in
+        [(TransitionHistory::Recorded, true), (TransitionHistory::NotRecorded, false)]
+    {
         let written = protobuf::v0_3_card(&AgentCard::default(), history);
-        let said = written.capabilities.map(|it| it.state_transition_history);
-        assert_eq!(said, Some(want), "{history:?}");
+        let declared = written.capabilities.map(|it| it.state_transition_history);
+        assert_eq!(declared, Some(want), "{history:?}");
     }
 }
 
@@ -65,20 +67,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn cards_as_json(card in card()) {
-        for (form, dialect) in [
-            (Form::V1_0, Dialect::V1_0),
-            (Form::Superset(TransitionHistory::Kept), Dialect::V1_0),
-            (Form::V0_3(TransitionHistory::NotKept), Dialect::V0_3),
+    fn cards_round_trip_as_json(card in card()) {
+        for (format, dialect) in [
+            (CardFormat::V1_0, Dialect::V1_0),
+            (CardFormat::Superset(TransitionHistory::Recorded), Dialect::V1_0),
+            (CardFormat::V0_3(TransitionHistory::NotRecorded), Dialect::V0_3),
         ] {
-            let text = card.to_json(form).to_string();
+            let text = card.to_json(format).to_string();
             let want = Wire::Json(dialect).card(card.clone());
-            prop_assert_eq!(AgentCard::read(text.as_bytes()), Ok(want), "{:?} {}", form, text);
+            prop_assert_eq!(AgentCard::read(text.as_bytes()), Ok(want), "{:?} {}", format, text);
         }
     }
 
     #[test]
-    fn cards_as_replies(card in card()) {
+    fn cards_round_trip_as_replies(card in card()) {
         let request = Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default());
         let reply = Reply::Card(Box::new(card.clone()));
         for dialect in [Dialect::V1_0, Dialect::V0_3, Dialect::V0_3Proto] {
@@ -90,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn cards_as_protobuf(card in card()) {
+    fn cards_round_trip_as_protobuf(card in card()) {
         let read_again = read::<v1::AgentCard>(&v1_0_bytes(&card));
         prop_assert_eq!(read_again, Some(Ok(card.clone())));
         let read_again = read::<v0_3::AgentCard>(&v0_3_bytes(&card));
@@ -99,8 +101,8 @@ proptest! {
 
     /// What 0.3 loses, it loses as JSON and as protobuf alike, but for what only protobuf loses.
     #[test]
-    fn both_shapes_of_0_3_say_the_same(card in card()) {
-        let json = card.to_json(Form::V0_3(TransitionHistory::Kept));
+    fn v0_3_json_and_protobuf_cards_are_equivalent(card in card()) {
+        let json = card.to_json(CardFormat::V0_3(TransitionHistory::Recorded));
         let json = AgentCard::from_json(&json).unwrap();
         let message = read::<v0_3::AgentCard>(&v0_3_bytes(&card)).unwrap().unwrap();
         prop_assert_eq!(message, Wire::V0_3Protobuf.card(json));
@@ -108,20 +110,20 @@ proptest! {
 
     /// One byte is wrong: there is a card or there is none, and a card can be passed on.
     #[test]
-    fn no_message_is_too_strange(card in card(), place in any::<Index>(), byte in any::<u8>()) {
+    fn corrupted_card_message_is_rejected_or_round_trips(card in card(), position in any::<Index>(), byte in any::<u8>()) {
         let mut bytes = v1_0_bytes(&card);
-        let place_in_bytes = place.index(bytes.len());
-        bytes[place_in_bytes] = byte;
-        if let Some(Ok(strange)) = read::<v1::AgentCard>(&bytes) {
-            let again = read::<v1::AgentCard>(&v1_0_bytes(&strange));
-            prop_assert_eq!(again, Some(Ok(strange)));
+        let byte_index = position.index(bytes.len());
+        bytes[byte_index] = byte;
+        if let Some(Ok(corrupted)) = read::<v1::AgentCard>(&bytes) {
+            let reread = read::<v1::AgentCard>(&v1_0_bytes(&corrupted));
+            prop_assert_eq!(reread, Some(Ok(corrupted)));
         }
         let mut bytes = v0_3_bytes(&card);
-        let place_in_bytes = place.index(bytes.len());
-        bytes[place_in_bytes] = byte;
-        if let Some(Ok(strange)) = read::<v0_3::AgentCard>(&bytes) {
-            let again = read::<v0_3::AgentCard>(&v0_3_bytes(&strange));
-            prop_assert_eq!(again, Some(Ok(Wire::V0_3Protobuf.card(strange))));
+        let byte_index = position.index(bytes.len());
+        bytes[byte_index] = byte;
+        if let Some(Ok(corrupted)) = read::<v0_3::AgentCard>(&bytes) {
+            let reread = read::<v0_3::AgentCard>(&v0_3_bytes(&corrupted));
+            prop_assert_eq!(reread, Some(Ok(Wire::V0_3Protobuf.card(corrupted))));
         }
     }
 }

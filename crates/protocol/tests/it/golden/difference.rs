@@ -16,14 +16,14 @@ struct Difference<'a> {
     fixture: &'a Fixture,
     /// The half of the exchange, and the names that lead there, without numbers of list items.
     path: String,
-    theirs: Option<Value>,
-    ours: Option<Value>,
+    peer: Option<Value>,
+    latimer: Option<Value>,
 }
 
 impl Difference<'_> {
     /// Whether one side alone has a line that begins so, in a printed card of 0.3.
     fn is_line_of_card(&self, start: &str) -> bool {
-        let line = self.theirs.as_ref().or(self.ours.as_ref()).and_then(Value::as_str);
+        let line = self.peer.as_ref().or(self.latimer.as_ref()).and_then(Value::as_str);
         self.fixture.operation == Some(Operation::GetExtendedAgentCard)
             && self.fixture.version == Version::V0_3
             && self.path == "reply/lines"
@@ -32,98 +32,98 @@ impl Difference<'_> {
 }
 
 /// A kind of difference that is right.
-struct Rule {
+struct DifferenceRule {
     reason: &'static str,
     applies: fn(&Difference<'_>) -> bool,
 }
 
-const RULES: &[Rule] = &[
-    Rule {
+const DIFFERENCE_RULES: &[DifferenceRule] = &[
+    DifferenceRule {
         reason: "times have milliseconds here, and always end in Z",
-        applies: |it| match (&it.theirs, &it.ours) {
-            (Some(Value::String(theirs)), Some(Value::String(ours))) => {
-                theirs.parse::<Timestamp>().is_ok_and(|time| time.to_string() == *ours)
+        applies: |it| match (&it.peer, &it.latimer) {
+            (Some(Value::String(peer)), Some(Value::String(latimer))) => {
+                peer.parse::<Timestamp>().is_ok_and(|time| time.to_string() == *latimer)
             }
             _ => false,
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "what is null, empty or off is not written where it says nothing",
         applies: |it| {
             // What a part holds is content even when it is empty.
             let content = ["text", "raw", "url", "data"];
             let content = it.path.rsplit('/').next().is_some_and(|name| content.contains(&name));
-            it.ours.is_none() && !content && it.theirs.as_ref().is_some_and(is_default)
+            it.latimer.is_none() && !content && it.peer.as_ref().is_some_and(is_default)
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "before 1.0 a list of authentication schemes: we keep the first",
         applies: |it| {
-            let first = it.theirs.as_ref().and_then(|it| it.get(0)).cloned().map(|it| json!([it]));
-            it.path.ends_with("/authentication/schemes") && it.ours == first
-                || it.theirs == Some(json!("\"Basic\","))
+            let first = it.peer.as_ref().and_then(|it| it.get(0)).cloned().map(|it| json!([it]));
+            it.path.ends_with("/authentication/schemes") && it.latimer == first
+                || it.peer == Some(json!("\"Basic\","))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "the modes a caller accepts are required up to 0.2.5, and so always written",
         applies: |it| {
             it.path.ends_with("/acceptedOutputModes")
-                && it.theirs.is_none()
-                && it.ours == Some(json!([]))
+                && it.peer.is_none()
+                && it.latimer == Some(json!([]))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "whether a caller of 0.3 waits is always written",
         applies: |it| {
-            it.path.ends_with("/configuration/blocking") && it.theirs.is_none()
-                || it.theirs.is_none() && it.ours == Some(json!({ "blocking": true }))
-                || it.theirs == Some(json!("blocking: false,"))
-                || it.ours == Some(json!("blocking: true,"))
+            it.path.ends_with("/configuration/blocking") && it.peer.is_none()
+                || it.peer.is_none() && it.latimer == Some(json!({ "blocking": true }))
+                || it.peer == Some(json!("blocking: false,"))
+                || it.latimer == Some(json!("blocking: true,"))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "a member nobody knows is dropped",
-        applies: |it| it.path.ends_with("/surprise") && it.ours.is_none(),
+        applies: |it| it.path.ends_with("/surprise") && it.latimer.is_none(),
     },
-    Rule {
+    DifferenceRule {
         reason: "parameters that are left out are an empty object",
-        applies: |it| it.path == "request" && it.ours == Some(json!({})),
+        applies: |it| it.path == "request" && it.latimer == Some(json!({})),
     },
-    Rule {
+    DifferenceRule {
         reason: "an empty message of 1.0 is {} over JSON-RPC too, where SDKs write null",
         applies: |it| {
-            it.path == "reply" && it.theirs == Some(Value::Null) && it.ours == Some(json!({}))
+            it.path == "reply" && it.peer == Some(Value::Null) && it.latimer == Some(json!({}))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "a subscription is sent by POST, and taken by GET as well",
         applies: |it| {
             let subscription = it.fixture.operation == Some(Operation::SubscribeToTask);
-            subscription && it.path == "request/method" && it.ours == Some(json!("POST"))
+            subscription && it.path == "request/method" && it.latimer == Some(json!("POST"))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "Python 0.2 names the task of a webhook within its config, and not where it belongs",
         applies: |it| {
             it.fixture.name.contains("python-0.2.16/grpc/create_push_config-error")
                 && it.path == "request/lines"
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "a task that cannot be canceled is no missing method: another SDK can tell",
         applies: |it| {
             it.fixture.name.contains("python-0.3.26/grpc/cancel_task-error")
                 && it.path == "error/code"
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "the task of a cancellation stands in the path and in the body, as Python writes it",
         applies: |it| {
             let cancel = it.fixture.operation == Some(Operation::CancelTask);
             cancel && ["request/body/id", "request/body/name"].contains(&it.path.as_str())
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "0.3 over HTTP+JSON: a new webhook is written as Python does; JavaScript posts the \
                  bare configuration",
         applies: |it| {
@@ -134,26 +134,26 @@ const RULES: &[Rule] = &[
                 && body.iter().any(|name| it.path.starts_with(&format!("request/body/{name}")))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "0.3 over protobuf: a new webhook without an id has one that says None or undefined",
         applies: |it| {
             let text = |it: &Option<Value>| it.as_ref().map(Value::to_string).unwrap_or_default();
-            let theirs = text(&it.theirs);
-            let ours = text(&it.ours);
+            let peer = text(&it.peer);
+            let latimer = text(&it.latimer);
             it.fixture.operation == Some(Operation::CreateTaskPushNotificationConfig)
-                && (theirs.contains("None")
-                    || theirs.contains("undefined")
-                    || ours.contains("/pushNotificationConfigs/\\\",")
-                    || ours.contains("config_id: \\\"\\\""))
+                && (peer.contains("None")
+                    || peer.contains("undefined")
+                    || latimer.contains("/pushNotificationConfigs/\\\",")
+                    || latimer.contains("config_id: \\\"\\\""))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "0.3 over protobuf: the bytes of a file are base64 twice, but once in JavaScript",
         applies: |it| {
             let text = |it: &Option<Value>| it.as_ref().and_then(Value::as_str).map(str::to_owned);
-            match (text(&it.theirs), text(&it.ours)) {
-                (Some(theirs), Some(ours)) if it.path.ends_with("/fileWithBytes") => {
-                    BASE64_STANDARD.encode(theirs) == ours
+            match (text(&it.peer), text(&it.latimer)) {
+                (Some(peer), Some(latimer)) if it.path.ends_with("/fileWithBytes") => {
+                    BASE64_STANDARD.encode(peer) == latimer
                 }
                 (Some(line), _) | (_, Some(line)) => {
                     it.fixture.name.starts_with("0.3/js-") && line.starts_with("b\"")
@@ -162,52 +162,52 @@ const RULES: &[Rule] = &[
             }
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "a card does not repeat its main address among the others",
         applies: |it| {
-            let theirs = it.theirs.as_ref().and_then(Value::as_array).map(|it| &it[1..]);
-            let ours = it.ours.as_ref().and_then(Value::as_array).map(Vec::as_slice);
+            let peer = it.peer.as_ref().and_then(Value::as_array).map(|it| &it[1..]);
+            let latimer = it.latimer.as_ref().and_then(Value::as_array).map(Vec::as_slice);
             it.path.ends_with("/additionalInterfaces")
-                && ours.unwrap_or_default() == theirs.unwrap_or_default()
-                || it.is_line_of_card("transport: \"JSONRPC\",") && it.ours.is_none()
+                && latimer.unwrap_or_default() == peer.unwrap_or_default()
+                || it.is_line_of_card("transport: \"JSONRPC\",") && it.latimer.is_none()
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "a card before 1.0 always says whether states are kept",
-        applies: |it| it.path.ends_with("/stateTransitionHistory") && it.theirs.is_none(),
+        applies: |it| it.path.ends_with("/stateTransitionHistory") && it.peer.is_none(),
     },
-    Rule {
+    DifferenceRule {
         reason: "0.2 is read and written as 0.3",
         applies: |it| {
-            it.path.ends_with("/protocolVersion") && it.ours == Some(json!("0.3.0"))
+            it.path.ends_with("/protocolVersion") && it.latimer == Some(json!("0.3.0"))
                 || it.is_line_of_card("protocol_version: ")
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "a card of 0.3 always says which transport it prefers",
         applies: |it| it.is_line_of_card("preferred_transport: "),
     },
-    Rule {
+    DifferenceRule {
         reason: "of several flows of one scheme the model of 1.0 keeps the best",
-        applies: |it| it.path.contains("/securitySchemes/oauth/flows/") && it.ours.is_none(),
+        applies: |it| it.path.contains("/securitySchemes/oauth/flows/") && it.latimer.is_none(),
     },
-    Rule {
+    DifferenceRule {
         reason: "a scheme keeps what 1.0 added to it in cards of every form",
-        applies: |it| it.path.ends_with("/pkceRequired") && it.theirs.is_none(),
+        applies: |it| it.path.ends_with("/pkceRequired") && it.peer.is_none(),
     },
-    Rule {
+    DifferenceRule {
         reason: "the JavaScript SDK publishes its own way to hold one of several",
         applies: |it| {
-            let scheme = it.path.contains("/securitySchemes/") && it.theirs.is_none();
-            let theirs = it.theirs.as_ref().map(Value::to_string).unwrap_or_default();
-            it.fixture.name.contains("/js-1.3.0") && (scheme || theirs.contains("$case"))
+            let scheme = it.path.contains("/securitySchemes/") && it.peer.is_none();
+            let peer = it.peer.as_ref().map(Value::to_string).unwrap_or_default();
+            it.fixture.name.contains("/js-1.3.0") && (scheme || peer.contains("$case"))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "a list of webhooks is written even when it is empty",
-        applies: |it| it.path == "reply/configs" && it.ours == Some(json!([])),
+        applies: |it| it.path == "reply/configs" && it.latimer == Some(json!([])),
     },
-    Rule {
+    DifferenceRule {
         reason: "a signature covers the form it was made over, and is left out of others",
         applies: |it| {
             let lines = [
@@ -220,40 +220,42 @@ const RULES: &[Rule] = &[
                 "\"unprotected\",",
             ];
             it.path.ends_with("/signatures")
-                && it.ours.is_none()
+                && it.latimer.is_none()
                 && it.fixture.version == Version::V0_3
                 || lines.iter().any(|line| it.is_line_of_card(line))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "0.3 over HTTP+JSON: some SDKs write a card's security as JSON schema, some as \
                  protobuf; we write schemes as both, and requirements as JSON schema",
         applies: |it| {
             let card = it.fixture.operation == Some(Operation::GetExtendedAgentCard);
-            let schemes = it.path.starts_with("reply/securitySchemes/") && it.theirs.is_none();
+            let schemes = it.path.starts_with("reply/securitySchemes/") && it.peer.is_none();
             let requirements = it.path.contains("/security/");
             card && it.fixture.binding == "rest" && (schemes || requirements)
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "a card of 0.3 over gRPC goes without its signatures and its repeated address",
         applies: |it| {
             let card = it.fixture.operation == Some(Operation::GetExtendedAgentCard);
-            let older = it.fixture.version == Version::V0_3 && it.path == "reply/lines";
-            let line = it.theirs.as_ref().and_then(Value::as_str).unwrap_or_default();
+            let is_v0_3_reply = it.fixture.version == Version::V0_3 && it.path == "reply/lines";
+            let line = it.peer.as_ref().and_then(Value::as_str).unwrap_or_default();
             let structure = !line.contains(": ") || line.ends_with(['(', '{', '[']);
-            card && older && it.ours.is_none() && (structure || line.starts_with("url: "))
+            card && is_v0_3_reply
+                && it.latimer.is_none()
+                && (structure || line.starts_with("url: "))
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "a bare id is taken for a name, and written as one",
         applies: |it| it.fixture.name.contains("get_task-error_bad_name"),
     },
-    Rule {
+    DifferenceRule {
         reason: "a verb that an address does not have is an unknown method",
-        applies: |it| it.path == "error/status" && it.theirs == Some(json!(405)),
+        applies: |it| it.path == "error/status" && it.peer == Some(json!(405)),
     },
-    Rule {
+    DifferenceRule {
         reason: "0.3 says nothing about statuses; ours are those of Python 0.3",
         applies: |it| {
             if it.fixture.name.contains("/python-0.") {
@@ -265,16 +267,16 @@ const RULES: &[Rule] = &[
                     && it.fixture.version == Version::V0_3
         },
     },
-    Rule {
+    DifferenceRule {
         reason: "what a gRPC library calls unknown is internal",
         applies: |it| {
-            it.path == "error/code" && it.theirs == Some(json!(2)) && it.ours == Some(json!(13))
+            it.path == "error/code" && it.peer == Some(json!(2)) && it.latimer == Some(json!(13))
         },
     },
 ];
 
 /// Requests whose spelling we read and do not write, by the case's name.
-const RESPELLED: &[(&str, &str)] = &[
+const READ_ONLY_SPELLINGS: &[(&str, &str)] = &[
     ("-snake_case", "written in the spelling of the protobuf file, and with numbers for names"),
     ("send_message-no_kind", "parts and message without their tags"),
     ("send_message-error_kind_parts", "the shape of JSON-RPC over HTTP+JSON"),
@@ -283,7 +285,7 @@ const RESPELLED: &[(&str, &str)] = &[
 ];
 
 /// Requests and replies that a peer took and we refuse, by the case's name.
-const REFUSED: &[(&str, &str)] = &[
+const REJECTED_CASES: &[(&str, &str)] = &[
     ("-negative_history", "a length below zero"),
     ("-no_parts", "a message that says nothing"),
     ("-empty_part", "a part without content"),
@@ -336,42 +338,44 @@ fn camel_name(name: &str) -> String {
 /// What was found in all fixtures, and which reasons were needed.
 #[derive(Default)]
 pub(super) struct Findings {
-    wrong: Vec<String>,
-    used: BTreeSet<&'static str>,
+    failures: Vec<String>,
+    used_reasons: BTreeSet<&'static str>,
 }
 
 impl Findings {
     /// Two JSON values that should be equal.
-    pub(super) fn compare(&mut self, fixture: &Fixture, what: &str, theirs: &Value, ours: &Value) {
-        let mut found = Vec::new();
-        compare(what.to_owned(), Some(theirs), Some(ours), &mut found);
-        for (path, theirs, ours) in found {
-            self.check(Difference { fixture, path, theirs, ours });
+    pub(super) fn compare(&mut self, fixture: &Fixture, what: &str, peer: &Value, latimer: &Value) {
+        let mut differences = Vec::new();
+        compare(what.to_owned(), Some(peer), Some(latimer), &mut differences);
+        for (path, peer, latimer) in differences {
+            self.check(Difference { fixture, path, peer, latimer });
         }
     }
 
     fn check(&mut self, difference: Difference<'_>) {
-        if let Some(rule) = RULES.iter().find(|rule| (rule.applies)(&difference)) {
-            self.used.insert(rule.reason);
+        if let Some(rule) = DIFFERENCE_RULES.iter().find(|rule| (rule.applies)(&difference)) {
+            self.used_reasons.insert(rule.reason);
             return;
         }
-        let Difference { fixture, path, theirs, ours } = difference;
-        let [theirs, ours] = [theirs, ours].map(|it| show(it.as_ref()));
-        let difference = format!("{path}\n    theirs: {theirs}\n    ours:   {ours}");
-        self.wrong.push(format!("{} {difference}", fixture.name));
+        let Difference { fixture, path, peer, latimer } = difference;
+        let [peer, latimer] = [peer, latimer].map(|it| display_or_absent(it.as_ref()));
+        let difference = format!("{path}\n    theirs: {peer}\n    ours:   {latimer}");
+        self.failures.push(format!("{} {difference}", fixture.name));
     }
 
     /// Two requests that should be equal, unless the peer's is in a spelling we only read.
-    pub(super) fn compare_request(&mut self, fixture: &Fixture, theirs: &Value, ours: &Value) {
-        if let Some((case, _)) = RESPELLED.iter().find(|(case, _)| fixture.name.contains(case)) {
-            self.used.insert(case);
+    pub(super) fn compare_request(&mut self, fixture: &Fixture, peer: &Value, latimer: &Value) {
+        if let Some((case, _)) =
+            READ_ONLY_SPELLINGS.iter().find(|(case, _)| fixture.name.contains(case))
+        {
+            self.used_reasons.insert(case);
             return;
         }
         if fixture.name.contains("python-1.3.0-compat/rest/") {
-            self.used.insert(SNAKE_CASE);
-            return self.compare(fixture, "request", &camel_case(theirs), ours);
+            self.used_reasons.insert(SNAKE_CASE);
+            return self.compare(fixture, "request", &camel_case(peer), latimer);
         }
-        self.compare(fixture, "request", theirs, ours);
+        self.compare(fixture, "request", peer, latimer);
     }
 
     /// Two printed messages that should be equal.
@@ -379,84 +383,91 @@ impl Findings {
         &mut self,
         fixture: &Fixture,
         what: &str,
-        theirs: &[String],
-        ours: &[String],
+        peer: &[String],
+        latimer: &[String],
     ) {
         // Each line as often as it is in one and not in the other.
-        let only = |these: &[String], those: &[String]| {
-            let mut rest = those.to_vec();
-            let kept = these.iter().filter(|line| match rest.iter().position(|it| it == *line) {
-                Some(place) => {
-                    rest.remove(place);
-                    false
-                }
-                None => true,
-            });
-            kept.map(|line| Some(Value::from(line.as_str()))).collect::<Vec<_>>()
+        let lines_only_in = |left: &[String], right: &[String]| {
+            let mut unmatched = right.to_vec();
+            let extra =
+                left.iter().filter(|line| match unmatched.iter().position(|it| it == *line) {
+                    Some(index) => {
+                        unmatched.remove(index);
+                        false
+                    }
+                    None => true,
+                });
+            extra.map(|line| Some(Value::from(line.as_str()))).collect::<Vec<_>>()
         };
-        let (theirs_only, ours_only) = (only(theirs, ours), only(ours, theirs));
-        if theirs_only.is_empty() && ours_only.is_empty() && theirs != ours {
-            self.wrong(fixture, what, "the same lines in another order");
+        let (peer_only, latimer_only) =
+            (lines_only_in(peer, latimer), lines_only_in(latimer, peer));
+        if peer_only.is_empty() && latimer_only.is_empty() && peer != latimer {
+            self.record_failure(fixture, what, "the same lines in another order");
         }
         let path = format!("{what}/lines");
-        for theirs in theirs_only {
-            self.check(Difference { fixture, path: path.clone(), theirs, ours: None });
+        for peer in peer_only {
+            self.check(Difference { fixture, path: path.clone(), peer, latimer: None });
         }
-        for ours in ours_only {
-            self.check(Difference { fixture, path: path.clone(), theirs: None, ours });
+        for latimer in latimer_only {
+            self.check(Difference { fixture, path: path.clone(), peer: None, latimer });
         }
     }
 
     /// Something that we refuse to read: right when the peer refused it, or when it is listed.
-    pub(super) fn refused(&mut self, fixture: &Fixture, error: impl Display) {
+    pub(super) fn record_rejection(&mut self, fixture: &Fixture, error: impl Display) {
         if fixture.failed() {
             return;
         }
-        let listed = REFUSED.iter().find(|(case, _)| fixture.name.contains(case));
+        let listed = REJECTED_CASES.iter().find(|(case, _)| fixture.name.contains(case));
         match listed {
             Some((case, _)) => {
-                self.used.insert(case);
+                self.used_reasons.insert(case);
             }
-            None => self.wrong(fixture, "refused", error),
+            None => self.record_failure(fixture, "refused", error),
         }
     }
 
-    pub(super) fn wrong(&mut self, fixture: &Fixture, what: &str, error: impl Display) {
-        self.wrong.push(format!("{} {what}: {error}", fixture.name));
+    pub(super) fn record_failure(&mut self, fixture: &Fixture, what: &str, error: impl Display) {
+        self.failures.push(format!("{} {what}: {error}", fixture.name));
     }
 
-    pub(super) fn report(mut self) {
-        let cases = REFUSED.iter().chain(RESPELLED).map(|(case, _)| *case);
-        let listed = RULES.iter().map(|it| it.reason).chain(cases).chain([SNAKE_CASE]);
-        for reason in listed.filter(|it| !self.used.contains(it)) {
-            self.wrong.push(format!("listed, but seen nowhere: {reason}"));
+    pub(super) fn assert_empty(mut self) {
+        let cases = REJECTED_CASES.iter().chain(READ_ONLY_SPELLINGS).map(|(case, _)| *case);
+        let listed = DIFFERENCE_RULES.iter().map(|it| it.reason).chain(cases).chain([SNAKE_CASE]);
+        for reason in listed.filter(|it| !self.used_reasons.contains(it)) {
+            self.failures.push(format!("listed, but seen nowhere: {reason}"));
         }
-        let count = self.wrong.len();
-        assert!(count == 0, "{count} findings\n{}", self.wrong.join("\n"));
+        let count = self.failures.len();
+        assert!(count == 0, "{count} findings\n{}", self.failures.join("\n"));
     }
 }
 
-fn show(value: Option<&Value>) -> String {
+fn display_or_absent(value: Option<&Value>) -> String {
     value.map_or("absent".to_owned(), Value::to_string)
 }
 
-type Found = (String, Option<Value>, Option<Value>);
+type RawDifference = (String, Option<Value>, Option<Value>);
 
-fn compare(path: String, theirs: Option<&Value>, ours: Option<&Value>, found: &mut Vec<Found>) {
-    match (theirs, ours) {
-        (Some(Value::Object(theirs)), Some(Value::Object(ours))) => {
-            let names: BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
+fn compare(
+    path: String,
+    peer: Option<&Value>,
+    latimer: Option<&Value>,
+    differences: &mut Vec<RawDifference>,
+) {
+    match (peer, latimer) {
+        (Some(Value::Object(peer)), Some(Value::Object(latimer))) => {
+            let names: BTreeSet<_> = peer.keys().chain(latimer.keys()).collect();
             for name in names {
-                compare(format!("{path}/{name}"), theirs.get(name), ours.get(name), found);
+                compare(format!("{path}/{name}"), peer.get(name), latimer.get(name), differences);
             }
         }
-        (Some(Value::Array(theirs)), Some(Value::Array(ours))) if theirs.len() == ours.len() => {
-            for (theirs, ours) in theirs.iter().zip(ours) {
-                compare(path.clone(), Some(theirs), Some(ours), found);
+        (Some(Value::Array(peer)), Some(Value::Array(latimer))) if peer.len() == latimer.len() => {
+            for (peer, latimer) in peer.iter().zip(latimer) {
+                compare(path.clone(), Some(peer), Some(latimer), differences);
             }
         }
-        (theirs, ours) if theirs == ours => {}
-        (theirs, ours) => found.push((path, theirs.cloned(), ours.cloned())),
+        (peer, latimer) if peer == latimer => {}
+        (peer, latimer) => differences.push((path, peer.cloned(), latimer.cloned())),
     }
 }
 

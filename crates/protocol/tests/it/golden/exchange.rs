@@ -1,14 +1,14 @@
 //! JSON-RPC and HTTP+JSON: a request with its reply, its events or its error.
 
 use http::Method;
-use latimer_protocol::binding::rest::{Ask, Outgoing, Route};
+use latimer_protocol::binding::rest::{HttpRequest, Route, RouteRequest};
 use latimer_protocol::binding::{jsonrpc, parameters, sse};
 use latimer_protocol::{Dialect, Error, EventWriter, MessageId, Request, Version};
 use serde_json::{Value, json};
 
 use super::difference::Findings;
 use super::fixture::{Fixture, Response};
-use crate::then;
+use crate::finality;
 
 fn new_id() -> MessageId {
     MessageId::new("made-here").expect("a valid id")
@@ -32,14 +32,14 @@ pub(super) fn jsonrpc(fixture: &Fixture, findings: &mut Findings) {
             .into_iter()
             .filter_map(|text| {
                 let response = jsonrpc::Response::read(&text).expect("an envelope");
-                response.payload(fixture.version).ok().map(str::to_owned)
+                response.result(fixture.version).ok().map(str::to_owned)
             })
             .collect();
         stream(fixture, dialect, &request, &payloads, findings);
     } else if let Some(body) = body.as_ref().filter(|it| it.get("error").is_none()) {
         let text = body.to_string();
         let response = jsonrpc::Response::read(text.as_bytes()).expect("an envelope");
-        let payload = response.payload(fixture.version).expect("no error");
+        let payload = response.result(fixture.version).expect("no error");
         reply(fixture, dialect, &request, payload, findings);
     }
 }
@@ -54,22 +54,23 @@ fn jsonrpc_request(
     let text = body.to_string();
     let envelope = match jsonrpc::Request::read(text.as_bytes()) {
         Ok(envelope) => envelope,
-        Err(refused) => {
-            findings.refused(fixture, refused.error);
+        Err(rejection) => {
+            findings.record_rejection(fixture, rejection.error);
             return None;
         }
     };
-    let said = fixture.said();
-    let resolved =
-        said.and_then(|said| jsonrpc::resolve(&envelope.method, said, Default::default()));
+    let declared = fixture.declared_version();
+    let resolved = declared.and_then(|declared| {
+        jsonrpc::resolve_method(&envelope.method, declared, Default::default())
+    });
     match resolved {
         Ok(resolved) if resolved == (operation, fixture.version) => {}
         Ok(other) => {
-            findings.refused(fixture, format!("{other:?}"));
+            findings.record_rejection(fixture, format!("{other:?}"));
             return None;
         }
         Err(error) => {
-            findings.refused(fixture, error);
+            findings.record_rejection(fixture, error);
             return None;
         }
     }
@@ -81,21 +82,21 @@ fn jsonrpc_request(
             Some(request)
         }
         Err(error) => {
-            findings.refused(fixture, error);
+            findings.record_rejection(fixture, error);
             None
         }
     }
 }
 
-fn jsonrpc_error(fixture: &Fixture, theirs: &Value, findings: &mut Findings) {
-    let read = Error::from_jsonrpc(theirs, fixture.version);
-    let ours = read.to_jsonrpc(fixture.version);
+fn jsonrpc_error(fixture: &Fixture, peer: &Value, findings: &mut Findings) {
+    let read = Error::from_jsonrpc(peer, fixture.version);
+    let latimer = read.to_jsonrpc(fixture.version);
     for member in ["code", "message"] {
         findings.compare(
             fixture,
             "error",
-            &json!({ member: theirs[member] }),
-            &json!({ member: ours[member] }),
+            &json!({ member: peer[member] }),
+            &json!({ member: latimer[member] }),
         );
     }
 }
@@ -122,36 +123,42 @@ fn rest_request(fixture: &Fixture, findings: &mut Findings) -> Option<Request> {
     let request = fixture.request.as_ref()?;
     let method: Method = request.method.parse().expect("an HTTP method");
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
-    let said = match fixture.said() {
-        Ok(said) => said,
+    let declared = match fixture.declared_version() {
+        Ok(declared) => declared,
         Err(error) => {
-            findings.refused(fixture, error);
+            findings.record_rejection(fixture, error);
             return None;
         }
     };
-    let route = match Route::find(&Ask { query, said, ..Ask::new(&method, path) }) {
-        Ok(route) => route,
-        Err(refused) => {
-            findings.refused(fixture, refused.error);
-            return None;
-        }
-    };
+    let route =
+        match Route::find(&RouteRequest { query, declared, ..RouteRequest::new(&method, path) }) {
+            Ok(route) => route,
+            Err(rejection) => {
+                findings.record_rejection(fixture, rejection.error);
+                return None;
+            }
+        };
     let text = request.body.as_ref().map(ToString::to_string).unwrap_or_default();
     match route.read_request(text.as_bytes(), &new_id) {
-        Ok(asked) => {
-            let ours = Outgoing::new(route.dialect(), &asked).expect("an operation of the version");
-            let wrote = |method: &Method, path: &str, body: &Option<Value>| {
+        Ok(parsed) => {
+            let latimer =
+                HttpRequest::new(route.dialect(), &parsed).expect("an operation of the version");
+            let request_json = |method: &Method, path: &str, body: &Option<Value>| {
                 let empty = json!({});
                 let body = body.as_ref().filter(|it| !it.is_null()).unwrap_or(&empty);
                 json!({ "method": method.as_str(), "path": path, "body": body })
             };
-            let body = ours.body.as_deref().map(parse);
-            let theirs = wrote(&method, &request.path, &request.body);
-            findings.compare_request(fixture, &theirs, &wrote(&ours.method, &ours.path, &body));
-            Some(asked)
+            let body = latimer.body.as_deref().map(parse);
+            let peer = request_json(&method, &request.path, &request.body);
+            findings.compare_request(
+                fixture,
+                &peer,
+                &request_json(&latimer.method, &latimer.path, &body),
+            );
+            Some(parsed)
         }
         Err(error) => {
-            findings.refused(fixture, error);
+            findings.record_rejection(fixture, error);
             None
         }
     }
@@ -161,12 +168,12 @@ fn rest_error(fixture: &Fixture, body: Option<&Value>, findings: &mut Findings) 
     let text = body.map(ToString::to_string).unwrap_or_default();
     let status = fixture.response.status;
     let read = Error::from_http(status, text.as_bytes(), fixture.version);
-    let ours = read.to_http(fixture.version);
+    let latimer = read.to_http(fixture.version);
     findings.compare(
         fixture,
         "error",
         &json!({ "status": status }),
-        &json!({ "status": ours.status }),
+        &json!({ "status": latimer.status }),
     );
 }
 
@@ -175,8 +182,8 @@ fn frames(fixture: &Fixture) -> Vec<Vec<u8>> {
     let text = fixture.response.sse.as_deref().expect("a stream");
     let mut decoder = sse::Decoder::new();
     let mut frames = Vec::new();
-    for mut piece in text.as_bytes().chunks(7) {
-        while let Some(frame) = decoder.read(&mut piece).expect("small events") {
+    for mut chunk in text.as_bytes().chunks(7) {
+        while let Some(frame) = decoder.read(&mut chunk).expect("small events") {
             frames.push(frame.data);
         }
     }
@@ -190,15 +197,15 @@ fn reply(
     fixture: &Fixture,
     dialect: Dialect,
     request: &Request,
-    theirs: &str,
+    peer: &str,
     findings: &mut Findings,
 ) {
-    match dialect.read_reply(request.operation(), theirs) {
+    match dialect.read_reply(request.operation(), peer) {
         Ok(reply) => {
             let written = dialect.write_reply(request, &reply).expect("a reply, no stream");
-            findings.compare(fixture, "reply", &parse(theirs.as_bytes()), &parse(&written));
+            findings.compare(fixture, "reply", &parse(peer.as_bytes()), &parse(&written));
         }
-        Err(error) => findings.refused(fixture, error),
+        Err(error) => findings.record_rejection(fixture, error),
     }
 }
 
@@ -210,28 +217,32 @@ fn stream(
     findings: &mut Findings,
 ) {
     let mut writer = EventWriter::new(dialect, request, None);
-    for theirs in payloads {
-        match dialect.read_event(theirs) {
+    for peer in payloads {
+        match dialect.read_event(peer) {
             Ok(event) => {
-                let theirs = parse(theirs.as_bytes());
-                let flags = [theirs.get("final"), theirs.pointer("/statusUpdate/final")];
-                let closes = flags.contains(&Some(&Value::Bool(true)));
-                for ours in writer.write(&event, then(closes)).expect("an event of the version") {
-                    findings.compare(fixture, "event", &theirs, &parse(&ours));
+                let peer = parse(peer.as_bytes());
+                let flags = [peer.get("final"), peer.pointer("/statusUpdate/final")];
+                let is_last = flags.contains(&Some(&Value::Bool(true)));
+                for latimer in
+                    writer.write(&event, finality(is_last)).expect("an event of the version")
+                {
+                    findings.compare(fixture, "event", &peer, &parse(&latimer));
                 }
             }
-            Err(error) => findings.wrong(fixture, "event", error),
+            Err(error) => findings.record_failure(fixture, "event", error),
         }
     }
 }
 
 impl Fixture {
     /// The version that the request says it speaks.
-    fn said(&self) -> Result<Option<Version>, Error> {
+    fn declared_version(&self) -> Result<Option<Version>, Error> {
         let Some(request) = &self.request else { return Ok(None) };
-        let query =
-            request.path.split_once('?').and_then(|(_, query)| parameters::version_in(query));
+        let query = request
+            .path
+            .split_once('?')
+            .and_then(|(_, query)| parameters::version_from_query(query));
         let header = request.headers.get(parameters::VERSION).and_then(Value::as_str);
-        Version::said(header, query.as_deref())
+        Version::declared(header, query.as_deref())
     }
 }

@@ -54,32 +54,32 @@ pub(crate) struct Response {
     #[serde(default)]
     pub(crate) code: i32,
     #[serde(default)]
-    pub(crate) messages: Vec<Recorded>,
+    pub(crate) messages: Vec<RecordedMessage>,
     pub(crate) text: Option<String>,
     pub(crate) details: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedMessage {
     pub(crate) message: String,
 }
 
 /// Every fixture, in the order of their names.
-pub(crate) fn all() -> Vec<Fixture> {
+pub(crate) fn load_all() -> Vec<Fixture> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut files = Vec::new();
     for version in ["0.2", "0.3", "1.0"] {
-        collect(&root.join(version), &mut files);
+        collect_json_files(&root.join(version), &mut files);
     }
     files.sort();
     files.iter().map(|path| load(&root, path)).collect()
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder of fixtures") {
+fn collect_json_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a folder of fixtures") {
         let path = entry.expect("a readable folder").path();
         if path.is_dir() {
-            collect(&path, files);
+            collect_json_files(&path, files);
         } else if path.extension().is_some_and(|it| it == "json") {
             files.push(path);
         }

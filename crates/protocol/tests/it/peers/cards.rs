@@ -4,28 +4,28 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use latimer_protocol::card::{
-    AgentCard, Form, JwsAlgorithm, KeySet, Policy, SignatureError, SigningKey, TransitionHistory,
-    VerifyingKey, verify,
+    AgentCard, CardFormat, JwsAlgorithm, KeySet, SignatureError, SigningKey, TransitionHistory,
+    VerifyPolicy, VerifyingKey, verify,
 };
 use serde_json::{Value, json};
 
-use super::change::Change;
-use super::{peers, python, samples};
+use super::change::ModelChange;
+use super::{peers_dir, python, samples};
 
 /// How many cards for each algorithm.
-const COUNT: usize = 10;
+const CARDS_PER_ALGORITHM: usize = 10;
 
 /// A key as each side takes it.
 #[derive(Debug)]
-struct Key {
+struct KeyPair {
     algorithm: JwsAlgorithm,
     private: String,
     public: String,
 }
 
 /// One new key for each algorithm, made by the library that the SDK uses.
-fn keys() -> Vec<Key> {
-    const MAKE: &str = "
+fn keys() -> Vec<KeyPair> {
+    const GENERATE_KEYS_SCRIPT: &str = "
 import json, sys
 from cryptography.hazmat.primitives import serialization as s
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -40,18 +40,19 @@ for name, key in kinds.items():
     kinds[name] = [private.decode(), public.decode()]
 json.dump(kinds, sys.stdout)
 ";
-    let made = run(Command::new(python("1.x")).args(["-c", MAKE]), &Value::Null);
+    let generated =
+        run(Command::new(python("1.x")).args(["-c", GENERATE_KEYS_SCRIPT]), &Value::Null);
     let key = |algorithm: JwsAlgorithm| {
-        let pair = &made[algorithm.to_string()];
-        let pem = |place: usize| pair[place].as_str().expect("a PEM").to_owned();
-        Key { algorithm, private: pem(0), public: pem(1) }
+        let pair = &generated[algorithm.to_string()];
+        let pem = |index: usize| pair[index].as_str().expect("a PEM").to_owned();
+        KeyPair { algorithm, private: pem(0), public: pem(1) }
     };
     JwsAlgorithm::ALL.into_iter().map(key).collect()
 }
 
 /// Runs a script of the SDK on one JSON value.
-fn script(name: &str, input: &Value) -> Value {
-    run(Command::new(python("1.x")).arg(peers().join("python").join(name)), input)
+fn run_sdk_script(name: &str, input: &Value) -> Value {
+    run(Command::new(python("1.x")).arg(peers_dir().join("python").join(name)), input)
 }
 
 fn run(command: &mut Command, input: &Value) -> Value {
@@ -68,7 +69,7 @@ fn run(command: &mut Command, input: &Value) -> Value {
 
 /// Cards without signatures.
 fn cards() -> Vec<AgentCard> {
-    let cards = samples::cards().into_iter().take(COUNT);
+    let cards = samples::cards().into_iter().take(CARDS_PER_ALGORITHM);
     cards.map(|card| AgentCard { signatures: Vec::new(), ..card }).collect()
 }
 
@@ -82,23 +83,23 @@ fn tampered(card: &Value) -> Value {
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-fn cards_signed_here_verify_in_python() {
+fn cards_signed_by_latimer_verify_in_python() {
     for key in keys() {
         let signing = SigningKey::from_pem("k", &key.private).unwrap();
         assert_eq!(signing.algorithm(), key.algorithm);
         let mut signed = Vec::new();
         for mut card in cards() {
             card.sign(&signing).unwrap();
-            signed.push(card.to_json(Form::V1_0));
-            signed.push(card.to_json(Form::Superset(TransitionHistory::Kept)));
+            signed.push(card.to_json(CardFormat::V1_0));
+            signed.push(card.to_json(CardFormat::Superset(TransitionHistory::Recorded)));
         }
         for (cards, want) in
             [(signed.clone(), true), (signed.iter().map(tampered).collect(), false)]
         {
-            let ask = |card| json!({ "card": card, "keys": { "k": key.public } });
-            let answers = script("verify_card.py", &cards.iter().map(ask).collect());
-            for (card, answer) in cards.iter().zip(list(answers, cards.len())) {
-                assert_eq!(answer["verified"], want, "{} {answer} {card}", key.algorithm);
+            let to_request = |card| json!({ "card": card, "keys": { "k": key.public } });
+            let results = run_sdk_script("verify_card.py", &cards.iter().map(to_request).collect());
+            for (card, result) in cards.iter().zip(expect_list(results, cards.len())) {
+                assert_eq!(result["verified"], want, "{} {result} {card}", key.algorithm);
             }
         }
     }
@@ -106,28 +107,28 @@ fn cards_signed_here_verify_in_python() {
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-fn cards_signed_in_python_verify_here() {
+fn cards_signed_by_python_verify_in_latimer() {
     for key in keys() {
         let keys = KeySet::from([VerifyingKey::from_pem(&key.public).unwrap().with_kid("k")]);
         let alg = key.algorithm.to_string();
-        let ask = |mut card: AgentCard| {
+        let to_request = |mut card: AgentCard| {
             // The SDK publishes it for 0.3 too, where the places are listed.
-            Change::KeyPlaces.card(&mut card);
-            let card = card.to_json(Form::V1_0);
+            ModelChange::KeyLocations.card(&mut card);
+            let card = card.to_json(CardFormat::V1_0);
             json!({ "card": card, "key": key.private, "alg": alg, "kid": "k" })
         };
-        let signed = script("sign_card.py", &cards().into_iter().map(ask).collect());
-        for signed in list(signed, COUNT) {
-            let verified = verify(&signed, &keys, &Policy::default());
+        let signed = run_sdk_script("sign_card.py", &cards().into_iter().map(to_request).collect());
+        for signed in expect_list(signed, CARDS_PER_ALGORITHM) {
+            let verified = verify(&signed, &keys, &VerifyPolicy::default());
             let verified = verified.unwrap_or_else(|error| panic!("{alg}: {error} in {signed}"));
             assert_eq!((verified.kid.as_str(), verified.algorithm), ("k", key.algorithm));
-            let refused = verify(&tampered(&signed), &keys, &Policy::default());
-            assert!(matches!(refused, Err(SignatureError::Refused(_))), "{alg}: {refused:?}");
+            let rejected = verify(&tampered(&signed), &keys, &VerifyPolicy::default());
+            assert!(matches!(rejected, Err(SignatureError::Rejected(_))), "{alg}: {rejected:?}");
         }
     }
 }
 
-fn list(value: Value, length: usize) -> Vec<Value> {
+fn expect_list(value: Value, length: usize) -> Vec<Value> {
     let Value::Array(items) = value else { panic!("{value} is no list") };
     assert_eq!(items.len(), length);
     items

@@ -11,11 +11,11 @@ use latimer_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::arbitrary::Answer;
+use crate::arbitrary::ComparableReply;
 
 /// One change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum ModelChange {
     /// Messages refer to no other tasks.
     References,
     /// Parts have no metadata; without the mark in it, data that was wrapped stays wrapped.
@@ -39,7 +39,7 @@ pub(super) enum Change {
     /// Times are not before 1970.
     Times,
     /// An API key is in one of the places that the schema of 0.3 lists.
-    KeyPlaces,
+    KeyLocations,
     /// OAuth has what 0.3 knows of it. We write the rest too, which most readers of 0.3 pass over.
     OAuth,
     /// Of security, what 0.2 knows: no mutual TLS, which it refuses, no address of OAuth's metadata,
@@ -57,7 +57,7 @@ pub(super) enum Change {
     Schemes,
 }
 
-impl Change {
+impl ModelChange {
     fn metadata(self, metadata: &mut Metadata) {
         metadata.values_mut().for_each(|it| self.json(it));
     }
@@ -152,13 +152,15 @@ impl Change {
         }
     }
 
-    pub(super) fn answer(self, answer: &mut Answer) {
-        match answer {
-            Answer::Sent(SendMessageResponse::Message(it)) => self.message(it),
-            Answer::Sent(SendMessageResponse::Task(it)) => self.task(std::sync::Arc::make_mut(it)),
-            Answer::Task(it) => self.task(it),
-            Answer::Tasks(page) => page.tasks.iter_mut().for_each(|it| self.task(it)),
-            Answer::PushConfig(_) | Answer::PushConfigs(_) => {}
+    pub(super) fn reply(self, reply: &mut ComparableReply) {
+        match reply {
+            ComparableReply::SendMessage(SendMessageResponse::Message(it)) => self.message(it),
+            ComparableReply::SendMessage(SendMessageResponse::Task(it)) => {
+                self.task(std::sync::Arc::make_mut(it))
+            }
+            ComparableReply::Task(it) => self.task(it),
+            ComparableReply::TaskList(page) => page.tasks.iter_mut().for_each(|it| self.task(it)),
+            ComparableReply::PushConfig(_) | ComparableReply::PushConfigList(_) => {}
         }
     }
 
@@ -206,7 +208,7 @@ impl Change {
     /// Changes a scheme; false where there is nothing to keep of it.
     fn scheme(self, scheme: &mut SecurityScheme) -> bool {
         match (self, scheme) {
-            (Self::KeyPlaces, SecurityScheme::ApiKey(key)) => key.location = "header".to_owned(),
+            (Self::KeyLocations, SecurityScheme::ApiKey(key)) => key.location = "header".to_owned(),
             (Self::Security, SecurityScheme::MutualTls(_)) => return false,
             (Self::Security, SecurityScheme::OAuth2(oauth)) => oauth.oauth2_metadata_url = None,
             (Self::OAuth, SecurityScheme::OAuth2(oauth)) => match &mut oauth.flows {

@@ -1,83 +1,88 @@
 //! The SDKs for JavaScript.
 
-use latimer_protocol::card::{Form, TransitionHistory};
+use latimer_protocol::card::{CardFormat, TransitionHistory};
 use latimer_protocol::{Dialect, Operation, Version};
 
 use super::Sdk;
-use super::change::Change;
-use super::leg::{Leg, Type};
-use crate::carried::Wire;
+use super::change::ModelChange;
+use super::peer_leg::{MessageKind, PeerLeg};
+use crate::field_coverage::Wire;
 
 /// The SDK has no lists of tasks over 0.3.
-const NO_LISTS: &[(Type, Operation, &str)] = &[
-    (Type::Request, Operation::ListTasks, "no such call"),
-    (Type::Reply, Operation::ListTasks, "no such call"),
+const UNSUPPORTED_LISTS: &[(MessageKind, Operation, &str)] = &[
+    (MessageKind::Request, Operation::ListTasks, "no such call"),
+    (MessageKind::Reply, Operation::ListTasks, "no such call"),
 ];
 
 /// What gets lost between its protobuf types and those of its schema. The bytes of a file are base64
 /// text to the SDK for Python, which fails on anything else, and are bytes to this one; requirements
 /// have the schema's shape, which the other reads, and not the protobuf file's.
-const CONVERTED: &[Change] = &[
-    Change::PartMetadata,
-    Change::FileNames,
-    Change::BytesAsText,
-    Change::ArtifactExtensions,
-    Change::Append,
-    Change::HistoryLength,
-    Change::Configuration,
-    Change::Icon,
-    Change::Defaults,
-    Change::Requirements,
+const CONVERSION_LOSSES: &[ModelChange] = &[
+    ModelChange::PartMetadata,
+    ModelChange::FileNames,
+    ModelChange::BytesAsText,
+    ModelChange::ArtifactExtensions,
+    ModelChange::Append,
+    ModelChange::HistoryLength,
+    ModelChange::Configuration,
+    ModelChange::Icon,
+    ModelChange::Defaults,
+    ModelChange::Requirements,
 ];
 
 /// What its protobuf file does not have, and what its codecs lose.
-const OLDER_FILE: &[Change] =
-    &[Change::References, Change::PartMetadata, Change::FileNames, Change::Icon, Change::NoScopes];
+const PROTOBUF_LOSSES: &[ModelChange] = &[
+    ModelChange::References,
+    ModelChange::PartMetadata,
+    ModelChange::FileNames,
+    ModelChange::Icon,
+    ModelChange::NoScopes,
+];
 
 /// Its protobuf codecs write times before 1970 with negative nanoseconds, which is no protobuf.
-const TIMES: &[Change] = &[Change::Times];
+const TIMES: &[ModelChange] = &[ModelChange::Times];
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-fn js_1_0_parses_what_we_write() {
+fn js_v1_0_parses_latimer_output() {
     let mut sdk = Sdk::javascript(Version::V1_0);
-    let json = Leg::new(&mut sdk, "json", Wire::Json(Dialect::V1_0));
+    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V1_0));
     // Its codecs take null for nothing.
-    let limits = &[Change::NullData];
-    let mut json = Leg { inner: Some(Wire::V1_0Protobuf), limits, ..json };
+    let limits = &[ModelChange::NullData];
+    let mut json = PeerLeg { inner_wire: Some(Wire::V1_0Protobuf), limits, ..json };
     json.check();
-    json.errors();
-    json.published(Form::V1_0);
-    let mut superset = Leg::new(&mut sdk, "superset", Wire::Json(Dialect::V1_0));
-    superset.published(Form::Superset(TransitionHistory::NotKept));
-    let protobuf = Leg::new(&mut sdk, "protobuf", Wire::V1_0Protobuf);
-    Leg { limits: TIMES, losses: &[Change::NoScopes], ..protobuf }.check();
+    json.check_errors();
+    json.check_published_cards(CardFormat::V1_0);
+    let mut superset = PeerLeg::new(&mut sdk, "superset", Wire::Json(Dialect::V1_0));
+    superset.check_published_cards(CardFormat::Superset(TransitionHistory::NotRecorded));
+    let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V1_0Protobuf);
+    PeerLeg { limits: TIMES, losses: &[ModelChange::NoScopes], ..protobuf }.check();
 }
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-fn js_0_3_parses_what_we_write() {
+fn js_v0_3_parses_latimer_output() {
     let mut sdk = Sdk::javascript(Version::V0_3);
-    let json = Leg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
+    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
     // By that name its resolver takes a card for one of another shape.
-    let mut json = Leg { limits: &[Change::Schemes], ..json };
+    let mut json = PeerLeg { limits: &[ModelChange::Schemes], ..json };
     json.check();
-    json.errors();
-    json.published(Form::V0_3(TransitionHistory::Kept));
-    let proto_json = Leg::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
-    let mut proto_json = Leg {
-        inner: Some(Wire::Json(Dialect::V0_3)),
-        back: Dialect::V0_3,
-        addressed: true,
-        without: NO_LISTS,
+    json.check_errors();
+    json.check_published_cards(CardFormat::V0_3(TransitionHistory::Recorded));
+    let proto_json = PeerLeg::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
+    let mut proto_json = PeerLeg {
+        inner_wire: Some(Wire::Json(Dialect::V0_3)),
+        reply_dialect: Dialect::V0_3,
+        over_http: true,
+        unsupported: UNSUPPORTED_LISTS,
         // A flow that it does not know costs it the card.
-        limits: &[Change::OAuth, Change::Schemes],
-        losses: CONVERTED,
+        limits: &[ModelChange::OAuth, ModelChange::Schemes],
+        losses: CONVERSION_LOSSES,
         ..proto_json
     };
     proto_json.check();
-    let protobuf = Leg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
+    let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
     // They also write a null as the number 0.
-    let limits = &[Change::Times, Change::Nulls];
-    Leg { without: NO_LISTS, limits, losses: OLDER_FILE, ..protobuf }.check();
+    let limits = &[ModelChange::Times, ModelChange::Nulls];
+    PeerLeg { unsupported: UNSUPPORTED_LISTS, limits, losses: PROTOBUF_LOSSES, ..protobuf }.check();
 }

@@ -6,7 +6,7 @@
 mod cards;
 mod change;
 mod js;
-mod leg;
+mod peer_leg;
 mod python;
 mod samples;
 
@@ -22,42 +22,42 @@ use serde::{Deserialize, Serialize};
 struct Sdk {
     version: &'static str,
     process: Child,
-    asks: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
 }
 
 impl Sdk {
     /// The SDK for Python of one line: `1.x`, `0.3` or `0.2`.
     fn python(line: &str) -> Self {
         let version = if line == "1.x" { "1.0" } else { "0.3" };
-        Self::start(version, Command::new(python(line)).arg(peers().join("python/parse.py")))
+        Self::start(version, Command::new(python(line)).arg(peers_dir().join("python/parse.py")))
     }
 
     /// The SDK for JavaScript of one version.
     fn javascript(version: Version) -> Self {
         let version = if version == Version::V1_0 { "1.0" } else { "0.3" };
-        installed(&peers().join("js/node_modules/.stamp"));
-        Self::start(version, Command::new("node").arg(peers().join("js/parse.mjs")))
+        assert_installed(&peers_dir().join("js/node_modules/.stamp"));
+        Self::start(version, Command::new("node").arg(peers_dir().join("js/parse.mjs")))
     }
 
     fn start(version: &'static str, command: &mut Command) -> Self {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut process = started.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-        let asks = process.stdin.take().expect("piped");
-        let answers = BufReader::new(process.stdout.take().expect("piped"));
-        Self { version, process, asks, answers }
+        let stdin = process.stdin.take().expect("piped");
+        let stdout = BufReader::new(process.stdout.take().expect("piped"));
+        Self { version, process, stdin, stdout }
     }
 
     /// Lets the SDK read `wire`, and returns what it writes, or why it does not.
-    fn pass(&mut self, ask: &Ask<'_>) -> Result<String, String> {
-        let mut line =
-            serde_json::to_vec(&Line { version: self.version, ask }).expect("plain data");
+    fn round_trip(&mut self, request: &SdkRequest<'_>) -> Result<String, String> {
+        let mut line = serde_json::to_vec(&RequestLine { version: self.version, request })
+            .expect("plain data");
         line.push(b'\n');
-        self.asks.write_all(&line).expect("the SDK is there");
+        self.stdin.write_all(&line).expect("the SDK is there");
         let mut line = String::new();
-        self.answers.read_line(&mut line).expect("the SDK answers in UTF-8");
-        let answer: Answer = serde_json::from_str(&line).expect("the SDK answers");
-        if answer.ok { Ok(answer.wire) } else { Err(answer.error) }
+        self.stdout.read_line(&mut line).expect("the SDK answers in UTF-8");
+        let response: SdkResponse = serde_json::from_str(&line).expect("the SDK answers");
+        if response.ok { Ok(response.wire) } else { Err(response.error) }
     }
 }
 
@@ -70,7 +70,7 @@ impl Drop for Sdk {
 
 /// What an SDK is asked to read: see `tests/peers/python/parse.py`.
 #[derive(Debug, Serialize)]
-struct Ask<'a> {
+struct SdkRequest<'a> {
     form: &'a str,
     r#type: &'a str,
     method: &'a str,
@@ -78,14 +78,14 @@ struct Ask<'a> {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct RequestLine<'a> {
     version: &'a str,
     #[serde(flatten)]
-    ask: &'a Ask<'a>,
+    request: &'a SdkRequest<'a>,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct SdkResponse {
     ok: bool,
     #[serde(default)]
     wire: String,
@@ -95,20 +95,20 @@ struct Answer {
 
 /// The interpreter of one line of the SDK for Python.
 fn python(line: &str) -> PathBuf {
-    let venv = root().join(".venv").join(line);
-    installed(&venv.join(".stamp"));
+    let venv = workspace_root().join(".venv").join(line);
+    assert_installed(&venv.join(".stamp"));
     venv.join("bin/python")
 }
 
 /// The folder of scripts that run in the SDKs.
-fn peers() -> PathBuf {
-    root().join("tests/peers")
+fn peers_dir() -> PathBuf {
+    workspace_root().join("tests/peers")
 }
 
-fn root() -> PathBuf {
+fn workspace_root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn installed(stamp: &Path) {
+fn assert_installed(stamp: &Path) {
     assert!(stamp.exists(), "an SDK is missing ({}): run scripts/setup-peers", stamp.display());
 }

@@ -1,89 +1,95 @@
 //! The SDKs for Python, which parse strictly.
 
-use latimer_protocol::card::{Form, TransitionHistory};
+use latimer_protocol::card::{CardFormat, TransitionHistory};
 use latimer_protocol::{Dialect, Operation};
 
 use super::Sdk;
-use super::change::Change;
-use super::leg::{Leg, Type};
-use crate::carried::Wire;
+use super::change::ModelChange;
+use super::peer_leg::{MessageKind, PeerLeg};
+use crate::field_coverage::Wire;
 
 /// The protobuf files of 0.3 that came before tasks could be listed.
-const NO_LISTS: &[(Type, Operation, &str)] = &[
-    (Type::Request, Operation::ListTasks, "no such RPC"),
-    (Type::Reply, Operation::ListTasks, "no such RPC"),
+const UNSUPPORTED_LISTS: &[(MessageKind, Operation, &str)] = &[
+    (MessageKind::Request, Operation::ListTasks, "no such RPC"),
+    (MessageKind::Reply, Operation::ListTasks, "no such RPC"),
 ];
 
 /// The schema of 0.2 that came before extended cards were asked for over JSON-RPC.
-const NO_EXTENDED_CARD: &[(Type, Operation, &str)] = &[
-    (Type::Request, Operation::GetExtendedAgentCard, "no such method"),
-    (Type::Reply, Operation::GetExtendedAgentCard, "no such method"),
+const UNSUPPORTED_EXTENDED_CARD: &[(MessageKind, Operation, &str)] = &[
+    (MessageKind::Request, Operation::GetExtendedAgentCard, "no such method"),
+    (MessageKind::Reply, Operation::GetExtendedAgentCard, "no such method"),
 ];
 
-const IN_THE_ADDRESS: &str = "all of it is in the address";
+const PARAMETERS_IN_URL: &str = "all of it is in the address";
 
-const BODIES: &[(Type, Operation, &str)] = &[
-    (Type::Request, Operation::ListTasks, "no such RPC"),
-    (Type::Reply, Operation::ListTasks, "no such RPC"),
-    (Type::Request, Operation::GetTask, IN_THE_ADDRESS),
-    (Type::Request, Operation::SubscribeToTask, IN_THE_ADDRESS),
-    (Type::Request, Operation::GetTaskPushNotificationConfig, IN_THE_ADDRESS),
-    (Type::Request, Operation::ListTaskPushNotificationConfigs, IN_THE_ADDRESS),
-    (Type::Request, Operation::DeleteTaskPushNotificationConfig, IN_THE_ADDRESS),
-    (Type::Request, Operation::GetExtendedAgentCard, IN_THE_ADDRESS),
-    (Type::Reply, Operation::GetExtendedAgentCard, "the client reads it by the schema: see below"),
+const UNSUPPORTED_BODIES: &[(MessageKind, Operation, &str)] = &[
+    (MessageKind::Request, Operation::ListTasks, "no such RPC"),
+    (MessageKind::Reply, Operation::ListTasks, "no such RPC"),
+    (MessageKind::Request, Operation::GetTask, PARAMETERS_IN_URL),
+    (MessageKind::Request, Operation::SubscribeToTask, PARAMETERS_IN_URL),
+    (MessageKind::Request, Operation::GetTaskPushNotificationConfig, PARAMETERS_IN_URL),
+    (MessageKind::Request, Operation::ListTaskPushNotificationConfigs, PARAMETERS_IN_URL),
+    (MessageKind::Request, Operation::DeleteTaskPushNotificationConfig, PARAMETERS_IN_URL),
+    (MessageKind::Request, Operation::GetExtendedAgentCard, PARAMETERS_IN_URL),
+    (
+        MessageKind::Reply,
+        Operation::GetExtendedAgentCard,
+        "the client reads it by the schema: see below",
+    ),
 ];
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-fn python_1_0_parses_what_we_write() {
+fn python_v1_0_parses_latimer_output() {
     let mut sdk = Sdk::python("1.x");
-    let json = Leg::new(&mut sdk, "json", Wire::Json(Dialect::V1_0));
-    let mut json = Leg { inner: Some(Wire::V1_0Protobuf), ..json };
+    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V1_0));
+    let mut json = PeerLeg { inner_wire: Some(Wire::V1_0Protobuf), ..json };
     json.check();
-    json.errors();
-    json.published(Form::V1_0);
-    let mut superset = Leg::new(&mut sdk, "superset", Wire::Json(Dialect::V1_0));
-    superset.published(Form::Superset(TransitionHistory::NotKept));
-    Leg::new(&mut sdk, "protobuf", Wire::V1_0Protobuf).check();
+    json.check_errors();
+    json.check_published_cards(CardFormat::V1_0);
+    let mut superset = PeerLeg::new(&mut sdk, "superset", Wire::Json(Dialect::V1_0));
+    superset.check_published_cards(CardFormat::Superset(TransitionHistory::NotRecorded));
+    PeerLeg::new(&mut sdk, "protobuf", Wire::V1_0Protobuf).check();
 }
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-fn python_0_3_parses_what_we_write() {
+fn python_v0_3_parses_latimer_output() {
     let mut sdk = Sdk::python("0.3");
-    let json = Leg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
-    let mut json = Leg { limits: &[Change::KeyPlaces, Change::OAuth], ..json };
+    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
+    let mut json = PeerLeg { limits: &[ModelChange::KeyLocations, ModelChange::OAuth], ..json };
     json.check();
-    json.errors();
-    json.published(Form::V0_3(TransitionHistory::Kept));
-    let proto_json = Leg::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
-    Leg { inner: Some(Wire::V0_3Protobuf), without: BODIES, ..proto_json }.check();
-    let card = Leg::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
-    Leg { limits: &[Change::KeyPlaces], losses: &[Change::OAuth], ..card }
-        .card_replies("GetAgentCard");
-    let protobuf = Leg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
-    Leg { without: NO_LISTS, losses: &[Change::References], ..protobuf }.check();
+    json.check_errors();
+    json.check_published_cards(CardFormat::V0_3(TransitionHistory::Recorded));
+    let proto_json = PeerLeg::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
+    PeerLeg { inner_wire: Some(Wire::V0_3Protobuf), unsupported: UNSUPPORTED_BODIES, ..proto_json }
+        .check();
+    let card = PeerLeg::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
+    PeerLeg { limits: &[ModelChange::KeyLocations], losses: &[ModelChange::OAuth], ..card }
+        .check_card_replies("GetAgentCard");
+    let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
+    PeerLeg { unsupported: UNSUPPORTED_LISTS, losses: &[ModelChange::References], ..protobuf }
+        .check();
 }
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-fn python_0_2_parses_what_we_write() {
+fn python_v0_2_parses_latimer_output() {
     let mut sdk = Sdk::python("0.2");
-    let json = Leg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
-    let limits = &[Change::KeyPlaces, Change::OAuth, Change::Security];
-    let mut json = Leg { without: NO_EXTENDED_CARD, limits, ..json };
+    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
+    let limits = &[ModelChange::KeyLocations, ModelChange::OAuth, ModelChange::Security];
+    let mut json = PeerLeg { unsupported: UNSUPPORTED_EXTENDED_CARD, limits, ..json };
     json.check();
-    json.errors();
-    json.published(Form::V0_3(TransitionHistory::Kept));
-    let protobuf = Leg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
+    json.check_errors();
+    json.check_published_cards(CardFormat::V0_3(TransitionHistory::Recorded));
+    let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
     // What the protobuf file of 0.3 added to that of 0.2.
     let losses = &[
-        Change::References,
-        Change::PartMetadata,
-        Change::FileNames,
-        Change::Security,
-        Change::Icon,
+        ModelChange::References,
+        ModelChange::PartMetadata,
+        ModelChange::FileNames,
+        ModelChange::Security,
+        ModelChange::Icon,
     ];
-    Leg { without: NO_LISTS, losses, ..protobuf }.check();
+    PeerLeg { unsupported: UNSUPPORTED_LISTS, losses, ..protobuf }.check();
 }

@@ -13,45 +13,48 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use crate::arbitrary::{
-    Answer, artifact_update, message, page, push_config, push_configs, request, some_text,
-    status_update, task,
+    ComparableReply, artifact_update, message, non_empty_text, page, push_config, push_configs,
+    request, status_update, task,
 };
 use crate::cards::arbitrary::card;
 
 /// How many of each type.
-const COUNT: usize = 60;
+const SAMPLES_PER_KIND: usize = 60;
 
 /// Requests for `operation`.
 pub(super) fn requests(operation: Operation) -> Vec<Request> {
     static ALL: LazyLock<Vec<Request>> = LazyLock::new(all_requests);
-    let found: Vec<_> = ALL.iter().filter(|it| it.operation() == operation).cloned().collect();
-    assert!(found.len() >= COUNT, "{} samples of {operation:?}", found.len());
-    found.into_iter().take(COUNT).collect()
+    let samples: Vec<_> = ALL.iter().filter(|it| it.operation() == operation).cloned().collect();
+    assert!(samples.len() >= SAMPLES_PER_KIND, "{} samples of {operation:?}", samples.len());
+    samples.into_iter().take(SAMPLES_PER_KIND).collect()
 }
 
 fn all_requests() -> Vec<Request> {
-    let card = of(some_text())
+    let card = of(non_empty_text())
         .prop_map(|tenant| Request::GetExtendedAgentCard(GetExtendedAgentCardRequest { tenant }));
     // One kind in eleven: enough for each of them.
-    draw(prop_oneof![10 => request(), 1 => card], COUNT * 20)
+    draw(prop_oneof![10 => request(), 1 => card], SAMPLES_PER_KIND * 20)
 }
 
 /// Replies to `operation`, each with a request that it answers; none where the reply is a stream, a
 /// card or nothing.
-pub(super) fn answers(operation: Operation) -> Option<Vec<(Request, Answer)>> {
-    let answer: BoxedStrategy<Answer> = match operation {
+pub(super) fn replies(operation: Operation) -> Option<Vec<(Request, ComparableReply)>> {
+    let reply: BoxedStrategy<ComparableReply> = match operation {
         Operation::SendMessage => prop_oneof![
-            task().prop_map(|it| Answer::Sent(SendMessageResponse::Task(it.into()))),
-            message().prop_map(|it| Answer::Sent(SendMessageResponse::Message(it))),
+            task()
+                .prop_map(|it| ComparableReply::SendMessage(SendMessageResponse::Task(it.into()))),
+            message().prop_map(|it| ComparableReply::SendMessage(SendMessageResponse::Message(it))),
         ]
         .boxed(),
-        Operation::GetTask | Operation::CancelTask => task().prop_map(Answer::Task).boxed(),
-        Operation::ListTasks => page().prop_map(Answer::Tasks).boxed(),
+        Operation::GetTask | Operation::CancelTask => {
+            task().prop_map(ComparableReply::Task).boxed()
+        }
+        Operation::ListTasks => page().prop_map(ComparableReply::TaskList).boxed(),
         Operation::CreateTaskPushNotificationConfig | Operation::GetTaskPushNotificationConfig => {
-            push_config().prop_map(Answer::PushConfig).boxed()
+            push_config().prop_map(ComparableReply::PushConfig).boxed()
         }
         Operation::ListTaskPushNotificationConfigs => {
-            push_configs().prop_map(Answer::PushConfigs).boxed()
+            push_configs().prop_map(ComparableReply::PushConfigList).boxed()
         }
         Operation::SendStreamingMessage
         | Operation::SubscribeToTask
@@ -59,16 +62,20 @@ pub(super) fn answers(operation: Operation) -> Option<Vec<(Request, Answer)>> {
         | Operation::GetExtendedAgentCard
         | Operation::GetAgentCard => return None,
     };
-    Some(requests(operation).into_iter().zip(draw(answer, COUNT)).collect())
+    Some(requests(operation).into_iter().zip(draw(reply, SAMPLES_PER_KIND)).collect())
 }
 
 /// Events of all four kinds.
 pub(super) fn events() -> Vec<StreamResponse> {
     static ALL: LazyLock<Vec<StreamResponse>> = LazyLock::new(|| {
-        let mut events = draw(task().prop_map(StreamResponse::Task), COUNT);
-        events.extend(draw(message().prop_map(StreamResponse::Message), COUNT));
-        events.extend(draw(status_update().prop_map(StreamResponse::StatusUpdate), COUNT));
-        events.extend(draw(artifact_update().prop_map(StreamResponse::ArtifactUpdate), COUNT));
+        let mut events = draw(task().prop_map(StreamResponse::Task), SAMPLES_PER_KIND);
+        events.extend(draw(message().prop_map(StreamResponse::Message), SAMPLES_PER_KIND));
+        events
+            .extend(draw(status_update().prop_map(StreamResponse::StatusUpdate), SAMPLES_PER_KIND));
+        events.extend(draw(
+            artifact_update().prop_map(StreamResponse::ArtifactUpdate),
+            SAMPLES_PER_KIND,
+        ));
         events
     });
     ALL.clone()
@@ -76,7 +83,7 @@ pub(super) fn events() -> Vec<StreamResponse> {
 
 /// Cards.
 pub(super) fn cards() -> Vec<AgentCard> {
-    static ALL: LazyLock<Vec<AgentCard>> = LazyLock::new(|| draw(card(), COUNT));
+    static ALL: LazyLock<Vec<AgentCard>> = LazyLock::new(|| draw(card(), SAMPLES_PER_KIND));
     ALL.clone()
 }
 

@@ -149,7 +149,7 @@ fn failure(tool: &str, error: ClientError, words: &Words) -> ToolError {
     let said = words.error(error);
     let failure = ToolError::new(Code::A2aError, said.message());
     match passing {
-        true => failure.passing(said.retry_seconds().map(Duration::from_secs)),
+        true => failure.passing(said.retry_after_seconds().map(Duration::from_secs)),
         false => failure,
     }
 }

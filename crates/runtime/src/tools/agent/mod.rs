@@ -230,7 +230,7 @@ impl Tool for AgentTool {
 impl Conversation {
     /// Something that is said in it, on the way of a message.
     fn say(&self, text: String, path: &Path) -> Message {
-        let mut message = says(text).in_context(self.context.clone());
+        let mut message = says(text).with_context(self.context.clone());
         message.task_id = self.asks.clone();
         path.mark(&mut message.metadata);
         message

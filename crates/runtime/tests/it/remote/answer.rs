@@ -151,7 +151,7 @@ async fn cancel_does_not_wait_for_an_answer() {
     // Where callers name tasks, one can be canceled before anybody heard of it.
     let client = caller(gateway.address(), &PAIRS[2]);
     let id = TaskId::new("mine").unwrap();
-    let (asking, message) = (client.clone(), says("wait 60000").to_task(id.clone()));
+    let (asking, message) = (client.clone(), says("wait 60000").with_task(id.clone()));
     let asked = tokio::spawn(async move { sent(&asking, message).await });
     let behind = caller(demo.address(), &PAIRS[0]);
     until_listed(&behind, |it| it.status.state == TaskState::Working).await;

@@ -293,7 +293,7 @@ async fn an_agent_that_fails_again_and_again_is_left_alone() {
     let mut words = Vec::new();
     for _ in 0..20 {
         let Err(Error::Agent(error)) = client.send(says("hello")).await else { panic!("no error") };
-        words.push((error.to_string(), error.retry_seconds().is_some()));
+        words.push((error.to_string(), error.retry_after_seconds().is_some()));
     }
     let made = calls.load(SeqCst);
     assert!((5..12).contains(&made), "{made} calls: {words:?}");

@@ -63,7 +63,7 @@ async fn works(client: &Client, caller: &Pair, behind: &Pair) {
         let question = asked.status.message.as_ref().map(|it| it.text());
         assert_eq!(question.as_deref(), Some("Which one?"), "{name}");
     }
-    let mut answer = says("that one").to_task(asked.id.clone());
+    let mut answer = says("that one").with_task(asked.id.clone());
     answer.context_id = asked.context_id.clone();
     let answered = task(client.send(answer).await.unwrap());
     assert_eq!(answered.status.state, TaskState::Completed, "{name}");
@@ -142,7 +142,7 @@ async fn an_authorization_that_is_asked_for_goes_through() {
         let client = caller(gateway.address(), &PAIRS[0]);
         let asked = sent(&client, "auth").await;
         assert_eq!(asked.status.state, TaskState::AuthRequired, "{behind:?}");
-        let given = task(client.send(says("here you are").to_task(asked.id)).await.unwrap());
+        let given = task(client.send(says("here you are").with_task(asked.id)).await.unwrap());
         assert_eq!(given.status.state, TaskState::Completed, "{behind:?}");
     }
 }
@@ -182,7 +182,7 @@ async fn two_callers_conversations_never_meet() {
             .build()
             .unwrap();
         // The same words under the same id, too.
-        let mut message = says("echo hello").in_context(context.clone());
+        let mut message = says("echo hello").with_context(context.clone());
         message.message_id = MessageId::new("m").unwrap();
         client.send(message).await.unwrap();
     }

@@ -61,7 +61,9 @@ pub(crate) fn card(address: SocketAddr, (binding, version): &Pair) -> AgentCard 
     AgentCard {
         name: "behind".into(),
         version: "1".into(),
-        supported_interfaces: vec![AgentInterface::new(url, binding.clone()).in_version(*version)],
+        supported_interfaces: vec![
+            AgentInterface::new(url, binding.clone()).with_version(*version),
+        ],
         capabilities: AgentCapabilities {
             streaming: Some(streams(&(binding.clone(), *version))),
             ..AgentCapabilities::default()

@@ -25,7 +25,7 @@ async fn a_gateway_starts_at_once_and_finds_its_agent_later() {
     let Err(Error::Agent(early)) = client.send(says("too early")).await else { panic!("no error") };
     assert_eq!(early.kind(), ErrorKind::Unavailable);
     assert!(early.message().contains("not been found yet"), "{early}");
-    assert!(early.retry_seconds().is_some());
+    assert!(early.retry_after_seconds().is_some());
 
     let demo = Server::new(Demo::agent("demo")).bind(free).listen().await.unwrap();
     let since = Instant::now();

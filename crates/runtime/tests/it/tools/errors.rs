@@ -58,7 +58,7 @@ async fn what_an_agent_failed_at_or_declined_is_not_worth_the_same_call_again() 
 async fn an_agent_that_says_when_is_worth_another_try_then() {
     let agent = Agent::from_fn("busy", |_: Turn| async {
         let busy = Error::new(ErrorKind::Unavailable, "come back later");
-        Err::<(), _>(Failure::refused(busy.retry_after(Duration::from_secs(7))))
+        Err::<(), _>(Failure::refused(busy.with_retry_after(Duration::from_secs(7))))
     });
     let busy = listen(Server::new(agent)).await;
     let tools = toolbox(tool("busy", busy.address(), &VERSIONS[0]));

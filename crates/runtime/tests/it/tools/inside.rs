@@ -102,7 +102,7 @@ async fn question_and_cancel(client: &Client, behind: SocketAddr, pair: &Pair) {
     let asked = task(client, says("ask Which city?")).await;
     assert_eq!(asked.status.state, TaskState::InputRequired, "{pair:?}: {asked:?}");
     assert_eq!(asked.status.message.as_ref().unwrap().text(), "Which city?", "{pair:?}");
-    let answered = task(client, says("Oslo").to_task(asked.id)).await;
+    let answered = task(client, says("Oslo").with_task(asked.id)).await;
     assert_eq!((answered.status.state, &*answered.text()), (TaskState::Completed, "Oslo"));
 
     let mut following = client.follow(says("wait 600000"));

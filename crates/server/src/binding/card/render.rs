@@ -1,7 +1,7 @@
 //! Cards with what only the server knows: where the agent is, and what is served there.
 
 use latimer_protocol::card::{
-    AgentCard, AgentExtension, AgentInterface, Form, ProtocolBinding, TransitionHistory,
+    AgentCard, AgentExtension, AgentInterface, CardFormat, ProtocolBinding, TransitionHistory,
     list_to_json,
 };
 use latimer_protocol::{Reply, Request, Version};
@@ -12,11 +12,11 @@ use super::{FormName, Key, Which};
 use crate::address::Address;
 use crate::agent::Agent;
 use crate::binding::{At, Front};
-use crate::engine::CURSOR;
+use crate::engine::CURSOR_EXTENSION;
 use crate::signing::JWKS_PATH;
 
 /// A task is a log, and keeps how its state changed.
-const HISTORY: TransitionHistory = TransitionHistory::Kept;
+const HISTORY: TransitionHistory = TransitionHistory::Recorded;
 
 impl Front {
     /// Puts addresses and capabilities into a card that a call asked for.
@@ -34,9 +34,9 @@ impl Front {
 
     pub(super) fn render(&self, key: &Key) -> Value {
         let form = match key.form {
-            FormName::Superset => Form::Superset(HISTORY),
-            FormName::V1_0 => Form::V1_0,
-            FormName::Oldest => Form::V0_1(HISTORY),
+            FormName::Superset => CardFormat::Superset(HISTORY),
+            FormName::V1_0 => CardFormat::V1_0,
+            FormName::Oldest => CardFormat::V0_1(HISTORY),
         };
         let named = match &key.which {
             Which::Primary => None,
@@ -90,7 +90,7 @@ impl Front {
         self.security.declare(card, &agent.access().scopes);
         let flags = &mut card.capabilities;
         flags.extensions.push(AgentExtension {
-            uri: CURSOR.to_owned(),
+            uri: CURSOR_EXTENSION.to_owned(),
             description: Some("Each event has its number in its metadata, to resume by".to_owned()),
             ..AgentExtension::default()
         });
@@ -105,17 +105,17 @@ impl Front {
         found.extend(address.host_and_port().map(|host| {
             let interface = AgentInterface::new(host, ProtocolBinding::Grpc);
             match own {
-                Some(agent) => interface.for_tenant(agent),
+                Some(agent) => interface.with_tenant(agent),
                 None => interface,
             }
         }));
         let older = [over(ProtocolBinding::JsonRpc), over(ProtocolBinding::HttpJson)];
-        found.extend(older.map(|it| it.in_version(Version::V0_3)));
+        found.extend(older.map(|it| it.with_version(Version::V0_3)));
         // It has no tenants: only the primary agent can be called.
         if own.is_none_or(|name| self.is_primary(name)) {
             let origin =
                 address.host_and_port().map(|it| AgentInterface::new(it, ProtocolBinding::Grpc));
-            found.extend(origin.map(|it| it.in_version(Version::V0_3)));
+            found.extend(origin.map(|it| it.with_version(Version::V0_3)));
         }
         found
     }

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use bytes::{BufMut, Bytes};
 use http_body::Frame;
-use latimer_protocol::{Error, ErrorKind, EventStream, Streamed, Version};
+use latimer_protocol::{Error, ErrorKind, EventStream, StreamEvent, Version};
 use tracing::debug;
 
 use super::{IDENTITY, Refusal, trailers};
@@ -125,8 +125,8 @@ impl Frames {
         }
     }
 
-    fn put(&self, piece: &mut Vec<u8>, event: &Streamed) -> Result<(), Error> {
-        let message = event.event.protobuf(self.version, event.then)?;
+    fn put(&self, piece: &mut Vec<u8>, event: &StreamEvent) -> Result<(), Error> {
+        let message = event.event.encode_protobuf(self.version, event.finality)?;
         piece.reserve(HEAD + message.len());
         put_head(piece, message.len())?;
         piece.extend_from_slice(&message);

@@ -16,7 +16,9 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use latimer_protocol::binding::grpc as names;
-use latimer_protocol::{Answer, Dialect, Error, ErrorKind, Operation, Reply, Request, Version};
+use latimer_protocol::{
+    CallResponse, Dialect, Error, ErrorKind, Operation, Reply, Request, Version,
+};
 use tonic::{Code, Status};
 
 pub(crate) use frames::Frames;
@@ -104,7 +106,7 @@ impl Front {
             }
             return self.helpers.answer(at.head.clone(), body).await;
         }
-        let Some((operation, version)) = names::from_path(at.path) else {
+        let Some((operation, version)) = names::parse_path(at.path) else {
             let error = Error::new(ErrorKind::MethodNotFound, "there is no such service or method");
             return refused(&error, Version::V1_0);
         };
@@ -180,7 +182,7 @@ impl Front {
             answer => answer?,
         };
         self.complete(&mut answer.reply, at, &asked);
-        let Answer { reply, extensions, .. } = answer;
+        let CallResponse { reply, extensions, .. } = answer;
         let frames = match reply {
             Reply::Stream(stream) => Frames::stream(stream, version),
             reply => Frames::whole(write(version, &reply)?),

@@ -60,13 +60,13 @@ pub(super) fn read(operation: Operation, bytes: Bytes) -> Result<Request, Error>
 /// Writes a reply, as a message in its frame.
 pub(super) fn write(reply: &Reply) -> Result<Bytes, Error> {
     match reply {
-        Reply::Sent(it) => framed(&pb::SendMessageResponse::from(it)),
+        Reply::SendMessage(it) => framed(&pb::SendMessageResponse::from(it)),
         Reply::Task(it) => framed(&pb::Task::from(&**it)),
-        Reply::Tasks(it) => framed(&pb::ListTasksResponse::from(it)),
+        Reply::TaskList(it) => framed(&pb::ListTasksResponse::from(it)),
         Reply::PushConfig(it) => framed(&pb::TaskPushNotificationConfig::from(it)),
-        Reply::PushConfigs(it) => framed(&pb::ListTaskPushNotificationConfigResponse::from(it)),
-        Reply::Removed(_) => framed(&()),
-        Reply::Card(it) => framed(&protobuf::v0_3_card(it, TransitionHistory::Kept)),
+        Reply::PushConfigList(it) => framed(&pb::ListTaskPushNotificationConfigResponse::from(it)),
+        Reply::PushConfigsDeleted(_) => framed(&()),
+        Reply::Card(it) => framed(&protobuf::v0_3_card(it, TransitionHistory::Recorded)),
         Reply::Stream(_) => Err(Error::internal()),
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 
 fn again(request: &SendMessageRequest, after: Option<u64>) -> Call {
     let call = Call::new(Request::SendStreamingMessage(request.clone()));
-    Call { after: after.map(Revision::new), ..call }
+    Call { resume_after: after.map(Revision::new), ..call }
 }
 
 #[tokio::test]

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_protocol::{
-    CancelTaskRequest, GetTaskRequest, ListTasksRequest, Message, Revision,
-    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse, Streamed,
-    SubscribeToTaskRequest, TaskState, Then,
+    CancelTaskRequest, Finality, GetTaskRequest, ListTasksRequest, Message, Revision,
+    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamEvent, StreamResponse,
+    SubscribeToTaskRequest, TaskState,
 };
 use latimer_store::Memory;
 
@@ -96,12 +96,12 @@ fn at_once(text: &str) -> SendMessageRequest {
 }
 
 fn answers(task: &Task, text: &str) -> SendMessageRequest {
-    SendMessageRequest::from(Message::user(ids::message(), text).to_task(task.id.clone()))
+    SendMessageRequest::from(Message::user(ids::message(), text).with_task(task.id.clone()))
 }
 
 async fn send(engine: &Engine, request: SendMessageRequest) -> Result<SendMessageResponse, Error> {
     let answer = engine.call(Call::new(Request::SendMessage(request))).await?;
-    let Reply::Sent(sent) = answer.reply else { panic!("{:?}", answer.reply) };
+    let Reply::SendMessage(sent) = answer.reply else { panic!("{:?}", answer.reply) };
     Ok(sent)
 }
 
@@ -112,7 +112,7 @@ async fn task(engine: &Engine, request: SendMessageRequest) -> Arc<Task> {
     }
 }
 
-async fn events(engine: &Engine, call: Call) -> Result<Vec<Streamed>, Error> {
+async fn events(engine: &Engine, call: Call) -> Result<Vec<StreamEvent>, Error> {
     let Reply::Stream(stream) = engine.call(call).await?.reply else { panic!("no stream") };
     stream.collect::<Vec<_>>().await.into_iter().collect()
 }
@@ -123,7 +123,7 @@ fn stream(text: &str) -> Call {
 
 fn subscribe(task: &Task, after: Option<u64>) -> Call {
     let request = Request::SubscribeToTask(SubscribeToTaskRequest::from(task.id.clone()));
-    Call { after: after.map(Revision::new), ..Call::new(request) }
+    Call { resume_after: after.map(Revision::new), ..Call::new(request) }
 }
 
 async fn get(engine: &Engine, task: &Task) -> Result<Arc<Task>, Error> {
@@ -142,8 +142,8 @@ async fn cancel(engine: &Engine, task: &Task) -> Result<Arc<Task>, Error> {
     }
 }
 
-fn kinds(events: &[Streamed]) -> Vec<String> {
-    let kind = |it: &Streamed| match it.event.event() {
+fn kinds(events: &[StreamEvent]) -> Vec<String> {
+    let kind = |it: &StreamEvent| match it.event.event() {
         StreamResponse::Task(it) => format!("task {:?}", it.status.state),
         StreamResponse::Message(it) => format!("message {}", it.text()),
         StreamResponse::StatusUpdate(it) => format!("status {:?}", it.status.state),
@@ -152,7 +152,7 @@ fn kinds(events: &[Streamed]) -> Vec<String> {
     events.iter().map(kind).collect()
 }
 
-fn revisions(events: &[Streamed]) -> Vec<u64> {
+fn revisions(events: &[StreamEvent]) -> Vec<u64> {
     events.iter().filter_map(|it| it.revision).map(Revision::get).collect()
 }
 
@@ -177,7 +177,7 @@ async fn a_direct_answer_leaves_no_task() {
         assert!(message.context_id.is_some());
     }
     let list = engine.call(Call::new(Request::ListTasks(ListTasksRequest::default()))).await;
-    let Reply::Tasks(page) = list.unwrap().reply else { panic!("no page") };
+    let Reply::TaskList(page) = list.unwrap().reply else { panic!("no page") };
     assert_eq!((page.total_size, page.page_size, page.tasks.len()), (0, 50, 0));
 }
 
@@ -198,7 +198,7 @@ async fn a_stream_begins_with_the_task_and_ends_with_its_end() {
     let want = ["task Submitted", "status Working", "artifact hello", "status Completed"];
     assert_eq!(kinds(&events), want);
     assert_eq!(revisions(&events), [1, 2, 3, 4]);
-    let last: Vec<_> = events.iter().map(|it| it.then == Then::Closes).collect();
+    let last: Vec<_> = events.iter().map(|it| it.finality == Finality::Last).collect();
     assert_eq!(last, [false, false, false, true]);
 }
 
@@ -463,7 +463,7 @@ async fn two_who_choose_one_name_share_the_task() {
     let (one, other) =
         tokio::join!(engine.call(named("ask what?")), engine.call(named("this is the answer")),);
     let states = [one, other].map(|answer| match answer.unwrap().reply {
-        Reply::Sent(SendMessageResponse::Task(task)) => task.status.state,
+        Reply::SendMessage(SendMessageResponse::Task(task)) => task.status.state,
         other => panic!("{other:?}"),
     });
     assert_eq!(states, [TaskState::InputRequired, TaskState::Completed]);
@@ -497,7 +497,8 @@ async fn what_is_said_directly_can_be_waited_for() {
 async fn an_agent_knows_who_asks() {
     let call = Call::new(Request::SendMessage(says("who")));
     let call = Call { caller: latimer_protocol::Caller::new("alice"), ..call };
-    let Reply::Sent(SendMessageResponse::Message(said)) = engine().call(call).await.unwrap().reply
+    let Reply::SendMessage(SendMessageResponse::Message(said)) =
+        engine().call(call).await.unwrap().reply
     else {
         panic!("no message")
     };

@@ -229,7 +229,7 @@ fn two_of_the_same_message() {
         let (one, other) = tokio::join!(task(&engine, request.clone()), late);
         assert_eq!(one, other, "{walk} against {wait}");
         let list = engine.call(Call::new(Request::ListTasks(ListTasksRequest::default()))).await;
-        let Reply::Tasks(page) = list.unwrap().reply else { panic!("no page") };
+        let Reply::TaskList(page) = list.unwrap().reply else { panic!("no page") };
         assert_eq!(page.total_size, 1, "{walk} against {wait}");
     });
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, DATE};
-use http::{HeaderMap, Method, Request as HttpRequest};
+use http::{HeaderMap, Method};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use latimer_pb::{v0_3, v1};
-use latimer_protocol::binding::rest::Outgoing;
+use latimer_protocol::binding::rest::HttpRequest;
 use latimer_protocol::binding::{grpc, jsonrpc};
 use latimer_protocol::{Dialect, Operation, Request, Version};
 use prost::Message as _;
@@ -54,7 +54,7 @@ impl Wire {
 
     /// Whether callers name their tasks, and what they name is made if it is not there.
     pub(super) fn names_tasks(self) -> bool {
-        self.dialect().callers_name_tasks()
+        self.dialect().clients_assign_task_ids()
     }
 
     /// Whether a message can refer to tasks: the protobuf of 0.3 has no place for it.
@@ -64,19 +64,23 @@ impl Wire {
 
     /// Whether a request can say which task it is about: a message of the oldest REST begins one.
     pub(super) fn has_task(self, operation: Operation) -> bool {
-        self.dialect() != Dialect::Oldest || operation != Operation::SendMessage
+        self.dialect() != Dialect::Legacy || operation != Operation::SendMessage
     }
 
     fn dialect(self) -> Dialect {
         match (self.binding, self.version) {
             (Binding::JsonRpc, version) => Dialect::over_jsonrpc(version),
-            (_, Version::V0_1) => Dialect::Oldest,
+            (_, Version::V0_1) => Dialect::Legacy,
             (_, version) => Dialect::over_http(version),
         }
     }
 
     /// A request to an agent, or to nobody in particular.
-    pub(super) fn write(self, request: &Request, agent: Option<&str>) -> HttpRequest<Full<Bytes>> {
+    pub(super) fn write(
+        self,
+        request: &Request,
+        agent: Option<&str>,
+    ) -> http::Request<Full<Bytes>> {
         let base = agent.map_or("/a2a".to_owned(), |it| format!("/a2a/agents/{it}"));
         let (method, path, kind, body) = match self.binding {
             Binding::JsonRpc => {
@@ -85,8 +89,8 @@ impl Wire {
                 (Method::POST, base, "application/json", body)
             }
             Binding::HttpJson => {
-                let Outgoing { method, path, body } =
-                    Outgoing::new(self.dialect(), request).unwrap();
+                let HttpRequest { method, path, body } =
+                    HttpRequest::new(self.dialect(), request).unwrap();
                 (method, base + &path, "application/json", body.unwrap_or_default())
             }
             Binding::Grpc => {
@@ -101,7 +105,8 @@ impl Wire {
                 (Method::POST, path, "application/grpc", [&[0], &length[..], &message].concat())
             }
         };
-        let mut head = HttpRequest::builder().method(method).uri(path).header("content-type", kind);
+        let mut head =
+            http::Request::builder().method(method).uri(path).header("content-type", kind);
         if self.version != Version::V0_1 {
             head = head.header("a2a-version", self.version.as_str());
         }
@@ -181,7 +186,7 @@ impl Line {
     }
 
     /// What is answered. Of a stream only the beginning: some never end.
-    pub(super) async fn ask(&self, mut request: HttpRequest<Full<Bytes>>, until: Until) -> Seen {
+    pub(super) async fn ask(&self, mut request: http::Request<Full<Bytes>>, until: Until) -> Seen {
         let uri = format!("http://{}{}", self.address, request.uri());
         *request.uri_mut() = uri.parse().unwrap();
         let asked = async {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use latimer_protocol::{Answer, Call, Error, Service};
+use latimer_protocol::{Call, CallResponse, Error, Service};
 
-type Play = Box<dyn Fn(&Call) -> Result<Answer, Error> + Send + Sync>;
+type Play = Box<dyn Fn(&Call) -> Result<CallResponse, Error> + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Script {
@@ -16,7 +16,7 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) fn new(
-        play: impl Fn(&Call) -> Result<Answer, Error> + Send + Sync + 'static,
+        play: impl Fn(&Call) -> Result<CallResponse, Error> + Send + Sync + 'static,
     ) -> Self {
         Self { play: Arc::new(Box::new(play)), asked: Arc::default() }
     }
@@ -35,7 +35,7 @@ impl fmt::Debug for Script {
 
 #[async_trait]
 impl Service for Script {
-    async fn call(&self, call: Call) -> Result<Answer, Error> {
+    async fn call(&self, call: Call) -> Result<CallResponse, Error> {
         let answer = (self.play)(&call);
         self.asked.lock().unwrap().push(call);
         answer

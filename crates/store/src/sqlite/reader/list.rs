@@ -40,7 +40,7 @@ impl Entry {
         Ok(Self {
             number: row.get(0)?,
             place: Place { updated, id, agent: row.get(3)? },
-            status: TaskStatus::from(state).at(updated),
+            status: TaskStatus::from(state).with_timestamp(updated),
             context: ContextId::new(row.get_ref(5)?.as_str()?).map_err(Damage::new)?,
         })
     }

@@ -29,7 +29,7 @@ fn key(id: &str) -> Key {
 /// A new task that says this.
 fn creation(id: &str, says: &str) -> Append {
     let (updated, context) = (time(1), ContextId::new("c").unwrap());
-    let status = TaskStatus::from(TaskState::Working).at(updated);
+    let status = TaskStatus::from(TaskState::Working).with_timestamp(updated);
     let mut task = Task::new(TaskId::new(id).unwrap(), context.clone(), status);
     task.history.push(Message::user(MessageId::new("m").unwrap(), says).into());
     let (state, dialect) = (TaskState::Working, Dialect::V1_0);
@@ -49,7 +49,7 @@ fn finished(id: &str, at: i64, message: u8, expires: i64) -> Append {
     let mut append = creation(id, "x");
     let (state, updated) = (TaskState::Completed, time(at));
     append.header = Header { state, updated, work: Work::None, ..append.header };
-    let status = TaskStatus::from(state).at(updated);
+    let status = TaskStatus::from(state).with_timestamp(updated);
     append.events.push(Event::Status(TaskStatusUpdateEvent::new(key(id).id, status)));
     append.snapshot = Task::replay(append.events.iter().cloned()).unwrap().map(Arc::new);
     append.sent = Some(Sent { key: SentKey([message; 16]), expires: time(expires) });

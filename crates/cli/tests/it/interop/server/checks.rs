@@ -49,7 +49,7 @@ pub(super) async fn folded(client: &Client, told: &[StreamResponse]) -> Result<T
     };
     let mut task = first.clone();
     for event in &told[1..] {
-        let event = Event::from_stream(event.clone());
+        let event = Event::from_stream_response(event.clone());
         let event = event.ok_or_else(|| format!("no event of a task: {told:?}"))?;
         task.apply(event)?;
     }

@@ -81,9 +81,9 @@ impl<'a> Peer<'a> {
             Err(Error::Agent(error)) => error,
             Err(error) => return Err(format!("{error} instead of {reasons:?}").into()),
         };
-        let said = error.kind().code(self.version);
+        let said = error.kind().codes(self.version);
         let same = |reason: &ErrorKind| {
-            let want = reason.code(self.version);
+            let want = reason.codes(self.version);
             match (self.version, self.binding) {
                 (_, Binding::JsonRpc) => said.jsonrpc == want.jsonrpc,
                 (Version::V1_0, _) => said == want,

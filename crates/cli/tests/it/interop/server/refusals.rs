@@ -32,12 +32,12 @@ pub(super) async fn unknown_subscribe(peer: &Peer<'_>) -> Checked {
 }
 
 pub(super) async fn unknown_send(peer: &Peer<'_>) -> Checked {
-    let message = says("complete").to_task(unknown()?);
+    let message = says("complete").with_task(unknown()?);
     peer.refused(peer.client.send(message).await, &[ErrorKind::TaskNotFound])
 }
 
 pub(super) async fn unknown_stream(peer: &Peer<'_>) -> Checked {
-    let message = says("complete").to_task(unknown()?);
+    let message = says("complete").with_task(unknown()?);
     peer.refused(peer.client.stream(message).await, &[ErrorKind::TaskNotFound])
 }
 
@@ -46,7 +46,7 @@ async fn finished(peer: &Peer<'_>) -> Result<TaskId, Problem> {
 }
 
 pub(super) async fn finished_send(peer: &Peer<'_>) -> Checked {
-    let message = says("complete").to_task(finished(peer).await?);
+    let message = says("complete").with_task(finished(peer).await?);
     peer.refused(peer.client.send(message).await, &FINISHED)
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn finished_subscribe(peer: &Peer<'_>) -> Checked {
 
 pub(super) async fn other_context(peer: &Peer<'_>) -> Checked {
     let asked = peer.send_until("input", TaskState::InputRequired).await?;
-    let message = says("complete").to_task(asked.id).in_context(ContextId::new("another")?);
+    let message = says("complete").with_task(asked.id).with_context(ContextId::new("another")?);
     peer.refused(peer.client.send(message).await, &[ErrorKind::InvalidParams])
 }
 

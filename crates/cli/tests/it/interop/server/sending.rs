@@ -24,7 +24,7 @@ pub(super) async fn text(peer: &Peer<'_>) -> Checked {
 pub(super) async fn context(peer: &Peer<'_>) -> Checked {
     let context = ContextId::new(format!("context-{:?}-{}", peer.binding, peer.version))?;
     for _ in 0..2 {
-        let message = says("complete").in_context(context.clone());
+        let message = says("complete").with_context(context.clone());
         let task = task(peer.client.send(message).await?)?;
         same("context", task.context_id, Some(context.clone()))?;
     }
@@ -86,7 +86,7 @@ async fn asked(peer: &Peer<'_>, text: &str, state: TaskState, question: &str) ->
     let asked = peer.send_until(text, state).await?;
     same("question", said(&asked), question)?;
     same("state kept", peer.client.get_task(asked.id.clone()).await?.status.state, state)?;
-    let mut answer: Message = says("complete").to_task(asked.id.clone());
+    let mut answer: Message = says("complete").with_task(asked.id.clone());
     answer.context_id = asked.context_id.clone();
     let done = task(peer.client.send(answer).await?)?;
     completed(&done)?;

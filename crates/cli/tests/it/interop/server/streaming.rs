@@ -52,7 +52,7 @@ pub(super) async fn stream_question(peer: &Peer<'_>) -> Checked {
     let asked = told(peer.client.stream(says("input")).await?).await?;
     let asked = folded(&peer.client, &asked).await?;
     same("state", asked.status.state, TaskState::InputRequired)?;
-    let answer = says("complete").to_task(asked.id.clone());
+    let answer = says("complete").with_task(asked.id.clone());
     let done = task(peer.client.follow(answer).outcome().await?)?;
     completed(&done)?;
     same("id", done.id, asked.id)

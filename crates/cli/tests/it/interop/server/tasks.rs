@@ -13,7 +13,7 @@ use super::peer::{Peer, task};
 /// A task of two turns, with so much of its history.
 async fn of_two_turns(peer: &Peer<'_>, history_length: Option<u32>) -> Result<Arc<Task>, Problem> {
     let asked = peer.send_until("input", TaskState::InputRequired).await?;
-    let answer = says("complete").to_task(asked.id.clone());
+    let answer = says("complete").with_task(asked.id.clone());
     let done = task(peer.client.send(answer).await?)?;
     let request = GetTaskRequest { history_length, ..GetTaskRequest::from(done.id.clone()) };
     let found = peer.client.get_task(request).await?;
@@ -44,7 +44,7 @@ async fn conversation(
     let context = ContextId::new(uuid())?;
     let mut ids = Vec::new();
     for text in asked {
-        let message = says(*text).in_context(context.clone());
+        let message = says(*text).with_context(context.clone());
         ids.push(task(peer.client.send(message).await?)?.id);
     }
     ids.sort();

@@ -5,13 +5,13 @@ mod part;
 
 use serde::Serialize;
 
-pub(in crate::dialect) use object::{Event, Message, Task, role, state};
+pub(in crate::dialect) use object::{Event, Message, Task, role_name, state_name};
 pub(in crate::dialect) use part::{Data, TypedPart};
 
-use super::push::Target;
-use crate::card::Form;
-use crate::dialect::HISTORY;
-use crate::dialect::each::Each;
+use super::push::PushTarget;
+use crate::card::CardFormat;
+use crate::dialect::TRANSITION_HISTORY;
+use crate::dialect::list_as::ListAs;
 use crate::error::Error;
 use crate::json::write;
 use crate::model::{
@@ -28,23 +28,23 @@ pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
         }
         Request::GetTask(it) => {
             let history_length = it.history_length;
-            write(out, &TaskParams { history_length, ..TaskParams::of(&it.id) })
+            write(out, &TaskParams { history_length, ..TaskParams::new(&it.id) })
         }
         Request::ListTasks(it) => write(out, &ListTasksRequest { tenant: None, ..it.clone() }),
         Request::CancelTask(it) => {
-            write(out, &TaskParams { metadata: Some(&it.metadata), ..TaskParams::of(&it.id) })
+            write(out, &TaskParams { metadata: Some(&it.metadata), ..TaskParams::new(&it.id) })
         }
-        Request::SubscribeToTask(it) => write(out, &TaskParams::of(&it.id)),
+        Request::SubscribeToTask(it) => write(out, &TaskParams::new(&it.id)),
         Request::CreateTaskPushNotificationConfig(it) => write(out, &PushConfig::from(it)),
         Request::GetTaskPushNotificationConfig(it) => {
             let push_notification_config_id = it.id.as_ref();
-            write(out, &TaskParams { push_notification_config_id, ..TaskParams::of(&it.task_id) })
+            write(out, &TaskParams { push_notification_config_id, ..TaskParams::new(&it.task_id) })
         }
         Request::DeleteTaskPushNotificationConfig(it) => {
             let push_notification_config_id = it.id.as_ref();
-            write(out, &TaskParams { push_notification_config_id, ..TaskParams::of(&it.task_id) })
+            write(out, &TaskParams { push_notification_config_id, ..TaskParams::new(&it.task_id) })
         }
-        Request::ListTaskPushNotificationConfigs(it) => write(out, &TaskParams::of(&it.task_id)),
+        Request::ListTaskPushNotificationConfigs(it) => write(out, &TaskParams::new(&it.task_id)),
         Request::GetExtendedAgentCard(_) | Request::GetAgentCard => out.extend_from_slice(b"{}"),
     }
 }
@@ -56,17 +56,19 @@ pub(in crate::dialect) fn write_reply(
     reply: &Reply,
 ) -> Result<(), Error> {
     match reply {
-        Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
+        Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task) => {
             write(out, &Task::from(&**task))
         }
-        Reply::Sent(SendMessageResponse::Message(message)) => write(out, &Message::from(message)),
-        Reply::Tasks(page) => write(out, &Tasks::from(page)),
-        Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
-        Reply::PushConfigs(page) => {
-            write(out, &Each::<TaskPushNotificationConfig, PushConfig<'_>>::of(&page.configs))
+        Reply::SendMessage(SendMessageResponse::Message(message)) => {
+            write(out, &Message::from(message))
         }
-        Reply::Removed(count) => removed(out, request, *count),
-        Reply::Card(card) => write(out, &card.to_json(Form::V0_3(HISTORY))),
+        Reply::TaskList(page) => write(out, &TaskPage::from(page)),
+        Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
+        Reply::PushConfigList(page) => {
+            write(out, &ListAs::<TaskPushNotificationConfig, PushConfig<'_>>::new(&page.configs))
+        }
+        Reply::PushConfigsDeleted(count) => write_deleted(out, request, *count),
+        Reply::Card(card) => write(out, &card.to_json(CardFormat::V0_3(TRANSITION_HISTORY))),
         Reply::Stream(_) => return Err(Error::internal()),
     }
     Ok(())
@@ -74,7 +76,7 @@ pub(in crate::dialect) fn write_reply(
 
 /// §7.8 answers with null. A caller who named no webhook asked for all of them to go, which is a
 /// habit outside the specification, and is told how many went.
-fn removed(out: &mut Vec<u8>, request: &Request, count: u32) {
+fn write_deleted(out: &mut Vec<u8>, request: &Request, count: u32) {
     match request {
         Request::DeleteTaskPushNotificationConfig(it) if it.id.is_none() => {
             write(out, &serde_json::json!({ "removed": count }));
@@ -111,7 +113,7 @@ struct Configuration<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     history_length: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    push_notification_config: Option<Target<'a>>,
+    push_notification_config: Option<PushTarget<'a>>,
 }
 
 impl<'a> From<&'a SendMessageConfiguration> for Configuration<'a> {
@@ -121,7 +123,7 @@ impl<'a> From<&'a SendMessageConfiguration> for Configuration<'a> {
             accepted_output_modes: &configuration.accepted_output_modes,
             blocking: !configuration.return_immediately,
             history_length: configuration.history_length,
-            push_notification_config: push.map(Target::from),
+            push_notification_config: push.map(PushTarget::from),
         }
     }
 }
@@ -143,7 +145,7 @@ fn no_metadata(metadata: &Option<&Metadata>) -> bool {
 }
 
 impl<'a> TaskParams<'a> {
-    fn of(id: &'a TaskId) -> Self {
+    fn new(id: &'a TaskId) -> Self {
         Self { id, history_length: None, push_notification_config_id: None, metadata: None }
     }
 }
@@ -152,31 +154,31 @@ impl<'a> TaskParams<'a> {
 #[serde(rename_all = "camelCase")]
 struct PushConfig<'a> {
     task_id: &'a str,
-    push_notification_config: Target<'a>,
+    push_notification_config: PushTarget<'a>,
 }
 
 impl<'a> From<&'a TaskPushNotificationConfig> for PushConfig<'a> {
     fn from(config: &'a TaskPushNotificationConfig) -> Self {
         Self {
             task_id: config.task_id.as_ref().map_or("", TaskId::as_str),
-            push_notification_config: Target::from(config),
+            push_notification_config: PushTarget::from(config),
         }
     }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tasks<'a> {
-    tasks: Each<'a, model::Task, Task<'a>>,
+struct TaskPage<'a> {
+    tasks: ListAs<'a, model::Task, Task<'a>>,
     next_page_token: &'a str,
     page_size: u32,
     total_size: u32,
 }
 
-impl<'a> From<&'a ListTasksResponse> for Tasks<'a> {
+impl<'a> From<&'a ListTasksResponse> for TaskPage<'a> {
     fn from(page: &'a ListTasksResponse) -> Self {
         Self {
-            tasks: Each::of(&page.tasks),
+            tasks: ListAs::new(&page.tasks),
             next_page_token: &page.next_page_token,
             page_size: page.page_size,
             total_size: page.total_size,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::part::Part;
-use crate::dialect::Then;
-use crate::dialect::each::{Each, empty};
-use crate::model::wire::is_off;
+use crate::dialect::Finality;
+use crate::dialect::list_as::{ListAs, empty};
+use crate::model::wire::is_false;
 use crate::model::{
     self, ArtifactId, ContextId, MessageId, Metadata, Role, StreamResponse, TaskId, TaskState,
     Timestamp,
@@ -19,10 +19,10 @@ pub(in crate::dialect) struct Task<'a> {
     id: &'a TaskId,
     context_id: &'a str,
     status: Status<'a>,
-    #[serde(skip_serializing_if = "Each::is_empty")]
-    artifacts: Each<'a, Arc<model::Artifact>, Artifact<'a>>,
-    #[serde(skip_serializing_if = "Each::is_empty")]
-    history: Each<'a, Arc<model::Message>, Message<'a>>,
+    #[serde(skip_serializing_if = "ListAs::is_empty")]
+    artifacts: ListAs<'a, Arc<model::Artifact>, Artifact<'a>>,
+    #[serde(skip_serializing_if = "ListAs::is_empty")]
+    history: ListAs<'a, Arc<model::Message>, Message<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
@@ -31,17 +31,17 @@ impl<'a> From<&'a model::Task> for Task<'a> {
     fn from(task: &'a model::Task) -> Self {
         Self {
             id: &task.id,
-            context_id: required(task.context_id.as_ref()),
+            context_id: context_id_or_empty(task.context_id.as_ref()),
             status: Status::from(&task.status),
-            artifacts: Each::of(&task.artifacts),
-            history: Each::of(&task.history),
+            artifacts: ListAs::new(&task.artifacts),
+            history: ListAs::new(&task.history),
             metadata: &task.metadata,
         }
     }
 }
 
 /// A context is required here, and can be unknown in the model only for peers of other versions.
-fn required(context_id: Option<&ContextId>) -> &str {
+fn context_id_or_empty(context_id: Option<&ContextId>) -> &str {
     context_id.map_or("", ContextId::as_str)
 }
 
@@ -57,14 +57,14 @@ pub(in crate::dialect) struct Status<'a> {
 impl<'a> From<&'a model::TaskStatus> for Status<'a> {
     fn from(status: &'a model::TaskStatus) -> Self {
         Self {
-            state: state(status.state),
+            state: state_name(status.state),
             message: status.message.as_deref().map(Message::from),
             timestamp: status.timestamp,
         }
     }
 }
 
-pub(in crate::dialect) fn state(state: TaskState) -> &'static str {
+pub(in crate::dialect) fn state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Unspecified => "unknown",
         TaskState::Submitted => "submitted",
@@ -78,7 +78,7 @@ pub(in crate::dialect) fn state(state: TaskState) -> &'static str {
     }
 }
 
-pub(in crate::dialect) fn role(role: Role) -> &'static str {
+pub(in crate::dialect) fn role_name(role: Role) -> &'static str {
     match role {
         Role::User => "user",
         Role::Unspecified | Role::Agent => "agent",
@@ -94,7 +94,7 @@ pub(in crate::dialect) struct Message<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<&'a TaskId>,
     role: &'static str,
-    parts: Each<'a, model::Part, Part<'a>>,
+    parts: ListAs<'a, model::Part, Part<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
     #[serde(skip_serializing_if = "empty")]
@@ -109,8 +109,8 @@ impl<'a> From<&'a model::Message> for Message<'a> {
             message_id: &message.message_id,
             context_id: message.context_id.as_ref(),
             task_id: message.task_id.as_ref(),
-            role: role(message.role),
-            parts: Each::of(&message.parts),
+            role: role_name(message.role),
+            parts: ListAs::new(&message.parts),
             metadata: &message.metadata,
             extensions: &message.extensions,
             reference_task_ids: &message.reference_task_ids,
@@ -126,7 +126,7 @@ pub(in crate::dialect) struct Artifact<'a> {
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
-    parts: Each<'a, model::Part, Part<'a>>,
+    parts: ListAs<'a, model::Part, Part<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
     #[serde(skip_serializing_if = "empty")]
@@ -139,7 +139,7 @@ impl<'a> From<&'a model::Artifact> for Artifact<'a> {
             artifact_id: &artifact.artifact_id,
             name: artifact.name.as_deref(),
             description: artifact.description.as_deref(),
-            parts: Each::of(&artifact.parts),
+            parts: ListAs::new(&artifact.parts),
             metadata: &artifact.metadata,
             extensions: &artifact.extensions,
         }
@@ -163,9 +163,9 @@ pub(in crate::dialect) struct ArtifactUpdate<'a> {
     task_id: &'a TaskId,
     context_id: &'a str,
     artifact: Artifact<'a>,
-    #[serde(skip_serializing_if = "is_off")]
+    #[serde(skip_serializing_if = "is_false")]
     append: bool,
-    #[serde(skip_serializing_if = "is_off")]
+    #[serde(skip_serializing_if = "is_false")]
     last_chunk: bool,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
@@ -182,20 +182,20 @@ pub(in crate::dialect) enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    pub(in crate::dialect) fn of(event: &'a StreamResponse, then: Then) -> Self {
+    pub(in crate::dialect) fn new(event: &'a StreamResponse, finality: Finality) -> Self {
         match event {
             StreamResponse::Task(task) => Self::Task(Task::from(task)),
             StreamResponse::Message(message) => Self::Message(Message::from(message)),
             StreamResponse::StatusUpdate(update) => Self::StatusUpdate(StatusUpdate {
                 task_id: &update.task_id,
-                context_id: required(update.context_id.as_ref()),
+                context_id: context_id_or_empty(update.context_id.as_ref()),
                 status: Status::from(&update.status),
-                r#final: then == Then::Closes,
+                r#final: finality == Finality::Last,
                 metadata: &update.metadata,
             }),
             StreamResponse::ArtifactUpdate(update) => Self::ArtifactUpdate(ArtifactUpdate {
                 task_id: &update.task_id,
-                context_id: required(update.context_id.as_ref()),
+                context_id: context_id_or_empty(update.context_id.as_ref()),
                 artifact: Artifact::from(&*update.artifact),
                 append: update.append,
                 last_chunk: update.last_chunk,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::dialect::each::no_metadata;
-use crate::dialect::older::WRAPPED_MARK;
+use crate::dialect::list_as::no_metadata;
+use crate::dialect::pre_v1::WRAPPED_FLAG_KEY;
 use crate::model::wire::to_base64;
 use crate::model::{self, Content, Metadata};
 
@@ -39,14 +39,14 @@ macro_rules! tagged_parts {
                 match &part.content {
                     Content::Text(text) => Self::Text { text, metadata },
                     Content::Raw(bytes) => {
-                        let file = File { bytes: Some(to_base64(bytes)), ..File::of(part) };
+                        let file = File { bytes: Some(to_base64(bytes)), ..File::from_part(part) };
                         Self::File { file, metadata }
                     }
                     Content::Url(url) => {
-                        Self::File { file: File { uri: Some(url), ..File::of(part) }, metadata }
+                        Self::File { file: File { uri: Some(url), ..File::from_part(part) }, metadata }
                     }
                     Content::Data(value) => {
-                        let (data, metadata) = Data::of(value, metadata);
+                        let (data, metadata) = Data::from_value(value, metadata);
                         Self::Data { data, metadata }
                     }
                 }
@@ -76,7 +76,7 @@ pub(in crate::dialect) struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    fn of(part: &'a model::Part) -> Self {
+    fn from_part(part: &'a model::Part) -> Self {
         let (name, mime_type) = (part.filename.as_deref(), part.media_type.as_deref());
         Self { bytes: None, uri: None, name, mime_type }
     }
@@ -91,15 +91,15 @@ pub(in crate::dialect) enum Data<'a> {
 }
 
 impl<'a> Data<'a> {
-    pub(in crate::dialect) fn of(
+    pub(in crate::dialect) fn from_value(
         value: &'a Value,
         metadata: &'a Metadata,
     ) -> (Self, Cow<'a, Metadata>) {
         if let Value::Object(members) = value {
             return (Self::Object(members), Cow::Borrowed(metadata));
         }
-        let mut marked = metadata.clone();
-        marked.insert(WRAPPED_MARK.to_owned(), Value::Bool(true));
-        (Self::Wrapped { value }, Cow::Owned(marked))
+        let mut flagged = metadata.clone();
+        flagged.insert(WRAPPED_FLAG_KEY.to_owned(), Value::Bool(true));
+        (Self::Wrapped { value }, Cow::Owned(flagged))
     }
 }

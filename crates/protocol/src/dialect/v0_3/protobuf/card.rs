@@ -6,12 +6,14 @@
 use latimer_pb::v0_3 as pb;
 
 use crate::card::{
-    AgentCapabilities, AgentCard, AgentInterface, AgentSkill, OLDER_VERSION, ProtocolBinding,
-    TransitionHistory, major_minor,
+    AgentCapabilities, AgentCard, AgentInterface, AgentSkill, ProtocolBinding, TransitionHistory,
+    V0_3_CARD_VERSION, major_minor,
 };
-use crate::dialect::field::{filled, fitting, fitting_values, optional, text};
+use crate::dialect::field::{
+    convert_valid, convert_valid_values, optional_text, required_text, text_or_empty,
+};
 use crate::dialect::protobuf::id_and_name;
-use crate::json::Invalid;
+use crate::json::InvalidField;
 use crate::version::Version;
 
 /// A card, which before 1.0 also says whether the agent keeps a log of its tasks' states.
@@ -21,11 +23,11 @@ use crate::version::Version;
 /// in on another device: of such a scheme remains that it is OAuth.
 #[must_use]
 pub fn card(card: &AgentCard, history: TransitionHistory) -> pb::AgentCard {
-    let mut interfaces = card.interfaces_of_0_3().into_iter().map(pb::AgentInterface::from);
+    let mut interfaces = card.v0_3_interfaces().into_iter().map(pb::AgentInterface::from);
     let main = interfaces.next().unwrap_or_default();
     let schemes = card.security_schemes.iter().map(|(name, it)| (name.clone(), it.into()));
     pb::AgentCard {
-        protocol_version: OLDER_VERSION.to_owned(),
+        protocol_version: V0_3_CARD_VERSION.to_owned(),
         name: card.name.clone(),
         description: card.description.clone(),
         url: main.url,
@@ -33,44 +35,44 @@ pub fn card(card: &AgentCard, history: TransitionHistory) -> pb::AgentCard {
         additional_interfaces: interfaces.collect(),
         provider: card.provider.as_ref().map(Into::into),
         version: card.version.clone(),
-        documentation_url: text(card.documentation_url.as_deref()),
+        documentation_url: text_or_empty(card.documentation_url.as_deref()),
         capabilities: Some(capabilities(&card.capabilities, history)),
         security_schemes: schemes.collect(),
         security: card.security_requirements.iter().map(Into::into).collect(),
         default_input_modes: card.default_input_modes.clone(),
         default_output_modes: card.default_output_modes.clone(),
         skills: card.skills.iter().map(Into::into).collect(),
-        supports_authenticated_extended_card: is_on(card.capabilities.extended_agent_card),
+        supports_authenticated_extended_card: is_true(card.capabilities.extended_agent_card),
         // They are made over the form of 1.0.
         signatures: Vec::new(),
-        icon_url: text(card.icon_url.as_deref()),
+        icon_url: text_or_empty(card.icon_url.as_deref()),
     }
 }
 
-fn capabilities(said: &AgentCapabilities, history: TransitionHistory) -> pb::AgentCapabilities {
+fn capabilities(declared: &AgentCapabilities, history: TransitionHistory) -> pb::AgentCapabilities {
     pb::AgentCapabilities {
-        streaming: is_on(said.streaming),
-        push_notifications: is_on(said.push_notifications),
-        extensions: said.extensions.iter().map(Into::into).collect(),
-        state_transition_history: history == TransitionHistory::Kept,
+        streaming: is_true(declared.streaming),
+        push_notifications: is_true(declared.push_notifications),
+        extensions: declared.extensions.iter().map(Into::into).collect(),
+        state_transition_history: history == TransitionHistory::Recorded,
     }
 }
 
-fn is_on(flag: Option<bool>) -> bool {
+fn is_true(flag: Option<bool>) -> bool {
     flag == Some(true)
 }
 
 impl TryFrom<pb::AgentCard> for AgentCard {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(mut card: pb::AgentCard) -> Result<Self, Invalid> {
-        let name = filled(std::mem::take(&mut card.name), "name")?;
+    fn try_from(mut card: pb::AgentCard) -> Result<Self, InvalidField> {
+        let name = required_text(std::mem::take(&mut card.name), "name")?;
         let supported_interfaces = interfaces(&mut card)?;
-        let said = card.capabilities.unwrap_or_default();
+        let declared = card.capabilities.unwrap_or_default();
         let capabilities = AgentCapabilities {
-            streaming: said.streaming.then_some(true),
-            push_notifications: said.push_notifications.then_some(true),
-            extensions: fitting(said.extensions),
+            streaming: declared.streaming.then_some(true),
+            push_notifications: declared.push_notifications.then_some(true),
+            extensions: convert_valid(declared.extensions),
             extended_agent_card: card.supports_authenticated_extended_card.then_some(true),
         };
         let mut read = Self {
@@ -79,43 +81,43 @@ impl TryFrom<pb::AgentCard> for AgentCard {
             supported_interfaces,
             provider: card.provider.map(Into::into),
             version: card.version,
-            documentation_url: optional(card.documentation_url),
+            documentation_url: optional_text(card.documentation_url),
             capabilities,
-            security_schemes: fitting_values(card.security_schemes),
+            security_schemes: convert_valid_values(card.security_schemes),
             security_requirements: card.security.into_iter().map(Into::into).collect(),
             default_input_modes: card.default_input_modes,
             default_output_modes: card.default_output_modes,
-            skills: fitting(card.skills),
-            signatures: fitting(card.signatures),
-            icon_url: optional(card.icon_url),
+            skills: convert_valid(card.skills),
+            signatures: convert_valid(card.signatures),
+            icon_url: optional_text(card.icon_url),
         };
         read.drop_repeated_interfaces();
         read.fill_in_modes();
-        read.rename_modes();
+        read.normalize_modes();
         Ok(read)
     }
 }
 
 /// The main address and the others, all in the version of the card.
-fn interfaces(card: &mut pb::AgentCard) -> Result<Vec<AgentInterface>, Invalid> {
+fn interfaces(card: &mut pb::AgentCard) -> Result<Vec<AgentInterface>, InvalidField> {
     let version = match card.protocol_version.as_str() {
         "" => Version::V0_3.as_str(),
-        said => major_minor(said),
+        declared => major_minor(declared),
     };
     let main = pb::AgentInterface {
         url: std::mem::take(&mut card.url),
         transport: std::mem::take(&mut card.preferred_transport),
     };
     let others = std::mem::take(&mut card.additional_interfaces);
-    let addressed = std::iter::once(main).chain(others).filter(|it| !it.url.is_empty());
-    let found = addressed.map(|it| AgentInterface {
+    let with_url = std::iter::once(main).chain(others).filter(|it| !it.url.is_empty());
+    let interfaces = with_url.map(|it| AgentInterface {
         url: it.url,
         protocol_binding: ProtocolBinding::from(it.transport),
         tenant: None,
         protocol_version: version.to_owned(),
     });
-    let found: Vec<_> = found.collect();
-    if found.is_empty() { Err(Invalid::missing("url")) } else { Ok(found) }
+    let interfaces: Vec<_> = interfaces.collect();
+    if interfaces.is_empty() { Err(InvalidField::missing("url")) } else { Ok(interfaces) }
 }
 
 impl From<&AgentInterface> for pb::AgentInterface {
@@ -140,9 +142,9 @@ impl From<&AgentSkill> for pb::AgentSkill {
 }
 
 impl TryFrom<pb::AgentSkill> for AgentSkill {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(skill: pb::AgentSkill) -> Result<Self, Invalid> {
+    fn try_from(skill: pb::AgentSkill) -> Result<Self, InvalidField> {
         let (id, name) = id_and_name(skill.id, skill.name)?;
         Ok(Self {
             id,

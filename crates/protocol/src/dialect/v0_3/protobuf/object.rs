@@ -7,13 +7,16 @@ use latimer_pb::v0_3 as pb;
 use pb::file_part::File;
 use serde_json::{Map, Value};
 
-use crate::dialect::Then;
-use crate::dialect::field::{each, id, named, optional, optional_id, required, state, text};
-use crate::dialect::older::{WRAPPED_MARK, WRAPPED_VALUE, decoded_twice, unwrap_value};
+use crate::dialect::Finality;
+use crate::dialect::field::{
+    convert_all, in_field, optional_id, optional_text, parse_state, required, required_id,
+    text_or_empty,
+};
+use crate::dialect::pre_v1::{WRAPPED_FLAG_KEY, WRAPPED_VALUE_KEY, decode_if_base64, unwrap_value};
 use crate::dialect::wellknown::{
     from_struct, from_timestamp, to_full_struct, to_struct, to_timestamp, to_value,
 };
-use crate::json::Invalid;
+use crate::json::InvalidField;
 use crate::model::wire::to_base64;
 use crate::model::{Content, Message, Part, Role, SendMessageResponse, StreamResponse, TaskStatus};
 
@@ -23,15 +26,17 @@ impl From<&Part> for pb::Part {
         let content = match &part.content {
             Content::Text(text) => pb::part::Part::Text(text.clone()),
             // The bytes field holds base64 text: that is what most peers put there.
-            Content::Raw(bytes) => file(part, File::FileWithBytes(Bytes::from(to_base64(bytes)))),
-            Content::Url(url) => file(part, File::FileWithUri(url.clone())),
+            Content::Raw(bytes) => {
+                file_part(part, File::FileWithBytes(Bytes::from(to_base64(bytes))))
+            }
+            Content::Url(url) => file_part(part, File::FileWithUri(url.clone())),
             Content::Data(value) => match &**value {
-                Value::Object(members) => data(members),
+                Value::Object(members) => data_part(members),
                 value => {
-                    let mark = to_value(&Value::Bool(true));
-                    let marked = metadata.get_or_insert_default();
-                    marked.fields.insert(WRAPPED_MARK.to_owned(), mark);
-                    data(&Map::from_iter([(WRAPPED_VALUE.to_owned(), value.clone())]))
+                    let flag = to_value(&Value::Bool(true));
+                    let flagged = metadata.get_or_insert_default();
+                    flagged.fields.insert(WRAPPED_FLAG_KEY.to_owned(), flag);
+                    data_part(&Map::from_iter([(WRAPPED_VALUE_KEY.to_owned(), value.clone())]))
                 }
             },
         };
@@ -39,37 +44,37 @@ impl From<&Part> for pb::Part {
     }
 }
 
-fn file(part: &Part, file: File) -> pb::part::Part {
+fn file_part(part: &Part, file: File) -> pb::part::Part {
     pb::part::Part::File(pb::FilePart {
-        mime_type: text(part.media_type.as_deref()),
-        name: text(part.filename.as_deref()),
+        mime_type: text_or_empty(part.media_type.as_deref()),
+        name: text_or_empty(part.filename.as_deref()),
         file: Some(file),
     })
 }
 
-fn data(members: &Map<String, Value>) -> pb::part::Part {
+fn data_part(members: &Map<String, Value>) -> pb::part::Part {
     pb::part::Part::Data(pb::DataPart { data: Some(to_full_struct(members)) })
 }
 
 impl TryFrom<pb::Part> for Part {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(part: pb::Part) -> Result<Self, Invalid> {
+    fn try_from(part: pb::Part) -> Result<Self, InvalidField> {
         let (mut filename, mut media_type) = (None, None);
         let content = match part.part {
             Some(pb::part::Part::Text(text)) => Content::Text(text),
             Some(pb::part::Part::File(file)) => {
-                (filename, media_type) = (optional(file.name), optional(file.mime_type));
+                (filename, media_type) = (optional_text(file.name), optional_text(file.mime_type));
                 match required(file.file, "file")? {
                     File::FileWithUri(uri) => Content::Url(uri),
-                    File::FileWithBytes(bytes) => Content::Raw(decoded_twice(bytes)),
+                    File::FileWithBytes(bytes) => Content::Raw(decode_if_base64(bytes)),
                 }
             }
             Some(pb::part::Part::Data(data)) => {
                 let members = from_struct(data.data, "data.data")?;
                 Content::Data(Box::new(Value::Object(members.into())))
             }
-            None => return Err(Invalid::new("", "needs one of text, file or data")),
+            None => return Err(InvalidField::new("", "needs one of text, file or data")),
         };
         let metadata = from_struct(part.metadata, "metadata")?;
         let mut part = Self { content, metadata, filename, media_type };
@@ -82,8 +87,8 @@ impl From<&Message> for pb::Message {
     fn from(message: &Message) -> Self {
         Self {
             message_id: message.message_id.to_string(),
-            context_id: text(message.context_id.as_ref().map(AsRef::as_ref)),
-            task_id: text(message.task_id.as_ref().map(AsRef::as_ref)),
+            context_id: text_or_empty(message.context_id.as_ref().map(AsRef::as_ref)),
+            task_id: text_or_empty(message.task_id.as_ref().map(AsRef::as_ref)),
             role: message.role.number(),
             content: message.parts.iter().map(Into::into).collect(),
             metadata: to_struct(&message.metadata),
@@ -98,19 +103,19 @@ impl From<&Message> for pb::Message {
 }
 
 impl TryFrom<pb::Message> for Message {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(message: pb::Message) -> Result<Self, Invalid> {
+    fn try_from(message: pb::Message) -> Result<Self, InvalidField> {
         let references = message.reference_task_ids.iter().enumerate();
         let references =
-            references.map(|(place, it)| id(it, &format!("referenceTaskIds[{place}]")));
+            references.map(|(index, it)| required_id(it, &format!("referenceTaskIds[{index}]")));
         Ok(Self {
-            message_id: id(&message.message_id, "messageId")?,
+            message_id: required_id(&message.message_id, "messageId")?,
             context_id: optional_id(&message.context_id, "contextId")?,
             task_id: optional_id(&message.task_id, "taskId")?,
             role: Role::from_number(message.role.into())
-                .ok_or_else(|| Invalid::new("role", "is not the number of a role"))?,
-            parts: each(message.content, "content")?,
+                .ok_or_else(|| InvalidField::new("role", "is not the number of a role"))?,
+            parts: convert_all(message.content, "content")?,
             metadata: from_struct(message.metadata, "metadata")?,
             extensions: message.extensions,
             reference_task_ids: references.collect::<Result<_, _>>()?,
@@ -129,13 +134,13 @@ impl From<&TaskStatus> for pb::TaskStatus {
 }
 
 impl TryFrom<pb::TaskStatus> for TaskStatus {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(status: pb::TaskStatus) -> Result<Self, Invalid> {
+    fn try_from(status: pb::TaskStatus) -> Result<Self, InvalidField> {
         let message = status.update.map(|it| it.try_into().map(Arc::new)).transpose();
         Ok(Self {
-            state: state(status.state, "state")?,
-            message: named(message, "message")?,
+            state: parse_state(status.state, "state")?,
+            message: in_field(message, "message")?,
             timestamp: status.timestamp.map(|it| from_timestamp(it, "timestamp")).transpose()?,
         })
     }
@@ -143,16 +148,16 @@ impl TryFrom<pb::TaskStatus> for TaskStatus {
 
 /// One event of a stream.
 #[must_use]
-pub fn stream_response(event: &StreamResponse, then: Then) -> pb::StreamResponse {
+pub fn stream_response(event: &StreamResponse, finality: Finality) -> pb::StreamResponse {
     use pb::stream_response::Payload;
     let payload = match event {
         StreamResponse::Task(it) => Payload::Task(it.into()),
         StreamResponse::Message(it) => Payload::Msg(it.into()),
         StreamResponse::StatusUpdate(it) => Payload::StatusUpdate(pb::TaskStatusUpdateEvent {
             task_id: it.task_id.to_string(),
-            context_id: text(it.context_id.as_ref().map(AsRef::as_ref)),
+            context_id: text_or_empty(it.context_id.as_ref().map(AsRef::as_ref)),
             status: Some((&it.status).into()),
-            r#final: then == Then::Closes,
+            r#final: finality == Finality::Last,
             metadata: to_struct(&it.metadata),
         }),
         StreamResponse::ArtifactUpdate(it) => Payload::ArtifactUpdate(it.into()),
@@ -161,22 +166,22 @@ pub fn stream_response(event: &StreamResponse, then: Then) -> pb::StreamResponse
 }
 
 impl TryFrom<pb::StreamResponse> for StreamResponse {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(response: pb::StreamResponse) -> Result<Self, Invalid> {
+    fn try_from(response: pb::StreamResponse) -> Result<Self, InvalidField> {
         use pb::stream_response::Payload;
         match response.payload {
-            Some(Payload::Task(it)) => named(it.try_into().map(Self::Task), "task"),
-            Some(Payload::Msg(it)) => named(it.try_into().map(Self::Message), "message"),
+            Some(Payload::Task(it)) => in_field(it.try_into().map(Self::Task), "task"),
+            Some(Payload::Msg(it)) => in_field(it.try_into().map(Self::Message), "message"),
             Some(Payload::StatusUpdate(it)) => {
-                named(it.try_into().map(Self::StatusUpdate), "statusUpdate")
+                in_field(it.try_into().map(Self::StatusUpdate), "statusUpdate")
             }
             Some(Payload::ArtifactUpdate(it)) => {
-                named(it.try_into().map(Self::ArtifactUpdate), "artifactUpdate")
+                in_field(it.try_into().map(Self::ArtifactUpdate), "artifactUpdate")
             }
             None => {
                 let problem = "needs one of task, message, statusUpdate or artifactUpdate";
-                Err(Invalid::new("", problem))
+                Err(InvalidField::new("", problem))
             }
         }
     }
@@ -194,14 +199,16 @@ impl From<&SendMessageResponse> for pb::SendMessageResponse {
 }
 
 impl TryFrom<pb::SendMessageResponse> for SendMessageResponse {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(response: pb::SendMessageResponse) -> Result<Self, Invalid> {
+    fn try_from(response: pb::SendMessageResponse) -> Result<Self, InvalidField> {
         use pb::send_message_response::Payload;
         match response.payload {
-            Some(Payload::Task(it)) => named(it.try_into().map(Arc::new).map(Self::Task), "task"),
-            Some(Payload::Msg(it)) => named(it.try_into().map(Self::Message), "message"),
-            None => Err(Invalid::new("", "needs one of task or message")),
+            Some(Payload::Task(it)) => {
+                in_field(it.try_into().map(Arc::new).map(Self::Task), "task")
+            }
+            Some(Payload::Msg(it)) => in_field(it.try_into().map(Self::Message), "message"),
+            None => Err(InvalidField::new("", "needs one of task or message")),
         }
     }
 }

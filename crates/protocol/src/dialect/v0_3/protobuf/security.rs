@@ -4,8 +4,8 @@ use latimer_pb::v0_3 as pb;
 use pb::o_auth_flows::Flow;
 
 use crate::card::{AuthorizationCodeOAuthFlow, OAuthFlows, SecurityRequirement};
-use crate::dialect::field::{filled, named, optional, text};
-use crate::json::Invalid;
+use crate::dialect::field::{in_field, optional_text, required_text, text_or_empty};
+use crate::json::InvalidField;
 
 impl From<&SecurityRequirement> for pb::Security {
     fn from(requirement: &SecurityRequirement) -> Self {
@@ -30,7 +30,7 @@ impl From<&OAuthFlows> for pb::OAuthFlows {
                 Some(Flow::AuthorizationCode(pb::AuthorizationCodeOAuthFlow {
                     authorization_url: it.authorization_url.clone(),
                     token_url: it.token_url.clone(),
-                    refresh_url: text(it.refresh_url.as_deref()),
+                    refresh_url: text_or_empty(it.refresh_url.as_deref()),
                     scopes: it.scopes.clone(),
                 }))
             }
@@ -45,31 +45,31 @@ impl From<&OAuthFlows> for pb::OAuthFlows {
 }
 
 impl TryFrom<pb::OAuthFlows> for OAuthFlows {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(flows: pb::OAuthFlows) -> Result<Self, Invalid> {
+    fn try_from(flows: pb::OAuthFlows) -> Result<Self, InvalidField> {
         match flows.flow {
             Some(Flow::AuthorizationCode(it)) => {
-                named(it.try_into().map(Self::AuthorizationCode), "authorizationCode")
+                in_field(it.try_into().map(Self::AuthorizationCode), "authorizationCode")
             }
             Some(Flow::ClientCredentials(it)) => {
-                named(it.try_into().map(Self::ClientCredentials), "clientCredentials")
+                in_field(it.try_into().map(Self::ClientCredentials), "clientCredentials")
             }
             Some(Flow::Implicit(it)) => Ok(Self::Implicit(it.into())),
             Some(Flow::Password(it)) => Ok(Self::Password(it.into())),
-            None => Err(Invalid::new("", "must have exactly one flow")),
+            None => Err(InvalidField::new("", "must have exactly one flow")),
         }
     }
 }
 
 impl TryFrom<pb::AuthorizationCodeOAuthFlow> for AuthorizationCodeOAuthFlow {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(flow: pb::AuthorizationCodeOAuthFlow) -> Result<Self, Invalid> {
+    fn try_from(flow: pb::AuthorizationCodeOAuthFlow) -> Result<Self, InvalidField> {
         Ok(Self {
-            authorization_url: filled(flow.authorization_url, "authorizationUrl")?,
-            token_url: filled(flow.token_url, "tokenUrl")?,
-            refresh_url: optional(flow.refresh_url),
+            authorization_url: required_text(flow.authorization_url, "authorizationUrl")?,
+            token_url: required_text(flow.token_url, "tokenUrl")?,
+            refresh_url: optional_text(flow.refresh_url),
             scopes: flow.scopes,
             pkce_required: false,
         })

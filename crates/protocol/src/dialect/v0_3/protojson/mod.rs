@@ -8,13 +8,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub(in crate::dialect) use object::Event;
-use object::{Message, Task, state};
+use object::{Message, Task, state_name};
 
-use super::name;
-use super::push::Target;
-use crate::card::{AgentCard, Form};
-use crate::dialect::HISTORY;
-use crate::dialect::each::Each;
+use super::push::PushTarget;
+use super::resource_name;
+use crate::card::{AgentCard, CardFormat};
+use crate::dialect::TRANSITION_HISTORY;
+use crate::dialect::list_as::ListAs;
 use crate::error::Error;
 use crate::json::write;
 use crate::model::{
@@ -31,7 +31,9 @@ pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
             write(out, &SendParams::from(it))
         }
-        Request::CancelTask(it) => write(out, &Named { name: name::of_task(&it.id) }),
+        Request::CancelTask(it) => {
+            write(out, &ResourceName { name: resource_name::format_task(&it.id) })
+        }
         Request::CreateTaskPushNotificationConfig(it) => write(out, &CreatePushConfig::from(it)),
         Request::GetTask(_)
         | Request::ListTasks(_)
@@ -45,12 +47,12 @@ pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
 }
 
 /// Spells the parameters of a list of tasks, which are those of 1.0 but for two.
-pub(in crate::dialect) fn respell_query(query: &mut [(String, String)]) {
+pub(in crate::dialect) fn rename_query_params(query: &mut [(String, String)]) {
     for (name, value) in query {
         match name.as_str() {
             "statusTimestampAfter" => "lastUpdatedTime".clone_into(name),
             "status" if value == TaskState::Canceled.name() => {
-                state(TaskState::Canceled).clone_into(value);
+                state_name(TaskState::Canceled).clone_into(value);
             }
             _ => {}
         }
@@ -60,17 +62,17 @@ pub(in crate::dialect) fn respell_query(query: &mut [(String, String)]) {
 /// Writes the body of a reply.
 pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) -> Result<(), Error> {
     match reply {
-        Reply::Sent(SendMessageResponse::Task(task)) => {
+        Reply::SendMessage(SendMessageResponse::Task(task)) => {
             write(out, &Event::Task(Task::from(&**task)))
         }
-        Reply::Sent(SendMessageResponse::Message(message)) => {
+        Reply::SendMessage(SendMessageResponse::Message(message)) => {
             write(out, &Event::Message(Message::from(message)))
         }
         Reply::Task(task) => write(out, &Task::from(&**task)),
-        Reply::Tasks(page) => write(out, &Tasks::from(page)),
+        Reply::TaskList(page) => write(out, &TaskPage::from(page)),
         Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
-        Reply::PushConfigs(page) => write(out, &PushConfigs::from(page)),
-        Reply::Removed(_) => out.extend_from_slice(b"{}"),
+        Reply::PushConfigList(page) => write(out, &PushConfigPage::from(page)),
+        Reply::PushConfigsDeleted(_) => out.extend_from_slice(b"{}"),
         Reply::Card(card) => write(out, &write_card(card)),
         Reply::Stream(_) => return Err(Error::internal()),
     }
@@ -80,9 +82,9 @@ pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) -> Resul
 /// A card with each security scheme in both shapes: some SDKs read the JSON schema's here, and some
 /// the protobuf file's.
 fn write_card(card: &AgentCard) -> Value {
-    let mut written = card.to_json(Form::V0_3(HISTORY));
-    let newer = card.to_json(Form::V1_0);
-    let wrapped = newer.get("securitySchemes").and_then(Value::as_object);
+    let mut written = card.to_json(CardFormat::V0_3(TRANSITION_HISTORY));
+    let v1_0 = card.to_json(CardFormat::V1_0);
+    let wrapped = v1_0.get("securitySchemes").and_then(Value::as_object);
     for (name, scheme) in wrapped.into_iter().flatten() {
         let both = written.pointer_mut("/securitySchemes").and_then(|it| it.get_mut(name));
         if let (Some(Value::Object(both)), Value::Object(scheme)) = (both, scheme) {
@@ -113,10 +115,10 @@ impl<'a> From<&'a SendMessageRequest> for SendParams<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Configuration<'a> {
-    #[serde(skip_serializing_if = "crate::dialect::each::empty")]
+    #[serde(skip_serializing_if = "crate::dialect::list_as::empty")]
     accepted_output_modes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
-    push_notification: Option<Target<'a>>,
+    push_notification: Option<PushTarget<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history_length: Option<u32>,
     blocking: bool,
@@ -128,7 +130,7 @@ impl<'a> From<Option<&'a SendMessageConfiguration>> for Configuration<'a> {
         let push = configuration.and_then(|it| it.task_push_notification_config.as_deref());
         Self {
             accepted_output_modes: configuration.map_or(&[], |it| &it.accepted_output_modes),
-            push_notification: push.map(Target::from),
+            push_notification: push.map(PushTarget::from),
             history_length: configuration.and_then(|it| it.history_length),
             blocking: !configuration.is_some_and(|it| it.return_immediately),
         }
@@ -136,7 +138,7 @@ impl<'a> From<Option<&'a SendMessageConfiguration>> for Configuration<'a> {
 }
 
 #[derive(Serialize)]
-struct Named {
+struct ResourceName {
     name: String,
 }
 
@@ -144,16 +146,17 @@ struct Named {
 #[serde(rename_all = "camelCase")]
 struct PushConfig<'a> {
     name: String,
-    push_notification_config: Target<'a>,
+    push_notification_config: PushTarget<'a>,
 }
 
 impl<'a> From<&'a TaskPushNotificationConfig> for PushConfig<'a> {
     fn from(config: &'a TaskPushNotificationConfig) -> Self {
         let task = config.task_id.as_ref();
         Self {
-            name: task
-                .map_or_else(String::new, |task| name::of_push_config(task, config.id.as_ref())),
-            push_notification_config: Target::from(config),
+            name: task.map_or_else(String::new, |task| {
+                resource_name::format_push_config(task, config.id.as_ref())
+            }),
+            push_notification_config: PushTarget::from(config),
         }
     }
 }
@@ -173,7 +176,7 @@ impl<'a> From<&'a TaskPushNotificationConfig> for CreatePushConfig<'a> {
             parent: config
                 .task_id
                 .as_ref()
-                .map_or_else(String::new, |it: &TaskId| name::of_task(it)),
+                .map_or_else(String::new, |it: &TaskId| resource_name::format_task(it)),
             config_id: config.id.as_ref(),
             config: PushConfig::from(config),
         }
@@ -182,30 +185,33 @@ impl<'a> From<&'a TaskPushNotificationConfig> for CreatePushConfig<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PushConfigs<'a> {
-    configs: Each<'a, TaskPushNotificationConfig, PushConfig<'a>>,
+struct PushConfigPage<'a> {
+    configs: ListAs<'a, TaskPushNotificationConfig, PushConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_page_token: Option<&'a str>,
 }
 
-impl<'a> From<&'a ListTaskPushNotificationConfigsResponse> for PushConfigs<'a> {
+impl<'a> From<&'a ListTaskPushNotificationConfigsResponse> for PushConfigPage<'a> {
     fn from(page: &'a ListTaskPushNotificationConfigsResponse) -> Self {
-        Self { configs: Each::of(&page.configs), next_page_token: page.next_page_token.as_deref() }
+        Self {
+            configs: ListAs::new(&page.configs),
+            next_page_token: page.next_page_token.as_deref(),
+        }
     }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tasks<'a> {
-    tasks: Each<'a, model::Task, Task<'a>>,
+struct TaskPage<'a> {
+    tasks: ListAs<'a, model::Task, Task<'a>>,
     next_page_token: &'a str,
     total_size: u32,
 }
 
-impl<'a> From<&'a ListTasksResponse> for Tasks<'a> {
+impl<'a> From<&'a ListTasksResponse> for TaskPage<'a> {
     fn from(page: &'a ListTasksResponse) -> Self {
         Self {
-            tasks: Each::of(&page.tasks),
+            tasks: ListAs::new(&page.tasks),
             next_page_token: &page.next_page_token,
             total_size: page.total_size,
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::dialect::Then;
-use crate::dialect::each::{Each, empty, no_metadata};
+use crate::dialect::Finality;
+use crate::dialect::list_as::{ListAs, empty, no_metadata};
 use crate::dialect::v0_3::json::Data;
-use crate::model::wire::{is_off, to_base64};
+use crate::model::wire::{is_false, to_base64};
 use crate::model::{
     self, ArtifactId, Content, ContextId, MessageId, Metadata, Role, StreamResponse, TaskId,
     TaskState, Timestamp,
@@ -21,10 +21,10 @@ pub(in crate::dialect) struct Task<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     context_id: Option<&'a ContextId>,
     status: Status<'a>,
-    #[serde(skip_serializing_if = "Each::is_empty")]
-    artifacts: Each<'a, Arc<model::Artifact>, Artifact<'a>>,
-    #[serde(skip_serializing_if = "Each::is_empty")]
-    history: Each<'a, Arc<model::Message>, Message<'a>>,
+    #[serde(skip_serializing_if = "ListAs::is_empty")]
+    artifacts: ListAs<'a, Arc<model::Artifact>, Artifact<'a>>,
+    #[serde(skip_serializing_if = "ListAs::is_empty")]
+    history: ListAs<'a, Arc<model::Message>, Message<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
 }
@@ -35,8 +35,8 @@ impl<'a> From<&'a model::Task> for Task<'a> {
             id: &task.id,
             context_id: task.context_id.as_ref(),
             status: Status::from(&task.status),
-            artifacts: Each::of(&task.artifacts),
-            history: Each::of(&task.history),
+            artifacts: ListAs::new(&task.artifacts),
+            history: ListAs::new(&task.history),
             metadata: &task.metadata,
         }
     }
@@ -54,7 +54,7 @@ pub(in crate::dialect) struct Status<'a> {
 impl<'a> From<&'a model::TaskStatus> for Status<'a> {
     fn from(status: &'a model::TaskStatus) -> Self {
         Self {
-            state: state(status.state),
+            state: state_name(status.state),
             message: status.message.as_deref().map(Message::from),
             timestamp: status.timestamp,
         }
@@ -62,7 +62,7 @@ impl<'a> From<&'a model::TaskStatus> for Status<'a> {
 }
 
 /// The names of the states: those of 1.0 but for one letter.
-pub(super) fn state(state: TaskState) -> &'static str {
+pub(super) fn state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Canceled => "TASK_STATE_CANCELLED",
         other => other.name(),
@@ -78,7 +78,7 @@ pub(in crate::dialect) struct Message<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<&'a TaskId>,
     role: Role,
-    content: Each<'a, model::Part, Part<'a>>,
+    content: ListAs<'a, model::Part, Part<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
     #[serde(skip_serializing_if = "empty")]
@@ -92,7 +92,7 @@ impl<'a> From<&'a model::Message> for Message<'a> {
             context_id: message.context_id.as_ref(),
             task_id: message.task_id.as_ref(),
             role: message.role,
-            content: Each::of(&message.parts),
+            content: ListAs::new(&message.parts),
             metadata: &message.metadata,
             extensions: &message.extensions,
         }
@@ -106,7 +106,7 @@ pub(in crate::dialect) struct Part<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<File<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<Nested<'a>>,
+    data: Option<NestedData<'a>>,
     #[serde(skip_serializing_if = "no_metadata")]
     metadata: Cow<'a, Metadata>,
 }
@@ -119,15 +119,16 @@ impl<'a> From<&'a model::Part> for Part<'a> {
             Content::Text(text) => written.text = Some(text),
             // Base64 of base64: the protobuf field holds the text, and its JSON form encodes again.
             Content::Raw(bytes) => {
-                let twice = to_base64(to_base64(bytes).as_bytes());
-                written.file = Some(File { file_with_bytes: Some(twice), ..File::of(part) });
+                let double_encoded = to_base64(to_base64(bytes).as_bytes());
+                written.file =
+                    Some(File { file_with_bytes: Some(double_encoded), ..File::from_part(part) });
             }
             Content::Url(url) => {
-                written.file = Some(File { file_with_uri: Some(url), ..File::of(part) });
+                written.file = Some(File { file_with_uri: Some(url), ..File::from_part(part) });
             }
             Content::Data(value) => {
-                let (data, metadata) = Data::of(value, &part.metadata);
-                written = Self { data: Some(Nested { data }), metadata, ..written };
+                let (data, metadata) = Data::from_value(value, &part.metadata);
+                written = Self { data: Some(NestedData { data }), metadata, ..written };
             }
         }
         written
@@ -136,7 +137,7 @@ impl<'a> From<&'a model::Part> for Part<'a> {
 
 /// A data part: a message with one member.
 #[derive(Serialize)]
-pub(in crate::dialect) struct Nested<'a> {
+pub(in crate::dialect) struct NestedData<'a> {
     data: Data<'a>,
 }
 
@@ -154,7 +155,7 @@ pub(in crate::dialect) struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    fn of(part: &'a model::Part) -> Self {
+    fn from_part(part: &'a model::Part) -> Self {
         let (mime_type, name) = (part.media_type.as_deref(), part.filename.as_deref());
         Self { file_with_bytes: None, file_with_uri: None, mime_type, name }
     }
@@ -168,7 +169,7 @@ pub(in crate::dialect) struct Artifact<'a> {
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
-    parts: Each<'a, model::Part, Part<'a>>,
+    parts: ListAs<'a, model::Part, Part<'a>>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     metadata: &'a Metadata,
     #[serde(skip_serializing_if = "empty")]
@@ -181,7 +182,7 @@ impl<'a> From<&'a model::Artifact> for Artifact<'a> {
             artifact_id: &artifact.artifact_id,
             name: artifact.name.as_deref(),
             description: artifact.description.as_deref(),
-            parts: Each::of(&artifact.parts),
+            parts: ListAs::new(&artifact.parts),
             metadata: &artifact.metadata,
             extensions: &artifact.extensions,
         }
@@ -200,7 +201,7 @@ pub(in crate::dialect) enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         context_id: Option<&'a ContextId>,
         status: Status<'a>,
-        #[serde(skip_serializing_if = "is_off")]
+        #[serde(skip_serializing_if = "is_false")]
         r#final: bool,
         #[serde(skip_serializing_if = "Metadata::is_empty")]
         metadata: &'a Metadata,
@@ -211,9 +212,9 @@ pub(in crate::dialect) enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         context_id: Option<&'a ContextId>,
         artifact: Artifact<'a>,
-        #[serde(skip_serializing_if = "is_off")]
+        #[serde(skip_serializing_if = "is_false")]
         append: bool,
-        #[serde(skip_serializing_if = "is_off")]
+        #[serde(skip_serializing_if = "is_false")]
         last_chunk: bool,
         #[serde(skip_serializing_if = "Metadata::is_empty")]
         metadata: &'a Metadata,
@@ -221,7 +222,7 @@ pub(in crate::dialect) enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    pub(in crate::dialect) fn of(event: &'a StreamResponse, then: Then) -> Self {
+    pub(in crate::dialect) fn new(event: &'a StreamResponse, finality: Finality) -> Self {
         match event {
             StreamResponse::Task(task) => Self::Task(Task::from(task)),
             StreamResponse::Message(message) => Self::Message(Message::from(message)),
@@ -229,7 +230,7 @@ impl<'a> Event<'a> {
                 task_id: &update.task_id,
                 context_id: update.context_id.as_ref(),
                 status: Status::from(&update.status),
-                r#final: then == Then::Closes,
+                r#final: finality == Finality::Last,
                 metadata: &update.metadata,
             },
             StreamResponse::ArtifactUpdate(update) => Self::ArtifactUpdate {

@@ -9,10 +9,12 @@ use latimer_pb::v1 as pb;
 use crate::card::{
     AgentCapabilities, AgentCard, AgentCardSignature, AgentInterface, AgentSkill, ProtocolBinding,
 };
-use crate::dialect::field::{each, filled, fitting, fitting_values, optional, text};
+use crate::dialect::field::{
+    convert_all, convert_valid, convert_valid_values, optional_text, required_text, text_or_empty,
+};
 use crate::dialect::protobuf::id_and_name;
 use crate::dialect::wellknown::to_struct;
-use crate::json::Invalid;
+use crate::json::InvalidField;
 use crate::version::PROTOCOL_VERSION;
 
 impl From<&AgentCard> for pb::AgentCard {
@@ -38,39 +40,39 @@ impl From<&AgentCard> for pb::AgentCard {
 }
 
 impl TryFrom<pb::AgentCard> for AgentCard {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(card: pb::AgentCard) -> Result<Self, Invalid> {
+    fn try_from(card: pb::AgentCard) -> Result<Self, InvalidField> {
         let requirements = card.security_requirements.into_iter().map(Into::into);
-        let signatures: Vec<AgentCardSignature> = fitting(card.signatures);
-        let signed = signatures.iter().any(AgentCardSignature::may_hold);
+        let signatures: Vec<AgentCardSignature> = convert_valid(card.signatures);
+        let signed = signatures.iter().any(AgentCardSignature::is_well_formed);
         let skills = card.skills;
         let mut read = Self {
-            name: filled(card.name, "name")?,
+            name: required_text(card.name, "name")?,
             description: card.description,
-            supported_interfaces: each(card.supported_interfaces, "supportedInterfaces")?,
+            supported_interfaces: convert_all(card.supported_interfaces, "supportedInterfaces")?,
             provider: card.provider.map(Into::into),
             version: card.version,
             documentation_url: card.documentation_url,
             capabilities: card.capabilities.unwrap_or_default().into(),
-            security_schemes: fitting_values(card.security_schemes),
+            security_schemes: convert_valid_values(card.security_schemes),
             security_requirements: requirements.collect(),
             default_input_modes: card.default_input_modes,
             default_output_modes: card.default_output_modes,
             skills: if signed {
-                skills.into_iter().map(literal_skill).collect()
+                skills.into_iter().map(verbatim_skill).collect()
             } else {
-                fitting(skills)
+                convert_valid(skills)
             },
             signatures,
             icon_url: card.icon_url,
         };
         if read.supported_interfaces.is_empty() {
-            return Err(Invalid::missing("supportedInterfaces"));
+            return Err(InvalidField::missing("supportedInterfaces"));
         }
         if !signed {
             read.fill_in_versions(PROTOCOL_VERSION);
-            read.rename_modes();
+            read.normalize_modes();
         }
         Ok(read)
     }
@@ -81,20 +83,20 @@ impl From<&AgentInterface> for pb::AgentInterface {
         Self {
             url: interface.url.clone(),
             protocol_binding: interface.protocol_binding.to_string(),
-            tenant: text(interface.tenant.as_deref()),
+            tenant: text_or_empty(interface.tenant.as_deref()),
             protocol_version: interface.protocol_version.clone(),
         }
     }
 }
 
 impl TryFrom<pb::AgentInterface> for AgentInterface {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(interface: pb::AgentInterface) -> Result<Self, Invalid> {
+    fn try_from(interface: pb::AgentInterface) -> Result<Self, InvalidField> {
         Ok(Self {
-            url: filled(interface.url, "url")?,
+            url: required_text(interface.url, "url")?,
             protocol_binding: ProtocolBinding::from(interface.protocol_binding),
-            tenant: optional(interface.tenant),
+            tenant: optional_text(interface.tenant),
             protocol_version: interface.protocol_version,
         })
     }
@@ -116,7 +118,7 @@ impl From<pb::AgentCapabilities> for AgentCapabilities {
         Self {
             streaming: capabilities.streaming,
             push_notifications: capabilities.push_notifications,
-            extensions: fitting(capabilities.extensions),
+            extensions: convert_valid(capabilities.extensions),
             extended_agent_card: capabilities.extended_agent_card,
         }
     }
@@ -138,17 +140,17 @@ impl From<&AgentSkill> for pb::AgentSkill {
 }
 
 impl TryFrom<pb::AgentSkill> for AgentSkill {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(skill: pb::AgentSkill) -> Result<Self, Invalid> {
-        let skill = literal_skill(skill);
+    fn try_from(skill: pb::AgentSkill) -> Result<Self, InvalidField> {
+        let skill = verbatim_skill(skill);
         let (id, name) = id_and_name(skill.id, skill.name)?;
         Ok(Self { id, name, ..skill })
     }
 }
 
 /// A skill as it is written, whatever it lacks.
-fn literal_skill(skill: pb::AgentSkill) -> AgentSkill {
+fn verbatim_skill(skill: pb::AgentSkill) -> AgentSkill {
     let requirements = skill.security_requirements.into_iter().map(Into::into);
     AgentSkill {
         id: skill.id,

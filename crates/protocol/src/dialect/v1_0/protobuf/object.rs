@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use latimer_pb::v1 as pb;
 
-use crate::dialect::field::{each, id, named, optional, optional_id, state, text};
+use crate::dialect::field::{
+    convert_all, in_field, optional_id, optional_text, parse_state, required_id, text_or_empty,
+};
 use crate::dialect::wellknown::{
     from_struct, from_timestamp, from_value, to_struct, to_timestamp, to_value,
 };
-use crate::json::Invalid;
+use crate::json::InvalidField;
 use crate::model::{
     Content, Message, Part, Role, SendMessageResponse, StreamResponse, TaskStatus,
     TaskStatusUpdateEvent,
@@ -25,16 +27,16 @@ impl From<&Part> for pb::Part {
         Self {
             content: Some(content),
             metadata: to_struct(&part.metadata),
-            filename: text(part.filename.as_deref()),
-            media_type: text(part.media_type.as_deref()),
+            filename: text_or_empty(part.filename.as_deref()),
+            media_type: text_or_empty(part.media_type.as_deref()),
         }
     }
 }
 
 impl TryFrom<pb::Part> for Part {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(part: pb::Part) -> Result<Self, Invalid> {
+    fn try_from(part: pb::Part) -> Result<Self, InvalidField> {
         let content = match part.content {
             Some(pb::part::Content::Text(text)) => Content::Text(text),
             Some(pb::part::Content::Raw(bytes)) => Content::Raw(bytes),
@@ -42,13 +44,13 @@ impl TryFrom<pb::Part> for Part {
             Some(pb::part::Content::Data(value)) => {
                 Content::Data(Box::new(from_value(value, "data")?))
             }
-            None => return Err(Invalid::new("", "needs one of text, raw, url or data")),
+            None => return Err(InvalidField::new("", "needs one of text, raw, url or data")),
         };
         Ok(Self {
             content,
             metadata: from_struct(part.metadata, "metadata")?,
-            filename: optional(part.filename),
-            media_type: optional(part.media_type),
+            filename: optional_text(part.filename),
+            media_type: optional_text(part.media_type),
         })
     }
 }
@@ -57,8 +59,8 @@ impl From<&Message> for pb::Message {
     fn from(message: &Message) -> Self {
         Self {
             message_id: message.message_id.to_string(),
-            context_id: text(message.context_id.as_ref().map(AsRef::as_ref)),
-            task_id: text(message.task_id.as_ref().map(AsRef::as_ref)),
+            context_id: text_or_empty(message.context_id.as_ref().map(AsRef::as_ref)),
+            task_id: text_or_empty(message.task_id.as_ref().map(AsRef::as_ref)),
             role: message.role.number(),
             parts: message.parts.iter().map(Into::into).collect(),
             metadata: to_struct(&message.metadata),
@@ -73,19 +75,19 @@ impl From<&Message> for pb::Message {
 }
 
 impl TryFrom<pb::Message> for Message {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(message: pb::Message) -> Result<Self, Invalid> {
+    fn try_from(message: pb::Message) -> Result<Self, InvalidField> {
         let references = message.reference_task_ids.iter().enumerate();
         let references =
-            references.map(|(place, it)| id(it, &format!("referenceTaskIds[{place}]")));
+            references.map(|(index, it)| required_id(it, &format!("referenceTaskIds[{index}]")));
         Ok(Self {
-            message_id: id(&message.message_id, "messageId")?,
+            message_id: required_id(&message.message_id, "messageId")?,
             context_id: optional_id(&message.context_id, "contextId")?,
             task_id: optional_id(&message.task_id, "taskId")?,
             role: Role::from_number(message.role.into())
-                .ok_or_else(|| Invalid::new("role", "is not the number of a role"))?,
-            parts: each(message.parts, "parts")?,
+                .ok_or_else(|| InvalidField::new("role", "is not the number of a role"))?,
+            parts: convert_all(message.parts, "parts")?,
             metadata: from_struct(message.metadata, "metadata")?,
             extensions: message.extensions,
             reference_task_ids: references.collect::<Result<_, _>>()?,
@@ -104,13 +106,13 @@ impl From<&TaskStatus> for pb::TaskStatus {
 }
 
 impl TryFrom<pb::TaskStatus> for TaskStatus {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(status: pb::TaskStatus) -> Result<Self, Invalid> {
+    fn try_from(status: pb::TaskStatus) -> Result<Self, InvalidField> {
         let message = status.message.map(|it| it.try_into().map(Arc::new)).transpose();
         Ok(Self {
-            state: state(status.state, "state")?,
-            message: named(message, "message")?,
+            state: parse_state(status.state, "state")?,
+            message: in_field(message, "message")?,
             timestamp: status.timestamp.map(|it| from_timestamp(it, "timestamp")).transpose()?,
         })
     }
@@ -120,7 +122,7 @@ impl From<&TaskStatusUpdateEvent> for pb::TaskStatusUpdateEvent {
     fn from(update: &TaskStatusUpdateEvent) -> Self {
         Self {
             task_id: update.task_id.to_string(),
-            context_id: text(update.context_id.as_ref().map(AsRef::as_ref)),
+            context_id: text_or_empty(update.context_id.as_ref().map(AsRef::as_ref)),
             status: Some((&update.status).into()),
             metadata: to_struct(&update.metadata),
         }
@@ -139,14 +141,16 @@ impl From<&SendMessageResponse> for pb::SendMessageResponse {
 }
 
 impl TryFrom<pb::SendMessageResponse> for SendMessageResponse {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(response: pb::SendMessageResponse) -> Result<Self, Invalid> {
+    fn try_from(response: pb::SendMessageResponse) -> Result<Self, InvalidField> {
         use pb::send_message_response::Payload;
         match response.payload {
-            Some(Payload::Task(it)) => named(it.try_into().map(Arc::new).map(Self::Task), "task"),
-            Some(Payload::Message(it)) => named(it.try_into().map(Self::Message), "message"),
-            None => Err(Invalid::new("", "needs one of task or message")),
+            Some(Payload::Task(it)) => {
+                in_field(it.try_into().map(Arc::new).map(Self::Task), "task")
+            }
+            Some(Payload::Message(it)) => in_field(it.try_into().map(Self::Message), "message"),
+            None => Err(InvalidField::new("", "needs one of task or message")),
         }
     }
 }
@@ -165,22 +169,22 @@ impl From<&StreamResponse> for pb::StreamResponse {
 }
 
 impl TryFrom<pb::StreamResponse> for StreamResponse {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(response: pb::StreamResponse) -> Result<Self, Invalid> {
+    fn try_from(response: pb::StreamResponse) -> Result<Self, InvalidField> {
         use pb::stream_response::Payload;
         match response.payload {
-            Some(Payload::Task(it)) => named(it.try_into().map(Self::Task), "task"),
-            Some(Payload::Message(it)) => named(it.try_into().map(Self::Message), "message"),
+            Some(Payload::Task(it)) => in_field(it.try_into().map(Self::Task), "task"),
+            Some(Payload::Message(it)) => in_field(it.try_into().map(Self::Message), "message"),
             Some(Payload::StatusUpdate(it)) => {
-                named(it.try_into().map(Self::StatusUpdate), "statusUpdate")
+                in_field(it.try_into().map(Self::StatusUpdate), "statusUpdate")
             }
             Some(Payload::ArtifactUpdate(it)) => {
-                named(it.try_into().map(Self::ArtifactUpdate), "artifactUpdate")
+                in_field(it.try_into().map(Self::ArtifactUpdate), "artifactUpdate")
             }
             None => {
                 let problem = "needs one of task, message, statusUpdate or artifactUpdate";
-                Err(Invalid::new("", problem))
+                Err(InvalidField::new("", problem))
             }
         }
     }

@@ -3,10 +3,11 @@
 use latimer_pb::v1 as pb;
 
 use crate::dialect::field::{
-    count, each, id, named, number, optional, optional_id, required, state, text,
+    convert_all, in_field, optional_count, optional_id, optional_text, parse_state, required,
+    required_id, saturating_i32, text_or_empty,
 };
 use crate::dialect::wellknown::{from_struct, from_timestamp, to_struct, to_timestamp};
-use crate::json::Invalid;
+use crate::json::InvalidField;
 use crate::model::{
     CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListTasksRequest,
     ListTasksResponse, SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest,
@@ -16,7 +17,7 @@ use crate::model::{
 impl From<&SendMessageRequest> for pb::SendMessageRequest {
     fn from(request: &SendMessageRequest) -> Self {
         Self {
-            tenant: text(request.tenant.as_deref()),
+            tenant: text_or_empty(request.tenant.as_deref()),
             message: Some((&request.message).into()),
             configuration: request.configuration.as_ref().map(Into::into),
             metadata: to_struct(&request.metadata),
@@ -25,15 +26,15 @@ impl From<&SendMessageRequest> for pb::SendMessageRequest {
 }
 
 impl TryFrom<pb::SendMessageRequest> for SendMessageRequest {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(request: pb::SendMessageRequest) -> Result<Self, Invalid> {
+    fn try_from(request: pb::SendMessageRequest) -> Result<Self, InvalidField> {
         let message = required(request.message, "message")?;
         let configuration = request.configuration.map(TryInto::try_into).transpose();
         Ok(Self {
-            tenant: optional(request.tenant),
-            message: named(message.try_into(), "message")?,
-            configuration: named(configuration, "configuration")?,
+            tenant: optional_text(request.tenant),
+            message: in_field(message.try_into(), "message")?,
+            configuration: in_field(configuration, "configuration")?,
             metadata: from_struct(request.metadata, "metadata")?,
         })
     }
@@ -45,22 +46,25 @@ impl From<&SendMessageConfiguration> for pb::SendMessageConfiguration {
         Self {
             accepted_output_modes: configuration.accepted_output_modes.clone(),
             task_push_notification_config: push.map(Into::into),
-            history_length: configuration.history_length.map(number),
+            history_length: configuration.history_length.map(saturating_i32),
             return_immediately: configuration.return_immediately,
         }
     }
 }
 
 impl TryFrom<pb::SendMessageConfiguration> for SendMessageConfiguration {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(configuration: pb::SendMessageConfiguration) -> Result<Self, Invalid> {
+    fn try_from(configuration: pb::SendMessageConfiguration) -> Result<Self, InvalidField> {
         let push =
             configuration.task_push_notification_config.map(|it| it.try_into().map(Box::new));
         Ok(Self {
             accepted_output_modes: configuration.accepted_output_modes,
-            task_push_notification_config: named(push.transpose(), "taskPushNotificationConfig")?,
-            history_length: count(configuration.history_length, "historyLength")?,
+            task_push_notification_config: in_field(
+                push.transpose(),
+                "taskPushNotificationConfig",
+            )?,
+            history_length: optional_count(configuration.history_length, "historyLength")?,
             return_immediately: configuration.return_immediately,
         })
     }
@@ -69,21 +73,21 @@ impl TryFrom<pb::SendMessageConfiguration> for SendMessageConfiguration {
 impl From<&GetTaskRequest> for pb::GetTaskRequest {
     fn from(request: &GetTaskRequest) -> Self {
         Self {
-            tenant: text(request.tenant.as_deref()),
+            tenant: text_or_empty(request.tenant.as_deref()),
             id: request.id.to_string(),
-            history_length: request.history_length.map(number),
+            history_length: request.history_length.map(saturating_i32),
         }
     }
 }
 
 impl TryFrom<pb::GetTaskRequest> for GetTaskRequest {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(request: pb::GetTaskRequest) -> Result<Self, Invalid> {
+    fn try_from(request: pb::GetTaskRequest) -> Result<Self, InvalidField> {
         Ok(Self {
-            tenant: optional(request.tenant),
-            id: id(&request.id, "id")?,
-            history_length: count(request.history_length, "historyLength")?,
+            tenant: optional_text(request.tenant),
+            id: required_id(&request.id, "id")?,
+            history_length: optional_count(request.history_length, "historyLength")?,
         })
     }
 }
@@ -91,12 +95,12 @@ impl TryFrom<pb::GetTaskRequest> for GetTaskRequest {
 impl From<&ListTasksRequest> for pb::ListTasksRequest {
     fn from(request: &ListTasksRequest) -> Self {
         Self {
-            tenant: text(request.tenant.as_deref()),
-            context_id: text(request.context_id.as_ref().map(AsRef::as_ref)),
+            tenant: text_or_empty(request.tenant.as_deref()),
+            context_id: text_or_empty(request.context_id.as_ref().map(AsRef::as_ref)),
             status: request.status.unwrap_or_default().number(),
-            page_size: request.page_size.map(number),
-            page_token: text(request.page_token.as_deref()),
-            history_length: request.history_length.map(number),
+            page_size: request.page_size.map(saturating_i32),
+            page_token: text_or_empty(request.page_token.as_deref()),
+            history_length: request.history_length.map(saturating_i32),
             status_timestamp_after: request.status_timestamp_after.map(to_timestamp),
             include_artifacts: request.include_artifacts,
         }
@@ -104,18 +108,18 @@ impl From<&ListTasksRequest> for pb::ListTasksRequest {
 }
 
 impl TryFrom<pb::ListTasksRequest> for ListTasksRequest {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(request: pb::ListTasksRequest) -> Result<Self, Invalid> {
-        let status = state(request.status, "status")?;
+    fn try_from(request: pb::ListTasksRequest) -> Result<Self, InvalidField> {
+        let status = parse_state(request.status, "status")?;
         let after = request.status_timestamp_after;
         Ok(Self {
-            tenant: optional(request.tenant),
+            tenant: optional_text(request.tenant),
             context_id: optional_id(&request.context_id, "contextId")?,
             status: Some(status).filter(|it| *it != TaskState::Unspecified),
-            page_size: count(request.page_size, "pageSize")?,
-            page_token: optional(request.page_token),
-            history_length: count(request.history_length, "historyLength")?,
+            page_size: optional_count(request.page_size, "pageSize")?,
+            page_token: optional_text(request.page_token),
+            history_length: optional_count(request.history_length, "historyLength")?,
             status_timestamp_after: after
                 .map(|it| from_timestamp(it, "statusTimestampAfter"))
                 .transpose()?,
@@ -129,21 +133,21 @@ impl From<&ListTasksResponse> for pb::ListTasksResponse {
         Self {
             tasks: page.tasks.iter().map(Into::into).collect(),
             next_page_token: page.next_page_token.clone(),
-            page_size: number(page.page_size),
-            total_size: number(page.total_size),
+            page_size: saturating_i32(page.page_size),
+            total_size: saturating_i32(page.total_size),
         }
     }
 }
 
 impl TryFrom<pb::ListTasksResponse> for ListTasksResponse {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(page: pb::ListTasksResponse) -> Result<Self, Invalid> {
+    fn try_from(page: pb::ListTasksResponse) -> Result<Self, InvalidField> {
         Ok(Self {
-            tasks: each(page.tasks, "tasks")?,
+            tasks: convert_all(page.tasks, "tasks")?,
             next_page_token: page.next_page_token,
-            page_size: count(Some(page.page_size), "pageSize")?.unwrap_or_default(),
-            total_size: count(Some(page.total_size), "totalSize")?.unwrap_or_default(),
+            page_size: optional_count(Some(page.page_size), "pageSize")?.unwrap_or_default(),
+            total_size: optional_count(Some(page.total_size), "totalSize")?.unwrap_or_default(),
         })
     }
 }
@@ -151,7 +155,7 @@ impl TryFrom<pb::ListTasksResponse> for ListTasksResponse {
 impl From<&CancelTaskRequest> for pb::CancelTaskRequest {
     fn from(request: &CancelTaskRequest) -> Self {
         Self {
-            tenant: text(request.tenant.as_deref()),
+            tenant: text_or_empty(request.tenant.as_deref()),
             id: request.id.to_string(),
             metadata: to_struct(&request.metadata),
         }
@@ -159,12 +163,12 @@ impl From<&CancelTaskRequest> for pb::CancelTaskRequest {
 }
 
 impl TryFrom<pb::CancelTaskRequest> for CancelTaskRequest {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(request: pb::CancelTaskRequest) -> Result<Self, Invalid> {
+    fn try_from(request: pb::CancelTaskRequest) -> Result<Self, InvalidField> {
         Ok(Self {
-            tenant: optional(request.tenant),
-            id: id(&request.id, "id")?,
+            tenant: optional_text(request.tenant),
+            id: required_id(&request.id, "id")?,
             metadata: from_struct(request.metadata, "metadata")?,
         })
     }
@@ -172,26 +176,26 @@ impl TryFrom<pb::CancelTaskRequest> for CancelTaskRequest {
 
 impl From<&SubscribeToTaskRequest> for pb::SubscribeToTaskRequest {
     fn from(request: &SubscribeToTaskRequest) -> Self {
-        Self { tenant: text(request.tenant.as_deref()), id: request.id.to_string() }
+        Self { tenant: text_or_empty(request.tenant.as_deref()), id: request.id.to_string() }
     }
 }
 
 impl TryFrom<pb::SubscribeToTaskRequest> for SubscribeToTaskRequest {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(request: pb::SubscribeToTaskRequest) -> Result<Self, Invalid> {
-        Ok(Self { tenant: optional(request.tenant), id: id(&request.id, "id")? })
+    fn try_from(request: pb::SubscribeToTaskRequest) -> Result<Self, InvalidField> {
+        Ok(Self { tenant: optional_text(request.tenant), id: required_id(&request.id, "id")? })
     }
 }
 
 impl From<&GetExtendedAgentCardRequest> for pb::GetExtendedAgentCardRequest {
     fn from(request: &GetExtendedAgentCardRequest) -> Self {
-        Self { tenant: text(request.tenant.as_deref()) }
+        Self { tenant: text_or_empty(request.tenant.as_deref()) }
     }
 }
 
 impl From<pb::GetExtendedAgentCardRequest> for GetExtendedAgentCardRequest {
     fn from(request: pb::GetExtendedAgentCardRequest) -> Self {
-        Self { tenant: optional(request.tenant) }
+        Self { tenant: optional_text(request.tenant) }
     }
 }

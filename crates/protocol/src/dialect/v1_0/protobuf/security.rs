@@ -6,8 +6,8 @@ use pb::o_auth_flows::Flow;
 use crate::card::{
     AuthorizationCodeOAuthFlow, DeviceCodeOAuthFlow, OAuthFlows, SecurityRequirement,
 };
-use crate::dialect::field::{filled, named, optional, text};
-use crate::json::Invalid;
+use crate::dialect::field::{in_field, optional_text, required_text, text_or_empty};
+use crate::json::InvalidField;
 
 impl From<&SecurityRequirement> for pb::SecurityRequirement {
     fn from(requirement: &SecurityRequirement) -> Self {
@@ -32,7 +32,7 @@ impl From<&OAuthFlows> for pb::OAuthFlows {
                 Flow::AuthorizationCode(pb::AuthorizationCodeOAuthFlow {
                     authorization_url: it.authorization_url.clone(),
                     token_url: it.token_url.clone(),
-                    refresh_url: text(it.refresh_url.as_deref()),
+                    refresh_url: text_or_empty(it.refresh_url.as_deref()),
                     scopes: it.scopes.clone(),
                     pkce_required: it.pkce_required,
                 })
@@ -43,7 +43,7 @@ impl From<&OAuthFlows> for pb::OAuthFlows {
             OAuthFlows::DeviceCode(it) => Flow::DeviceCode(pb::DeviceCodeOAuthFlow {
                 device_authorization_url: it.device_authorization_url.clone(),
                 token_url: it.token_url.clone(),
-                refresh_url: text(it.refresh_url.as_deref()),
+                refresh_url: text_or_empty(it.refresh_url.as_deref()),
                 scopes: it.scopes.clone(),
             }),
         };
@@ -52,32 +52,34 @@ impl From<&OAuthFlows> for pb::OAuthFlows {
 }
 
 impl TryFrom<pb::OAuthFlows> for OAuthFlows {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(flows: pb::OAuthFlows) -> Result<Self, Invalid> {
+    fn try_from(flows: pb::OAuthFlows) -> Result<Self, InvalidField> {
         match flows.flow {
             Some(Flow::AuthorizationCode(it)) => {
-                named(it.try_into().map(Self::AuthorizationCode), "authorizationCode")
+                in_field(it.try_into().map(Self::AuthorizationCode), "authorizationCode")
             }
             Some(Flow::ClientCredentials(it)) => {
-                named(it.try_into().map(Self::ClientCredentials), "clientCredentials")
+                in_field(it.try_into().map(Self::ClientCredentials), "clientCredentials")
             }
             Some(Flow::Implicit(it)) => Ok(Self::Implicit(it.into())),
             Some(Flow::Password(it)) => Ok(Self::Password(it.into())),
-            Some(Flow::DeviceCode(it)) => named(it.try_into().map(Self::DeviceCode), "deviceCode"),
-            None => Err(Invalid::new("", "must have exactly one flow")),
+            Some(Flow::DeviceCode(it)) => {
+                in_field(it.try_into().map(Self::DeviceCode), "deviceCode")
+            }
+            None => Err(InvalidField::new("", "must have exactly one flow")),
         }
     }
 }
 
 impl TryFrom<pb::AuthorizationCodeOAuthFlow> for AuthorizationCodeOAuthFlow {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(flow: pb::AuthorizationCodeOAuthFlow) -> Result<Self, Invalid> {
+    fn try_from(flow: pb::AuthorizationCodeOAuthFlow) -> Result<Self, InvalidField> {
         Ok(Self {
-            authorization_url: filled(flow.authorization_url, "authorizationUrl")?,
-            token_url: filled(flow.token_url, "tokenUrl")?,
-            refresh_url: optional(flow.refresh_url),
+            authorization_url: required_text(flow.authorization_url, "authorizationUrl")?,
+            token_url: required_text(flow.token_url, "tokenUrl")?,
+            refresh_url: optional_text(flow.refresh_url),
             scopes: flow.scopes,
             pkce_required: flow.pkce_required,
         })
@@ -85,16 +87,16 @@ impl TryFrom<pb::AuthorizationCodeOAuthFlow> for AuthorizationCodeOAuthFlow {
 }
 
 impl TryFrom<pb::DeviceCodeOAuthFlow> for DeviceCodeOAuthFlow {
-    type Error = Invalid;
+    type Error = InvalidField;
 
-    fn try_from(flow: pb::DeviceCodeOAuthFlow) -> Result<Self, Invalid> {
+    fn try_from(flow: pb::DeviceCodeOAuthFlow) -> Result<Self, InvalidField> {
         Ok(Self {
-            device_authorization_url: filled(
+            device_authorization_url: required_text(
                 flow.device_authorization_url,
                 "deviceAuthorizationUrl",
             )?,
-            token_url: filled(flow.token_url, "tokenUrl")?,
-            refresh_url: optional(flow.refresh_url),
+            token_url: required_text(flow.token_url, "tokenUrl")?,
+            refresh_url: optional_text(flow.refresh_url),
             scopes: flow.scopes,
         })
     }

@@ -4,15 +4,15 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Family;
-use crate::json::Invalid;
+use super::JsonFlavor;
+use crate::json::InvalidField;
 use crate::model::wire::from_base64;
 use crate::model::{self, Content, Metadata, wire};
 
 /// The name under which a value that is not an object travels in a data part.
-pub(in crate::dialect) const WRAPPED_VALUE: &str = "value";
+pub(in crate::dialect) const WRAPPED_VALUE_KEY: &str = "value";
 /// The mark, in a part's metadata, that its data is such a wrapped value.
-pub(in crate::dialect) const WRAPPED_MARK: &str = "data_part_compat";
+pub(in crate::dialect) const WRAPPED_FLAG_KEY: &str = "data_part_compat";
 
 /// A part of any age.
 #[derive(Debug, Deserialize)]
@@ -22,7 +22,7 @@ pub(super) struct Part {
     r#type: Option<String>,
     text: Option<String>,
     file: Option<File>,
-    #[serde(default, deserialize_with = "wire::some")]
+    #[serde(default, deserialize_with = "wire::present")]
     data: Option<Value>,
     // Members of 1.0, and of the oldest flat files.
     raw: Option<String>,
@@ -51,8 +51,8 @@ struct File {
 }
 
 impl Part {
-    pub(super) fn into_model(mut self, family: Family) -> Result<model::Part, Invalid> {
-        let content = self.take_content(family)?;
+    pub(super) fn into_model(mut self, flavor: JsonFlavor) -> Result<model::Part, InvalidField> {
+        let content = self.take_content(flavor)?;
         let mut part = model::Part {
             content,
             metadata: self.metadata,
@@ -63,18 +63,18 @@ impl Part {
         Ok(part)
     }
 
-    fn take_content(&mut self, family: Family) -> Result<Content, Invalid> {
+    fn take_content(&mut self, flavor: JsonFlavor) -> Result<Content, InvalidField> {
         let tag = self.kind.take().or(self.r#type.take());
         if let Some(tag) = tag.as_deref()
-            && !["text", "file", "data"].iter().any(|known| tag.eq_ignore_ascii_case(known))
+            && !["text", "file", "data"].iter().any(|kind| tag.eq_ignore_ascii_case(kind))
         {
-            return Err(Invalid::new("kind", "must be text, file or data"));
+            return Err(InvalidField::new("kind", "must be text, file or data"));
         }
         let flat_file = tag.as_deref() == Some("file") && self.file.is_none();
         let file = self.file.take().unwrap_or_default();
         let File { bytes, file_with_bytes, uri, .. } = &file;
-        let file_given = bytes.is_some() || file_with_bytes.is_some() || uri.is_some();
-        let (bytes, twice, uri) = (file.bytes, file.file_with_bytes, file.uri);
+        let has_file_content = bytes.is_some() || file_with_bytes.is_some() || uri.is_some();
+        let (bytes, double_encoded, uri) = (file.bytes, file.file_with_bytes, file.uri);
         if let Some(name) = file.name {
             self.filename = Some(name);
         }
@@ -86,24 +86,25 @@ impl Part {
             contents.push(Content::Text(text));
         }
         if let Some(text) = bytes {
-            contents.push(Content::Raw(plain_bytes(&text).map_err(|it| it.within("file.bytes"))?));
+            contents
+                .push(Content::Raw(decode_base64(&text).map_err(|it| it.within("file.bytes"))?));
         }
-        if let Some(text) = twice {
-            let bytes = plain_bytes(&text).map_err(|it| it.within("file.fileWithBytes"))?;
-            contents.push(Content::Raw(decoded_twice(bytes)));
+        if let Some(text) = double_encoded {
+            let bytes = decode_base64(&text).map_err(|it| it.within("file.fileWithBytes"))?;
+            contents.push(Content::Raw(decode_if_base64(bytes)));
         }
-        if let Some(url) = uri.or_else(|| self.url.take().filter(|_| !file_given)) {
+        if let Some(url) = uri.or_else(|| self.url.take().filter(|_| !has_file_content)) {
             contents.push(Content::Url(url));
         }
         if let Some(text) = self.raw.take() {
-            contents.push(Content::Raw(plain_bytes(&text).map_err(|it| it.within("raw"))?));
+            contents.push(Content::Raw(decode_base64(&text).map_err(|it| it.within("raw"))?));
         }
         match self.data.take() {
             Some(Value::String(text)) if flat_file => {
-                contents.push(Content::Raw(plain_bytes(&text).map_err(|it| it.within("data"))?));
+                contents.push(Content::Raw(decode_base64(&text).map_err(|it| it.within("data"))?));
             }
             Some(value) => {
-                let value = data(value, tag.as_deref(), family)?;
+                let value = unwrap_data(value, tag.as_deref(), flavor)?;
                 contents.push(Content::Data(Box::new(value)));
             }
             None => {}
@@ -111,10 +112,12 @@ impl Part {
         let content = contents.pop();
         match (content, contents.is_empty()) {
             (Some(content), true) => Ok(content),
-            (Some(_), false) => Err(Invalid::new("", "holds more than one of text, file and data")),
+            (Some(_), false) => {
+                Err(InvalidField::new("", "holds more than one of text, file and data"))
+            }
             (None, _) => match tag.as_deref() {
-                Some(tag) => Err(Invalid::missing(tag)),
-                None => Err(Invalid::new("", "needs one of text, file or data")),
+                Some(tag) => Err(InvalidField::missing(tag)),
+                None => Err(InvalidField::new("", "needs one of text, file or data")),
             },
         }
     }
@@ -122,26 +125,26 @@ impl Part {
 
 /// The value of a data part. The protobuf family nests it in a message with one member; a tag shows
 /// that the sender does not write that family after all.
-fn data(value: Value, tag: Option<&str>, family: Family) -> Result<Value, Invalid> {
-    match (family, tag, value) {
-        (Family::Proto, None, Value::Object(mut members)) => match members.remove("data") {
+fn unwrap_data(value: Value, tag: Option<&str>, flavor: JsonFlavor) -> Result<Value, InvalidField> {
+    match (flavor, tag, value) {
+        (JsonFlavor::ProtoJson, None, Value::Object(mut members)) => match members.remove("data") {
             Some(inner) => Ok(inner),
             // An empty message is an empty value.
             None if members.is_empty() => Ok(Value::Object(members)),
-            None => Err(Invalid::missing("data.data")),
+            None => Err(InvalidField::missing("data.data")),
         },
         (_, _, value) => Ok(value),
     }
 }
 
-fn plain_bytes(text: &str) -> Result<Bytes, Invalid> {
-    let bytes = from_base64(text).ok_or_else(|| Invalid::new("", "is not base64"))?;
+fn decode_base64(text: &str) -> Result<Bytes, InvalidField> {
+    let bytes = from_base64(text).ok_or_else(|| InvalidField::new("", "is not base64"))?;
     Ok(bytes.into())
 }
 
 /// The bytes of a file on a protobuf wire of 0.3. Most peers put base64 *text* into the bytes
 /// field, some the bytes themselves, so what reads as base64 text is decoded once more.
-pub(in crate::dialect) fn decoded_twice(bytes: Bytes) -> Bytes {
+pub(in crate::dialect) fn decode_if_base64(bytes: Bytes) -> Bytes {
     let text = std::str::from_utf8(&bytes).ok().filter(|text| text.len().is_multiple_of(4));
     match text.and_then(from_base64) {
         Some(inner) => inner.into(),
@@ -151,16 +154,16 @@ pub(in crate::dialect) fn decoded_twice(bytes: Bytes) -> Bytes {
 
 /// Undoes the wrapping of a value that is not an object.
 pub(in crate::dialect) fn unwrap_value(part: &mut model::Part) {
-    if part.metadata.get(WRAPPED_MARK) != Some(&Value::Bool(true)) {
+    if part.metadata.get(WRAPPED_FLAG_KEY) != Some(&Value::Bool(true)) {
         return;
     }
     if let Content::Data(value) = &mut part.content
         && let Value::Object(members) = &mut **value
         && members.len() == 1
-        && let Some(inner) = members.remove(WRAPPED_VALUE)
+        && let Some(inner) = members.remove(WRAPPED_VALUE_KEY)
     {
         **value = inner;
-        part.metadata.remove(WRAPPED_MARK);
+        part.metadata.remove(WRAPPED_FLAG_KEY);
     }
 }
 
@@ -171,16 +174,16 @@ mod tests {
     use super::*;
     use crate::json;
 
-    fn read(wire: &Value, family: Family) -> Result<model::Part, Invalid> {
-        json::from_value::<Part>(wire)?.into_model(family)
+    fn read(wire: &Value, flavor: JsonFlavor) -> Result<model::Part, InvalidField> {
+        json::from_value::<Part>(wire)?.into_model(flavor)
     }
 
     #[test]
     fn every_spelling_of_a_part_is_read() {
         let raw = model::Part::raw("hi", "text/plain").with_filename("n");
         let url = model::Part::url("https://example.com/a", "text/plain").with_filename("n");
-        let [schema, proto] = [Family::Schema, Family::Proto];
-        for (family, wire, want) in [
+        let [schema, proto] = [JsonFlavor::Schema, JsonFlavor::ProtoJson];
+        for (flavor, wire, want) in [
             (schema, json!({"kind": "text", "text": "a"}), model::Part::text("a")),
             (schema, json!({"type": "text", "text": "a"}), model::Part::text("a")),
             (schema, json!({"text": "a"}), model::Part::text("a")),
@@ -233,12 +236,12 @@ mod tests {
                 model::Part::data(json!([1])),
             ),
         ] {
-            assert_eq!(read(&wire, family), Ok(want), "{wire}");
+            assert_eq!(read(&wire, flavor), Ok(want), "{wire}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_part_error_names_the_field() {
         for (wire, want) in [
             (json!({}), "needs one of text, file or data"),
             (json!({"kind": "text"}), "text: is required"),
@@ -252,7 +255,7 @@ mod tests {
                 "holds more than one of text, file and data",
             ),
         ] {
-            assert_eq!(read(&wire, Family::Schema).unwrap_err().to_string(), want, "{wire}");
+            assert_eq!(read(&wire, JsonFlavor::Schema).unwrap_err().to_string(), want, "{wire}");
         }
     }
 }

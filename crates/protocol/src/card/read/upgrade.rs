@@ -8,29 +8,29 @@ use std::collections::HashSet;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::security::{lift_requirements, lift_security};
+use super::security::{upgrade_requirements, upgrade_security};
 use crate::card::{AgentCardSignature, AgentExtension, AgentProvider};
-use crate::json::{self, Invalid};
+use crate::json::{self, InvalidField};
 use crate::version::Version;
 
 /// A card in the words of 1.0.
-pub(crate) struct Lifted {
+pub(crate) struct UpgradedCard {
     /// Its members.
     pub(crate) card: Value,
     /// The version of the card, as `0.3`, when it did not use the words of 1.0.
-    pub(crate) older: Option<String>,
+    pub(crate) pre_v1_version: Option<String>,
     /// How its members are taken.
-    pub(crate) reading: Reading,
+    pub(crate) read_mode: ReadMode,
 }
 
 /// How the members of a card are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum ReadMode {
     /// As they are meant: loose words are put right, and what is missing is filled in.
-    Meant,
+    Normalized,
     /// As they are written. A signature covers the members of a card of 1.0, and one that is put
     /// right no longer has it. Cards before 1.0 change anyway when they are lifted.
-    Literal,
+    Verbatim,
 }
 
 /// The members of a card of any version, as a card of 1.0 has them. Nothing is made up that the
@@ -38,25 +38,25 @@ pub(crate) enum Reading {
 ///
 /// # Errors
 /// When the card is not an object, or its address is not a text.
-pub(crate) fn lift(value: &Value) -> Result<Lifted, Invalid> {
+pub(crate) fn upgrade(value: &Value) -> Result<UpgradedCard, InvalidField> {
     let Value::Object(members) = value else {
-        return Err(Invalid::new("", "expected an object"));
+        return Err(InvalidField::new("", "expected an object"));
     };
     let mut card = camel_case(members);
-    let older = (!has_interfaces(&card)).then(|| older_version(&card));
-    if let Some(version) = &older {
-        lift_interfaces(&mut card, version)?;
+    let pre_v1_version = (!has_interfaces(&card)).then(|| detect_pre_v1_version(&card));
+    if let Some(version) = &pre_v1_version {
+        upgrade_interfaces(&mut card, version)?;
     }
-    keep_items::<AgentCardSignature>(&mut card, "signatures");
-    let signed = older.is_none() && has_signature(&card);
-    let reading = if signed { Reading::Literal } else { Reading::Meant };
-    lift_capabilities(&mut card);
-    lift_security(&mut card);
-    lift_skills(&mut card, reading);
-    keep_if::<AgentProvider>(&mut card, "provider");
-    keep_if::<String>(&mut card, "documentationUrl");
-    keep_if::<String>(&mut card, "iconUrl");
-    Ok(Lifted { card: Value::Object(card), older, reading })
+    retain_valid_items::<AgentCardSignature>(&mut card, "signatures");
+    let signed = pre_v1_version.is_none() && has_signature(&card);
+    let read_mode = if signed { ReadMode::Verbatim } else { ReadMode::Normalized };
+    upgrade_capabilities(&mut card);
+    upgrade_security(&mut card);
+    upgrade_skills(&mut card, read_mode);
+    retain_if_valid::<AgentProvider>(&mut card, "provider");
+    retain_if_valid::<String>(&mut card, "documentationUrl");
+    retain_if_valid::<String>(&mut card, "iconUrl");
+    Ok(UpgradedCard { card: Value::Object(card), pre_v1_version, read_mode })
 }
 
 /// Whether a card says how it is called in the words of 1.0.
@@ -68,19 +68,19 @@ fn has_interfaces(card: &Map<String, Value>) -> bool {
 fn has_signature(card: &Map<String, Value>) -> bool {
     let items = card.get("signatures").and_then(Value::as_array).into_iter().flatten();
     let mut signatures = items.filter_map(|it| json::from_value::<AgentCardSignature>(it).ok());
-    signatures.any(|it| it.may_hold())
+    signatures.any(|it| it.is_well_formed())
 }
 
 /// The version of a card that has no interfaces of 1.0, as `0.3`.
 ///
 /// 0.2.5 was the first to say it. Before that only details tell 0.1 from 0.2: members that came
 /// later, or that went away, and how modes were written.
-fn older_version(card: &Map<String, Value>) -> String {
-    if let Some(said) = said_version(card) {
-        return major_minor(said).to_owned();
+fn detect_pre_v1_version(card: &Map<String, Value>) -> String {
+    if let Some(declared) = declared_version(card) {
+        return major_minor(declared).to_owned();
     }
     let has = |name: &str| card.contains_key(name);
-    let later = [
+    let newer_members = [
         "preferredTransport",
         "additionalInterfaces",
         "securitySchemes",
@@ -89,21 +89,22 @@ fn older_version(card: &Map<String, Value>) -> String {
         "iconUrl",
         "signatures",
     ];
-    let first =
-        !later.into_iter().any(has) && (has("authentication") || looks_like_the_first(card));
-    if first { Version::V0_1 } else { Version::V0_3 }.as_str().to_owned()
+    let is_v0_1 =
+        !newer_members.into_iter().any(has) && (has("authentication") || looks_like_v0_1(card));
+    if is_v0_1 { Version::V0_1 } else { Version::V0_3 }.as_str().to_owned()
 }
 
 /// What a card says in `protocolVersion`, if anything.
-pub(super) fn said_version(card: &Map<String, Value>) -> Option<&str> {
+pub(super) fn declared_version(card: &Map<String, Value>) -> Option<&str> {
     card.get("protocolVersion")?.as_str().filter(|it| !it.is_empty())
 }
 
 /// In 0.1 modes were optional and mostly `text`, and all three capabilities were always written.
-fn looks_like_the_first(card: &Map<String, Value>) -> bool {
+fn looks_like_v0_1(card: &Map<String, Value>) -> bool {
     let Some(modes) = card.get("defaultInputModes").and_then(Value::as_array) else { return true };
-    let words = modes.iter().all(|it| it.as_str().is_some_and(|mode| !mode.contains('/')));
-    words && card.get("capabilities").is_some_and(|it| it.get("stateTransitionHistory").is_some())
+    let all_bare_words = modes.iter().all(|it| it.as_str().is_some_and(|mode| !mode.contains('/')));
+    all_bare_words
+        && card.get("capabilities").is_some_and(|it| it.get("stateTransitionHistory").is_some())
 }
 
 /// `0.3` of `0.3.0`.
@@ -114,7 +115,7 @@ pub(crate) fn major_minor(version: &str) -> &str {
     }
 }
 
-fn lift_interfaces(card: &mut Map<String, Value>, version: &str) -> Result<(), Invalid> {
+fn upgrade_interfaces(card: &mut Map<String, Value>, version: &str) -> Result<(), InvalidField> {
     // A card may list very many, so that looking through all of them for each would take too long.
     let mut seen = HashSet::new();
     let mut interfaces = Vec::new();
@@ -130,7 +131,7 @@ fn lift_interfaces(card: &mut Map<String, Value>, version: &str) -> Result<(), I
         Some(Value::String(url)) => {
             add(url.as_str(), card.get("preferredTransport").and_then(Value::as_str));
         }
-        Some(_) => return Err(Invalid::new("url", "expected a string")),
+        Some(_) => return Err(InvalidField::new("url", "expected a string")),
         None => {}
     }
     // `interfaces` is what one implementation of 1.0 calls them.
@@ -147,43 +148,43 @@ fn lift_interfaces(card: &mut Map<String, Value>, version: &str) -> Result<(), I
     Ok(())
 }
 
-fn lift_capabilities(card: &mut Map<String, Value>) {
+fn upgrade_capabilities(card: &mut Map<String, Value>) {
     let extended = card.get("supportsAuthenticatedExtendedCard") == Some(&Value::Bool(true));
-    let said = card.entry("capabilities").or_insert_with(|| json!({}));
-    let Value::Object(members) = said else { return };
+    let entry = card.entry("capabilities").or_insert_with(|| json!({}));
+    let Value::Object(members) = entry else { return };
     let mut capabilities = camel_case(members);
     for name in ["streaming", "pushNotifications", "extendedAgentCard"] {
-        keep_if::<bool>(&mut capabilities, name);
+        retain_if_valid::<bool>(&mut capabilities, name);
     }
-    keep_items::<AgentExtension>(&mut capabilities, "extensions");
+    retain_valid_items::<AgentExtension>(&mut capabilities, "extensions");
     if extended {
         capabilities.entry("extendedAgentCard").or_insert(Value::Bool(true));
     }
-    *said = Value::Object(capabilities);
+    *entry = Value::Object(capabilities);
 }
 
-fn lift_skills(card: &mut Map<String, Value>, reading: Reading) {
+fn upgrade_skills(card: &mut Map<String, Value>, read_mode: ReadMode) {
     let Some(Value::Array(skills)) = card.get_mut("skills") else { return };
     for skill in skills.iter_mut() {
         let Value::Object(members) = skill else { continue };
-        let mut lifted = camel_case(members);
+        let mut upgraded = camel_case(members);
         for (name, other) in [("id", "name"), ("name", "id")] {
-            match reading {
-                Reading::Meant => stand_in(&mut lifted, name, other),
-                Reading::Literal => drop(lifted.entry(name).or_insert_with(|| "".into())),
+            match read_mode {
+                ReadMode::Normalized => default_from(&mut upgraded, name, other),
+                ReadMode::Verbatim => drop(upgraded.entry(name).or_insert_with(|| "".into())),
             }
         }
         for name in ["examples", "inputModes", "outputModes"] {
-            keep_if::<Vec<String>>(&mut lifted, name);
+            retain_if_valid::<Vec<String>>(&mut upgraded, name);
         }
-        lift_requirements(&mut lifted);
-        *skill = Value::Object(lifted);
+        upgrade_requirements(&mut upgraded);
+        *skill = Value::Object(upgraded);
     }
     skills.retain(|it| !it.is_object() || it.get("id").is_some());
 }
 
 /// Gives `name` the value of `other` where it has none of its own.
-fn stand_in(members: &mut Map<String, Value>, name: &str, other: &str) {
+fn default_from(members: &mut Map<String, Value>, name: &str, other: &str) {
     let missing = members.get(name).is_none_or(|it| it == "");
     if let Some(value) = members.get(other).filter(|_| missing).cloned() {
         members.insert(name.into(), value);
@@ -194,43 +195,46 @@ fn stand_in(members: &mut Map<String, Value>, name: &str, other: &str) {
 /// and `null` for what is not there.
 pub(crate) fn camel_case(members: &Map<String, Value>) -> Map<String, Value> {
     let present = || members.iter().filter(|(_, value)| !value.is_null());
-    let mut lifted: Map<_, _> = present()
+    let mut renamed: Map<_, _> = present()
         .filter(|(name, _)| !name.contains('_'))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     for (name, value) in present().filter(|(name, _)| name.contains('_')) {
-        lifted.entry(camel_name(name)).or_insert_with(|| value.clone());
+        renamed.entry(camel_name(name)).or_insert_with(|| value.clone());
     }
-    lifted
+    renamed
 }
 
 fn camel_name(name: &str) -> String {
     let mut words = name.split('_');
     let mut camel = words.next().unwrap_or_default().to_owned();
     for word in words {
-        let mut letters = word.chars();
-        camel.extend(letters.next().map(|it| it.to_ascii_uppercase()));
-        camel.push_str(letters.as_str());
+        let mut chars = word.chars();
+        camel.extend(chars.next().map(|it| it.to_ascii_uppercase()));
+        camel.push_str(chars.as_str());
     }
     camel
 }
 
 /// Removes the member `name` unless it is a `T`.
-fn keep_if<T: DeserializeOwned>(members: &mut Map<String, Value>, name: &str) {
-    if members.get(name).is_some_and(|it| !is::<T>(it)) {
+fn retain_if_valid<T: DeserializeOwned>(members: &mut Map<String, Value>, name: &str) {
+    if members.get(name).is_some_and(|it| !parses_as::<T>(it)) {
         members.remove(name);
     }
 }
 
 /// Removes from the list `name` what is not a `T`, and the member itself unless it is a list.
-pub(super) fn keep_items<T: DeserializeOwned>(members: &mut Map<String, Value>, name: &str) {
+pub(super) fn retain_valid_items<T: DeserializeOwned>(
+    members: &mut Map<String, Value>,
+    name: &str,
+) {
     match members.get_mut(name) {
-        Some(Value::Array(items)) => items.retain(is::<T>),
+        Some(Value::Array(items)) => items.retain(parses_as::<T>),
         Some(_) => drop(members.remove(name)),
         None => {}
     }
 }
 
-pub(super) fn is<T: DeserializeOwned>(value: &Value) -> bool {
+pub(super) fn parses_as<T: DeserializeOwned>(value: &Value) -> bool {
     json::from_value::<T>(value).is_ok()
 }

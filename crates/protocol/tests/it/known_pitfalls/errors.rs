@@ -6,7 +6,7 @@ use prost::Message as _;
 use serde_json::json;
 
 #[test]
-fn trap_03_errors_go_out_as_in_1_0_1_and_are_read_by_their_reason() {
+fn pitfall_03_errors_use_v1_0_1_statuses_and_reasons_decide() {
     for (kind, http, grpc) in [
         (ErrorKind::TaskNotCancelable, 400, 9),
         (ErrorKind::ContentTypeNotSupported, 400, 3),
@@ -14,7 +14,7 @@ fn trap_03_errors_go_out_as_in_1_0_1_and_are_read_by_their_reason() {
         (ErrorKind::PushNotificationNotSupported, 400, 9),
         (ErrorKind::VersionNotSupported, 400, 9),
     ] {
-        let code = kind.code(Version::V1_0);
+        let code = kind.codes(Version::V1_0);
         assert_eq!((code.http, code.grpc), (http, grpc), "{kind:?}");
         // 1.0.0 had other statuses: the reason decides.
         let body = Error::from(kind).to_http(Version::V1_0).body.to_string();
@@ -24,19 +24,19 @@ fn trap_03_errors_go_out_as_in_1_0_1_and_are_read_by_their_reason() {
 }
 
 #[test]
-fn trap_40_the_errors_of_extended_cards() {
+fn pitfall_40_extended_card_errors_have_documented_codes() {
     for (kind, version, code) in [
         (ErrorKind::UnsupportedOperation, Version::V1_0, -32004),
         (ErrorKind::ExtendedAgentCardNotConfigured, Version::V1_0, -32007),
         (ErrorKind::ExtendedAgentCardNotConfigured, Version::V0_3, -32007),
     ] {
-        assert_eq!(kind.code(version).jsonrpc, code, "{kind:?} in {version}");
+        assert_eq!(kind.codes(version).jsonrpc, code, "{kind:?} in {version}");
     }
-    assert_eq!(ErrorKind::Unauthenticated.code(Version::V1_0).http, 401);
+    assert_eq!(ErrorKind::Unauthenticated.codes(Version::V1_0).http, 401);
 }
 
 #[test]
-fn trap_47_errors_over_grpc_carry_their_reason_and_the_code_that_goes_with_it() {
+fn pitfall_47_grpc_errors_carry_reason_and_matching_code() {
     let status = Error::from(ErrorKind::UnsupportedOperation).to_grpc(Version::V1_0);
     assert_eq!(status.code, 9);
     let details = latimer_pb::rpc::Status::decode(status.details.as_slice()).unwrap();
@@ -53,15 +53,15 @@ fn trap_47_errors_over_grpc_carry_their_reason_and_the_code_that_goes_with_it() 
 }
 
 #[test]
-fn trap_49_the_codes_of_0_1_mean_something_else() {
-    for (code, older, newer) in [
+fn pitfall_49_v0_1_error_codes_have_other_meanings() {
+    for (code, v0_1_kind, v1_0_kind) in [
         (-32006, ErrorKind::StreamingNotSupported, ErrorKind::InvalidAgentResponse),
         (-32007, ErrorKind::Unauthenticated, ErrorKind::ExtendedAgentCardNotConfigured),
         (-32008, ErrorKind::PermissionDenied, ErrorKind::ExtensionSupportRequired),
         (-32009, ErrorKind::TaskFinished, ErrorKind::VersionNotSupported),
     ] {
         let object = json!({"code": code, "message": "m"});
-        assert_eq!(Error::from_jsonrpc(&object, Version::V0_1).kind(), older);
-        assert_eq!(Error::from_jsonrpc(&object, Version::V1_0).kind(), newer);
+        assert_eq!(Error::from_jsonrpc(&object, Version::V0_1).kind(), v0_1_kind);
+        assert_eq!(Error::from_jsonrpc(&object, Version::V1_0).kind(), v1_0_kind);
     }
 }

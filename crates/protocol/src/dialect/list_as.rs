@@ -8,14 +8,14 @@ use serde::{Serialize, Serializer};
 use crate::model::{Metadata, Part, Task, TaskPushNotificationConfig};
 
 /// Writes each item of a list as a `W`, without a copy of the list.
-pub(super) struct Each<'a, T, W> {
+pub(super) struct ListAs<'a, T, W> {
     items: &'a [T],
-    shape: PhantomData<W>,
+    target: PhantomData<W>,
 }
 
-impl<'a, T, W> Each<'a, T, W> {
-    pub(super) fn of(items: &'a [T]) -> Self {
-        Self { items, shape: PhantomData }
+impl<'a, T, W> ListAs<'a, T, W> {
+    pub(super) fn new(items: &'a [T]) -> Self {
+        Self { items, target: PhantomData }
     }
 
     /// For `skip_serializing_if`.
@@ -24,7 +24,7 @@ impl<'a, T, W> Each<'a, T, W> {
     }
 }
 
-impl<'a, T: Item, W: From<&'a T::Model> + Serialize> Serialize for Each<'a, T, W> {
+impl<'a, T: Item, W: From<&'a T::Model> + Serialize> Serialize for ListAs<'a, T, W> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.items.iter().map(|it| W::from(it.model())))
     }

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::HISTORY;
-use super::each::Each;
+use super::TRANSITION_HISTORY;
+use super::list_as::ListAs;
 use super::{v0_1, v0_3::json};
-use crate::card::Form;
+use crate::card::CardFormat;
 use crate::error::{Error, ErrorKind, HttpError};
 use crate::json::write;
 use crate::model::wire::to_base64;
@@ -65,14 +65,17 @@ pub(super) fn write_reply(
     reply: &Reply,
 ) -> Result<(), Error> {
     match reply {
-        Reply::Sent(SendMessageResponse::Task(task)) | Reply::Task(task) => {
+        Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task) => {
             write(out, &Task::from(&**task))
         }
-        Reply::Sent(SendMessageResponse::Message(message)) => {
-            write(out, &Task::from(&v0_1::as_task(message, &request.into())?))
+        Reply::SendMessage(SendMessageResponse::Message(message)) => {
+            write(out, &Task::from(&v0_1::task_from_message(message, &request.into())?))
         }
-        Reply::Card(card) => write(out, &card.to_json(Form::V0_1(HISTORY))),
-        Reply::Tasks(_) | Reply::PushConfig(_) | Reply::PushConfigs(_) | Reply::Removed(_) => {
+        Reply::Card(card) => write(out, &card.to_json(CardFormat::V0_1(TRANSITION_HISTORY))),
+        Reply::TaskList(_)
+        | Reply::PushConfig(_)
+        | Reply::PushConfigList(_)
+        | Reply::PushConfigsDeleted(_) => {
             json::write_reply(out, request, reply)?;
         }
         Reply::Stream(_) => return Err(Error::internal()),
@@ -93,66 +96,67 @@ struct Task<'a> {
     session_id: Option<&'a ContextId>,
     status: &'static str,
     messages: Vec<Message<'a>>,
-    artifacts: Each<'a, Arc<model::Artifact>, Artifact<'a>>,
+    artifacts: ListAs<'a, Arc<model::Artifact>, Artifact<'a>>,
 }
 
 impl<'a> From<&'a model::Task> for Task<'a> {
     fn from(task: &'a model::Task) -> Self {
-        let said = task.history.iter().chain(&task.status.message);
-        let mut messages: Vec<_> = said.map(|it| Message::from(&**it)).collect();
-        let answered = messages.last().is_some_and(|it| it.role == json::role(Role::Agent));
-        if task.status.state == TaskState::Completed && !answered {
+        let source_messages = task.history.iter().chain(&task.status.message);
+        let mut messages: Vec<_> = source_messages.map(|it| Message::from(&**it)).collect();
+        let has_agent_reply =
+            messages.last().is_some_and(|it| it.role == json::role_name(Role::Agent));
+        if task.status.state == TaskState::Completed && !has_agent_reply {
             // Its callers look for the answer among the messages.
-            let answers = task.artifacts.iter().filter(|it| !it.parts.is_empty());
-            messages.extend(answers.map(|it| Message::from(&**it)));
+            let outputs = task.artifacts.iter().filter(|it| !it.parts.is_empty());
+            messages.extend(outputs.map(|it| Message::from(&**it)));
         }
         Self {
             id: &task.id,
             session_id: task.context_id.as_ref(),
             status: state(task.status.state),
             messages,
-            artifacts: Each::of(&task.artifacts),
+            artifacts: ListAs::new(&task.artifacts),
         }
     }
 }
 
 fn state(state: TaskState) -> &'static str {
-    match v0_1::nearest(state) {
+    match v0_1::closest_state(state) {
         TaskState::Canceled => "cancelled",
         TaskState::InputRequired => "inputRequired",
         TaskState::Unspecified => "submitted",
-        other => json::state(other),
+        other => json::state_name(other),
     }
 }
 
 #[derive(Serialize)]
 struct Message<'a> {
     role: &'static str,
-    parts: Each<'a, model::Part, Part<'a>>,
+    parts: ListAs<'a, model::Part, Part<'a>>,
 }
 
 impl<'a> From<&'a model::Artifact> for Message<'a> {
     fn from(artifact: &'a model::Artifact) -> Self {
-        Self { role: json::role(Role::Agent), parts: Each::of(&artifact.parts) }
+        Self { role: json::role_name(Role::Agent), parts: ListAs::new(&artifact.parts) }
     }
 }
 
 impl<'a> From<&'a model::Message> for Message<'a> {
     fn from(message: &'a model::Message) -> Self {
-        Self { role: json::role(message.role), parts: Each::of(&message.parts) }
+        Self { role: json::role_name(message.role), parts: ListAs::new(&message.parts) }
     }
 }
 
 #[derive(Serialize)]
 struct Artifact<'a> {
     name: &'a str,
-    parts: Each<'a, model::Part, Part<'a>>,
+    parts: ListAs<'a, model::Part, Part<'a>>,
 }
 
 impl<'a> From<&'a model::Artifact> for Artifact<'a> {
     fn from(artifact: &'a model::Artifact) -> Self {
         let name = artifact.name.as_deref().unwrap_or(artifact.artifact_id.as_str());
-        Self { name, parts: Each::of(&artifact.parts) }
+        Self { name, parts: ListAs::new(&artifact.parts) }
     }
 }
 

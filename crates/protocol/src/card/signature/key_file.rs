@@ -60,7 +60,7 @@ impl KeySet {
         if keys.is_empty() {
             return Err(InvalidKey::Unsupported);
         }
-        keys.iter().cloned().map(named).collect()
+        keys.iter().cloned().map(with_default_kid).collect()
     }
 
     /// The keys as a set of JWKs (RFC 7517), for publishing.
@@ -73,7 +73,7 @@ impl KeySet {
     }
 }
 
-fn named(key: VerifyingKey) -> Result<VerifyingKey, InvalidKey> {
+fn with_default_kid(key: VerifyingKey) -> Result<VerifyingKey, InvalidKey> {
     match key.kid() {
         Some(_) => Ok(key),
         None => {
@@ -107,9 +107,9 @@ mod tests {
     const THUMBPRINT: &str = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
 
     #[test]
-    fn a_key_without_a_name_is_named_by_its_thumbprint() {
-        let named = PRIVATE.replace("\"kty\"", "\"kid\":\"mine\",\"kty\"");
-        for (text, want) in [(PRIVATE, THUMBPRINT), (PEM, THUMBPRINT), (&named, "mine")] {
+    fn key_without_kid_is_named_by_its_thumbprint() {
+        let jwk_with_kid = PRIVATE.replace("\"kty\"", "\"kid\":\"mine\",\"kty\"");
+        for (text, want) in [(PRIVATE, THUMBPRINT), (PEM, THUMBPRINT), (&jwk_with_kid, "mine")] {
             assert_eq!(SigningKey::read(text).unwrap().kid(), want, "{text}");
             let keys = KeySet::read(text).unwrap();
             assert_eq!(keys.iter().map(VerifyingKey::kid).collect::<Vec<_>>(), [Some(want)]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_published_has_nothing_private() {
+    fn published_jwks_have_no_private_members() {
         for text in [PRIVATE, PEM] {
             let jwks = KeySet::read(text).unwrap().to_jwks().unwrap();
             assert!(jwks["keys"][0].get("d").is_none(), "{jwks}");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn invalid_key_input_is_rejected() {
         for text in ["", "[]", "{}", "\"x\"", "-----BEGIN NOTHING-----", r#"{"keys":[]}"#] {
             assert!(SigningKey::read(text).is_err(), "{text}");
             assert!(KeySet::read(text).is_err(), "{text}");

@@ -8,7 +8,7 @@ use crate::version::Version;
 /// §3.6.2 reads no version as 0.3. Many callers of 1.0 say none all the same, and a method, path
 /// or service that only 1.0 has leaves no doubt about what they mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum VersionRule {
+pub enum VersionPolicy {
     /// What only 1.0 can mean is served as 1.0.
     #[default]
     Lenient,
@@ -16,14 +16,14 @@ pub enum VersionRule {
     Strict,
 }
 
-impl VersionRule {
+impl VersionPolicy {
     /// Checks a request that only the version `native` can mean against what its caller said.
     ///
     /// `instead` is how the version that was said asks for the same, for the message.
     ///
     /// ```
-    /// # use latimer_protocol::{Version, binding::VersionRule};
-    /// let (rule, older) = (VersionRule::Lenient, Some(Version::V0_3));
+    /// # use latimer_protocol::{Version, binding::VersionPolicy};
+    /// let (rule, older) = (VersionPolicy::Lenient, Some(Version::V0_3));
     /// assert!(rule.check(Version::V1_0, None, None).is_ok());
     /// let error = rule.check(Version::V1_0, older, Some("message/send")).unwrap_err();
     /// assert_eq!(
@@ -35,27 +35,27 @@ impl VersionRule {
     ///
     /// # Errors
     /// [`ErrorKind::VersionNotSupported`], with what to do, when the caller says another version,
-    /// and under [`VersionRule::Strict`] when it says none and means 1.0.
+    /// and under [`VersionPolicy::Strict`] when it says none and means 1.0.
     pub fn check(
         self,
         native: Version,
-        said: Option<Version>,
-        instead: Option<&str>,
+        declared: Option<Version>,
+        alternative: Option<&str>,
     ) -> Result<(), Error> {
-        let said = match (said, self) {
-            (Some(said), _) if said == native => return Ok(()),
-            (Some(said), _) => format!("its caller says {said}"),
+        let mismatch = match (declared, self) {
+            (Some(declared), _) if declared == native => return Ok(()),
+            (Some(declared), _) => format!("its caller says {declared}"),
             (None, Self::Strict) if native == Version::V1_0 => {
                 format!("its caller says no version, which means {}", Version::V0_3)
             }
             (None, Self::Lenient | Self::Strict) => return Ok(()),
         };
-        let instead = instead.map(|it| format!(", or use {it}")).unwrap_or_default();
+        let alternative = alternative.map(|it| format!(", or use {it}")).unwrap_or_default();
         Err(Error::new(
             ErrorKind::VersionNotSupported,
             format!(
-                "this is a request of A2A {native}, but {said}: \
-                 say A2A-Version: {native}{instead}"
+                "this is a request of A2A {native}, but {mismatch}: \
+                 say A2A-Version: {native}{alternative}"
             ),
         ))
     }
@@ -66,9 +66,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rule_decides_only_about_callers_that_say_nothing() {
+    fn version_policy_affects_only_undeclared_versions() {
         use Version::{V0_1, V0_3, V1_0};
-        for (native, said, lenient, strict) in [
+        for (native, declared, lenient, strict) in [
             (V1_0, None, true, false),
             (V0_3, None, true, true),
             (V0_1, None, true, true),
@@ -77,10 +77,10 @@ mod tests {
             (V0_3, Some(V1_0), false, false),
             (V0_1, Some(V0_3), false, false),
         ] {
-            let row = format!("{native} as {said:?}");
-            let passes = |rule: VersionRule| rule.check(native, said, None).is_ok();
-            assert_eq!(passes(VersionRule::Lenient), lenient, "{row}");
-            assert_eq!(passes(VersionRule::Strict), strict, "{row}");
+            let row = format!("{native} as {declared:?}");
+            let is_accepted = |policy: VersionPolicy| policy.check(native, declared, None).is_ok();
+            assert_eq!(is_accepted(VersionPolicy::Lenient), lenient, "{row}");
+            assert_eq!(is_accepted(VersionPolicy::Strict), strict, "{row}");
         }
     }
 }

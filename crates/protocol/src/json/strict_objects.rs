@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, Seq
 
 /// Wraps a deserializer, an access, a visitor or a seed, all the way down.
 #[derive(Clone, Copy)]
-pub(crate) struct Objects<T>(pub(crate) T);
+pub(crate) struct StrictObjects<T>(pub(crate) T);
 
 macro_rules! forward {
     ($($name:ident($($argument:ident: $type:ty),*))*) => {$(
@@ -16,12 +16,12 @@ macro_rules! forward {
             $($argument: $type,)*
             visitor: V,
         ) -> Result<V::Value, D::Error> {
-            self.0.$name($($argument,)* Objects(visitor))
+            self.0.$name($($argument,)* StrictObjects(visitor))
         }
     )*};
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictObjects<D> {
     type Error = D::Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -30,7 +30,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Objects(visitor))
+        self.0.deserialize_map(StrictObjects(visitor))
     }
 
     forward! {
@@ -61,7 +61,7 @@ macro_rules! forward_values {
     )*};
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for StrictObjects<V> {
     type Value = V::Value;
 
     fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -84,19 +84,19 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.0.visit_some(Objects(inner))
+        self.0.visit_some(StrictObjects(inner))
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.0.visit_newtype_struct(Objects(inner))
+        self.0.visit_newtype_struct(StrictObjects(inner))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<V::Value, A::Error> {
-        self.0.visit_seq(Objects(items))
+        self.0.visit_seq(StrictObjects(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(Objects(members))
+        self.0.visit_map(StrictObjects(members))
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, choice: A) -> Result<V::Value, A::Error> {
@@ -104,14 +104,14 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
     }
 }
 
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<A> {
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for StrictObjects<A> {
     type Error = A::Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        self.0.next_element_seed(Objects(seed))
+        self.0.next_element_seed(StrictObjects(seed))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -119,7 +119,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for StrictObjects<A> {
     type Error = A::Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
@@ -130,7 +130,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        self.0.next_value_seed(Objects(seed))
+        self.0.next_value_seed(StrictObjects(seed))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -138,10 +138,10 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Objects<S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for StrictObjects<S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<S::Value, D::Error> {
-        self.0.deserialize(Objects(source))
+        self.0.deserialize(StrictObjects(source))
     }
 }

@@ -1,50 +1,53 @@
 //! The resource names of 0.3's protobuf file: `tasks/{id}` and
 //! `tasks/{id}/pushNotificationConfigs/{id}`.
 
-use crate::json::Invalid;
+use crate::json::InvalidField;
 use crate::model::{InvalidId, PushConfigId, TaskId};
 
 /// The name of a task.
-pub(in crate::dialect) fn of_task(task: &TaskId) -> String {
+pub(in crate::dialect) fn format_task(task: &TaskId) -> String {
     format!("tasks/{task}")
 }
 
 /// The name of a webhook; an empty id names the one that the server picks.
-pub(in crate::dialect) fn of_push_config(task: &TaskId, config: Option<&PushConfigId>) -> String {
+pub(in crate::dialect) fn format_push_config(
+    task: &TaskId,
+    config: Option<&PushConfigId>,
+) -> String {
     let config = config.map_or("", PushConfigId::as_str);
     format!("tasks/{task}/pushNotificationConfigs/{config}")
 }
 
 /// The task of a task's name. A bare id is no name, but clear enough.
-pub(in crate::dialect) fn task(name: &str) -> Result<TaskId, Invalid> {
+pub(in crate::dialect) fn parse_task(name: &str) -> Result<TaskId, InvalidField> {
     let id = name.strip_prefix("tasks/").unwrap_or(name);
     if id.contains('/') {
-        return Err(Invalid::new("", "must be of the form tasks/{id}"));
+        return Err(InvalidField::new("", "must be of the form tasks/{id}"));
     }
-    TaskId::new(id).map_err(|error| Invalid::new("", error.to_string()))
+    TaskId::new(id).map_err(|error| InvalidField::new("", error.to_string()))
 }
 
 /// The task and the webhook of a webhook's name.
-pub(in crate::dialect) fn push_config(
+pub(in crate::dialect) fn parse_push_config(
     name: &str,
-) -> Result<(TaskId, Option<PushConfigId>), Invalid> {
+) -> Result<(TaskId, Option<PushConfigId>), InvalidField> {
     // The id of a webhook is the rest, whatever is in it.
     let segments: Vec<_> = name.splitn(4, '/').collect();
     let (id, config) = match segments.as_slice() {
         ["tasks", task, "pushNotificationConfigs", config] => (*task, *config),
         ["tasks", task] | ["tasks", task, "pushNotificationConfigs"] => (*task, ""),
         _ => {
-            let form = "must be of the form tasks/{id}/pushNotificationConfigs/{id}";
-            return Err(Invalid::new("", form));
+            let problem = "must be of the form tasks/{id}/pushNotificationConfigs/{id}";
+            return Err(InvalidField::new("", problem));
         }
     };
     let config = (!config.is_empty()).then(|| PushConfigId::new(config)).transpose();
-    let config = config.map_err(|error| Invalid::new("", error.to_string()))?;
-    Ok((task(id)?, config))
+    let config = config.map_err(|error| InvalidField::new("", error.to_string()))?;
+    Ok((parse_task(id)?, config))
 }
 
 /// The id of a webhook to be made; SDKs write their word for nothing where there is none.
-pub(in crate::dialect) fn new_push_config(id: &str) -> Result<Option<PushConfigId>, InvalidId> {
+pub(in crate::dialect) fn parse_new_config_id(id: &str) -> Result<Option<PushConfigId>, InvalidId> {
     match id {
         "" | "None" | "undefined" => Ok(None),
         id => PushConfigId::new(id).map(Some),
@@ -56,21 +59,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back_to_their_ids() {
+    fn resource_names_round_trip() {
         let (id, config) = (TaskId::new("a:b c").unwrap(), PushConfigId::new("p/q").unwrap());
-        assert_eq!(task(&of_task(&id)).unwrap(), id);
-        let name = of_push_config(&id, Some(&config));
-        assert_eq!(push_config(&name).unwrap(), (id.clone(), Some(config)));
-        assert_eq!(push_config(&of_push_config(&id, None)).unwrap(), (id, None));
+        assert_eq!(parse_task(&format_task(&id)).unwrap(), id);
+        let name = format_push_config(&id, Some(&config));
+        assert_eq!(parse_push_config(&name).unwrap(), (id.clone(), Some(config)));
+        assert_eq!(parse_push_config(&format_push_config(&id, None)).unwrap(), (id, None));
     }
 
     #[test]
-    fn bad_names_are_refused() {
+    fn invalid_resource_names_are_rejected() {
         for name in ["", "tasks/", "tasks/a/b", "other/a"] {
-            assert!(task(name).is_err(), "{name}");
+            assert!(parse_task(name).is_err(), "{name}");
         }
         for name in ["", "a", "tasks//pushNotificationConfigs/c", "tasks/a/x/c", "tasks/a/b/c/d"] {
-            assert!(push_config(name).is_err(), "{name}");
+            assert!(parse_push_config(name).is_err(), "{name}");
         }
     }
 }

@@ -6,7 +6,7 @@ use http::Method;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Route, Shape, body, has_body};
+use super::{ReplyFormat, Route, has_body, json_body};
 use crate::binding::jsonrpc;
 use crate::dialect::Dialect;
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::service::Request;
 
 /// A request as a client sends it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct HttpRequest {
     /// The HTTP method.
     pub method: Method,
     /// The path and query, below the address of the interface.
@@ -26,7 +26,7 @@ pub struct Outgoing {
     pub body: Option<Vec<u8>>,
 }
 
-impl fmt::Debug for Outgoing {
+impl fmt::Debug for HttpRequest {
     /// Without the body, which may hold secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { method, path, .. } = self;
@@ -37,17 +37,17 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-impl Outgoing {
+impl HttpRequest {
     /// Writes a request in a dialect of HTTP+JSON.
     ///
     /// # Errors
     /// When the dialect has no such operation, or an id cannot stand in an address.
     pub fn new(dialect: Dialect, request: &Request) -> Result<Self, Error> {
-        let (method, path) = Route::to(request, dialect).address()?;
+        let (method, path) = Route::for_request(request, dialect).request_line()?;
         let body = match (dialect, request) {
             _ if !has_body(request.operation()) => None,
             // Posted to a path, and still in the envelope of a call.
-            (Dialect::Oldest, Request::SendMessage(_)) => {
+            (Dialect::Legacy, Request::SendMessage(_)) => {
                 Some(jsonrpc::write_call(dialect, &jsonrpc::Id::from(1), request)?)
             }
             _ => Some(dialect.write_request(request)?),
@@ -60,9 +60,9 @@ impl Route {
     /// The dialect that a request of this route is read in.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
-        match self.shape {
-            Shape::Oldest => Dialect::Oldest,
-            Shape::Plain | Shape::AsMade => Dialect::over_http(self.version),
+        match self.reply_format {
+            ReplyFormat::Legacy => Dialect::Legacy,
+            ReplyFormat::Versioned | ReplyFormat::SameAsTask => Dialect::over_http(self.version),
         }
     }
 
@@ -73,19 +73,19 @@ impl Route {
     /// When the body is not JSON, or a field is wrong.
     pub fn read_request(
         &self,
-        text: &[u8],
+        bytes: &[u8],
         new_id: &dyn Fn() -> MessageId,
     ) -> Result<Request, Error> {
         let dialect = self.dialect();
-        let text = json::text(body(text))?;
+        let json = json::utf8_str(json_body(bytes))?;
         match self.operation {
             Operation::SendMessage | Operation::SendStreamingMessage => {
                 let params = match dialect {
-                    Dialect::Oldest => {
-                        let envelope = jsonrpc::Request::read(text.as_bytes());
-                        envelope.map_err(|refused| refused.error)?.params
+                    Dialect::Legacy => {
+                        let envelope = jsonrpc::Request::read(json.as_bytes());
+                        envelope.map_err(|rejection| rejection.error)?.params
                     }
-                    _ => text,
+                    _ => json,
                 };
                 let mut request = dialect.read_request(self.operation, params, new_id)?;
                 if self.tenant.is_some() {
@@ -104,28 +104,29 @@ impl Route {
             | Operation::GetExtendedAgentCard
             | Operation::GetAgentCard => {
                 let mut members: Map<String, Value> = match has_body(self.operation) {
-                    true => json::from_str(text)?,
+                    true => json::from_str(json)?,
                     false => Map::new(),
                 };
-                self.overrule(&mut members);
+                self.apply_path_params(&mut members);
                 dialect.read_members(self.operation, members, new_id)
             }
         }
     }
 
     /// Puts what the address says in place of whatever the body says about the same.
-    fn overrule(&self, members: &mut Map<String, Value>) {
-        let said = self.members();
-        for (name, others) in [("id", ["taskId", "task_id"].as_slice()), ("taskId", &["task_id"])] {
-            if said.contains_key(name) {
-                others.iter().for_each(|it| drop(members.shift_remove(*it)));
+    fn apply_path_params(&self, members: &mut Map<String, Value>) {
+        let params = self.members();
+        for (name, aliases) in [("id", ["taskId", "task_id"].as_slice()), ("taskId", &["task_id"])]
+        {
+            if params.contains_key(name) {
+                aliases.iter().for_each(|it| drop(members.shift_remove(*it)));
             }
         }
-        members.extend(said);
+        members.extend(params);
     }
 
     /// The route of a request.
-    fn to(request: &Request, dialect: Dialect) -> Self {
+    fn for_request(request: &Request, dialect: Dialect) -> Self {
         let mut route = Self::new(request.operation(), dialect.version());
         // Only 1.0 has tenants.
         route.tenant = request.tenant().filter(|_| dialect == Dialect::V1_0).map(str::to_owned);
@@ -134,13 +135,13 @@ impl Route {
         match request {
             Request::GetTask(it) => {
                 route.task_id = task(&it.id);
-                route.query = query(it, &["tenant", "id"]);
+                route.query = query_params(it, &["tenant", "id"]);
             }
             Request::CancelTask(it) => route.task_id = task(&it.id),
             Request::SubscribeToTask(it) => route.task_id = task(&it.id),
             Request::ListTasks(it) => {
-                route.query = query(it, &["tenant"]);
-                dialect.respell_query(&mut route.query);
+                route.query = query_params(it, &["tenant"]);
+                dialect.rename_query_params(&mut route.query);
             }
             Request::CreateTaskPushNotificationConfig(it) => {
                 route.task_id = it.task_id.as_ref().and_then(task);
@@ -153,7 +154,7 @@ impl Route {
             }
             Request::ListTaskPushNotificationConfigs(it) => {
                 route.task_id = task(&it.task_id);
-                route.query = query(it, &["tenant", "taskId"]);
+                route.query = query_params(it, &["tenant", "taskId"]);
             }
             Request::SendMessage(_)
             | Request::SendStreamingMessage(_)
@@ -165,12 +166,12 @@ impl Route {
 }
 
 /// The members of a request as the parameters of a query, but for those in the path.
-fn query(request: &impl Serialize, in_path: &[&str]) -> Vec<(String, String)> {
+fn query_params(request: &impl Serialize, in_path: &[&str]) -> Vec<(String, String)> {
     let Ok(Value::Object(members)) = serde_json::to_value(request) else { return Vec::new() };
-    let rest = members.into_iter().filter(|(name, _)| !in_path.contains(&name.as_str()));
+    let remaining = members.into_iter().filter(|(name, _)| !in_path.contains(&name.as_str()));
     let text = |value: Value| match value {
         Value::String(text) => text,
         other => other.to_string(),
     };
-    rest.map(|(name, value)| (name, text(value))).collect()
+    remaining.map(|(name, value)| (name, text(value))).collect()
 }

@@ -1,6 +1,6 @@
 //! The traps of the protocol that concern encoding, by their numbers in the protocol's reference.
 //!
-//! Those of cards (37 to 39) are in `card_traps`. Left out are those about what a server does and not
+//! Those of cards (37 to 39) are in `card_pitfalls`. Left out are those about what a server does and not
 //! about what it writes: the status that JSON-RPC errors ride on (6), subscriptions to finished tasks
 //! (24), the order of a stream (25), what a refused message leaves behind (28), contexts that do not
 //! match (29), required extensions (42), deletions that are repeated (43), and which paths share an
@@ -11,24 +11,24 @@ mod errors;
 mod payloads;
 
 use http::Method;
-use latimer_protocol::binding::rest::{Ask, Route};
+use latimer_protocol::binding::rest::{Route, RouteRequest};
 use latimer_protocol::{
     ContextId, Dialect, Error, EventWriter, Message, MessageId, Operation, Reply, Request,
     SendMessageRequest, StreamResponse, Task, TaskId, TaskState, Version,
 };
 use serde_json::Value;
 
-use crate::then;
+use crate::finality;
 
 pub(super) fn parse(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).expect("we write JSON")
 }
 
-pub(super) fn text(written: &[u8]) -> &str {
+pub(super) fn utf8(written: &[u8]) -> &str {
     std::str::from_utf8(written).expect("we write UTF-8")
 }
 
-pub(super) fn made_here() -> MessageId {
+pub(super) fn new_id() -> MessageId {
     MessageId::new("made-here").unwrap()
 }
 
@@ -49,7 +49,7 @@ pub(super) fn read(
     operation: Operation,
     params: Value,
 ) -> Result<Request, Error> {
-    dialect.read_request(operation, &params.to_string(), &made_here)
+    dialect.read_request(operation, &params.to_string(), &new_id)
 }
 
 pub(super) fn write(dialect: Dialect, request: &Request) -> Value {
@@ -60,12 +60,12 @@ pub(super) fn reply(dialect: Dialect, request: &Request, reply: &Reply) -> Value
     parse(&dialect.write_reply(request, reply).unwrap())
 }
 
-pub(super) fn event(dialect: Dialect, event: &StreamResponse, closes: bool) -> Value {
+pub(super) fn event(dialect: Dialect, event: &StreamResponse, is_last: bool) -> Value {
     let mut writer = EventWriter::new(dialect, &send(message()), None);
-    parse(&writer.write(event, then(closes)).unwrap()[0])
+    parse(&writer.write(event, finality(is_last)).unwrap()[0])
 }
 
-pub(super) fn find(method: &Method, path: &str, said: Option<Version>) -> Route {
-    Route::find(&Ask { said, ..Ask::new(method, path) })
+pub(super) fn find_route(method: &Method, path: &str, declared: Option<Version>) -> Route {
+    Route::find(&RouteRequest { declared, ..RouteRequest::new(method, path) })
         .unwrap_or_else(|it| panic!("{path}: {it:?}"))
 }

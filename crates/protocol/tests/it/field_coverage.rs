@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::arbitrary::Answer;
+use crate::arbitrary::ComparableReply;
 use latimer_protocol::card::{
     AgentCard, AgentInterface, OAuthFlows, ProtocolBinding, SecurityScheme,
 };
@@ -47,12 +47,12 @@ impl Wire {
     }
 
     /// A message; `name` is what the reader calls it where it has no name.
-    pub(crate) fn message(self, message: Message, name: impl FnOnce() -> String) -> Message {
+    pub(crate) fn message(self, message: Message, generate_id: impl FnOnce() -> String) -> Message {
         let parts = self.parts(message.parts);
         let message = Message { parts, ..message };
         if self.is_v0_1() {
             return Message {
-                message_id: MessageId::new(name()).expect("printable"),
+                message_id: MessageId::new(generate_id()).expect("printable"),
                 context_id: None,
                 task_id: None,
                 extensions: Vec::new(),
@@ -70,9 +70,9 @@ impl Wire {
         TaskStatus {
             state: self.state(status.state),
             message: status.message.map(|it| {
-                let said = fingerprint(&self.parts(it.parts.clone()));
+                let hash = fingerprint(&self.parts(it.parts.clone()));
                 let message = Arc::unwrap_or_clone(it);
-                self.message(message, || format!("{task}-status-{said:016x}")).into()
+                self.message(message, || format!("{task}-status-{hash:016x}")).into()
             }),
             timestamp: status.timestamp,
         }
@@ -86,10 +86,10 @@ impl Wire {
         }
     }
 
-    fn artifact(self, artifact: Artifact, place: u64) -> Artifact {
+    fn artifact(self, artifact: Artifact, index: u64) -> Artifact {
         let artifact = Artifact { parts: self.parts(artifact.parts), ..artifact };
         if self.is_v0_1() {
-            let artifact_id = ArtifactId::numbered(place);
+            let artifact_id = ArtifactId::from_index(index);
             return Artifact { artifact_id, extensions: Vec::new(), ..artifact };
         }
         artifact
@@ -97,13 +97,13 @@ impl Wire {
 
     pub(crate) fn task(self, task: Task) -> Task {
         let id = task.id.to_string();
-        let artifacts = (0..).zip(task.artifacts).map(|(place, it)| {
+        let artifacts = (0..).zip(task.artifacts).map(|(index, it)| {
             let artifact = Arc::unwrap_or_clone(it);
-            Arc::new(self.artifact(artifact, place))
+            Arc::new(self.artifact(artifact, index))
         });
-        let history = task.history.into_iter().enumerate().map(|(place, it)| {
+        let history = task.history.into_iter().enumerate().map(|(index, it)| {
             let message = Arc::unwrap_or_clone(it);
-            Arc::new(self.message(message, || format!("{id}-{place}")))
+            Arc::new(self.message(message, || format!("{id}-{index}")))
         });
         Task {
             status: self.status(task.status, &id),
@@ -142,30 +142,32 @@ impl Wire {
         TaskPushNotificationConfig { tenant, id, ..config }
     }
 
-    pub(crate) fn answer(self, answer: Answer) -> Answer {
-        match answer {
-            Answer::Sent(SendMessageResponse::Task(it)) => Answer::Sent(SendMessageResponse::Task(
-                self.task(std::sync::Arc::unwrap_or_clone(it)).into(),
-            )),
-            Answer::Sent(SendMessageResponse::Message(it)) => {
-                let it = self.message(it, || "message".to_owned());
-                Answer::Sent(SendMessageResponse::Message(it))
+    pub(crate) fn reply(self, reply: ComparableReply) -> ComparableReply {
+        match reply {
+            ComparableReply::SendMessage(SendMessageResponse::Task(it)) => {
+                ComparableReply::SendMessage(SendMessageResponse::Task(
+                    self.task(std::sync::Arc::unwrap_or_clone(it)).into(),
+                ))
             }
-            Answer::Task(it) => Answer::Task(self.task(it)),
-            Answer::Tasks(page) => {
+            ComparableReply::SendMessage(SendMessageResponse::Message(it)) => {
+                let it = self.message(it, || "message".to_owned());
+                ComparableReply::SendMessage(SendMessageResponse::Message(it))
+            }
+            ComparableReply::Task(it) => ComparableReply::Task(self.task(it)),
+            ComparableReply::TaskList(page) => {
                 let tasks: Vec<_> = page.tasks.into_iter().map(|it| self.task(it)).collect();
                 // 0.3's protobuf file has no size of a page: what is on it is counted.
                 let counted = matches!(self, Self::Json(Dialect::V0_3Proto) | Self::V0_3Protobuf);
                 let count = u32::try_from(tasks.len()).expect("a few");
                 let page_size = if counted { count } else { page.page_size };
-                Answer::Tasks(ListTasksResponse { tasks, page_size, ..page })
+                ComparableReply::TaskList(ListTasksResponse { tasks, page_size, ..page })
             }
-            Answer::PushConfig(it) => Answer::PushConfig(self.push_config(it)),
-            Answer::PushConfigs(page) => {
+            ComparableReply::PushConfig(it) => ComparableReply::PushConfig(self.push_config(it)),
+            ComparableReply::PushConfigList(page) => {
                 let configs = page.configs.into_iter().map(|it| self.push_config(it)).collect();
                 let bare = matches!(self, Self::Json(Dialect::V0_3));
                 let next_page_token = page.next_page_token.filter(|_| !bare);
-                Answer::PushConfigs(ListTaskPushNotificationConfigsResponse {
+                ComparableReply::PushConfigList(ListTaskPushNotificationConfigsResponse {
                     configs,
                     next_page_token,
                 })
@@ -178,7 +180,7 @@ impl Wire {
         if self.is_v1_0() {
             return card;
         }
-        let supported_interfaces = interfaces_of_0_3(&card);
+        let supported_interfaces = v0_3_interfaces(&card);
         let mut card = AgentCard { supported_interfaces, signatures: Vec::new(), ..card };
         for modes in [&mut card.default_input_modes, &mut card.default_output_modes] {
             if modes.is_empty() {
@@ -192,7 +194,7 @@ impl Wire {
             flags.push_notifications = flags.push_notifications.filter(|it| *it);
             card.documentation_url = card.documentation_url.filter(|it| !it.is_empty());
             card.icon_url = card.icon_url.filter(|it| !it.is_empty());
-            card.security_schemes.retain(|_, scheme| is_of_0_3(scheme));
+            card.security_schemes.retain(|_, scheme| is_v0_3_scheme(scheme));
         }
         card
     }
@@ -200,7 +202,7 @@ impl Wire {
     /// A request whose parameters all travel in one text or message.
     pub(crate) fn request(self, mut request: Request) -> Request {
         if self.is_v1_0() {
-            return self.in_sending(request);
+            return self.normalize_v1_0_request(request);
         }
         request.set_tenant(None);
         match &mut request {
@@ -234,18 +236,18 @@ impl Wire {
     /// A request as an address and a body. The tenant stands in the path, before the rest.
     pub(crate) fn over_http(self, request: Request) -> Request {
         let tenant = request.tenant().map(str::to_owned).filter(|_| self.is_v1_0());
-        let mut carried = match request {
+        let mut expected = match request {
             // 0.3 has no room for metadata in a cancellation.
             Request::CancelTask(it) if !self.is_v1_0() => {
                 Request::CancelTask(CancelTaskRequest { metadata: Metadata::new(), ..it })
             }
             other => self.request(other),
         };
-        carried.set_tenant(tenant);
-        carried
+        expected.set_tenant(tenant);
+        expected
     }
 
-    fn in_sending(self, request: Request) -> Request {
+    fn normalize_v1_0_request(self, request: Request) -> Request {
         match (request, self) {
             (Request::ListTaskPushNotificationConfigs(mut it), Self::V1_0Protobuf) => {
                 it.page_size = it.page_size.filter(|it| *it != 0);
@@ -282,40 +284,40 @@ impl Wire {
             let task_id = None;
             Box::new(TaskPushNotificationConfig { task_id, ..self.push_config(*it) })
         });
-        let mut carried =
+        let mut expected =
             SendMessageConfiguration { task_push_notification_config: push, ..configuration };
         if self == Self::V0_3Protobuf {
-            carried.history_length = carried.history_length.filter(|it| *it != 0);
+            expected.history_length = expected.history_length.filter(|it| *it != 0);
         }
-        carried
+        expected
     }
 }
 
 /// Interfaces of 0.3 without a tenant, else any without a tenant, else all; JSON-RPC first, and each
 /// address and transport once.
-fn interfaces_of_0_3(card: &AgentCard) -> Vec<AgentInterface> {
+fn v0_3_interfaces(card: &AgentCard) -> Vec<AgentInterface> {
     let all = card.supported_interfaces.iter();
-    let open: Vec<_> = all.clone().filter(|it| it.tenant.is_none()).collect();
-    let of_0_3: Vec<_> =
-        open.iter().copied().filter(|it| it.version() == Some(Version::V0_3)).collect();
-    let found = [of_0_3, open, all.collect()].into_iter().find(|it| !it.is_empty());
-    let (first, others): (Vec<_>, Vec<_>) = found
+    let without_tenant: Vec<_> = all.clone().filter(|it| it.tenant.is_none()).collect();
+    let v0_3: Vec<_> =
+        without_tenant.iter().copied().filter(|it| it.version() == Some(Version::V0_3)).collect();
+    let candidates = [v0_3, without_tenant, all.collect()].into_iter().find(|it| !it.is_empty());
+    let (first, others): (Vec<_>, Vec<_>) = candidates
         .unwrap_or_default()
         .into_iter()
         .map(|it| AgentInterface::new(&it.url, it.protocol_binding.clone()))
-        .map(|it| it.in_version(Version::V0_3))
+        .map(|it| it.with_version(Version::V0_3))
         .partition(|it| it.protocol_binding == ProtocolBinding::JsonRpc);
-    let mut kept = Vec::new();
+    let mut unique = Vec::new();
     for interface in first.into_iter().chain(others) {
-        if !kept.contains(&interface) {
-            kept.push(interface);
+        if !unique.contains(&interface) {
+            unique.push(interface);
         }
     }
-    kept
+    unique
 }
 
 /// Whether the protobuf file of 0.3 has such a scheme. What 1.0 added to it is taken off.
-fn is_of_0_3(scheme: &mut SecurityScheme) -> bool {
+fn is_v0_3_scheme(scheme: &mut SecurityScheme) -> bool {
     let SecurityScheme::OAuth2(oauth) = scheme else { return true };
     if let OAuthFlows::AuthorizationCode(flow) = &mut oauth.flows {
         flow.pkce_required = false;

@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::Family;
+use super::JsonFlavor;
 use super::object::{ArtifactUpdate, Message, StatusUpdate, Task};
 use super::request::PushConfig;
 use crate::card::AgentCard;
-use crate::json::{self, Invalid, Unreadable};
+use crate::json::{self, InvalidField, ParseError};
 use crate::model::{
     self, ListTaskPushNotificationConfigsResponse, ListTasksResponse, MessageId,
     SendMessageResponse, StreamResponse, wire,
@@ -20,27 +20,31 @@ use crate::service::Reply;
 pub(in crate::dialect) fn read_reply(
     operation: Operation,
     text: &str,
-    family: Family,
-) -> Result<Reply, Unreadable> {
+    flavor: JsonFlavor,
+) -> Result<Reply, ParseError> {
     Ok(match operation {
         Operation::SendMessage | Operation::SendStreamingMessage | Operation::SubscribeToTask => {
-            Reply::Sent(match read_any(text, family, Place::Reply)? {
+            Reply::SendMessage(match read_payload(text, flavor, PayloadContext::Reply)? {
                 StreamResponse::Task(task) => SendMessageResponse::Task(task.into()),
                 StreamResponse::Message(message) => SendMessageResponse::Message(message),
                 StreamResponse::StatusUpdate(_) | StreamResponse::ArtifactUpdate(_) => {
-                    return Err(Invalid::new("", "is neither a task nor a message").into());
+                    return Err(InvalidField::new("", "is neither a task nor a message").into());
                 }
             })
         }
         Operation::GetTask | Operation::CancelTask => {
-            Reply::Task(json::from_str::<Task>(text)?.into_model(family)?.into())
+            Reply::Task(json::from_str::<Task>(text)?.into_model(flavor)?.into())
         }
-        Operation::ListTasks => Reply::Tasks(json::from_str::<Tasks>(text)?.into_model(family)?),
+        Operation::ListTasks => {
+            Reply::TaskList(json::from_str::<TaskPage>(text)?.into_model(flavor)?)
+        }
         Operation::CreateTaskPushNotificationConfig | Operation::GetTaskPushNotificationConfig => {
             Reply::PushConfig(json::from_str::<PushConfig>(text)?.into_model()?)
         }
-        Operation::ListTaskPushNotificationConfigs => Reply::PushConfigs(push_configs(text)?),
-        Operation::DeleteTaskPushNotificationConfig => Reply::Removed(removed(text)),
+        Operation::ListTaskPushNotificationConfigs => Reply::PushConfigList(push_configs(text)?),
+        Operation::DeleteTaskPushNotificationConfig => {
+            Reply::PushConfigsDeleted(deleted_count(text))
+        }
         Operation::GetExtendedAgentCard | Operation::GetAgentCard => {
             Reply::Card(Box::new(AgentCard::read(text.as_bytes())?))
         }
@@ -50,14 +54,14 @@ pub(in crate::dialect) fn read_reply(
 /// Reads one event of a stream.
 pub(in crate::dialect) fn read_event(
     text: &str,
-    family: Family,
-) -> Result<StreamResponse, Unreadable> {
-    read_any(text, family, Place::Stream)
+    flavor: JsonFlavor,
+) -> Result<StreamResponse, ParseError> {
+    read_payload(text, flavor, PayloadContext::Stream)
 }
 
 /// Where a text was found: a task and a change of its status can look the same in 0.1.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PayloadContext {
     Reply,
     Stream,
 }
@@ -65,8 +69,8 @@ enum Place {
 /// Which members are there, without looking into them.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Outline {
-    #[serde(default, alias = "type", deserialize_with = "wire::text")]
+struct MemberPresence {
+    #[serde(default, alias = "type", deserialize_with = "wire::optional_text")]
     kind: Option<String>,
     task: Option<IgnoredAny>,
     #[serde(alias = "msg")]
@@ -88,7 +92,7 @@ struct Outline {
     r#final: Option<IgnoredAny>,
 }
 
-enum Kind {
+enum PayloadKind {
     Wrapped,
     Task,
     Message,
@@ -96,31 +100,36 @@ enum Kind {
     ArtifactUpdate,
 }
 
-impl Outline {
-    fn kind(&self, place: Place) -> Result<Kind, Invalid> {
+impl MemberPresence {
+    fn kind(&self, context: PayloadContext) -> Result<PayloadKind, InvalidField> {
         let wrapped = [&self.task, &self.message, &self.status_update, &self.artifact_update];
         if wrapped.into_iter().any(Option::is_some) {
-            return Ok(Kind::Wrapped);
+            return Ok(PayloadKind::Wrapped);
         }
         match self.kind.as_deref() {
-            Some("task") => return Ok(Kind::Task),
-            Some("message") => return Ok(Kind::Message),
-            Some("status-update" | "TaskStatusUpdateEvent") => return Ok(Kind::StatusUpdate),
-            Some("artifact-update" | "TaskArtifactUpdateEvent") => return Ok(Kind::ArtifactUpdate),
+            Some("task") => return Ok(PayloadKind::Task),
+            Some("message") => return Ok(PayloadKind::Message),
+            Some("status-update" | "TaskStatusUpdateEvent") => {
+                return Ok(PayloadKind::StatusUpdate);
+            }
+            Some("artifact-update" | "TaskArtifactUpdateEvent") => {
+                return Ok(PayloadKind::ArtifactUpdate);
+            }
             _ => {}
         }
-        let whole = self.artifacts.is_some() || self.history.is_some() || self.session_id.is_some();
-        let update = self.r#final.is_some() || self.task_id.is_some();
+        let has_task_members =
+            self.artifacts.is_some() || self.history.is_some() || self.session_id.is_some();
+        let has_update_members = self.r#final.is_some() || self.task_id.is_some();
         if self.role.is_some() {
-            Ok(Kind::Message)
+            Ok(PayloadKind::Message)
         } else if self.artifact.is_some() {
-            Ok(Kind::ArtifactUpdate)
+            Ok(PayloadKind::ArtifactUpdate)
         } else if self.status.is_none() {
-            Err(Invalid::new("", "is neither a task, a message nor an event"))
-        } else if update || (place == Place::Stream && !whole) {
-            Ok(Kind::StatusUpdate)
+            Err(InvalidField::new("", "is neither a task, a message nor an event"))
+        } else if has_update_members || (context == PayloadContext::Stream && !has_task_members) {
+            Ok(PayloadKind::StatusUpdate)
         } else {
-            Ok(Kind::Task)
+            Ok(PayloadKind::Task)
         }
     }
 }
@@ -128,7 +137,7 @@ impl Outline {
 /// The wrapped form, which names what it holds by a member.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wrapped {
+struct WrappedPayload {
     task: Option<Task>,
     #[serde(alias = "msg")]
     message: Option<Message>,
@@ -138,52 +147,59 @@ struct Wrapped {
     artifact_update: Option<ArtifactUpdate>,
 }
 
-fn read_any(text: &str, family: Family, place: Place) -> Result<StreamResponse, Unreadable> {
+fn read_payload(
+    text: &str,
+    flavor: JsonFlavor,
+    context: PayloadContext,
+) -> Result<StreamResponse, ParseError> {
     // The answer that most calls get says what it is, and needs no second look.
-    if place == Place::Reply
+    if context == PayloadContext::Reply
         && let Ok(task) = serde_json::from_str::<Task>(text)
-        && task.says_so()
+        && task.is_tagged_task()
     {
-        return Ok(StreamResponse::Task(task.into_model(family)?));
+        return Ok(StreamResponse::Task(task.into_model(flavor)?));
     }
-    let kind = json::from_str::<Outline>(text)?.kind(place)?;
+    let kind = json::from_str::<MemberPresence>(text)?.kind(context)?;
     let response = match kind {
-        Kind::Wrapped => json::from_str::<Wrapped>(text)?.into_model(family),
-        Kind::Task => json::from_str::<Task>(text)?.into_model(family).map(StreamResponse::Task),
-        Kind::Message => message(json::from_str(text)?, family),
-        Kind::StatusUpdate => json::from_str::<StatusUpdate>(text)?
-            .into_model(family)
+        PayloadKind::Wrapped => json::from_str::<WrappedPayload>(text)?.into_model(flavor),
+        PayloadKind::Task => {
+            json::from_str::<Task>(text)?.into_model(flavor).map(StreamResponse::Task)
+        }
+        PayloadKind::Message => message(json::from_str(text)?, flavor),
+        PayloadKind::StatusUpdate => json::from_str::<StatusUpdate>(text)?
+            .into_model(flavor)
             .map(StreamResponse::StatusUpdate),
-        Kind::ArtifactUpdate => json::from_str::<ArtifactUpdate>(text)?
-            .into_model(family)
+        PayloadKind::ArtifactUpdate => json::from_str::<ArtifactUpdate>(text)?
+            .into_model(flavor)
             .map(StreamResponse::ArtifactUpdate),
     };
     Ok(response?)
 }
 
 /// A direct answer. One without an id is named for what it is: there is nothing else to go by.
-fn message(message: Message, family: Family) -> Result<StreamResponse, Invalid> {
-    let name =
-        || MessageId::new("message").map_err(|error| Invalid::new("messageId", error.to_string()));
-    message.into_model(family, name).map(StreamResponse::Message)
+fn message(message: Message, flavor: JsonFlavor) -> Result<StreamResponse, InvalidField> {
+    let fallback_id = || {
+        MessageId::new("message").map_err(|error| InvalidField::new("messageId", error.to_string()))
+    };
+    message.into_model(flavor, fallback_id).map(StreamResponse::Message)
 }
 
-impl Wrapped {
-    fn into_model(self, family: Family) -> Result<StreamResponse, Invalid> {
-        let given = [
-            self.task.map(|it| (it.into_model(family).map(StreamResponse::Task), "task")),
-            self.message.map(|it| (message(it, family), "message")),
+impl WrappedPayload {
+    fn into_model(self, flavor: JsonFlavor) -> Result<StreamResponse, InvalidField> {
+        let present = [
+            self.task.map(|it| (it.into_model(flavor).map(StreamResponse::Task), "task")),
+            self.message.map(|it| (message(it, flavor), "message")),
             self.status_update.map(|it| {
-                (it.into_model(family).map(StreamResponse::StatusUpdate), "statusUpdate")
+                (it.into_model(flavor).map(StreamResponse::StatusUpdate), "statusUpdate")
             }),
             self.artifact_update.map(|it| {
-                (it.into_model(family).map(StreamResponse::ArtifactUpdate), "artifactUpdate")
+                (it.into_model(flavor).map(StreamResponse::ArtifactUpdate), "artifactUpdate")
             }),
         ];
-        let mut given = given.into_iter().flatten();
-        match (given.next(), given.next()) {
+        let mut present = present.into_iter().flatten();
+        match (present.next(), present.next()) {
             (Some((response, name)), None) => response.map_err(|error| error.within(name)),
-            _ => Err(Invalid::new("", "must hold exactly one of task, message and an event")),
+            _ => Err(InvalidField::new("", "must hold exactly one of task, message and an event")),
         }
     }
 }
@@ -192,7 +208,7 @@ impl Wrapped {
 /// habit of some peers.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Tasks {
+struct TaskPage {
     #[serde(default, deserialize_with = "wire::nullable")]
     tasks: Vec<Task>,
     #[serde(default, alias = "next_page_token", deserialize_with = "wire::nullable")]
@@ -203,11 +219,11 @@ struct Tasks {
     total_size: Option<u32>,
 }
 
-impl Tasks {
-    fn into_model(self, family: Family) -> Result<ListTasksResponse, Invalid> {
+impl TaskPage {
+    fn into_model(self, flavor: JsonFlavor) -> Result<ListTasksResponse, InvalidField> {
         let count = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
-        let tasks = self.tasks.into_iter().enumerate().map(|(place, task)| {
-            task.into_model(family).map_err(|error| error.within(&format!("tasks[{place}]")))
+        let tasks = self.tasks.into_iter().enumerate().map(|(index, task)| {
+            task.into_model(flavor).map_err(|error| error.within(&format!("tasks[{index}]")))
         });
         Ok(ListTasksResponse {
             tasks: tasks.collect::<Result<Vec<model::Task>, _>>()?,
@@ -219,22 +235,22 @@ impl Tasks {
 }
 
 /// The webhooks of a task: a bare array over JSON-RPC, an object over REST.
-fn push_configs(text: &str) -> Result<ListTaskPushNotificationConfigsResponse, Unreadable> {
+fn push_configs(text: &str) -> Result<ListTaskPushNotificationConfigsResponse, ParseError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Page {
+    struct PushConfigPage {
         #[serde(default, deserialize_with = "wire::nullable")]
         configs: Vec<PushConfig>,
-        #[serde(default, alias = "next_page_token", deserialize_with = "wire::text")]
+        #[serde(default, alias = "next_page_token", deserialize_with = "wire::optional_text")]
         next_page_token: Option<String>,
     }
 
     let page = match text.trim_ascii_start().starts_with('[') {
-        true => Page { configs: json::from_str(text)?, next_page_token: None },
+        true => PushConfigPage { configs: json::from_str(text)?, next_page_token: None },
         false => json::from_str(text)?,
     };
-    let configs = page.configs.into_iter().enumerate().map(|(place, config)| {
-        config.into_model().map_err(|error| error.within(&format!("configs[{place}]")))
+    let configs = page.configs.into_iter().enumerate().map(|(index, config)| {
+        config.into_model().map_err(|error| error.within(&format!("configs[{index}]")))
     });
     Ok(ListTaskPushNotificationConfigsResponse {
         configs: configs.collect::<Result<_, _>>()?,
@@ -243,7 +259,7 @@ fn push_configs(text: &str) -> Result<ListTaskPushNotificationConfigsResponse, U
 }
 
 /// How many webhooks went. Only one kind of server counts them; to the others one is asked for.
-fn removed(text: &str) -> u32 {
+fn deleted_count(text: &str) -> u32 {
     let body: Value = serde_json::from_str(text).unwrap_or_default();
     let count = body.get("removed").and_then(Value::as_u64);
     count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1)

@@ -12,33 +12,33 @@ use latimer_protocol::{
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use crate::then;
+use crate::finality;
 
-use super::{event, find, made_here, message, parse, read, reply, send, task, text, write};
+use super::{event, find_route, message, new_id, parse, read, reply, send, task, utf8, write};
 
 #[test]
-fn trap_10_file_bytes_of_0_3_are_base64_twice_but_over_json_rpc() {
+fn pitfall_10_v0_3_file_bytes_are_base64_twice_except_jsonrpc() {
     let request = send(message().with_part(Part::raw("hi", "text/plain")));
     let schema = write(Dialect::V0_3, &request);
     assert_eq!(schema.pointer("/message/parts/1/file/bytes"), Some(&json!("aGk=")));
     let proto = write(Dialect::V0_3Proto, &request);
     assert_eq!(proto.pointer("/message/content/1/file/fileWithBytes"), Some(&json!("YUdrPQ==")));
     // A peer that encodes once is understood as well.
-    for once_or_twice in ["YUdrPQ==", "aGkh"] {
+    for encoded in ["YUdrPQ==", "aGkh"] {
         let body = json!({"message": {"messageId": "m", "role": "ROLE_USER",
-            "content": [{"file": {"fileWithBytes": once_or_twice}}]}});
+            "content": [{"file": {"fileWithBytes": encoded}}]}});
         let Request::SendMessage(it) =
             read(Dialect::V0_3Proto, Operation::SendMessage, body).unwrap()
         else {
             panic!("asked to send");
         };
-        let want = if once_or_twice == "aGkh" { "hi!" } else { "hi" };
+        let want = if encoded == "aGkh" { "hi!" } else { "hi" };
         assert_eq!(it.message.parts[0], Part { media_type: None, ..Part::raw(want, "") });
     }
 }
 
 #[test]
-fn trap_11_0_3_over_http_is_proto_json() {
+fn pitfall_11_v0_3_over_http_is_proto_json() {
     let body = write(Dialect::V0_3Proto, &send(message()));
     assert_eq!(
         body,
@@ -47,20 +47,20 @@ fn trap_11_0_3_over_http_is_proto_json() {
     );
     let mut canceled = task(TaskState::Canceled);
     canceled.history = vec![message().into()];
-    let answer = reply(Dialect::V0_3Proto, &send(message()), &Reply::Task(canceled.into()));
-    assert_eq!(answer.pointer("/status/state"), Some(&json!("TASK_STATE_CANCELLED")));
-    assert_eq!(answer.pointer("/history/0/content/0"), Some(&json!({"text": "hi"})));
-    assert!(!answer.to_string().contains("kind"));
+    let written = reply(Dialect::V0_3Proto, &send(message()), &Reply::Task(canceled.into()));
+    assert_eq!(written.pointer("/status/state"), Some(&json!("TASK_STATE_CANCELLED")));
+    assert_eq!(written.pointer("/history/0/content/0"), Some(&json!({"text": "hi"})));
+    assert!(!written.to_string().contains("kind"));
 }
 
 #[test]
-fn trap_12_snake_case_is_read_in_every_version() {
-    let older = json!({"request": {"message_id": "m", "role": "ROLE_USER", "content": [{"text": "hi"}]},
+fn pitfall_12_snake_case_is_read_in_every_version() {
+    let v0_3_body = json!({"request": {"message_id": "m", "role": "ROLE_USER", "content": [{"text": "hi"}]},
         "configuration": {"push_notification": {"url": "https://example.com"}, "history_length": 3}});
-    let newer = json!({"message": {"message_id": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]},
+    let v1_0_body = json!({"message": {"message_id": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]},
         "configuration": {"task_push_notification_config": {"url": "https://example.com"},
             "history_length": 3}});
-    for (dialect, body) in [(Dialect::V0_3Proto, older), (Dialect::V1_0, newer)] {
+    for (dialect, body) in [(Dialect::V0_3Proto, v0_3_body), (Dialect::V1_0, v1_0_body)] {
         let Request::SendMessage(it) = read(dialect, Operation::SendMessage, body).unwrap() else {
             panic!("asked to send");
         };
@@ -72,7 +72,7 @@ fn trap_12_snake_case_is_read_in_every_version() {
 }
 
 #[test]
-fn trap_13_canceled_has_as_many_ls_as_the_version_says() {
+fn pitfall_13_canceled_is_spelled_per_version() {
     let canceled = StreamResponse::Task(task(TaskState::Canceled));
     for (dialect, pointer, want) in [
         (Dialect::V1_0, "/task/status/state", "TASK_STATE_CANCELED"),
@@ -83,13 +83,13 @@ fn trap_13_canceled_has_as_many_ls_as_the_version_says() {
         let written = event(dialect, &canceled, true);
         assert_eq!(written.pointer(pointer), Some(&json!(want)), "{dialect:?}");
     }
-    let oldest = Dialect::Oldest
+    let legacy = Dialect::Legacy
         .write_reply(&send(message()), &Reply::Task(task(TaskState::Canceled).into()));
-    assert_eq!(parse(&oldest.unwrap())["status"], "cancelled");
+    assert_eq!(parse(&legacy.unwrap())["status"], "cancelled");
 }
 
 #[test]
-fn trap_14_the_two_protobuf_packages_number_their_fields_apart() {
+fn pitfall_14_protobuf_packages_number_fields_differently() {
     let mut done = task(TaskState::Completed);
     done.artifacts = Task::completed_with_text(
         TaskId::new("t").unwrap(),
@@ -101,15 +101,15 @@ fn trap_14_the_two_protobuf_packages_number_their_fields_apart() {
     Arc::make_mut(&mut done.artifacts[0]).name = Some("n".to_owned());
     // Field 2 in one package, field 3 in the other: length-delimited, of one byte.
     let name = |field: u8| vec![field << 3 | 2, 1, b'n'];
-    let contains = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).any(|it| it == what);
-    let newer = v1::Task::from(&done).encode_to_vec();
-    assert!(contains(&newer, &name(2)) && !contains(&newer, &name(3)));
-    let older = v0_3::Task::from(&done).encode_to_vec();
-    assert!(contains(&older, &name(3)) && !contains(&older, &name(2)));
+    let contains = |bytes: &[u8], needle: &[u8]| bytes.windows(needle.len()).any(|it| it == needle);
+    let v1_bytes = v1::Task::from(&done).encode_to_vec();
+    assert!(contains(&v1_bytes, &name(2)) && !contains(&v1_bytes, &name(3)));
+    let v0_3_bytes = v0_3::Task::from(&done).encode_to_vec();
+    assert!(contains(&v0_3_bytes, &name(3)) && !contains(&v0_3_bytes, &name(2)));
 }
 
 #[test]
-fn trap_19_page_sizes_out_of_range_are_refused() {
+fn pitfall_19_out_of_range_page_sizes_are_rejected() {
     for size in [json!(0), json!(101), json!(-1), json!("0")] {
         let error =
             read(Dialect::V1_0, Operation::ListTasks, json!({"pageSize": size})).unwrap_err();
@@ -122,17 +122,17 @@ fn trap_19_page_sizes_out_of_range_are_refused() {
 }
 
 #[test]
-fn trap_20_a_page_always_has_all_its_members() {
+fn pitfall_20_task_page_has_all_members() {
     let request = Request::ListTasks(ListTasksRequest::default());
     let page = ListTasksResponse { page_size: 50, ..ListTasksResponse::default() };
     assert_eq!(
-        reply(Dialect::V1_0, &request, &Reply::Tasks(page)),
+        reply(Dialect::V1_0, &request, &Reply::TaskList(page)),
         json!({"tasks": [], "nextPageToken": "", "pageSize": 50, "totalSize": 0})
     );
 }
 
 #[test]
-fn trap_21_artifacts_are_listed_only_for_those_who_ask() {
+fn pitfall_21_artifacts_are_listed_only_on_request() {
     let page = || ListTasksResponse {
         tasks: vec![task(TaskState::Working)],
         ..ListTasksResponse::default()
@@ -142,13 +142,13 @@ fn trap_21_artifacts_are_listed_only_for_those_who_ask() {
     {
         let request =
             Request::ListTasks(ListTasksRequest { include_artifacts, ..Default::default() });
-        let page = reply(Dialect::V1_0, &request, &Reply::Tasks(page()));
+        let page = reply(Dialect::V1_0, &request, &Reply::TaskList(page()));
         assert_eq!(page.pointer("/tasks/0/artifacts").cloned(), want, "{include_artifacts:?}");
     }
 }
 
 #[test]
-fn trap_22_a_history_of_zero_is_not_a_history_of_any_length() {
+fn pitfall_22_zero_history_length_differs_from_unset() {
     let length = |params: Value| match read(Dialect::V1_0, Operation::GetTask, params).unwrap() {
         Request::GetTask(it) => it.history_length,
         other => panic!("{other:?}"),
@@ -171,14 +171,14 @@ fn trap_22_a_history_of_zero_is_not_a_history_of_any_length() {
         assert_eq!(json!(task).get("history").is_some(), !want.is_empty());
     }
     // gRPC 0.3 has no presence.
-    let older = v0_3::GetTaskRequest { name: "tasks/t".to_owned(), history_length: 0 };
-    let request: latimer_protocol::GetTaskRequest = older.try_into().unwrap();
+    let v0_3_request = v0_3::GetTaskRequest { name: "tasks/t".to_owned(), history_length: 0 };
+    let request: latimer_protocol::GetTaskRequest = v0_3_request.try_into().unwrap();
     assert_eq!(request.history_length, None);
 }
 
 #[test]
-fn trap_23_waiting_is_the_default_in_every_version() {
-    let at_once = |dialect, configuration: Value| {
+fn pitfall_23_blocking_is_the_default_in_every_version() {
+    let returns_immediately = |dialect, configuration: Value| {
         let message = json!({"messageId": "m", "role": "user", "parts": [{"text": "hi"}]});
         let params = json!({"message": message, "configuration": configuration});
         match read(dialect, Operation::SendMessage, params).unwrap() {
@@ -186,53 +186,53 @@ fn trap_23_waiting_is_the_default_in_every_version() {
             other => panic!("{other:?}"),
         }
     };
-    assert!(!at_once(Dialect::V1_0, json!({})));
-    assert!(at_once(Dialect::V1_0, json!({"returnImmediately": true})));
-    assert!(!at_once(Dialect::V0_3, json!({"acceptedOutputModes": ["text"]})));
-    assert!(!at_once(Dialect::V0_3, json!({"blocking": true})));
-    assert!(at_once(Dialect::V0_3, json!({"blocking": false})));
+    assert!(!returns_immediately(Dialect::V1_0, json!({})));
+    assert!(returns_immediately(Dialect::V1_0, json!({"returnImmediately": true})));
+    assert!(!returns_immediately(Dialect::V0_3, json!({"acceptedOutputModes": ["text"]})));
+    assert!(!returns_immediately(Dialect::V0_3, json!({"blocking": true})));
+    assert!(returns_immediately(Dialect::V0_3, json!({"blocking": false})));
     // Protobuf cannot write a flag that is off: where there are settings its absence is meant.
-    assert!(!at_once(Dialect::V0_3Proto, Value::Null));
-    assert!(at_once(Dialect::V0_3Proto, json!({})));
-    assert!(at_once(Dialect::V0_3Proto, json!({"acceptedOutputModes": ["text"]})));
+    assert!(!returns_immediately(Dialect::V0_3Proto, Value::Null));
+    assert!(returns_immediately(Dialect::V0_3Proto, json!({})));
+    assert!(returns_immediately(Dialect::V0_3Proto, json!({"acceptedOutputModes": ["text"]})));
 }
 
 #[test]
-fn trap_26_final_says_in_0_3_whether_the_stream_ends_and_is_nowhere_in_1_0() {
+fn pitfall_26_final_flag_exists_before_1_0_only() {
     let id = TaskId::new("t").unwrap();
     let update =
         StreamResponse::StatusUpdate(TaskStatusUpdateEvent::new(id, TaskState::InputRequired));
-    for closes in [false, true] {
-        assert_eq!(event(Dialect::V0_3, &update, closes)["final"], closes);
-        assert_eq!(event(Dialect::V0_1, &update, closes)["final"], closes);
-        assert!(!event(Dialect::V1_0, &update, closes).to_string().contains("final"));
-        let protobuf = protobuf::v0_3_stream_response(&update, then(closes));
+    for is_last in [false, true] {
+        assert_eq!(event(Dialect::V0_3, &update, is_last)["final"], is_last);
+        assert_eq!(event(Dialect::V0_1, &update, is_last)["final"], is_last);
+        assert!(!event(Dialect::V1_0, &update, is_last).to_string().contains("final"));
+        let protobuf = protobuf::v0_3_stream_response(&update, finality(is_last));
         let Some(v0_3::stream_response::Payload::StatusUpdate(update)) = protobuf.payload else {
             panic!("a status update");
         };
-        assert_eq!(update.r#final, closes);
+        assert_eq!(update.r#final, is_last);
     }
 }
 
 #[test]
-fn trap_27_every_object_of_0_3_has_a_kind_and_none_of_1_0() {
+fn pitfall_27_v0_3_objects_have_a_kind_and_v1_0_objects_none() {
     let mut task = task(TaskState::Working);
     task.history = vec![message().into()];
     task.status = task.status.with_message(message());
-    let older = event(Dialect::V0_3, &StreamResponse::Task(task.clone()), false);
+    let v0_3 = event(Dialect::V0_3, &StreamResponse::Task(task.clone()), false);
     for pointer in ["/kind", "/history/0/kind", "/status/message/kind", "/history/0/parts/0/kind"] {
-        assert!(older.pointer(pointer).is_some(), "{pointer}");
+        assert!(v0_3.pointer(pointer).is_some(), "{pointer}");
     }
     assert!(!event(Dialect::V1_0, &StreamResponse::Task(task), false).to_string().contains("kind"));
 }
 
 #[test]
-fn trap_30_each_version_has_its_shape_of_a_webhook() {
+fn pitfall_30_webhook_configs_differ_per_version() {
     let target = json!({"url": "https://example.com", "authentication": {"schemes": ["Bearer"]}});
     let flat = json!({"taskId": "t", "url": "https://example.com", "authentication": {"scheme": "Bearer"}});
     let nested = json!({"taskId": "t", "pushNotificationConfig": target});
     let keyed = json!({"id": "t", "pushNotificationConfig": target});
-    let named = json!({"parent": "tasks/t", "config": {
+    let resource_named = json!({"parent": "tasks/t", "config": {
         "name": "tasks/t/pushNotificationConfigs/", "pushNotificationConfig": target}});
     let operation = Operation::CreateTaskPushNotificationConfig;
     let want = read(Dialect::V1_0, operation, flat.clone()).unwrap();
@@ -240,17 +240,18 @@ fn trap_30_each_version_has_its_shape_of_a_webhook() {
         (Dialect::V1_0, flat),
         (Dialect::V0_3, nested),
         (Dialect::V0_1, keyed),
-        (Dialect::V0_3Proto, named),
+        (Dialect::V0_3Proto, resource_named),
     ] {
         assert_eq!(read(dialect, operation, wire.clone()).as_ref(), Ok(&want), "{dialect:?}");
         assert_eq!(write(dialect, &want), wire, "{dialect:?}");
     }
     // What the path says goes over what the body says.
-    let route = find(&Method::POST, "/tasks/path/pushNotificationConfigs", Some(Version::V1_0));
+    let route =
+        find_route(&Method::POST, "/tasks/path/pushNotificationConfigs", Some(Version::V1_0));
     for name in ["taskId", "task_id"] {
         let body = json!({ name: "body", "url": "https://example.com" }).to_string();
         let Request::CreateTaskPushNotificationConfig(it) =
-            route.read_request(body.as_bytes(), &made_here).unwrap()
+            route.read_request(body.as_bytes(), &new_id).unwrap()
         else {
             panic!("asked to create");
         };
@@ -258,21 +259,21 @@ fn trap_30_each_version_has_its_shape_of_a_webhook() {
     }
     for name in ["id", "taskId", "name"] {
         let body = json!({ name: "body" }).to_string();
-        let route = find(&Method::POST, "/v1/tasks/path:cancel", None);
-        let request = route.read_request(body.as_bytes(), &made_here).unwrap();
+        let route = find_route(&Method::POST, "/v1/tasks/path:cancel", None);
+        let request = route.read_request(body.as_bytes(), &new_id).unwrap();
         assert!(matches!(request, Request::CancelTask(it) if it.id == "path"), "{name}");
     }
 }
 
 #[test]
-fn trap_31_a_webhook_of_0_3_gets_a_bare_task_and_one_of_1_0_an_event() {
+fn pitfall_31_webhook_event_is_bare_in_v0_3_wrapped_in_v1_0() {
     let done = StreamResponse::Task(task(TaskState::Completed));
     assert_eq!(event(Dialect::V0_3, &done, true)["kind"], "task");
     assert_eq!(event(Dialect::V1_0, &done, true)["task"]["id"], "t");
 }
 
 #[test]
-fn trap_32_a_scheme_keeps_the_spelling_of_its_caller() {
+fn pitfall_32_auth_scheme_keeps_caller_spelling() {
     let operation = Operation::CreateTaskPushNotificationConfig;
     let scheme = "bEaReR";
     for (dialect, params, pointer) in [
@@ -294,12 +295,12 @@ fn trap_32_a_scheme_keeps_the_spelling_of_its_caller() {
 }
 
 #[test]
-fn trap_33_any_json_value_is_data() {
+fn pitfall_33_any_json_value_round_trips_as_data() {
     for value in [json!([1]), json!("x"), json!(1), json!(false), json!(null), json!({})] {
         let request = send(message().with_part(Part::data(value.clone())));
         for dialect in [Dialect::V1_0, Dialect::V0_3, Dialect::V0_3Proto] {
             let written = dialect.write_request(&request).unwrap();
-            let read = dialect.read_request(Operation::SendMessage, text(&written), &made_here);
+            let read = dialect.read_request(Operation::SendMessage, utf8(&written), &new_id);
             assert_eq!(read.as_ref(), Ok(&request), "{value} in {dialect:?}");
         }
     }
@@ -313,7 +314,7 @@ fn trap_33_any_json_value_is_data() {
 }
 
 #[test]
-fn trap_34_two_contents_are_refused() {
+fn pitfall_34_part_with_two_contents_is_rejected() {
     let message =
         json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "a", "url": "b"}]});
     for dialect in [Dialect::V1_0, Dialect::V0_3, Dialect::V0_3Proto, Dialect::V0_1] {
@@ -325,14 +326,14 @@ fn trap_34_two_contents_are_refused() {
 }
 
 #[test]
-fn trap_35_numbers_are_doubles_over_protobuf_and_lose_no_zero() {
+fn pitfall_35_protobuf_doubles_are_written_as_integers() {
     let data = Part::data(json!({"n": 3, "half": 1.5, "big": 9_007_199_254_740_993u64}));
     let part: Part = v1::Part::from(&data).try_into().unwrap();
     assert_eq!(json!(part)["data"].to_string(), r#"{"big":9007199254740992,"half":1.5,"n":3}"#);
 }
 
 #[test]
-fn trap_36_required_members_are_written_even_when_empty() {
+fn pitfall_36_required_members_are_written_when_empty() {
     let mut empty = message();
     empty.parts.clear();
     assert_eq!(json!(empty)["parts"], json!([]));
@@ -340,7 +341,7 @@ fn trap_36_required_members_are_written_even_when_empty() {
 }
 
 #[test]
-fn trap_50_resource_names_of_0_3_lead_to_ids() {
+fn pitfall_50_v0_3_resource_names_parse_to_ids() {
     let request = v0_3::GetTaskRequest { name: "tasks/a b:c".to_owned(), ..Default::default() };
     let request: latimer_protocol::GetTaskRequest = request.try_into().unwrap();
     assert_eq!(request.id, "a b:c");
@@ -360,7 +361,7 @@ fn trap_50_resource_names_of_0_3_lead_to_ids() {
 }
 
 #[test]
-fn trap_52_times_are_written_with_milliseconds_and_compared_as_instants() {
+fn pitfall_52_timestamps_use_milliseconds_compare_as_instants() {
     let times =
         ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000000Z", "2026-01-01T02:00:00.000+02:00"];
     let read = times.map(|it| it.parse::<Timestamp>().unwrap());

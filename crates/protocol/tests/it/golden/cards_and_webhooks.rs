@@ -1,13 +1,13 @@
 //! Cards, and what is posted to webhooks.
 
-use latimer_protocol::card::{AgentCard, Form, TransitionHistory};
+use latimer_protocol::card::{AgentCard, CardFormat, TransitionHistory};
 use latimer_protocol::{Dialect, EventWriter, GetTaskRequest, Request, TaskId};
 use serde_json::Value;
 
 use super::difference::Findings;
 use super::exchange::parse;
 use super::fixture::Fixture;
-use crate::then;
+use crate::finality;
 
 /// A card is read whatever its form, and written in the form it came in.
 pub(super) fn card(fixture: &Fixture, findings: &mut Findings) {
@@ -18,18 +18,18 @@ pub(super) fn card(fixture: &Fixture, findings: &mut Findings) {
     match AgentCard::read(body.to_string().as_bytes()) {
         Ok(card) => {
             let history = match body.pointer("/capabilities/stateTransitionHistory") {
-                Some(Value::Bool(true)) => TransitionHistory::Kept,
-                _ => TransitionHistory::NotKept,
+                Some(Value::Bool(true)) => TransitionHistory::Recorded,
+                _ => TransitionHistory::NotRecorded,
             };
             let members = [body.get("supportedInterfaces"), body.get("url")].map(|it| it.is_some());
-            let form = match members {
-                [true, false] => Form::V1_0,
-                [true, true] => Form::Superset(history),
-                [false, _] => Form::V0_3(history),
+            let format = match members {
+                [true, false] => CardFormat::V1_0,
+                [true, true] => CardFormat::Superset(history),
+                [false, _] => CardFormat::V0_3(history),
             };
-            findings.compare(fixture, "card", body, &card.to_json(form));
+            findings.compare(fixture, "card", body, &card.to_json(format));
         }
-        Err(error) => findings.wrong(fixture, "card", error),
+        Err(error) => findings.record_failure(fixture, "card", error),
     }
 }
 
@@ -37,16 +37,17 @@ pub(super) fn card(fixture: &Fixture, findings: &mut Findings) {
 pub(super) fn push(fixture: &Fixture, findings: &mut Findings) {
     let body = fixture.request.as_ref().and_then(|it| it.body.as_ref()).expect("a body");
     // The Python SDK posts the shape of 1.0 to every webhook, whatever version registered it.
-    let of_1_0 = ["task", "statusUpdate", "artifactUpdate"].iter().any(|it| body.get(it).is_some());
-    let dialect = if of_1_0 { Dialect::V1_0 } else { Dialect::over_jsonrpc(fixture.version) };
+    let is_v1_0 =
+        ["task", "statusUpdate", "artifactUpdate"].iter().any(|it| body.get(it).is_some());
+    let dialect = if is_v1_0 { Dialect::V1_0 } else { Dialect::over_jsonrpc(fixture.version) };
     match dialect.read_event(&body.to_string()) {
         Ok(event) => {
             let request = Request::GetTask(GetTaskRequest::from(TaskId::new("t").expect("an id")));
             let mut writer = EventWriter::new(dialect, &request, None);
-            let closes = body.get("final") == Some(&Value::Bool(true));
-            let written = writer.write(&event, then(closes)).expect("an event");
+            let is_last = body.get("final") == Some(&Value::Bool(true));
+            let written = writer.write(&event, finality(is_last)).expect("an event");
             findings.compare(fixture, "push", body, &parse(&written[0]));
         }
-        Err(error) => findings.wrong(fixture, "push", error),
+        Err(error) => findings.record_failure(fixture, "push", error),
     }
 }

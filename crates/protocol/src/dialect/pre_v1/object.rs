@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 
-use super::Family;
+use super::JsonFlavor;
 use super::part::Part;
-use crate::json::{self, Invalid};
+use crate::json::{self, InvalidField};
 use crate::model::{
     self, ArtifactId, ContextId, MessageId, Metadata, Role, TaskId, TaskState, TaskStatus,
     Timestamp, wire,
@@ -19,11 +19,11 @@ use crate::model::{
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::dialect) struct Message {
-    #[serde(default, alias = "message_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "message_id", deserialize_with = "wire::optional_text")]
     pub(super) message_id: Option<MessageId>,
-    #[serde(default, alias = "context_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "context_id", deserialize_with = "wire::optional_text")]
     context_id: Option<ContextId>,
-    #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "task_id", deserialize_with = "wire::optional_text")]
     task_id: Option<TaskId>,
     #[serde(default)]
     role: Option<Role>,
@@ -41,15 +41,15 @@ impl Message {
     /// The message; `name` names one that has no id of its own.
     pub(super) fn into_model(
         self,
-        family: Family,
-        name: impl FnOnce() -> Result<MessageId, Invalid>,
-    ) -> Result<model::Message, Invalid> {
+        flavor: JsonFlavor,
+        generate_id: impl FnOnce() -> Result<MessageId, InvalidField>,
+    ) -> Result<model::Message, InvalidField> {
         Ok(model::Message {
-            message_id: self.message_id.map_or_else(name, Ok)?,
+            message_id: self.message_id.map_or_else(generate_id, Ok)?,
             context_id: self.context_id,
             task_id: self.task_id,
-            role: family.required(self.role, "role")?,
-            parts: parts(self.parts, family, family.parts())?,
+            role: flavor.required_enum(self.role, "role")?,
+            parts: parts(self.parts, flavor, flavor.parts_member())?,
             metadata: self.metadata,
             extensions: self.extensions,
             reference_task_ids: self.reference_task_ids,
@@ -57,19 +57,23 @@ impl Message {
     }
 }
 
-fn parts(parts: Vec<Part>, family: Family, name: &str) -> Result<Vec<model::Part>, Invalid> {
+fn parts(
+    parts: Vec<Part>,
+    flavor: JsonFlavor,
+    name: &str,
+) -> Result<Vec<model::Part>, InvalidField> {
     let numbered = parts.into_iter().enumerate();
     numbered
         .map(|(index, part)| {
-            part.into_model(family).map_err(|error| error.within(&format!("{name}[{index}]")))
+            part.into_model(flavor).map_err(|error| error.within(&format!("{name}[{index}]")))
         })
         .collect()
 }
 
 /// Names a message that a peer without message ids sent, so that every look at it finds the same.
-fn derived_id(task: &str, place: impl fmt::Display) -> Result<MessageId, Invalid> {
-    MessageId::new(format!("{task}-{place}"))
-        .map_err(|error| Invalid::new("messageId", error.to_string()))
+fn derive_id(task: &str, suffix: impl fmt::Display) -> Result<MessageId, InvalidField> {
+    MessageId::new(format!("{task}-{suffix}"))
+        .map_err(|error| InvalidField::new("messageId", error.to_string()))
 }
 
 /// A status: an object, or just the name of a state.
@@ -81,20 +85,20 @@ pub(in crate::dialect) struct Status {
 }
 
 impl Status {
-    fn into_model(self, family: Family, task: &str) -> Result<TaskStatus, Invalid> {
+    fn into_model(self, flavor: JsonFlavor, task: &str) -> Result<TaskStatus, InvalidField> {
         let message = self.message.map(|it| {
-            let nameless = it.message_id.is_none();
-            let mut message = it.into_model(family, || derived_id(task, "status"))?;
+            let lacks_id = it.message_id.is_none();
+            let mut message = it.into_model(flavor, || derive_id(task, "status"))?;
             // One status after another says something: they are told apart by what they say.
-            if nameless {
-                let said = fingerprint(&message.parts);
-                message.message_id = derived_id(task, format_args!("status-{said:016x}"))?;
+            if lacks_id {
+                let hash = fingerprint(&message.parts);
+                message.message_id = derive_id(task, format_args!("status-{hash:016x}"))?;
             }
             Ok(Arc::new(message))
         });
         Ok(TaskStatus {
-            state: family.required(self.state, "state")?,
-            message: message.transpose().map_err(|error: Invalid| error.within("message"))?,
+            state: flavor.required_enum(self.state, "state")?,
+            message: message.transpose().map_err(|error: InvalidField| error.within("message"))?,
             timestamp: self.timestamp,
         })
     }
@@ -116,7 +120,7 @@ impl<'de> Deserialize<'de> for Status {
             state: Option<TaskState>,
             #[serde(default, alias = "update")]
             message: Option<Message>,
-            #[serde(default, deserialize_with = "wire::text")]
+            #[serde(default, deserialize_with = "wire::optional_text")]
             timestamp: Option<Timestamp>,
         }
 
@@ -149,11 +153,11 @@ impl<'de> Deserialize<'de> for Status {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::dialect) struct Artifact {
-    #[serde(default, alias = "artifact_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "artifact_id", deserialize_with = "wire::optional_text")]
     artifact_id: Option<ArtifactId>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     name: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     description: Option<String>,
     #[serde(default, deserialize_with = "wire::nullable")]
     parts: Vec<Part>,
@@ -163,21 +167,25 @@ pub(in crate::dialect) struct Artifact {
     extensions: Vec<String>,
     #[serde(default, deserialize_with = "wire::count")]
     index: Option<u32>,
-    #[serde(default, deserialize_with = "wire::set")]
+    #[serde(default, deserialize_with = "wire::bool_or_false")]
     append: bool,
-    #[serde(default, alias = "last_chunk", deserialize_with = "wire::set")]
+    #[serde(default, alias = "last_chunk", deserialize_with = "wire::bool_or_false")]
     last_chunk: bool,
 }
 
 impl Artifact {
     /// The artifact; `place` is its number when it does not say its own.
-    fn into_model(self, family: Family, place: usize) -> Result<model::Artifact, Invalid> {
-        let number = self.index.map_or(place as u64, u64::from);
+    fn into_model(
+        self,
+        flavor: JsonFlavor,
+        default_index: usize,
+    ) -> Result<model::Artifact, InvalidField> {
+        let index = self.index.map_or(default_index as u64, u64::from);
         Ok(model::Artifact {
-            artifact_id: self.artifact_id.unwrap_or_else(|| ArtifactId::numbered(number)),
+            artifact_id: self.artifact_id.unwrap_or_else(|| ArtifactId::from_index(index)),
             name: self.name,
             description: self.description,
-            parts: parts(self.parts, family, "parts")?,
+            parts: parts(self.parts, flavor, "parts")?,
             metadata: self.metadata,
             extensions: self.extensions,
         })
@@ -188,12 +196,12 @@ impl Artifact {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::dialect) struct Task {
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     kind: Option<String>,
     id: TaskId,
-    #[serde(default, alias = "context_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "context_id", deserialize_with = "wire::optional_text")]
     context_id: Option<ContextId>,
-    #[serde(default, alias = "session_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "session_id", deserialize_with = "wire::optional_text")]
     session_id: Option<ContextId>,
     status: Status,
     #[serde(default, deserialize_with = "wire::nullable")]
@@ -206,21 +214,24 @@ pub(in crate::dialect) struct Task {
 
 impl Task {
     /// Whether it says itself that it is a task.
-    pub(in crate::dialect) fn says_so(&self) -> bool {
+    pub(in crate::dialect) fn is_tagged_task(&self) -> bool {
         self.kind.as_deref() == Some("task")
     }
 
-    pub(in crate::dialect) fn into_model(self, family: Family) -> Result<model::Task, Invalid> {
+    pub(in crate::dialect) fn into_model(
+        self,
+        flavor: JsonFlavor,
+    ) -> Result<model::Task, InvalidField> {
         let id = self.id;
-        let status = self.status.into_model(family, id.as_str());
-        let artifacts = self.artifacts.into_iter().enumerate().map(|(place, artifact)| {
-            let named = |error: Invalid| error.within(&format!("artifacts[{place}]"));
-            artifact.into_model(family, place).map(Arc::new).map_err(named)
+        let status = self.status.into_model(flavor, id.as_str());
+        let artifacts = self.artifacts.into_iter().enumerate().map(|(index, artifact)| {
+            let in_item = |error: InvalidField| error.within(&format!("artifacts[{index}]"));
+            artifact.into_model(flavor, index).map(Arc::new).map_err(in_item)
         });
-        let history = self.history.into_iter().enumerate().map(|(place, message)| {
-            let named = |error: Invalid| error.within(&format!("history[{place}]"));
-            let message = message.into_model(family, || derived_id(id.as_str(), place));
-            message.map(Arc::new).map_err(named)
+        let history = self.history.into_iter().enumerate().map(|(index, message)| {
+            let in_item = |error: InvalidField| error.within(&format!("history[{index}]"));
+            let message = message.into_model(flavor, || derive_id(id.as_str(), index));
+            message.map(Arc::new).map_err(in_item)
         });
         Ok(model::Task {
             context_id: self.context_id.or(self.session_id),
@@ -237,11 +248,11 @@ impl Task {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatusUpdate {
-    #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "task_id", deserialize_with = "wire::optional_text")]
     task_id: Option<TaskId>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     id: Option<TaskId>,
-    #[serde(default, alias = "context_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "context_id", deserialize_with = "wire::optional_text")]
     context_id: Option<ContextId>,
     status: Status,
     #[serde(default, deserialize_with = "wire::nullable")]
@@ -251,10 +262,10 @@ pub(super) struct StatusUpdate {
 impl StatusUpdate {
     pub(super) fn into_model(
         self,
-        family: Family,
-    ) -> Result<model::TaskStatusUpdateEvent, Invalid> {
-        let task_id = self.task_id.or(self.id).ok_or_else(|| Invalid::missing("taskId"))?;
-        let status = self.status.into_model(family, task_id.as_str());
+        flavor: JsonFlavor,
+    ) -> Result<model::TaskStatusUpdateEvent, InvalidField> {
+        let task_id = self.task_id.or(self.id).ok_or_else(|| InvalidField::missing("taskId"))?;
+        let status = self.status.into_model(flavor, task_id.as_str());
         Ok(model::TaskStatusUpdateEvent {
             task_id,
             context_id: self.context_id,
@@ -268,16 +279,16 @@ impl StatusUpdate {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ArtifactUpdate {
-    #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "task_id", deserialize_with = "wire::optional_text")]
     task_id: Option<TaskId>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     id: Option<TaskId>,
-    #[serde(default, alias = "context_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "context_id", deserialize_with = "wire::optional_text")]
     context_id: Option<ContextId>,
     artifact: Artifact,
-    #[serde(default, deserialize_with = "wire::set")]
+    #[serde(default, deserialize_with = "wire::bool_or_false")]
     append: bool,
-    #[serde(default, alias = "last_chunk", deserialize_with = "wire::set")]
+    #[serde(default, alias = "last_chunk", deserialize_with = "wire::bool_or_false")]
     last_chunk: bool,
     #[serde(default, deserialize_with = "wire::nullable")]
     metadata: Metadata,
@@ -286,16 +297,16 @@ pub(super) struct ArtifactUpdate {
 impl ArtifactUpdate {
     pub(super) fn into_model(
         self,
-        family: Family,
-    ) -> Result<model::TaskArtifactUpdateEvent, Invalid> {
+        flavor: JsonFlavor,
+    ) -> Result<model::TaskArtifactUpdateEvent, InvalidField> {
         Ok(model::TaskArtifactUpdateEvent {
-            task_id: self.task_id.or(self.id).ok_or_else(|| Invalid::missing("taskId"))?,
+            task_id: self.task_id.or(self.id).ok_or_else(|| InvalidField::missing("taskId"))?,
             context_id: self.context_id,
             append: self.append || self.artifact.append,
             last_chunk: self.last_chunk || self.artifact.last_chunk,
             artifact: self
                 .artifact
-                .into_model(family, 0)
+                .into_model(flavor, 0)
                 .map(Arc::new)
                 .map_err(|error| error.within("artifact"))?,
             metadata: self.metadata,

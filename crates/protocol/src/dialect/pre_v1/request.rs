@@ -3,11 +3,11 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-use super::Family;
+use super::JsonFlavor;
 use super::object::Message;
 use crate::dialect::Dialect;
-use crate::dialect::v0_3::name;
-use crate::json::Invalid;
+use crate::dialect::v0_3::resource_name;
+use crate::json::InvalidField;
 use crate::model::{
     AuthenticationInfo, CancelTaskRequest, ContextId, DeleteTaskPushNotificationConfigRequest,
     GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
@@ -24,14 +24,14 @@ pub(in crate::dialect) fn read_request<'de, D: Deserializer<'de>>(
     operation: Operation,
     params: D,
     dialect: Dialect,
-    name: impl FnOnce() -> Option<MessageId>,
-) -> Result<Result<Request, Invalid>, D::Error> {
+    generate_id: impl FnOnce() -> Option<MessageId>,
+) -> Result<Result<Request, InvalidField>, D::Error> {
     Ok(match operation {
-        Operation::SendMessage => {
-            SendParams::deserialize(params)?.into_model(dialect, name).map(Request::SendMessage)
-        }
+        Operation::SendMessage => SendParams::deserialize(params)?
+            .into_model(dialect, generate_id)
+            .map(Request::SendMessage),
         Operation::SendStreamingMessage => SendParams::deserialize(params)?
-            .into_model(dialect, name)
+            .into_model(dialect, generate_id)
             .map(Request::SendStreamingMessage),
         Operation::GetTask => TaskParams::deserialize(params)?.into_get(),
         Operation::CancelTask => TaskParams::deserialize(params)?.into_cancel(),
@@ -40,7 +40,7 @@ pub(in crate::dialect) fn read_request<'de, D: Deserializer<'de>>(
             .map(|id| Request::SubscribeToTask(SubscribeToTaskRequest::from(id))),
         Operation::ListTasks => Ok(Request::ListTasks(Deserialize::deserialize(params)?)),
         Operation::CreateTaskPushNotificationConfig => PushConfig::deserialize(params)?
-            .into_new()
+            .into_create()
             .map(Request::CreateTaskPushNotificationConfig),
         Operation::GetTaskPushNotificationConfig => PushParams::deserialize(params)?.into_get(),
         Operation::DeleteTaskPushNotificationConfig => {
@@ -69,9 +69,9 @@ struct SendParams {
     #[serde(default, deserialize_with = "wire::nullable")]
     metadata: Metadata,
     // From here on: members of 0.1 and the oldest.
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     id: Option<TaskId>,
-    #[serde(default, alias = "session_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "session_id", deserialize_with = "wire::optional_text")]
     session_id: Option<ContextId>,
     #[serde(default)]
     push_notification: Option<PushTarget>,
@@ -103,26 +103,31 @@ impl SendParams {
     fn into_model(
         self,
         dialect: Dialect,
-        name: impl FnOnce() -> Option<MessageId>,
-    ) -> Result<SendMessageRequest, Invalid> {
-        let family = dialect.family();
-        let name = || name().ok_or_else(|| Invalid::missing("messageId"));
-        let mut message =
-            self.message.into_model(family, name).map_err(|error| error.within("message"))?;
+        generate_id: impl FnOnce() -> Option<MessageId>,
+    ) -> Result<SendMessageRequest, InvalidField> {
+        let flavor = dialect.json_flavor();
+        let generate_id = || generate_id().ok_or_else(|| InvalidField::missing("messageId"));
+        let mut message = self
+            .message
+            .into_model(flavor, generate_id)
+            .map_err(|error| error.within("message"))?;
         if message.role == Role::Unspecified {
-            return Err(Invalid::new("message.role", "must be a user's or an agent's"));
+            return Err(InvalidField::new("message.role", "must be a user's or an agent's"));
         }
         if message.parts.is_empty() {
-            return Err(Invalid::new(format!("message.{}", family.parts()), "must not be empty"));
+            return Err(InvalidField::new(
+                format!("message.{}", flavor.parts_member()),
+                "must not be empty",
+            ));
         }
         // Elsewhere these are members that nobody knows.
-        if dialect.callers_name_tasks() {
+        if dialect.clients_assign_task_ids() {
             message.task_id = self.id.or(message.task_id);
             message.context_id = self.session_id.or(message.context_id);
         }
-        let said = self.configuration.is_some() && family == Family::Schema;
+        let has_configuration = self.configuration.is_some() && flavor == JsonFlavor::Schema;
         let configuration = match self.configuration {
-            Some(it) => it.into_model(family).map_err(|error| error.within("configuration"))?,
+            Some(it) => it.into_model(flavor).map_err(|error| error.within("configuration"))?,
             None => {
                 let push = self.push_notification.map(PushTarget::into_model).transpose();
                 SendMessageConfiguration {
@@ -136,15 +141,15 @@ impl SendParams {
             }
         };
         // Protobuf always has one to say whether the caller waits; it may say nothing else.
-        let configuration =
-            Some(configuration).filter(|it| said || *it != SendMessageConfiguration::default());
+        let configuration = Some(configuration)
+            .filter(|it| has_configuration || *it != SendMessageConfiguration::default());
         Ok(SendMessageRequest { tenant: None, message, configuration, metadata: self.metadata })
     }
 }
 
 impl Configuration {
-    fn into_model(self, family: Family) -> Result<SendMessageConfiguration, Invalid> {
-        let waits = self.waits(family);
+    fn into_model(self, flavor: JsonFlavor) -> Result<SendMessageConfiguration, InvalidField> {
+        let blocking = self.is_blocking(flavor);
         let push = self.push_notification_config.map(PushTarget::into_model).transpose();
         Ok(SendMessageConfiguration {
             accepted_output_modes: self.accepted_output_modes,
@@ -152,17 +157,17 @@ impl Configuration {
                 .map_err(|error| error.within("pushNotificationConfig"))?
                 .map(Box::new),
             history_length: self.history_length,
-            return_immediately: !waits,
+            return_immediately: !blocking,
         })
     }
 
     /// Whether the caller waits for the end. A caller without settings waits. Protobuf has no way to
     /// write a flag that is off, so there its absence means what it says, even in settings that say
     /// nothing else: that is what the newest SDK sends for it.
-    fn waits(&self, family: Family) -> bool {
-        match family {
-            Family::Schema => self.blocking.unwrap_or(true),
-            Family::Proto => self.blocking.unwrap_or(false),
+    fn is_blocking(&self, flavor: JsonFlavor) -> bool {
+        match flavor {
+            JsonFlavor::Schema => self.blocking.unwrap_or(true),
+            JsonFlavor::ProtoJson => self.blocking.unwrap_or(false),
         }
     }
 }
@@ -171,9 +176,14 @@ impl Configuration {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskParams {
-    #[serde(default, alias = "taskId", alias = "task_id", deserialize_with = "wire::text")]
+    #[serde(
+        default,
+        alias = "taskId",
+        alias = "task_id",
+        deserialize_with = "wire::optional_text"
+    )]
     id: Option<TaskId>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     name: Option<String>,
     #[serde(default, alias = "history_length", deserialize_with = "wire::count")]
     history_length: Option<u32>,
@@ -182,23 +192,25 @@ struct TaskParams {
 }
 
 impl TaskParams {
-    fn into_get(self) -> Result<Request, Invalid> {
+    fn into_get(self) -> Result<Request, InvalidField> {
         let history_length = self.history_length;
         let id = self.task_id()?;
         Ok(Request::GetTask(GetTaskRequest { tenant: None, id, history_length }))
     }
 
-    fn into_cancel(mut self) -> Result<Request, Invalid> {
+    fn into_cancel(mut self) -> Result<Request, InvalidField> {
         let metadata = std::mem::take(&mut self.metadata);
         let id = self.task_id()?;
         Ok(Request::CancelTask(CancelTaskRequest { tenant: None, id, metadata }))
     }
 
-    fn task_id(self) -> Result<TaskId, Invalid> {
+    fn task_id(self) -> Result<TaskId, InvalidField> {
         match (self.id, self.name) {
             (Some(id), _) => Ok(id),
-            (None, Some(name)) => name::task(&name).map_err(|error| error.within("name")),
-            (None, None) => Err(Invalid::missing("id")),
+            (None, Some(name)) => {
+                resource_name::parse_task(&name).map_err(|error| error.within("name"))
+            }
+            (None, None) => Err(InvalidField::missing("id")),
         }
     }
 }
@@ -208,34 +220,38 @@ impl TaskParams {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PushParams {
-    #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "task_id", deserialize_with = "wire::optional_text")]
     task_id: Option<TaskId>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     id: Option<String>,
-    #[serde(default, alias = "push_notification_config_id", deserialize_with = "wire::text")]
+    #[serde(
+        default,
+        alias = "push_notification_config_id",
+        deserialize_with = "wire::optional_text"
+    )]
     push_notification_config_id: Option<PushConfigId>,
-    #[serde(default, alias = "parent", deserialize_with = "wire::text")]
+    #[serde(default, alias = "parent", deserialize_with = "wire::optional_text")]
     name: Option<String>,
     #[serde(default, alias = "page_size", deserialize_with = "wire::count")]
     page_size: Option<u32>,
-    #[serde(default, alias = "page_token", deserialize_with = "wire::text")]
+    #[serde(default, alias = "page_token", deserialize_with = "wire::optional_text")]
     page_token: Option<String>,
 }
 
 impl PushParams {
-    fn into_get(self) -> Result<Request, Invalid> {
+    fn into_get(self) -> Result<Request, InvalidField> {
         let (task_id, id) = self.ids()?;
         let request = GetTaskPushNotificationConfigRequest { tenant: None, task_id, id };
         Ok(Request::GetTaskPushNotificationConfig(request))
     }
 
-    fn into_delete(self) -> Result<Request, Invalid> {
+    fn into_delete(self) -> Result<Request, InvalidField> {
         let (task_id, id) = self.ids()?;
         let request = DeleteTaskPushNotificationConfigRequest { tenant: None, task_id, id };
         Ok(Request::DeleteTaskPushNotificationConfig(request))
     }
 
-    fn into_list(mut self) -> Result<Request, Invalid> {
+    fn into_list(mut self) -> Result<Request, InvalidField> {
         let (page_size, page_token) = (self.page_size, self.page_token.take());
         let (task_id, _) = self.ids()?;
         let tenant = None;
@@ -244,8 +260,8 @@ impl PushParams {
         Ok(Request::ListTaskPushNotificationConfigs(request))
     }
 
-    fn ids(self) -> Result<(TaskId, Option<PushConfigId>), Invalid> {
-        let invalid = |error: crate::model::InvalidId| Invalid::new("id", error.to_string());
+    fn ids(self) -> Result<(TaskId, Option<PushConfigId>), InvalidField> {
+        let invalid = |error: crate::model::InvalidId| InvalidField::new("id", error.to_string());
         match (self.task_id, self.id, self.name) {
             (Some(task), id, _) => {
                 let id = id.map(PushConfigId::new).transpose().map_err(invalid)?;
@@ -255,9 +271,9 @@ impl PushParams {
                 Ok((TaskId::new(id).map_err(invalid)?, self.push_notification_config_id))
             }
             (None, None, Some(name)) => {
-                name::push_config(&name).map_err(|error| error.within("name"))
+                resource_name::parse_push_config(&name).map_err(|error| error.within("name"))
             }
-            (None, None, None) => Err(Invalid::missing("id")),
+            (None, None, None) => Err(InvalidField::missing("id")),
         }
     }
 }
@@ -267,13 +283,13 @@ impl PushParams {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PushConfig {
-    #[serde(default, alias = "task_id", deserialize_with = "wire::text")]
+    #[serde(default, alias = "task_id", deserialize_with = "wire::optional_text")]
     task_id: Option<TaskId>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     id: Option<TaskId>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     parent: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     name: Option<String>,
     #[serde(default, alias = "config_id", deserialize_with = "wire::nullable")]
     config_id: String,
@@ -285,33 +301,35 @@ pub(super) struct PushConfig {
 
 impl PushConfig {
     /// A webhook that exists: its name has its id.
-    pub(super) fn into_model(self) -> Result<TaskPushNotificationConfig, Invalid> {
-        let named = self.name.as_deref().map(name::push_config).transpose();
-        let id = named.map_err(|error| error.within("name"))?.and_then(|(_, id)| id);
-        let config = self.into_new()?;
+    pub(super) fn into_model(self) -> Result<TaskPushNotificationConfig, InvalidField> {
+        let ids_in_name = self.name.as_deref().map(resource_name::parse_push_config).transpose();
+        let id = ids_in_name.map_err(|error| error.within("name"))?.and_then(|(_, id)| id);
+        let config = self.into_create()?;
         Ok(TaskPushNotificationConfig { id: config.id.clone().or(id), ..config })
     }
 
     /// A webhook to be made. Its name tells the task only: it may say `None` for no id.
-    fn into_new(self) -> Result<TaskPushNotificationConfig, Invalid> {
+    fn into_create(self) -> Result<TaskPushNotificationConfig, InvalidField> {
         let mut task = self.task_id.or(self.id);
         if let Some(parent) = &self.parent {
-            let parent = name::task(parent).map_err(|error| error.within("parent"))?;
+            let parent =
+                resource_name::parse_task(parent).map_err(|error| error.within("parent"))?;
             task.get_or_insert(parent);
         }
         if let Some(name) = &self.name {
-            let (named, _) = name::push_config(name).map_err(|error| error.within("name"))?;
-            task.get_or_insert(named);
+            let (task_in_name, _) =
+                resource_name::parse_push_config(name).map_err(|error| error.within("name"))?;
+            task.get_or_insert(task_in_name);
         }
         let config = match (self.config, self.push_notification_config) {
-            (Some(config), _) => config.into_new().map_err(|error| error.within("config"))?,
+            (Some(config), _) => config.into_create().map_err(|error| error.within("config"))?,
             (None, Some(target)) => {
                 target.into_model().map_err(|error| error.within("pushNotificationConfig"))?
             }
-            (None, None) => return Err(Invalid::missing("pushNotificationConfig")),
+            (None, None) => return Err(InvalidField::missing("pushNotificationConfig")),
         };
-        let id = name::new_push_config(&self.config_id);
-        let id = id.map_err(|error| Invalid::new("configId", error.to_string()))?;
+        let id = resource_name::parse_new_config_id(&self.config_id);
+        let id = id.map_err(|error| InvalidField::new("configId", error.to_string()))?;
         Ok(TaskPushNotificationConfig {
             task_id: task.or(config.task_id),
             id: config.id.or(id),
@@ -323,10 +341,10 @@ impl PushConfig {
 /// A webhook without its task.
 #[derive(Deserialize)]
 struct PushTarget {
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     id: Option<PushConfigId>,
     url: String,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     token: Option<Secret>,
     #[serde(default)]
     authentication: Option<Authentication>,
@@ -337,24 +355,24 @@ struct PushTarget {
 struct Authentication {
     #[serde(default, deserialize_with = "wire::nullable")]
     schemes: Vec<String>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::optional_text")]
     credentials: Option<Secret>,
 }
 
 impl PushTarget {
-    fn into_model(self) -> Result<TaskPushNotificationConfig, Invalid> {
+    fn into_model(self) -> Result<TaskPushNotificationConfig, InvalidField> {
         if self.url.is_empty() {
-            return Err(Invalid::missing("url"));
+            return Err(InvalidField::missing("url"));
         }
         let authentication = match self.authentication {
             None => None,
             Some(Authentication { schemes, credentials }) => match schemes.into_iter().next() {
                 Some(scheme) if scheme.is_empty() => {
-                    return Err(Invalid::missing("authentication.schemes[0]"));
+                    return Err(InvalidField::missing("authentication.schemes[0]"));
                 }
                 Some(scheme) => Some(AuthenticationInfo { scheme, credentials }),
                 None if credentials.is_none() => None,
-                None => return Err(Invalid::missing("authentication.schemes")),
+                None => return Err(InvalidField::missing("authentication.schemes")),
             },
         };
         Ok(TaskPushNotificationConfig {
