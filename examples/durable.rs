@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use latimer_server::{Agent, Executor, Failure, Server, Turn};
-use latimer_store::{Sqlite, SqliteConfig};
+use latimer_store::{SqliteConfig, SqliteStore};
 
 /// Counts as far as it is told, one number a second.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Executor for Counter {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::temp_dir().join("latimer-durable.db");
-    let store = Sqlite::open(path, SqliteConfig::default())?;
+    let store = SqliteStore::open(path, SqliteConfig::default())?;
     Server::new(Agent::new("counter", Counter)).store(store).bind("127.0.0.1:8080").run().await?;
     Ok(())
 }

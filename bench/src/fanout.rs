@@ -11,7 +11,7 @@ use latimer_protocol::{
     TaskId,
 };
 use latimer_server::{Engine, Limits, Registry};
-use latimer_store::Memory;
+use latimer_store::MemoryStore;
 use tokio::task::JoinSet;
 
 use crate::Failure;
@@ -47,7 +47,7 @@ pub fn run(plan: InProcess) -> Result<Outcome, Failure> {
 async fn write_and_read(plan: InProcess) -> Result<Outcome, Failure> {
     let registry = Arc::new(Registry::new([worker()])?);
     let limits = Limits { streams: 1_000_000, ..Limits::default() };
-    let engine = Engine::new(registry, Arc::new(Memory::new(plenty())), limits);
+    let engine = Engine::new(registry, Arc::new(MemoryStore::new(plenty())), limits);
     let task = send(&engine, &format!("tick {} {}", plan.pieces, plan.rate)).await?;
     let over = Arc::new(AtomicBool::new(false));
     let mut readers = JoinSet::new();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use latimer_runtime::Echo;
 use latimer_server::{Agent, Failure as AgentFailure, HttpLimits, Limits, Server, Settings, Turn};
-use latimer_store::{Durability, Memory, Retention, Sqlite, SqliteConfig};
+use latimer_store::{Durability, MemoryStore, Retention, SqliteConfig, SqliteStore};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
@@ -65,11 +65,11 @@ pub fn serve(setup: Setup) -> Result<(), Failure> {
         };
         let server = server.bind(setup.address);
         let sqlite = |path, durability| {
-            Sqlite::open(path, SqliteConfig { durability, ..SqliteConfig::default() })
+            SqliteStore::open(path, SqliteConfig { durability, ..SqliteConfig::default() })
         };
         let server = match setup.store {
-            Store::Memory => server.store(Memory::default()),
-            Store::MuchMemory => server.store(Memory::new(plenty())),
+            Store::Memory => server.store(MemoryStore::default()),
+            Store::MuchMemory => server.store(MemoryStore::new(plenty())),
             Store::SqliteProcess(path) => server.store(sqlite(path, Durability::Process)?),
             Store::SqliteFull(path) => server.store(sqlite(path, Durability::Full)?),
         };
@@ -80,7 +80,7 @@ pub fn serve(setup: Setup) -> Result<(), Failure> {
 /// Keeps whatever comes.
 #[must_use]
 pub fn plenty() -> Retention {
-    Retention { max_tasks: PLENTY as u64, max_contexts: 0, ..Retention::MEMORY }
+    Retention { max_tasks: PLENTY as u64, max_contexts: 0, ..Retention::DEFAULT_MEMORY }
 }
 
 /// An agent that does one of these:

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latimer_outbound::{Failure, Forbidden, InvalidTls, Redirect};
+use latimer_outbound::{Forbidden, InvalidTls, RedirectError, RequestError};
 use latimer_protocol::ErrorKind;
 use latimer_protocol::card::SignatureError;
 
@@ -23,7 +23,7 @@ pub enum Error {
         /// Who was called.
         origin: String,
         /// Why not.
-        source: Failure,
+        source: RequestError,
     },
     /// The connection broke before the answer came: nobody knows what became of the request.
     #[error("the connection to {origin} was lost before it answered: {source}")]
@@ -31,7 +31,7 @@ pub enum Error {
         /// Who was called.
         origin: String,
         /// Why.
-        source: Failure,
+        source: RequestError,
     },
     /// The answer, or the next sign of life of a stream, did not come in time.
     #[error("{origin} did not answer within {limit:?}")]
@@ -161,18 +161,19 @@ impl Error {
     }
 
     /// What a failure of the network amounts to.
-    pub(crate) fn of(origin: &str, failure: Failure, limit: Duration) -> Self {
+    pub(crate) fn of(origin: &str, failure: RequestError, limit: Duration) -> Self {
         let origin = origin.to_owned();
         match failure {
-            Failure::Forbidden(source) => Self::Forbidden { origin, source },
-            Failure::Timeout => Self::Timeout { origin, limit },
-            Failure::Unresolved { .. } | Failure::Unreachable { .. } | Failure::Tls { .. } => {
-                Self::Unreachable { origin, source: failure }
-            }
-            Failure::Redirect(
-                Redirect::Elsewhere { origin: to } | Redirect::OtherMethod { origin: to },
+            RequestError::Forbidden(source) => Self::Forbidden { origin, source },
+            RequestError::Timeout => Self::Timeout { origin, limit },
+            RequestError::Unresolved { .. }
+            | RequestError::Unreachable { .. }
+            | RequestError::Tls { .. } => Self::Unreachable { origin, source: failure },
+            RequestError::Redirect(
+                RedirectError::CrossOrigin { origin: to }
+                | RedirectError::MethodChange { origin: to },
             ) => Self::redirected(origin, &to),
-            Failure::Redirect(_) | Failure::TooLarge { .. } => {
+            RequestError::Redirect(_) | RequestError::TooLarge { .. } => {
                 Self::Unreadable { origin, problem: failure.to_string() }
             }
             source => Self::Lost { origin, source },

@@ -109,7 +109,7 @@ impl StartError {
             ),
             Self::KeyFile { .. } => Some("make one with: latimer card keygen --out FILE"),
             Self::Unavailable { .. } => Some("available are: echo, command, demo, a2a"),
-            Self::Store(OpenError::InUse { .. }) => Some(
+            Self::Store(OpenError::Locked { .. }) => Some(
                 "use that server, or another file: --store FILE, or `store.path` in a configuration",
             ),
             Self::Server(latimer_server::Error::Listen { source, .. }) => match source.kind() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Method, Request, Uri};
 use latimer_protocol::Secret;
-use latimer_server::outbound::{Client, Failure, Guard, Limits, Rules};
+use latimer_server::outbound::{Guard, HttpClient, RequestError, RequestLimits, Rules};
 use latimer_server::{Courier, Replayed};
 use latimer_store::OpenError;
 use serde_json::Value;
@@ -31,7 +31,7 @@ enum Way {
 /// A daemon that runs.
 #[derive(Debug)]
 struct Api {
-    client: Client,
+    client: HttpClient,
     base: String,
     key: Option<Secret>,
 }
@@ -49,7 +49,7 @@ pub enum OperatorError {
         /// Where it should be.
         base: String,
         /// Why.
-        source: Failure,
+        source: RequestError,
     },
     /// The daemon refused.
     #[error("the server at {base} refused: {message}")]
@@ -104,7 +104,7 @@ impl Operator {
             Place::Memory => api(here()),
             Place::Sqlite { path, .. } if !path.exists() => api(here()),
             Place::Sqlite { .. } => match store::open(config, "latimer push dead") {
-                Err(StartError::Store(OpenError::InUse { .. })) => api(here()),
+                Err(StartError::Store(OpenError::Locked { .. })) => api(here()),
                 opened => {
                     let push = config.settings.push.clone();
                     let loopback = store::is_private(config);
@@ -132,9 +132,9 @@ impl Operator {
         let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
         let host = uri.host().unwrap_or_default();
         let target = format!("{host}:{}", uri.port_u16().unwrap_or(usual));
-        let rules = Rules { allow: target.parse().into_iter().collect(), loopback: true };
+        let rules = Rules { allow: target.parse().into_iter().collect(), allow_loopback: true };
         let refused = |message: String| OperatorError::Refused { base: shown(&base), message };
-        let mut client = Client::builder(Guard::new(rules));
+        let mut client = HttpClient::builder(Guard::new(rules));
         // The server of this configuration is known by its own certificate.
         if let Some(certificate) = config.tls.as_ref().and_then(|it| it.certificates().ok()) {
             client = client.root_certificates(certificate);
@@ -217,7 +217,7 @@ impl Api {
         }
         let request = request.body(Vec::new().into());
         let request = request.map_err(|_| refused("this is no address".into()))?;
-        let limits = Limits { body: 16 * 1024 * 1024, ..Limits::default() };
+        let limits = RequestLimits { max_body_bytes: 16 * 1024 * 1024, ..RequestLimits::default() };
         let answer = client.send(request, &limits).await;
         let answer =
             answer.map_err(|source| OperatorError::Unreachable { base: shown(base), source })?;

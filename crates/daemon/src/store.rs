@@ -3,7 +3,7 @@
 use std::net::ToSocketAddrs;
 
 use latimer_server::Server;
-use latimer_store::{Durability, Memory, Sqlite, SqliteConfig, TaskStore};
+use latimer_store::{Durability, MemoryStore, SqliteConfig, SqliteStore, TaskStore};
 
 use crate::config::{Config, Place};
 use crate::error::StartError;
@@ -19,7 +19,7 @@ pub(crate) fn attach(server: Server, config: &Config) -> Result<Server, StartErr
 pub(crate) fn open(config: &Config, holder: &str) -> Result<Box<dyn TaskStore>, StartError> {
     let retention = config.store.retention.clone();
     let (path, full) = match &config.store.place {
-        Place::Memory => return Ok(Box::new(Memory::new(retention))),
+        Place::Memory => return Ok(Box::new(MemoryStore::new(retention))),
         Place::Sqlite { path, full } => (path, *full),
     };
     if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
@@ -28,7 +28,7 @@ pub(crate) fn open(config: &Config, holder: &str) -> Result<Box<dyn TaskStore>, 
     }
     let durability = if full { Durability::Full } else { Durability::Process };
     let holder = holder.to_owned();
-    let store = Sqlite::open(path, SqliteConfig { durability, retention, holder });
+    let store = SqliteStore::open(path, SqliteConfig { durability, retention, holder });
     Ok(Box::new(store.map_err(StartError::Store)?))
 }
 

@@ -19,10 +19,10 @@ pub trait Dial: fmt::Debug + Send + Sync + 'static {
 
 /// The sockets of the operating system.
 #[derive(Debug)]
-pub(crate) struct Sockets;
+pub(crate) struct TcpDialer;
 
 #[async_trait]
-impl Dial for Sockets {
+impl Dial for TcpDialer {
     async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;

@@ -3,20 +3,20 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::allowed::Allowed;
+use crate::address_class::AddressClass;
+use crate::allow_rule::AllowRule;
 use crate::forbidden::Forbidden;
 use crate::host::Host;
-use crate::reach::Reach;
-use crate::resolve::{Resolve, System};
+use crate::resolve::{Resolve, SystemResolver};
 use crate::target::{Scheme, Target};
 
 /// Which addresses may be called beside HTTPS on the public internet. Plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Exceptions, which plain HTTP may go to as well.
-    pub allow: Vec<Allowed>,
+    pub allow: Vec<AllowRule>,
     /// Whether this machine may be called, also over plain HTTP.
-    pub loopback: bool,
+    pub allow_loopback: bool,
 }
 
 /// Says which addresses may be called. Cheap to clone.
@@ -34,7 +34,7 @@ impl Guard {
     /// A guard that resolves names as the operating system does.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self::with_resolver(rules, Arc::new(System::new()))
+        Self::with_resolver(rules, Arc::new(SystemResolver::new()))
     }
 
     /// A guard that resolves names in another way.
@@ -49,16 +49,16 @@ impl Guard {
     /// # Errors
     /// [`Forbidden`] when it may not be called.
     pub async fn check(&self, url: &str) -> Result<Target, Forbidden> {
-        let target = self.target(url)?;
-        match self.addresses(&target).await {
-            Err(Unreachable::Forbidden(forbidden)) => Err(forbidden),
+        let target = self.check_without_dns(url)?;
+        match self.resolve_allowed(&target).await {
+            Err(ResolveError::Forbidden(forbidden)) => Err(forbidden),
             // Plain HTTP goes to known places only, and this is none.
-            Err(Unreachable::Unresolved(_))
-                if target.scheme() == Scheme::Http && !self.lists(&target) =>
+            Err(ResolveError::Unresolved(_))
+                if target.scheme() == Scheme::Http && !self.allows_by_name(&target) =>
             {
                 Err(Forbidden::Scheme)
             }
-            Err(Unreachable::Unresolved(_)) | Ok(_) => Ok(target),
+            Err(ResolveError::Unresolved(_)) | Ok(_) => Ok(target),
         }
     }
 
@@ -66,33 +66,36 @@ impl Guard {
     ///
     /// # Errors
     /// [`Forbidden`] when it may not be called.
-    pub fn target(&self, url: &str) -> Result<Target, Forbidden> {
+    pub fn check_without_dns(&self, url: &str) -> Result<Target, Forbidden> {
         let target = Target::parse(url)?;
         if target.host().is_metadata() {
             return Err(Forbidden::Address);
         }
         match target.host() {
-            Host::Address(address) => self.judge(&target, *address)?,
+            Host::Address(address) => self.check_address(&target, *address)?,
             Host::Name(_) => {}
         }
         Ok(target)
     }
 
     /// Where to connect to. All addresses of a name are allowed, or none.
-    pub(crate) async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, Unreachable> {
-        let found = match target.host() {
+    pub(crate) async fn resolve_allowed(
+        &self,
+        target: &Target,
+    ) -> Result<Vec<SocketAddr>, ResolveError> {
+        let resolved = match target.host() {
             Host::Address(address) => vec![*address],
             Host::Name(name) => self.resolver.resolve(name).await?,
         };
-        if found.is_empty() {
+        if resolved.is_empty() {
             return Err(std::io::Error::from(std::io::ErrorKind::NotFound).into());
         }
-        let checked = |address: IpAddr| {
+        let check = |address: IpAddr| {
             let address = address.to_canonical();
-            self.judge(target, address)?;
+            self.check_address(target, address)?;
             Ok(SocketAddr::new(address, target.port()))
         };
-        let addresses: Result<_, Forbidden> = found.into_iter().map(checked).collect();
+        let addresses: Result<_, Forbidden> = resolved.into_iter().map(check).collect();
         Ok(addresses.map_err(|forbidden| match (target.scheme(), target.host()) {
             // Whatever a name resolves to, the answer is one and the same.
             (Scheme::Http, Host::Name(_)) => Forbidden::Scheme,
@@ -101,27 +104,27 @@ impl Guard {
     }
 
     /// Whether a target is an exception by its name, wherever that leads.
-    fn lists(&self, target: &Target) -> bool {
-        self.rules.allow.iter().any(|it| it.names(target.host(), target.port()))
+    fn allows_by_name(&self, target: &Target) -> bool {
+        self.rules.allow.iter().any(|it| it.matches_host(target.host(), target.port()))
     }
 
-    fn judge(&self, target: &Target, address: IpAddr) -> Result<(), Forbidden> {
-        let reach = Reach::of(address);
-        let listed = |it: &Allowed| it.allows(target.host(), target.port(), address);
-        match reach {
-            Reach::Metadata => Err(Forbidden::Address),
-            Reach::Loopback if self.rules.loopback => Ok(()),
-            _ if self.rules.allow.iter().any(listed) => Ok(()),
-            Reach::Loopback | Reach::Special => Err(Forbidden::Address),
-            Reach::Global if target.scheme() == Scheme::Http => Err(Forbidden::Scheme),
-            Reach::Global => Ok(()),
+    fn check_address(&self, target: &Target, address: IpAddr) -> Result<(), Forbidden> {
+        let class = AddressClass::classify(address);
+        let is_allowed = |it: &AllowRule| it.allows(target.host(), target.port(), address);
+        match class {
+            AddressClass::Metadata => Err(Forbidden::Address),
+            AddressClass::Loopback if self.rules.allow_loopback => Ok(()),
+            _ if self.rules.allow.iter().any(is_allowed) => Ok(()),
+            AddressClass::Loopback | AddressClass::Special => Err(Forbidden::Address),
+            AddressClass::Global if target.scheme() == Scheme::Http => Err(Forbidden::Scheme),
+            AddressClass::Global => Ok(()),
         }
     }
 }
 
 /// Why there is no address to connect to.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unreachable {
+pub(crate) enum ResolveError {
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
     #[error("the name does not resolve")]

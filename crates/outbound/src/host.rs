@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::reach::{Reach, names_metadata};
+use crate::address_class::{AddressClass, is_metadata_host};
 
 /// A host by its address or its name, in one spelling each: whatever a browser takes for an address
 /// is one, an IPv4 address is no IPv6 address, and a name is lower case without a dot at its end.
@@ -33,8 +33,8 @@ impl Host {
     /// Whether it is a metadata service by what it is called.
     pub(crate) fn is_metadata(&self) -> bool {
         match self {
-            Self::Address(address) => Reach::of(*address) == Reach::Metadata,
-            Self::Name(name) => names_metadata(name),
+            Self::Address(address) => AddressClass::classify(*address) == AddressClass::Metadata,
+            Self::Name(name) => is_metadata_host(name),
         }
     }
 }

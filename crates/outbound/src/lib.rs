@@ -21,19 +21,22 @@
 //! # }
 //! ```
 
-mod allowed;
+mod address_class;
+mod allow_rule;
 mod client;
 mod dial;
 mod forbidden;
 mod guard;
 mod host;
 mod network;
-mod reach;
 mod resolve;
 mod target;
 
-pub use allowed::{Allowed, InvalidAllowed};
-pub use client::{Body, Builder, Client, Failure, InvalidTls, Limits, Protocol, Redirect};
+pub use allow_rule::{AllowRule, InvalidAllowRule};
+pub use client::{
+    Body, HttpClient, HttpClientBuilder, InvalidTls, Protocol, RedirectError, RequestError,
+    RequestLimits,
+};
 pub use dial::Dial;
 pub use forbidden::Forbidden;
 pub use guard::{Guard, Rules};

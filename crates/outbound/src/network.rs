@@ -14,16 +14,16 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
-    bits: u32,
+    prefix_len: u32,
 }
 
 impl Network {
-    pub(crate) const fn v4([a, b, c, d]: [u8; 4], bits: u32) -> Self {
-        Self { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits }
+    pub(crate) const fn v4([a, b, c, d]: [u8; 4], prefix_len: u32) -> Self {
+        Self { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), prefix_len }
     }
 
-    pub(crate) const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], bits: u32) -> Self {
-        Self { address: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), bits }
+    pub(crate) const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], prefix_len: u32) -> Self {
+        Self { address: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), prefix_len }
     }
 
     /// The address that it was written with.
@@ -34,15 +34,15 @@ impl Network {
     /// Whether it has this address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        let (address, width) = number(address.to_canonical());
-        let (own, own_width) = number(self.address);
-        let shift = own_width - self.bits;
+        let (address, width) = address_bits(address.to_canonical());
+        let (own, own_width) = address_bits(self.address);
+        let shift = own_width - self.prefix_len;
         width == own_width && (shift == 128 || (address ^ own) >> shift == 0)
     }
 }
 
 /// An address as a number, and how many bits it has.
-fn number(address: IpAddr) -> (u128, u32) {
+fn address_bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(it) => (u32::from(it).into(), 32),
         IpAddr::V6(it) => (it.into(), 128),
@@ -63,9 +63,9 @@ impl FromStr for Network {
             None => (text, None),
         };
         let address = address.parse::<IpAddr>().map_err(|_| InvalidNetwork)?.to_canonical();
-        let (_, width) = number(address);
-        let bits = bits.map_or(Ok(width), str::parse).map_err(|_| InvalidNetwork)?;
-        if bits > width { Err(InvalidNetwork) } else { Ok(Self { address, bits }) }
+        let (_, width) = address_bits(address);
+        let prefix_len = bits.map_or(Ok(width), str::parse).map_err(|_| InvalidNetwork)?;
+        if prefix_len > width { Err(InvalidNetwork) } else { Ok(Self { address, prefix_len }) }
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_have_their_addresses_and_no_others() {
+    fn network_contains_only_its_addresses() {
         for (network, address, want) in [
             ("10.0.0.0/8", "10.255.0.1", true),
             ("10.0.0.0/8", "11.0.0.1", false),
@@ -85,8 +85,8 @@ mod tests {
             ("192.0.2.1", "192.0.2.2", false),
             ("fd00::/8", "fd12::1", true),
         ] {
-            let found: Network = network.parse().unwrap();
-            assert_eq!(found.contains(address.parse().unwrap()), want, "{network} {address}");
+            let parsed: Network = network.parse().unwrap();
+            assert_eq!(parsed.contains(address.parse().unwrap()), want, "{network} {address}");
         }
         for text in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "h", "10.0.0.0/-1"] {
             assert!(text.parse::<Network>().is_err(), "{text}");

@@ -20,39 +20,39 @@ pub trait Resolve: fmt::Debug + Send + Sync + 'static {
 }
 
 /// How long a name may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How many names may be looked for at once. Each takes a thread, and a stranger's name server may
 /// keep it for as long as the system's own limits let it.
-const LOOKUPS: usize = 64;
+const MAX_LOOKUPS: usize = 64;
 
 /// The resolver of the operating system.
 #[derive(Debug)]
-pub(crate) struct System {
+pub(crate) struct SystemResolver {
     lookups: Arc<Semaphore>,
 }
 
-impl System {
+impl SystemResolver {
     pub(crate) fn new() -> Self {
-        Self { lookups: Arc::new(Semaphore::new(LOOKUPS)) }
+        Self { lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)) }
     }
 
     async fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(io::Error::other)?;
         let name = name.to_owned();
-        let found = tokio::task::spawn_blocking(move || {
-            let found = (name.as_str(), 0).to_socket_addrs();
+        let lookup = tokio::task::spawn_blocking(move || {
+            let addresses = (name.as_str(), 0).to_socket_addrs();
             drop(permit);
-            found
+            addresses
         });
-        Ok(found.await.map_err(io::Error::other)??.map(|it| it.ip()).collect())
+        Ok(lookup.await.map_err(io::Error::other)??.map(|it| it.ip()).collect())
     }
 }
 
 #[async_trait]
-impl Resolve for System {
+impl Resolve for SystemResolver {
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        let late = |_| io::Error::from(io::ErrorKind::TimedOut);
-        tokio::time::timeout(PATIENCE, self.look_up(name)).await.map_err(late)?
+        let timed_out = |_| io::Error::from(io::ErrorKind::TimedOut);
+        tokio::time::timeout(RESOLVE_TIMEOUT, self.look_up(name)).await.map_err(timed_out)?
     }
 }

@@ -22,44 +22,45 @@ use latimer_protocol::{
     TaskArtifactUpdateEvent, TaskId, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
 };
 use latimer_store::{
-    Append, Durability, Header, Key, Memory, Retention, Sent, SentKey, Sqlite, SqliteConfig,
-    TaskStore, Work,
+    Append, Durability, IdempotencyKey, IdempotencyRecord, MemoryStore, PendingWork, Retention,
+    SqliteConfig, SqliteStore, TaskHeader, TaskKey, TaskStore,
 };
 use rustix::time::{ClockId, clock_gettime};
 use tokio::task::JoinSet;
 
-type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type BoxResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const BACKENDS: [&str; 3] = ["memory", "process", "full"];
 
 #[expect(clippy::print_stdout, reason = "a measurement prints its result")]
 #[tokio::main]
-async fn main() -> Outcome<()> {
+async fn main() -> BoxResult<()> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let time = Duration::from_secs(option(&mut arguments, "--seconds")?.unwrap_or(3));
-    let max_tasks = option(&mut arguments, "--tasks")?.unwrap_or(Retention::DISK.max_tasks);
+    let duration = Duration::from_secs(take_option(&mut arguments, "--seconds")?.unwrap_or(3));
+    let max_tasks =
+        take_option(&mut arguments, "--tasks")?.unwrap_or(Retention::DEFAULT_DISK.max_tasks);
     let callers: Vec<u64> = arguments.iter().filter_map(|it| it.parse().ok()).collect();
     let callers = if callers.is_empty() { vec![1, 32] } else { callers };
     arguments.retain(|it| it.parse::<u64>().is_err());
-    let wanted = |name: &&str| arguments.is_empty() || arguments.iter().any(|it| it == name);
-    for backend in BACKENDS.into_iter().filter(wanted) {
+    let is_selected = |name: &&str| arguments.is_empty() || arguments.iter().any(|it| it == name);
+    for backend in BACKENDS.into_iter().filter(is_selected) {
         for &callers in &callers {
-            let folder = tempfile::tempdir()?;
-            let retention = Retention { max_tasks, ..Retention::DISK };
+            let directory = tempfile::tempdir()?;
+            let retention = Retention { max_tasks, ..Retention::DEFAULT_DISK };
             let sqlite = |durability| {
                 let retention = retention.clone();
                 let config = SqliteConfig { durability, retention, ..SqliteConfig::default() };
-                Sqlite::open(folder.path().join("tasks.db"), config).map(Arc::new)
+                SqliteStore::open(directory.path().join("tasks.db"), config).map(Arc::new)
             };
             let (store, mut file): (Arc<dyn TaskStore>, _) = match backend {
-                "memory" => (Arc::new(Memory::new(retention.clone())), None),
+                "memory" => (Arc::new(MemoryStore::new(retention.clone())), None),
                 "process" => sqlite(Durability::Process).map(|it| (it.clone() as _, Some(it)))?,
                 _ => sqlite(Durability::Full).map(|it| (it.clone() as _, Some(it)))?,
             };
-            let (start, processor) = (Instant::now(), processor_time());
-            let appends = append(&store, callers, time).await?;
+            let (start, cpu_start) = (Instant::now(), cpu_time());
+            let appends = append(&store, callers, duration).await?;
             let rate = appends as f64 / start.elapsed().as_secs_f64();
-            let each = (processor_time() - processor).as_secs_f64() * 1e6 / appends as f64;
+            let each = (cpu_time() - cpu_start).as_secs_f64() * 1e6 / appends as f64;
             let commits = file.as_ref().map_or(appends, |it| it.commits());
             let group = appends as f64 / commits.max(1) as f64;
             let load = load(&*store, appends).await?;
@@ -80,7 +81,7 @@ async fn main() -> Outcome<()> {
 }
 
 /// The number behind the option of this name, if it is there.
-fn option(arguments: &mut Vec<String>, name: &str) -> Outcome<Option<u64>> {
+fn take_option(arguments: &mut Vec<String>, name: &str) -> BoxResult<Option<u64>> {
     let Some(at) = arguments.iter().position(|it| it == name) else { return Ok(None) };
     let end = (at + 2).min(arguments.len());
     let value = arguments.drain(at..end).nth(1).ok_or_else(|| format!("{name} wants a number"))?;
@@ -88,52 +89,52 @@ fn option(arguments: &mut Vec<String>, name: &str) -> Outcome<Option<u64>> {
 }
 
 /// How long all threads have been at work.
-fn processor_time() -> Duration {
+fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 /// Appends tasks for a while, and returns how many.
-async fn append(store: &Arc<dyn TaskStore>, callers: u64, time: Duration) -> Outcome<u64> {
+async fn append(store: &Arc<dyn TaskStore>, callers: u64, duration: Duration) -> BoxResult<u64> {
     let number = Arc::new(AtomicU64::new(0));
     let start = Instant::now();
     let mut running = JoinSet::new();
     for _ in 0..callers {
         let (store, number) = (store.clone(), number.clone());
         running.spawn(async move {
-            while start.elapsed() < time {
+            while start.elapsed() < duration {
                 let task = short_task(number.fetch_add(1, Ordering::Relaxed))?;
-                if let Some(sent) = task.sent {
-                    store.sent(&sent.key, task.header.updated).await?;
+                if let Some(record) = task.idempotency {
+                    store.find_prior_outcome(&record.key, task.header.status_changed_at).await?;
                 }
                 store.append(task).await?;
             }
-            Outcome::Ok(())
+            BoxResult::Ok(())
         });
     }
-    while let Some(ended) = running.join_next().await {
-        ended??;
+    while let Some(result) = running.join_next().await {
+        result??;
     }
     Ok(number.load(Ordering::Relaxed))
 }
 
 /// Loads the last of so many tasks again and again, and returns how many microseconds each took.
-async fn load(store: &dyn TaskStore, appends: u64) -> Outcome<f64> {
+async fn load(store: &dyn TaskStore, appends: u64) -> BoxResult<f64> {
     let last = (appends.saturating_sub(100)..appends).map(short_task);
-    let keys: Vec<Key> = last.map(|it| Ok(it?.key)).collect::<Outcome<_>>()?;
-    let before = processor_time();
+    let keys: Vec<TaskKey> = last.map(|it| Ok(it?.key)).collect::<BoxResult<_>>()?;
+    let before = cpu_time();
     let rounds = 100;
     for _ in 0..rounds {
         for key in &keys {
             store.load(key).await?.ok_or("a task that was appended is not there")?;
         }
     }
-    let took = processor_time() - before;
+    let took = cpu_time() - before;
     Ok(took.as_secs_f64() * 1e6 / (rounds * keys.len()) as f64)
 }
 
 /// A task that is created and completed in one append.
-fn short_task(number: u64) -> Outcome<Append> {
+fn short_task(number: u64) -> BoxResult<Append> {
     // As ids of version 7 are: the time first, and something random behind.
     let random = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let millis = 1_780_000_000_000 + i64::try_from(number / 30)?;
@@ -151,30 +152,30 @@ fn short_task(number: u64) -> Outcome<Append> {
         Event::Status(update)
     };
     let artifact = Artifact::new(ArtifactId::first(), Part::text("SHOUT THIS, PLEASE"));
-    let mut made = TaskArtifactUpdateEvent::new(id.clone(), artifact);
-    made.context_id = Some(context.clone());
+    let mut artifact_event = TaskArtifactUpdateEvent::new(id.clone(), artifact);
+    artifact_event.context_id = Some(context.clone());
     let working = update(TaskState::Working);
     let completed = update(TaskState::Completed);
-    let events = vec![Event::Created(created), working, Event::Artifact(made), completed];
+    let events = vec![Event::Created(created), working, Event::Artifact(artifact_event), completed];
     let snapshot = Task::replay(events.iter().cloned())?.map(Arc::new);
     let mut key = [0; 16];
     key[..8].copy_from_slice(&random.to_be_bytes());
     key[8..].copy_from_slice(&number.to_be_bytes());
     let expires = Timestamp::from_millis(now.as_millis() + 300_000)?;
     Ok(Append {
-        key: Key { caller: "somebody".into(), agent: "shouter".into(), id },
+        key: TaskKey { owner: "somebody".into(), agent: "shouter".into(), id },
         expected: Revision::START,
         events,
-        header: Header {
+        header: TaskHeader {
             context,
             state: TaskState::Completed,
-            updated: now,
-            dialect: Dialect::V1_0,
-            work: Work::None,
+            status_changed_at: now,
+            created_in: Dialect::V1_0,
+            pending_work: PendingWork::None,
             note: None,
         },
         snapshot,
-        sent: Some(Sent { key: SentKey(key), expires }),
+        idempotency: Some(IdempotencyRecord { key: IdempotencyKey(key), expires_at: expires }),
         webhook: None,
     })
 }

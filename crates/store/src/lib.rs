@@ -6,8 +6,8 @@
 //!
 //! | backend | for |
 //! | --- | --- |
-//! | [`Memory`] | tests, and agents whose tasks may be lost |
-//! | `Sqlite` (feature `sqlite`, on by default) | one process: a single file, and nothing to set up |
+//! | [`MemoryStore`] | tests, and agents whose tasks may be lost |
+//! | `SqliteStore` (feature `sqlite`, on by default) | one process: a single file, and nothing to set up |
 //!
 //! Every backend passes the suite in `conformance` (feature `conformance`).
 
@@ -29,13 +29,18 @@ use async_trait::async_trait;
 use latimer_protocol::{Message, Revision, TaskId, Timestamp};
 
 pub use error::{BoxError, Error};
-pub use memory::Memory;
-pub use query::{Page, Place, Query};
-pub use record::{Append, Header, Key, Logged, Outcome, Sent, SentKey, Stored, Work};
+pub use memory::MemoryStore;
+pub use query::{ListCursor, TaskPage, TaskQuery};
+pub use record::{
+    Append, IdempotencyKey, IdempotencyRecord, LoggedEvent, PendingWork, PriorOutcome, StoredTask,
+    TaskHeader, TaskKey,
+};
 pub use retention::Retention;
 #[cfg(feature = "sqlite")]
-pub use sqlite::{Durability, Holder, OpenError, Sqlite, SqliteConfig};
-pub use webhook::{Added, DeadLetter, Progress, Step, Webhook, WebhookStore};
+pub use sqlite::{Durability, LockHolder, OpenError, SqliteConfig, SqliteStore};
+pub use webhook::{
+    AddWebhookOutcome, DeadLetter, DeliveryProgress, ProgressUpdate, Webhook, WebhookStore,
+};
 
 /// Durable home of tasks. Every implementation passes the suite in `conformance`.
 ///
@@ -48,34 +53,47 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::Conflict`] when the task is not at `append.expected`, which also holds for one that
-    /// is created and exists, or is continued and does not. [`Error::Finished`] when it is over.
+    /// is created and exists, or is continued and does not. [`Error::FinishedTask`] when it is over.
     /// [`Error::Full`] when it would be a task too many and none can make room.
     async fn append(&self, append: Append) -> Result<Revision, Error>;
 
     /// The task as it stands.
-    async fn load(&self, key: &Key) -> Result<Option<Stored>, Error>;
+    async fn load(&self, key: &TaskKey) -> Result<Option<StoredTask>, Error>;
 
     /// The events of a task behind a revision, in order, at most `limit` of them. None for a task
     /// that does not exist.
-    async fn events(&self, key: &Key, after: Revision, limit: usize) -> Result<Vec<Logged>, Error>;
+    async fn events(
+        &self,
+        key: &TaskKey,
+        after: Revision,
+        limit: usize,
+    ) -> Result<Vec<LoggedEvent>, Error>;
 
     /// The agents of which `caller` has a task named `id`. Where callers name tasks there may be
     /// several.
-    async fn locate(&self, caller: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error>;
+    async fn find_agents(&self, owner: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error>;
 
     /// The tasks that a query asks for, the latest status first, and of equal ones the greater id.
-    async fn list(&self, query: &Query) -> Result<Page, Error>;
+    async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error>;
 
     /// What came of a message that was sent before, unless that has been forgotten.
-    async fn sent(&self, key: &SentKey, now: Timestamp) -> Result<Option<Outcome>, Error>;
+    async fn find_prior_outcome(
+        &self,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<PriorOutcome>, Error>;
 
     /// Remembers that a message was answered with another, without a task. What was answered with a
     /// task is remembered by [`TaskStore::append`].
-    async fn remember(&self, sent: Sent, answer: &Message) -> Result<(), Error>;
+    async fn record_direct_reply(
+        &self,
+        record: IdempotencyRecord,
+        reply: &Message,
+    ) -> Result<(), Error>;
 
     /// Takes over at most `limit` tasks of processes that are gone: those with work that is waiting
     /// or was being done. They are this process's from now on. Empty when there are none left.
-    async fn take_abandoned(&self, limit: usize) -> Result<Vec<Stored>, Error>;
+    async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, Error>;
 
     /// Removes what is too old or too much, and returns how many tasks went. Only finished tasks
     /// go.
@@ -88,5 +106,5 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     fn retention(&self) -> &Retention;
 
     /// The name of the backend, for people.
-    fn name(&self) -> &'static str;
+    fn backend_name(&self) -> &'static str;
 }

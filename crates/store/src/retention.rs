@@ -14,24 +14,24 @@ pub struct Retention {
     /// How long a finished task is kept.
     pub max_age: Duration,
     /// How often to look for what is too old.
-    pub sweep_every: Duration,
+    pub sweep_interval: Duration,
 }
 
 impl Retention {
     /// What a store in memory keeps unless told otherwise: 1,000 tasks of 500 conversations, for an
     /// hour.
-    pub const MEMORY: Self = Self {
+    pub const DEFAULT_MEMORY: Self = Self {
         max_tasks: 1_000,
         max_contexts: 500,
         max_age: Duration::from_secs(3_600),
-        sweep_every: Duration::from_secs(300),
+        sweep_interval: Duration::from_secs(300),
     };
 
     /// What a store on disk keeps unless told otherwise: a million tasks, for a week.
-    pub const DISK: Self = Self {
+    pub const DEFAULT_DISK: Self = Self {
         max_tasks: 1_000_000,
         max_contexts: 0,
         max_age: Duration::from_secs(7 * 24 * 3_600),
-        sweep_every: Duration::from_secs(300),
+        sweep_interval: Duration::from_secs(300),
     };
 }

@@ -5,13 +5,13 @@ use std::fmt;
 use async_trait::async_trait;
 use latimer_protocol::{Dialect, PushConfigId, Revision, TaskPushNotificationConfig, Timestamp};
 
-use crate::{Error, Key};
+use crate::{Error, TaskKey};
 
 /// A webhook of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Webhook {
     /// The task.
-    pub task: Key,
+    pub task: TaskKey,
     /// Its name within the task.
     pub id: PushConfigId,
     /// Where events go, and what the receiver knows their sender by.
@@ -21,20 +21,20 @@ pub struct Webhook {
     /// How often it was replaced by another of its name. The store counts.
     pub generation: u64,
     /// How far it got.
-    pub progress: Progress,
+    pub progress: DeliveryProgress,
 }
 
 /// How far a webhook got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct DeliveryProgress {
     /// The last event that was delivered, or given up.
-    pub seen: Revision,
+    pub cursor: Revision,
     /// How often the next one was tried in vain.
     pub attempts: u32,
     /// Since when nothing was delivered, if the last attempt failed.
     pub failing_since: Option<Timestamp>,
     /// The next attempt is not before this.
-    pub due: Option<Timestamp>,
+    pub next_attempt_at: Option<Timestamp>,
 }
 
 /// An event that could not be delivered, and was given up.
@@ -43,7 +43,7 @@ pub struct DeadLetter {
     /// Names the delivery, to its receiver as well.
     pub id: String,
     /// The task.
-    pub task: Key,
+    pub task: TaskKey,
     /// The webhook.
     pub webhook: PushConfigId,
     /// The event.
@@ -51,16 +51,16 @@ pub struct DeadLetter {
     /// How often it was tried.
     pub attempts: u32,
     /// When it was given up.
-    pub at: Timestamp,
+    pub abandoned_at: Timestamp,
     /// What became of the last attempt.
     pub reason: String,
 }
 
 /// One step of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ProgressUpdate {
     /// The task.
-    pub task: Key,
+    pub task: TaskKey,
     /// The webhook.
     pub webhook: PushConfigId,
     /// The one of that name which makes the step.
@@ -68,20 +68,20 @@ pub struct Step {
     /// What it had seen before.
     pub from: Revision,
     /// How far it is now.
-    pub to: Progress,
+    pub to: DeliveryProgress,
     /// What was given up with this step.
-    pub dead: Option<DeadLetter>,
+    pub dead_letter: Option<DeadLetter>,
 }
 
 /// What came of registering a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum AddWebhookOutcome {
     /// It is there.
-    Yes,
+    Added,
     /// The task has as many as it may.
-    TooMany,
+    LimitReached,
     /// There is no such task.
-    NoTask,
+    TaskNotFound,
 }
 
 /// Where webhooks are kept: with their tasks, and gone with them.
@@ -92,24 +92,24 @@ pub enum Added {
 pub trait WebhookStore: fmt::Debug + Send + Sync {
     /// Registers a webhook, of which its task may have `limit`. One of the same name takes the place
     /// of the other, and goes on where that was.
-    async fn add(&self, webhook: Webhook, limit: usize) -> Result<Added, Error>;
+    async fn add(&self, webhook: Webhook, limit: usize) -> Result<AddWebhookOutcome, Error>;
 
     /// One webhook of a task.
-    async fn get(&self, task: &Key, id: &PushConfigId) -> Result<Option<Webhook>, Error>;
+    async fn get(&self, task: &TaskKey, id: &PushConfigId) -> Result<Option<Webhook>, Error>;
 
     /// The webhooks of a task, in the order in which they were registered.
-    async fn of_task(&self, task: &Key) -> Result<Vec<Webhook>, Error>;
+    async fn list_for_task(&self, task: &TaskKey) -> Result<Vec<Webhook>, Error>;
 
     /// Removes a webhook with its dead letters; false when it is not there.
-    async fn remove(&self, task: &Key, id: &PushConfigId) -> Result<bool, Error>;
+    async fn remove(&self, task: &TaskKey, id: &PushConfigId) -> Result<bool, Error>;
 
     /// All webhooks with something to do, now or later: their tasks go on, or have events that they
     /// have not seen.
-    async fn active(&self) -> Result<Vec<(Key, PushConfigId)>, Error>;
+    async fn list_active(&self) -> Result<Vec<(TaskKey, PushConfigId)>, Error>;
 
     /// Writes down how far a webhook got, and what was given up, in one step; false when it is gone,
     /// was replaced, or is not where the step begins.
-    async fn advance(&self, step: Step) -> Result<bool, Error>;
+    async fn advance(&self, update: ProgressUpdate) -> Result<bool, Error>;
 
     /// What was given up, the earliest first, at most `limit`.
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;

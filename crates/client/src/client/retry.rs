@@ -149,7 +149,8 @@ mod tests {
                 .run(safety, || {
                     tries += 1;
                     let origin = String::new();
-                    let source = latimer_outbound::Failure::Broken { source: "it broke".into() };
+                    let source =
+                        latimer_outbound::RequestError::Broken { source: "it broke".into() };
                     std::future::ready(Err(match lost {
                         true => Error::Lost { origin, source },
                         false => Error::Unreachable { origin, source },

@@ -1,6 +1,6 @@
 //! What there is to show, of which a card chooses.
 
-use latimer_outbound::Client as Http;
+use latimer_outbound::HttpClient as Http;
 use latimer_protocol::Secret;
 use latimer_protocol::card::{AgentCard, OAuthFlows, SecurityRequirement, SecurityScheme};
 

@@ -8,7 +8,7 @@ use futures_util::{StreamExt, stream};
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
-use latimer_outbound::{Body, Failure};
+use latimer_outbound::{Body, RequestError};
 use latimer_protocol::binding::jsonrpc;
 use latimer_protocol::binding::sse::{self, Decoder, Frame};
 use latimer_protocol::{
@@ -60,12 +60,13 @@ impl Reading {
     async fn whole(&self, body: Body) -> Result<Bytes, Error> {
         let failed = |failure| Error::of(&self.origin, failure, self.limits.call);
         let read = Limited::new(body, self.limits.body).collect();
-        let read = timeout(self.limits.call, read).await.map_err(|_| failed(Failure::Timeout))?;
+        let read =
+            timeout(self.limits.call, read).await.map_err(|_| failed(RequestError::Timeout))?;
         match read {
             Ok(read) => Ok(read.to_bytes()),
-            Err(error) => Err(match error.downcast::<Failure>() {
+            Err(error) => Err(match error.downcast::<RequestError>() {
                 Ok(failure) => failed(*failure),
-                Err(_) => failed(Failure::TooLarge { limit: self.limits.body }),
+                Err(_) => failed(RequestError::TooLarge { limit: self.limits.body }),
             }),
         }
     }
@@ -185,7 +186,7 @@ impl Frames {
         let failed = |failure| Error::of(&self.reading.origin, failure, limit);
         loop {
             let frame = timeout(limit, self.body.frame()).await;
-            match frame.map_err(|_| failed(Failure::Timeout))? {
+            match frame.map_err(|_| failed(RequestError::Timeout))? {
                 None => return Ok(None),
                 Some(frame) => match frame.map_err(failed)?.into_data() {
                     Ok(bytes) => return Ok(Some(bytes)),

@@ -55,7 +55,7 @@ const REDIRECTS: usize = 3;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Wire {
-    http: outbound::Client,
+    http: outbound::HttpClient,
     bound: Vec<Bound>,
     pub(crate) limits: Limits,
 }
@@ -64,7 +64,7 @@ impl Wire {
     /// A wire over an HTTP client, which shows nothing but its name. For gRPC the client must be one
     /// of [`outbound::Protocol::Http2`].
     #[must_use]
-    pub fn new(http: outbound::Client) -> Self {
+    pub fn new(http: outbound::HttpClient) -> Self {
         Self { http, bound: Vec::new(), limits: Limits::default() }
     }
 
@@ -88,10 +88,10 @@ impl Wire {
         endpoint: &Endpoint,
         mut ask: Ask,
     ) -> Result<Response<Bytes>, Error> {
-        let limits = outbound::Limits {
-            time: self.limits.call,
-            body: self.limits.body,
-            redirects: REDIRECTS,
+        let limits = outbound::RequestLimits {
+            timeout: self.limits.call,
+            max_body_bytes: self.limits.body,
+            max_redirects: REDIRECTS,
         };
         let mut renewed = false;
         loop {
@@ -119,7 +119,7 @@ impl Wire {
         loop {
             let shown = self.shown(endpoint).await?;
             let again = (!renewed && shown.may_renew()).then(|| ask.clone());
-            let sent = self.http.follow(ask.into_http(&shown)?, REDIRECTS);
+            let sent = self.http.send_streaming_with_redirects(ask.into_http(&shown)?, REDIRECTS);
             let response = self.within_idle(endpoint, sent).await?;
             match again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
                 None => return Ok(response),
@@ -133,13 +133,13 @@ impl Wire {
     async fn within_idle<T>(
         &self,
         endpoint: &Endpoint,
-        answer: impl Future<Output = Result<T, outbound::Failure>>,
+        answer: impl Future<Output = Result<T, outbound::RequestError>>,
     ) -> Result<T, Error> {
         let limit = self.limits.idle;
         let failed = |failure| Error::of(endpoint.origin(), failure, limit);
         match timeout(limit, answer).await {
             Ok(answer) => answer.map_err(failed),
-            Err(_) => Err(failed(outbound::Failure::Timeout)),
+            Err(_) => Err(failed(outbound::RequestError::Timeout)),
         }
     }
 
@@ -148,7 +148,7 @@ impl Wire {
         self.bound.iter().any(|it| it.origin() == endpoint.origin())
     }
 
-    pub(super) fn http(&self) -> &outbound::Client {
+    pub(super) fn http(&self) -> &outbound::HttpClient {
         &self.http
     }
 

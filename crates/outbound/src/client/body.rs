@@ -10,12 +10,12 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
-use super::failure::{BoxError, Failure};
+use super::error::{BoxError, RequestError};
 
 /// The body of a request, of whatever kind.
-pub(super) type Sent = UnsyncBoxBody<Bytes, BoxError>;
+pub(super) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
-pub(super) fn sent<B>(body: B) -> Sent
+pub(super) fn boxed<B>(body: B) -> RequestBody
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -35,13 +35,13 @@ impl Body {
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Failure;
+    type Error = RequestError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        Pin::new(&mut self.0).poll_frame(context).map_err(Failure::broken)
+    ) -> Poll<Option<Result<Frame<Bytes>, RequestError>>> {
+        Pin::new(&mut self.0).poll_frame(context).map_err(RequestError::broken)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -54,16 +54,16 @@ impl http_body::Body for Body {
 }
 
 /// Reads an answer to its end, if it is not too large.
-pub(super) async fn whole(
+pub(super) async fn read_to_end(
     response: Response<Body>,
     limit: usize,
-) -> Result<Response<Bytes>, Failure> {
+) -> Result<Response<Bytes>, RequestError> {
     let (parts, body) = response.into_parts();
-    let read = Limited::new(body, limit).collect().await.map_err(|error| {
+    let collected = Limited::new(body, limit).collect().await.map_err(|error| {
         if error.is::<LengthLimitError>() {
-            return Failure::TooLarge { limit };
+            return RequestError::TooLarge { limit };
         }
-        error.downcast().map_or_else(Failure::broken, |failure| *failure)
+        error.downcast().map_or_else(RequestError::broken, |failure| *failure)
     })?;
-    Ok(Response::from_parts(parts, read.to_bytes()))
+    Ok(Response::from_parts(parts, collected.to_bytes()))
 }

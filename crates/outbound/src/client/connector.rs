@@ -21,7 +21,7 @@ use super::stream::Stream;
 use super::tls::Tls;
 use crate::dial::Dial;
 use crate::forbidden::Forbidden;
-use crate::guard::{Guard, Unreachable};
+use crate::guard::{Guard, ResolveError};
 use crate::host::Host;
 use crate::target::{Scheme, Target};
 
@@ -31,83 +31,89 @@ pub(super) struct Connector(Arc<Inner>);
 
 struct Inner {
     guard: Guard,
-    dial: Arc<dyn Dial>,
+    dialer: Arc<dyn Dial>,
     tls: Tls,
-    patience: Duration,
+    connect_timeout: Duration,
 }
 
 impl Connector {
-    pub(super) fn new(guard: Guard, dial: Arc<dyn Dial>, tls: Tls, patience: Duration) -> Self {
-        Self(Arc::new(Inner { guard, dial, tls, patience }))
+    pub(super) fn new(
+        guard: Guard,
+        dialer: Arc<dyn Dial>,
+        tls: Tls,
+        connect_timeout: Duration,
+    ) -> Self {
+        Self(Arc::new(Inner { guard, dialer, tls, connect_timeout }))
     }
 
     /// The same, for these versions of HTTP.
-    pub(super) fn speaking(&self, protocol: Protocol) -> Self {
-        let Inner { guard, dial, tls, patience } = &*self.0;
-        Self::new(guard.clone(), Arc::clone(dial), tls.speaking(protocol), *patience)
+    pub(super) fn with_protocol(&self, protocol: Protocol) -> Self {
+        let Inner { guard, dialer, tls, connect_timeout } = &*self.0;
+        Self::new(guard.clone(), Arc::clone(dialer), tls.with_protocol(protocol), *connect_timeout)
     }
 }
 
 impl Inner {
-    async fn connect(&self, target: &Target) -> Result<Stream, Problem> {
-        let addresses = self.guard.addresses(target).await?;
+    async fn connect(&self, target: &Target) -> Result<Stream, ConnectError> {
+        let addresses = self.guard.resolve_allowed(target).await?;
         let stream = self.dial(&addresses).await?;
         match target.scheme() {
             Scheme::Http => Ok(Stream::Plain(stream)),
             Scheme::Https => {
                 let name = server_name(target.host())?;
                 let connector = self.tls.connector(target);
-                let stream = connector.connect(name, stream).await.map_err(Problem::Tls)?;
+                let stream = connector.connect(name, stream).await.map_err(ConnectError::Tls)?;
                 Ok(Stream::Tls(Box::new(stream)))
             }
         }
     }
 
     /// One of some addresses, each with its share of the time.
-    async fn dial(&self, addresses: &[SocketAddr]) -> Result<TcpStream, Problem> {
-        let share = self.patience / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
-        let mut last = Problem::Timeout;
+    async fn dial(&self, addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
+        let attempt_timeout =
+            self.connect_timeout / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+        let mut last_error = ConnectError::Timeout;
         for address in addresses {
-            match timeout(share, self.dial.dial(*address)).await {
+            match timeout(attempt_timeout, self.dialer.dial(*address)).await {
                 Ok(Ok(stream)) => return Ok(stream),
-                Ok(Err(error)) => last = Problem::Unreachable(error),
-                Err(_) => last = Problem::Timeout,
+                Ok(Err(error)) => last_error = ConnectError::Unreachable(error),
+                Err(_) => last_error = ConnectError::Timeout,
             }
         }
-        Err(last)
+        Err(last_error)
     }
 }
 
 impl Service<Uri> for Connector {
     type Response = TokioIo<Stream>;
-    type Error = Problem;
-    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Stream>, Problem>> + Send>>;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Stream>, ConnectError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Problem>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let inner = Arc::clone(&self.0);
         Box::pin(async move {
-            let target = inner.guard.target(&uri.to_string())?;
-            let stream = timeout(inner.patience, inner.connect(&target)).await;
-            Ok(TokioIo::new(stream.map_err(|_| Problem::Timeout)??))
+            let target = inner.guard.check_without_dns(&uri.to_string())?;
+            let stream = timeout(inner.connect_timeout, inner.connect(&target)).await;
+            Ok(TokioIo::new(stream.map_err(|_| ConnectError::Timeout)??))
         })
     }
 }
 
-fn server_name(host: &Host) -> Result<ServerName<'static>, Problem> {
+fn server_name(host: &Host) -> Result<ServerName<'static>, ConnectError> {
     match host {
         Host::Address(address) => Ok(ServerName::from(*address)),
         Host::Name(name) => ServerName::try_from(name.clone())
-            .map_err(|error| Problem::Tls(io::Error::other(error))),
+            .map_err(|error| ConnectError::Tls(io::Error::other(error))),
     }
 }
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Problem {
+pub(super) enum ConnectError {
     #[error("forbidden: {0}")]
     Forbidden(Forbidden),
     #[error("the name does not resolve")]
@@ -120,26 +126,26 @@ pub(super) enum Problem {
     Timeout,
 }
 
-impl From<Forbidden> for Problem {
+impl From<Forbidden> for ConnectError {
     fn from(forbidden: Forbidden) -> Self {
         Self::Forbidden(forbidden)
     }
 }
 
-impl From<Unreachable> for Problem {
-    fn from(unreachable: Unreachable) -> Self {
-        match unreachable {
-            Unreachable::Forbidden(forbidden) => Self::Forbidden(forbidden),
-            Unreachable::Unresolved(error) => Self::Unresolved(error),
+impl From<ResolveError> for ConnectError {
+    fn from(error: ResolveError) -> Self {
+        match error {
+            ResolveError::Forbidden(forbidden) => Self::Forbidden(forbidden),
+            ResolveError::Unresolved(error) => Self::Unresolved(error),
         }
     }
 }
 
 /// The problem behind an error, if a connector had one.
-pub(super) fn problem<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Problem> {
+pub(super) fn connect_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ConnectError> {
     match error.downcast_ref() {
-        Some(problem) => Some(problem),
-        None => error.source().and_then(problem),
+        Some(found) => Some(found),
+        None => error.source().and_then(connect_error),
     }
 }
 

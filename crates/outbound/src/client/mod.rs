@@ -2,7 +2,7 @@
 
 mod body;
 mod connector;
-mod failure;
+mod error;
 mod redirect;
 mod stream;
 mod tls;
@@ -18,17 +18,17 @@ use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::dial::{Dial, Sockets};
+use crate::dial::{Dial, TcpDialer};
 use crate::forbidden::Forbidden;
 use crate::guard::Guard;
 use crate::target::Target;
-use body::Sent;
+use body::RequestBody;
 use connector::Connector;
 use tls::{Identity, Tls};
 
 pub use body::Body;
-pub use failure::Failure;
-pub use redirect::Redirect;
+pub use error::RequestError;
+pub use redirect::RedirectError;
 pub use tls::InvalidTls;
 
 /// Calls what its [`Guard`] lets it call, over HTTP/1.1 and HTTP/2. Cheap to clone; clones share
@@ -47,43 +47,48 @@ pub use tls::InvalidTls;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Client {
+pub struct HttpClient {
     guard: Guard,
     connector: Connector,
-    inner: legacy::Client<Connector, Sent>,
-    name: HeaderValue,
-    last: Arc<Last>,
+    inner: legacy::Client<Connector, RequestBody>,
+    user_agent: HeaderValue,
+    last_target: Arc<LastTarget>,
 }
 
 /// What we call ourselves, unless told otherwise.
-const OWN_NAME: &str = concat!("Latimer/", env!("CARGO_PKG_VERSION"), " A2A");
+const DEFAULT_USER_AGENT: &str = concat!("Latimer/", env!("CARGO_PKG_VERSION"), " A2A");
 
 /// Where the last request went, which is where most go: it need not be read again.
-type Last = Mutex<Option<(Uri, Target)>>;
+type LastTarget = Mutex<Option<(Uri, Target)>>;
 
-impl Client {
+impl HttpClient {
     /// Sets up a client.
     #[must_use]
-    pub fn builder(guard: Guard) -> Builder {
-        Builder {
+    pub fn builder(guard: Guard) -> HttpClientBuilder {
+        HttpClientBuilder {
             guard,
-            dial: Arc::new(Sockets),
+            dialer: Arc::new(TcpDialer),
             connect_timeout: Duration::from_secs(10),
             protocol: Protocol::Negotiated,
-            name: HeaderValue::from_static(OWN_NAME),
-            roots: Vec::new(),
+            user_agent: HeaderValue::from_static(DEFAULT_USER_AGENT),
+            root_pems: Vec::new(),
             identity: None,
         }
     }
 
     /// The same client, with connections of its own over which these versions of HTTP are spoken.
     #[must_use]
-    pub fn speaking(&self, protocol: Protocol) -> Self {
-        Self::new(self.guard.clone(), &self.connector, protocol, self.name.clone())
+    pub fn with_protocol(&self, protocol: Protocol) -> Self {
+        Self::new(self.guard.clone(), &self.connector, protocol, self.user_agent.clone())
     }
 
-    fn new(guard: Guard, connector: &Connector, protocol: Protocol, name: HeaderValue) -> Self {
-        let connector = connector.speaking(protocol);
+    fn new(
+        guard: Guard,
+        connector: &Connector,
+        protocol: Protocol,
+        user_agent: HeaderValue,
+    ) -> Self {
+        let connector = connector.with_protocol(protocol);
         let inner = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -93,7 +98,7 @@ impl Client {
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(10))
             .build(connector.clone());
-        Self { guard, connector, inner, name, last: Arc::default() }
+        Self { guard, connector, inner, user_agent, last_target: Arc::default() }
     }
 
     /// Sends a request and reads the whole answer, following redirects.
@@ -108,12 +113,16 @@ impl Client {
     pub async fn send(
         &self,
         request: Request<Bytes>,
-        limits: &Limits,
-    ) -> Result<Response<Bytes>, Failure> {
-        let answer = Box::pin(async {
-            body::whole(self.follow(request, limits.redirects).await?, limits.body).await
+        limits: &RequestLimits,
+    ) -> Result<Response<Bytes>, RequestError> {
+        let response = Box::pin(async {
+            body::read_to_end(
+                self.send_streaming_with_redirects(request, limits.max_redirects).await?,
+                limits.max_body_bytes,
+            )
+            .await
         });
-        tokio::time::timeout(limits.time, answer).await.map_err(|_| Failure::Timeout)?
+        tokio::time::timeout(limits.timeout, response).await.map_err(|_| RequestError::Timeout)?
     }
 
     /// Sends a request of whose answer only the head matters, following redirects as
@@ -122,18 +131,22 @@ impl Client {
     ///
     /// # Errors
     /// [`Failure`]; an answer of any status that is not a redirect is none.
-    pub async fn tell(
+    pub async fn send_discarding_body(
         &self,
         request: Request<Bytes>,
-        limits: &Limits,
-    ) -> Result<Response<()>, Failure> {
-        let answer = Box::pin(self.follow(request, limits.redirects));
-        let answer = tokio::time::timeout(limits.time, answer).await;
-        let (head, body) = answer.map_err(|_| Failure::Timeout)??.into_parts();
-        let Limits { time, body: most, .. } = *limits;
+        limits: &RequestLimits,
+    ) -> Result<Response<()>, RequestError> {
+        let response = Box::pin(self.send_streaming_with_redirects(request, limits.max_redirects));
+        let response = tokio::time::timeout(limits.timeout, response).await;
+        let (head, body) = response.map_err(|_| RequestError::Timeout)??.into_parts();
+        let RequestLimits { timeout, max_body_bytes, .. } = *limits;
         tokio::spawn(async move {
             // Whatever comes of it, the answer is there.
-            let _ = tokio::time::timeout(time, body::whole(Response::new(body), most)).await;
+            let _ = tokio::time::timeout(
+                timeout,
+                body::read_to_end(Response::new(body), max_body_bytes),
+            )
+            .await;
         });
         Ok(Response::from_parts(head, ()))
     }
@@ -143,24 +156,24 @@ impl Client {
     ///
     /// # Errors
     /// [`Failure`]; an answer of any status that is not a redirect is none.
-    pub async fn follow(
+    pub async fn send_streaming_with_redirects(
         &self,
         request: Request<Bytes>,
-        redirects: usize,
-    ) -> Result<Response<Body>, Failure> {
+        max_redirects: usize,
+    ) -> Result<Response<Body>, RequestError> {
         let (parts, content) = request.into_parts();
-        let mut target = self.target(&parts.uri)?;
-        for _ in 0..=redirects {
-            let body = body::sent(Full::new(content.clone()));
+        let mut target = self.checked_target(&parts.uri)?;
+        for _ in 0..=max_redirects {
+            let body = body::boxed(Full::new(content.clone()));
             let request = Request::from_parts(parts.clone(), body);
             let response = self.exchange(&target, request).await?;
-            match redirect::next(&target, &parts, &response)? {
+            match redirect::next_target(&target, &parts, &response)? {
                 None => return Ok(response),
                 // The connector looks at it as it does at every target.
                 Some(next) => target = next,
             }
         }
-        Err(Redirect::TooMany.into())
+        Err(RedirectError::TooMany.into())
     }
 
     /// Sends a request and returns as soon as the answer begins. No redirect is followed, and no time
@@ -168,44 +181,48 @@ impl Client {
     ///
     /// # Errors
     /// [`Failure`]; an answer of any status is none.
-    pub async fn open<B>(&self, request: Request<B>) -> Result<Response<Body>, Failure>
+    pub async fn send_streaming<B>(
+        &self,
+        request: Request<B>,
+    ) -> Result<Response<Body>, RequestError>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let target = self.target(request.uri())?;
-        self.exchange(&target, request.map(body::sent)).await
+        let target = self.checked_target(request.uri())?;
+        self.exchange(&target, request.map(body::boxed)).await
     }
 
     /// Where a request goes, if it may go there.
-    fn target(&self, uri: &Uri) -> Result<Target, Forbidden> {
+    fn checked_target(&self, uri: &Uri) -> Result<Target, Forbidden> {
         // A target is put in whole.
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, target)) = last.as_ref().filter(|(known, _)| known == uri) {
+        let mut last_target = self.last_target.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, target)) = last_target.as_ref().filter(|(last_uri, _)| last_uri == uri) {
             return Ok(target.clone());
         }
-        let target = self.guard.target(&uri.to_string())?;
-        *last = Some((uri.clone(), target.clone()));
+        let target = self.guard.check_without_dns(&uri.to_string())?;
+        *last_target = Some((uri.clone(), target.clone()));
         Ok(target)
     }
 
     async fn exchange(
         &self,
         target: &Target,
-        mut request: Request<Sent>,
-    ) -> Result<Response<Body>, Failure> {
+        mut request: Request<RequestBody>,
+    ) -> Result<Response<Body>, RequestError> {
         *request.uri_mut() = target.uri().clone();
         *request.version_mut() = Version::HTTP_11;
         let headers = request.headers_mut();
         // The one that stands in the URL, which is the one that was checked.
         headers.remove(HOST);
-        headers.entry(USER_AGENT).or_insert_with(|| self.name.clone());
-        let response = self.inner.request(request).await.map_err(Failure::of_request)?;
+        headers.entry(USER_AGENT).or_insert_with(|| self.user_agent.clone());
+        let response =
+            self.inner.request(request).await.map_err(RequestError::from_client_error)?;
         Ok(response.map(Body::new))
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for HttpClient {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Client").field("guard", &self.guard).finish_non_exhaustive()
     }
@@ -213,18 +230,18 @@ impl fmt::Debug for Client {
 
 /// What an answer may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RequestLimits {
     /// Time for all of it, from looking up the name to the last byte, redirects included.
-    pub time: Duration,
+    pub timeout: Duration,
     /// The largest body of an answer, in bytes.
-    pub body: usize,
+    pub max_body_bytes: usize,
     /// How many redirects may follow each other.
-    pub redirects: usize,
+    pub max_redirects: usize,
 }
 
-impl Default for Limits {
+impl Default for RequestLimits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(30), body: 1024 * 1024, redirects: 3 }
+        Self { timeout: Duration::from_secs(30), max_body_bytes: 1024 * 1024, max_redirects: 3 }
     }
 }
 
@@ -239,21 +256,21 @@ pub enum Protocol {
 }
 
 /// Sets up a [`Client`].
-pub struct Builder {
+pub struct HttpClientBuilder {
     guard: Guard,
-    dial: Arc<dyn Dial>,
+    dialer: Arc<dyn Dial>,
     connect_timeout: Duration,
     protocol: Protocol,
-    name: HeaderValue,
-    roots: Vec<Vec<u8>>,
+    user_agent: HeaderValue,
+    root_pems: Vec<Vec<u8>>,
     identity: Option<Identity>,
 }
 
-impl Builder {
+impl HttpClientBuilder {
     /// Time for a connection: name, socket and TLS together. Ten seconds unless it is said.
     #[must_use]
-    pub fn connect_timeout(mut self, time: Duration) -> Self {
-        self.connect_timeout = time;
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
         self
     }
 
@@ -267,8 +284,8 @@ impl Builder {
     /// What the client calls itself in each request that does not say otherwise: `Latimer`, its
     /// version and `A2A` unless it is said.
     #[must_use]
-    pub fn user_agent(mut self, name: HeaderValue) -> Self {
-        self.name = name;
+    pub fn user_agent(mut self, user_agent: HeaderValue) -> Self {
+        self.user_agent = user_agent;
         self
     }
 
@@ -276,7 +293,7 @@ impl Builder {
     /// system trusts.
     #[must_use]
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.roots.push(pem.into());
+        self.root_pems.push(pem.into());
         self
     }
 
@@ -296,8 +313,8 @@ impl Builder {
 
     /// Opens sockets in another way.
     #[must_use]
-    pub fn dial(mut self, dial: Arc<dyn Dial>) -> Self {
-        self.dial = dial;
+    pub fn dialer(mut self, dial: Arc<dyn Dial>) -> Self {
+        self.dialer = dial;
         self
     }
 
@@ -305,14 +322,14 @@ impl Builder {
     ///
     /// # Errors
     /// [`InvalidTls`] when a certificate or key cannot be used.
-    pub fn build(self) -> Result<Client, InvalidTls> {
-        let tls = Tls::new(&self.roots, self.identity.as_ref())?;
-        let connector = Connector::new(self.guard.clone(), self.dial, tls, self.connect_timeout);
-        Ok(Client::new(self.guard, &connector, self.protocol, self.name))
+    pub fn build(self) -> Result<HttpClient, InvalidTls> {
+        let tls = Tls::new(&self.root_pems, self.identity.as_ref())?;
+        let connector = Connector::new(self.guard.clone(), self.dialer, tls, self.connect_timeout);
+        Ok(HttpClient::new(self.guard, &connector, self.protocol, self.user_agent))
     }
 }
 
-impl fmt::Debug for Builder {
+impl fmt::Debug for HttpClientBuilder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Builder").field("guard", &self.guard).finish_non_exhaustive()
     }

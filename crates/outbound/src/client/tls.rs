@@ -9,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
 use super::Protocol;
-use super::failure::BoxError;
+use super::error::BoxError;
 use crate::target::Target;
 
 /// What the client shows of itself to servers of one origin, in PEM.
@@ -46,13 +46,16 @@ pub enum InvalidTls {
 
 /// How TLS is spoken: with most servers as nobody, with those of one origin as somebody.
 pub(super) struct Tls {
-    nobody: TlsConnector,
-    somebody: Option<(Target, TlsConnector)>,
+    anonymous: TlsConnector,
+    with_identity: Option<(Target, TlsConnector)>,
 }
 
 impl Tls {
-    pub(super) fn new(pems: &[Vec<u8>], identity: Option<&Identity>) -> Result<Self, InvalidTls> {
-        let roots = Arc::new(roots(pems)?);
+    pub(super) fn new(
+        root_pems: &[Vec<u8>],
+        identity: Option<&Identity>,
+    ) -> Result<Self, InvalidTls> {
+        let roots = Arc::new(load_roots(root_pems)?);
         let builder = || {
             let unsupported =
                 |error: rustls::Error| InvalidTls::Unsupported { source: error.into() };
@@ -60,17 +63,17 @@ impl Tls {
             let builder = builder.with_safe_default_protocol_versions().map_err(unsupported)?;
             Ok::<_, InvalidTls>(builder.with_root_certificates(Arc::clone(&roots)))
         };
-        let nobody = Arc::new(builder()?.with_no_client_auth()).into();
-        let Some(identity) = identity else { return Ok(Self { nobody, somebody: None }) };
-        let (origin, chain, key) = identity.read()?;
-        let wrong = |error: rustls::Error| InvalidTls::Identity { source: error.into() };
-        let somebody = builder()?.with_client_auth_cert(chain, key).map_err(wrong)?;
-        Ok(Self { nobody, somebody: Some((origin, Arc::new(somebody).into())) })
+        let anonymous = Arc::new(builder()?.with_no_client_auth()).into();
+        let Some(identity) = identity else { return Ok(Self { anonymous, with_identity: None }) };
+        let (origin, chain, key) = identity.load()?;
+        let invalid = |error: rustls::Error| InvalidTls::Identity { source: error.into() };
+        let with_identity = builder()?.with_client_auth_cert(chain, key).map_err(invalid)?;
+        Ok(Self { anonymous, with_identity: Some((origin, Arc::new(with_identity).into())) })
     }
 
     /// The same, for these versions of HTTP.
-    pub(super) fn speaking(&self, protocol: Protocol) -> Self {
-        let speaking = |connector: &TlsConnector| {
+    pub(super) fn with_protocol(&self, protocol: Protocol) -> Self {
+        let with_alpn = |connector: &TlsConnector| {
             let mut config = ClientConfig::clone(connector.config());
             config.alpn_protocols = match protocol {
                 Protocol::Negotiated => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
@@ -78,55 +81,56 @@ impl Tls {
             };
             TlsConnector::from(Arc::new(config))
         };
-        let somebody = self.somebody.as_ref();
+        let with_identity = self.with_identity.as_ref();
         Self {
-            nobody: speaking(&self.nobody),
-            somebody: somebody.map(|(origin, it)| (origin.clone(), speaking(it))),
+            anonymous: with_alpn(&self.anonymous),
+            with_identity: with_identity.map(|(origin, it)| (origin.clone(), with_alpn(it))),
         }
     }
 
     /// What connects to a target.
     pub(super) fn connector(&self, target: &Target) -> &TlsConnector {
-        match &self.somebody {
+        match &self.with_identity {
             Some((origin, connector)) if origin.same_origin(target) => connector,
-            Some(_) | None => &self.nobody,
+            Some(_) | None => &self.anonymous,
         }
     }
 }
 
 /// Those of the operating system, and some more. A machine without any can still call over plain HTTP.
-fn roots(pems: &[Vec<u8>]) -> Result<RootCertStore, InvalidTls> {
-    let found = rustls_native_certs::load_native_certs();
-    for error in &found.errors {
+fn load_roots(root_pems: &[Vec<u8>]) -> Result<RootCertStore, InvalidTls> {
+    let native = rustls_native_certs::load_native_certs();
+    for error in &native.errors {
         tracing::warn!(%error, "some of the system's root certificates cannot be read");
     }
     let mut roots = RootCertStore::empty();
-    let (_, unusable) = roots.add_parsable_certificates(found.certs);
+    let (_, unusable) = roots.add_parsable_certificates(native.certs);
     tracing::debug!(usable = roots.len(), unusable, "root certificates of the system");
-    for pem in pems {
-        let wrong = |source: BoxError| InvalidTls::Roots { source };
-        for certificate in certificates(pem).map_err(wrong)? {
-            roots.add(certificate).map_err(|error| wrong(error.into()))?;
+    for pem in root_pems {
+        let invalid = |source: BoxError| InvalidTls::Roots { source };
+        for certificate in certificates(pem).map_err(invalid)? {
+            roots.add(certificate).map_err(|error| invalid(error.into()))?;
         }
     }
     Ok(roots)
 }
 
 impl Identity {
-    fn read(&self) -> Result<Shown, InvalidTls> {
-        let wrong = |source: BoxError| InvalidTls::Identity { source };
-        let origin = Target::parse(&self.url).map_err(|error| wrong(error.into()))?;
-        let chain = certificates(&self.certificates).map_err(wrong)?;
-        let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| wrong(error.into()))?;
+    fn load(&self) -> Result<LoadedIdentity, InvalidTls> {
+        let invalid = |source: BoxError| InvalidTls::Identity { source };
+        let origin = Target::parse(&self.url).map_err(|error| invalid(error.into()))?;
+        let chain = certificates(&self.certificates).map_err(invalid)?;
+        let key =
+            PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| invalid(error.into()))?;
         Ok((origin, chain, key))
     }
 }
 
 /// Where something is shown, and what.
-type Shown = (Target, Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+type LoadedIdentity = (Target, Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// The certificates of a PEM file, of which there is at least one.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BoxError> {
-    let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>()?;
-    if found.is_empty() { Err("there is no certificate in it".into()) } else { Ok(found) }
+    let parsed = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>()?;
+    if parsed.is_empty() { Err("there is no certificate in it".into()) } else { Ok(parsed) }
 }

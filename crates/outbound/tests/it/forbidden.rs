@@ -2,12 +2,12 @@
 //! they are called, and never connected to.
 
 use http::{Request, Uri};
-use latimer_outbound::{Failure, Forbidden, Limits, Rules};
+use latimer_outbound::{Forbidden, RequestError, RequestLimits, Rules};
 
-use crate::support::{Answer, Bench, Listener, Tls, allowing, post};
+use crate::support::{Harness, Listener, StubResponse, Transport, allow_only, post};
 
 /// Hosts that lead to this machine, or may.
-const OWN: [&str; 24] = [
+const LOOPBACK_HOSTS: [&str; 24] = [
     "127.0.0.1",
     "127.0.0.1.",
     "127.1",
@@ -35,7 +35,7 @@ const OWN: [&str; 24] = [
 ];
 
 /// Hosts elsewhere that are not on the public internet.
-const OTHERS: [&str; 56] = [
+const NON_PUBLIC_HOSTS: [&str; 56] = [
     "10.0.0.1",
     "10.255.255.255",
     "012.0.0.1",
@@ -95,7 +95,7 @@ const OTHERS: [&str; 56] = [
 ];
 
 /// Names, and what they resolve to.
-const NAMES: [(&str, &[&str]); 11] = [
+const FORBIDDEN_NAMES: [(&str, &[&str]); 11] = [
     ("localhost", &["127.0.0.1", "::1"]),
     ("own.test", &["127.0.0.1"]),
     ("own6.test", &["::1"]),
@@ -110,91 +110,94 @@ const NAMES: [(&str, &[&str]); 11] = [
 ];
 
 #[tokio::test]
-async fn nothing_forbidden_is_ever_connected_to() {
-    let listener = Listener::start(|_| Answer::text("secret")).await;
+async fn forbidden_hosts_are_never_connected_to() {
+    let listener = Listener::start(|_| StubResponse::text("secret")).await;
     // The same port of IPv6, where there is IPv6.
-    let beside = format!("[::1]:{}", listener.port());
-    let beside = Listener::start_at(&beside, Tls::None, |_| Answer::text("secret")).await.ok();
-    let bench = Bench::new(Rules::default());
-    for (name, answer) in NAMES {
-        bench.names.set(name, &[answer]);
+    let ipv6_address = format!("[::1]:{}", listener.port());
+    let ipv6_listener =
+        Listener::start_at(&ipv6_address, Transport::PlainHttp1, |_| StubResponse::text("secret"))
+            .await
+            .ok();
+    let harness = Harness::new(Rules::default());
+    for (name, addresses) in FORBIDDEN_NAMES {
+        harness.resolver.set(name, &[addresses]);
     }
-    let names = NAMES.iter().map(|(name, _)| name);
-    for host in OWN.iter().chain(&OTHERS).chain(names) {
+    let names = FORBIDDEN_NAMES.iter().map(|(name, _)| name);
+    for host in LOOPBACK_HOSTS.iter().chain(&NON_PUBLIC_HOSTS).chain(names) {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}:{}/hook", listener.port());
-            assert!(bench.guard.check(&url).await.is_err(), "registration of {url}");
-            refused(&bench, &url).await;
+            assert!(harness.guard.check(&url).await.is_err(), "registration of {url}");
+            assert_rejected(&harness, &url).await;
         }
     }
-    assert_eq!(listener.accepted() + beside.map_or(0, |it| it.accepted()), 0);
+    assert_eq!(listener.accepted() + ipv6_listener.map_or(0, |it| it.accepted()), 0);
 }
 
 /// What needs no name to be resolved is seen without asking anybody.
 #[test]
-fn an_address_is_refused_at_sight() {
-    let bench = Bench::new(Rules::default());
-    for host in OWN.iter().chain(&OTHERS) {
+fn ip_literal_is_rejected_without_dns_lookup() {
+    let harness = Harness::new(Rules::default());
+    for host in LOOPBACK_HOSTS.iter().chain(&NON_PUBLIC_HOSTS) {
         assert_eq!(
-            bench.guard.target(&format!("https://{host}/")),
+            harness.guard.check_without_dns(&format!("https://{host}/")),
             Err(Forbidden::Address),
             "{host}"
         );
     }
-    for (name, _) in NAMES {
-        bench.guard.target(&format!("https://{name}/")).expect(name);
-        assert_eq!(bench.names.asked(name), 0);
+    for (name, _) in FORBIDDEN_NAMES {
+        harness.guard.check_without_dns(&format!("https://{name}/")).expect(name);
+        assert_eq!(harness.resolver.lookup_count(name), 0);
     }
 }
 
 /// The same hosts through a client that follows a redirect there.
 #[tokio::test]
-async fn nothing_forbidden_is_reached_through_a_redirect() {
-    let secret = Listener::start(|_| Answer::text("secret")).await;
+async fn redirect_to_forbidden_host_is_rejected() {
+    let secret = Listener::start(|_| StubResponse::text("secret")).await;
     let port = secret.port();
-    let open = Listener::start(move |seen| {
-        let host = seen.uri.query().expect("a host");
-        Answer::redirect(307, &format!("https://{host}:{port}/hook"))
+    let redirector = Listener::start(move |request| {
+        let host = request.uri.query().expect("a host");
+        StubResponse::redirect(307, &format!("https://{host}:{port}/hook"))
     })
     .await;
-    let bench = Bench::new(allowing([&open.address.to_string()]));
-    for (name, answer) in NAMES {
-        bench.names.set(name, &[answer]);
+    let harness = Harness::new(allow_only([&redirector.address.to_string()]));
+    for (name, addresses) in FORBIDDEN_NAMES {
+        harness.resolver.set(name, &[addresses]);
     }
-    let names = NAMES.iter().map(|(name, _)| name);
-    let hosts = OWN.iter().chain(&OTHERS).chain(names);
+    let names = FORBIDDEN_NAMES.iter().map(|(name, _)| name);
+    let hosts = LOOPBACK_HOSTS.iter().chain(&NON_PUBLIC_HOSTS).chain(names);
     // What cannot stand in a header cannot come with a redirect.
     for host in hosts.filter(|it| it.is_ascii()) {
-        let found = bench.get(&open.url(&format!("/?{host}"))).await;
-        assert!(matches!(found, Err(Failure::Forbidden(_))), "{host}: {found:?}");
-        let elsewhere = |it: &std::net::SocketAddr| *it != open.address;
-        assert!(!bench.dialer.take().iter().any(elsewhere), "{host}");
+        let found = harness.get(&redirector.url(&format!("/?{host}"))).await;
+        assert!(matches!(found, Err(RequestError::Forbidden(_))), "{host}: {found:?}");
+        let is_other_address = |it: &std::net::SocketAddr| *it != redirector.address;
+        assert!(!harness.dialer.take_dialed().iter().any(is_other_address), "{host}");
     }
     assert_eq!(secret.accepted(), 0);
 }
 
 /// Allowing this machine allows nothing else.
 #[tokio::test]
-async fn loopback_is_no_way_to_the_neighbours() {
-    let bench = Bench::new(Rules { loopback: true, ..Rules::default() });
-    for host in OTHERS {
+async fn loopback_rule_does_not_allow_private_networks() {
+    let harness = Harness::new(Rules { allow_loopback: true, ..Rules::default() });
+    for host in NON_PUBLIC_HOSTS {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}/hook");
-            assert!(bench.guard.check(&url).await.is_err(), "{url}");
-            refused(&bench, &url).await;
+            assert!(harness.guard.check(&url).await.is_err(), "{url}");
+            assert_rejected(&harness, &url).await;
         }
     }
-    for (name, answer) in [("private.test", "10.0.0.1"), ("mixed.test", "10.0.0.1")] {
-        bench.names.set(name, &[&["127.0.0.1", answer]]);
-        refused(&bench, &format!("http://{name}/hook")).await;
+    for (name, address) in [("private.test", "10.0.0.1"), ("mixed.test", "10.0.0.1")] {
+        harness.resolver.set(name, &[&["127.0.0.1", address]]);
+        assert_rejected(&harness, &format!("http://{name}/hook")).await;
     }
 }
 
 /// A guard that allows all of the networks still keeps out of metadata.
 #[tokio::test]
 async fn metadata_is_never_allowed() {
-    let bench = Bench::new(allowing(["0.0.0.0/0", "::/0", "rebound.test:80"]));
-    bench.names.set("rebound.test", &[&["169.254.169.254"]]);
+    let harness = Harness::new(allow_only(["0.0.0.0/0", "::/0", "rebound.test:80"]));
+    harness.resolver.set("rebound.test", &[&["169.254.169.254"]]);
     for host in [
         "169.254.169.254",
         "0xa9fea9fe",
@@ -210,15 +213,15 @@ async fn metadata_is_never_allowed() {
         "rebound.test",
     ] {
         let url = format!("http://{host}/latest/meta-data/");
-        assert!(bench.guard.check(&url).await.is_err(), "{url}");
-        refused(&bench, &url).await;
+        assert!(harness.guard.check(&url).await.is_err(), "{url}");
+        assert_rejected(&harness, &url).await;
     }
 }
 
 #[tokio::test]
-async fn what_is_no_plain_url_is_refused() {
-    let bench = Bench::new(Rules { loopback: true, ..Rules::default() });
-    bench.names.set("public.test", &[&["93.184.216.34"]]);
+async fn invalid_url_is_rejected_with_specific_error() {
+    let harness = Harness::new(Rules { allow_loopback: true, ..Rules::default() });
+    harness.resolver.set("public.test", &[&["93.184.216.34"]]);
     for (url, want) in [
         ("", Forbidden::Url),
         ("hooks", Forbidden::Url),
@@ -241,43 +244,44 @@ async fn what_is_no_plain_url_is_refused() {
         ("https://user:password@public.test/", Forbidden::UserInfo),
         ("https://public.test@127.0.0.1/", Forbidden::UserInfo),
     ] {
-        assert_eq!(bench.guard.check(url).await, Err(want), "{url}");
+        assert_eq!(harness.guard.check(url).await, Err(want), "{url}");
     }
-    refused(&bench, "http://public.test/").await;
-    refused(&bench, "https://user@public.test/").await;
+    assert_rejected(&harness, "http://public.test/").await;
+    assert_rejected(&harness, "https://user@public.test/").await;
 }
 
 /// Whoever asks learns nothing about names inside the network.
 #[tokio::test]
-async fn a_refusal_does_not_say_what_a_name_resolves_to() {
-    let bench = Bench::new(Rules { loopback: true, ..Rules::default() });
-    bench.names.set("private.test", &[&["10.20.30.40"]]);
-    bench.names.set("public.test", &[&["93.184.216.34"]]);
-    let mut said = Vec::new();
+async fn rejection_does_not_reveal_resolved_address() {
+    let harness = Harness::new(Rules { allow_loopback: true, ..Rules::default() });
+    harness.resolver.set("private.test", &[&["10.20.30.40"]]);
+    harness.resolver.set("public.test", &[&["93.184.216.34"]]);
+    let mut messages = Vec::new();
     for name in ["private.test", "public.test", "unresolved.test"] {
-        said.push(bench.guard.check(&format!("http://{name}/")).await.unwrap_err().to_string());
+        messages
+            .push(harness.guard.check(&format!("http://{name}/")).await.unwrap_err().to_string());
     }
-    said.dedup();
-    assert_eq!(said, ["must begin with https://"]);
-    let failure = bench.post("https://private.test/").await.unwrap_err();
+    messages.dedup();
+    assert_eq!(messages, ["must begin with https://"]);
+    let failure = harness.post("https://private.test/").await.unwrap_err();
     assert!(!format!("{failure} {failure:?}").contains("10.20.30.40"), "{failure:?}");
     assert!(!failure.is_retryable());
 }
 
 /// Calls `url` in every way there is: each is refused, and nothing is dialed.
-async fn refused(bench: &Bench, url: &str) {
+async fn assert_rejected(harness: &Harness, url: &str) {
     // What `http` cannot read cannot be requested.
     if url.parse::<Uri>().is_ok() {
-        let found = bench.post(url).await;
-        assert!(matches!(found, Err(Failure::Forbidden(_))), "{url}: {found:?}");
-        let found = bench.client.open(post(url).map(http_body_util::Full::new)).await;
-        assert!(matches!(found, Err(Failure::Forbidden(_))), "{url}: {found:?}");
+        let found = harness.post(url).await;
+        assert!(matches!(found, Err(RequestError::Forbidden(_))), "{url}: {found:?}");
+        let found = harness.client.send_streaming(post(url).map(http_body_util::Full::new)).await;
+        assert!(matches!(found, Err(RequestError::Forbidden(_))), "{url}: {found:?}");
     }
     // What it reads once the URL is in its normal form is the same place.
-    if let Ok(target) = bench.guard.target(url) {
+    if let Ok(target) = harness.guard.check_without_dns(url) {
         let request = Request::post(target.uri()).body("{}".into()).expect("a request");
-        let found = bench.client.send(request, &Limits::default()).await;
-        assert!(matches!(found, Err(Failure::Forbidden(_))), "{url}: {found:?}");
+        let found = harness.client.send(request, &RequestLimits::default()).await;
+        assert!(matches!(found, Err(RequestError::Forbidden(_))), "{url}: {found:?}");
     }
-    assert_eq!(bench.dialer.take(), [], "{url}");
+    assert_eq!(harness.dialer.take_dialed(), [], "{url}");
 }

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use latimer_outbound::{Client, Guard, Limits};
+use latimer_outbound::{Guard, HttpClient, RequestLimits};
 
-use crate::support::{Answer, Listener, allowing, post};
+use crate::support::{Listener, StubResponse, allow_only, post};
 
 const CHILD: &str = "LATIMER_TEST_CHILD";
 
@@ -14,7 +14,7 @@ async fn proxies_of_the_environment_are_not_used() {
     if std::env::var_os(CHILD).is_some() {
         return call().await;
     }
-    let proxy = Listener::start(|_| Answer::text("proxy")).await;
+    let proxy = Listener::start(|_| StubResponse::text("proxy")).await;
     let url = format!("http://{}", proxy.address);
     let mut child = Command::new(std::env::current_exe().expect("this program"));
     child.args(["--exact", "proxies::proxies_of_the_environment_are_not_used"]).env(CHILD, "1");
@@ -24,15 +24,15 @@ async fn proxies_of_the_environment_are_not_used() {
     child.env_remove("NO_PROXY").env_remove("no_proxy");
     let output = tokio::task::spawn_blocking(move || child.output()).await.expect("it ran");
     let output = output.expect("it ran");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}");
     assert_eq!(proxy.accepted(), 0);
 }
 
 async fn call() {
-    let listener = Listener::start(|_| Answer::text("direct")).await;
-    let rules = allowing([&listener.address.to_string()]);
-    let client = Client::builder(Guard::new(rules)).build().expect("a client");
-    let response = client.send(post(&listener.url("/")), &Limits::default()).await;
+    let listener = Listener::start(|_| StubResponse::text("direct")).await;
+    let rules = allow_only([&listener.address.to_string()]);
+    let client = HttpClient::builder(Guard::new(rules)).build().expect("a client");
+    let response = client.send(post(&listener.url("/")), &RequestLimits::default()).await;
     assert_eq!(&response.expect("an answer").body()[..], b"direct");
 }

@@ -2,55 +2,56 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
-use latimer_outbound::{Failure, Limits, Redirect, Rules};
+use latimer_outbound::{RedirectError, RequestError, RequestLimits, Rules};
 
-use crate::support::{Answer, Bench, Listener, post};
+use crate::support::{Harness, Listener, StubResponse, post};
 
-fn bench() -> Bench {
-    Bench::new(Rules { loopback: true, ..Rules::default() })
+fn harness() -> Harness {
+    Harness::new(Rules { allow_loopback: true, ..Rules::default() })
 }
 
 #[tokio::test]
-async fn a_redirect_at_home_keeps_the_request_as_it_is() {
-    let listener = Listener::start(|seen| match seen.uri.path() {
-        "/a" => Answer::redirect(307, "/b/c?x=1"),
-        "/b/c" => Answer::redirect(308, "../d"),
-        _ => Answer::text("there"),
+async fn same_origin_redirect_preserves_request() {
+    let listener = Listener::start(|request| match request.uri.path() {
+        "/a" => StubResponse::redirect(307, "/b/c?x=1"),
+        "/b/c" => StubResponse::redirect(308, "../d"),
+        _ => StubResponse::text("there"),
     })
     .await;
-    let bench = bench();
+    let harness = harness();
     let mut request = post(&listener.url("/a"));
     request.headers_mut().insert("authorization", HeaderValue::from_static("Bearer x"));
     request.headers_mut().insert("host", HeaderValue::from_static("elsewhere.test"));
-    let response = bench.client.send(request, &Limits::default()).await.expect("an answer");
+    let response =
+        harness.client.send(request, &RequestLimits::default()).await.expect("an answer");
     assert_eq!((response.status(), &response.body()[..]), (StatusCode::OK, &b"there"[..]));
-    let seen = listener.seen();
-    let paths: Vec<_> = seen.iter().map(|it| it.uri.path()).collect();
+    let requests = listener.requests();
+    let paths: Vec<_> = requests.iter().map(|it| it.uri.path()).collect();
     assert_eq!(paths, ["/a", "/b/c", "/d"]);
-    for seen in &seen {
-        assert_eq!((&seen.method, &seen.body[..]), (&Method::POST, &b"{}"[..]));
-        assert_eq!(seen.headers["authorization"], "Bearer x");
-        assert_eq!(seen.headers["host"], listener.address.to_string());
+    for request in &requests {
+        assert_eq!((&request.method, &request.body[..]), (&Method::POST, &b"{}"[..]));
+        assert_eq!(request.headers["authorization"], "Bearer x");
+        assert_eq!(request.headers["host"], listener.address.to_string());
     }
 }
 
 #[tokio::test]
 async fn a_post_never_becomes_a_get() {
     for status in [301, 302, 303] {
-        let listener = Listener::start(move |_| Answer::redirect(status, "/b")).await;
-        let failure = bench().post(&listener.url("/a")).await.unwrap_err();
-        let Failure::Redirect(Redirect::OtherMethod { origin }) = &failure else {
+        let listener = Listener::start(move |_| StubResponse::redirect(status, "/b")).await;
+        let failure = harness().post(&listener.url("/a")).await.unwrap_err();
+        let RequestError::Redirect(RedirectError::MethodChange { origin }) = &failure else {
             panic!("{failure:?}")
         };
         assert_eq!(*origin, listener.url("").trim_end_matches('/'));
         assert!(!failure.is_retryable());
-        assert_eq!(listener.seen().len(), 1, "{status}");
+        assert_eq!(listener.requests().len(), 1, "{status}");
     }
 }
 
 #[tokio::test]
-async fn only_what_reads_without_credentials_goes_to_another_host() {
-    let there = Listener::start(|_| Answer::text("there")).await;
+async fn only_safe_requests_without_credentials_cross_origins() {
+    let destination = Listener::start(|_| StubResponse::text("there")).await;
     for (method, header, sensitive, want) in [
         (Method::GET, None, false, true),
         (Method::HEAD, None, false, true),
@@ -64,24 +65,24 @@ async fn only_what_reads_without_credentials_goes_to_another_host() {
         (Method::POST, Some("authorization"), false, false),
         (Method::PUT, None, false, false),
     ] {
-        let location = there.url("/b");
-        let here = Listener::start(move |_| Answer::redirect(307, &location)).await;
-        let before = there.accepted();
-        let mut request = Request::builder().method(&method).uri(here.url("/a"));
+        let location = destination.url("/b");
+        let redirector = Listener::start(move |_| StubResponse::redirect(307, &location)).await;
+        let before = destination.accepted();
+        let mut request = Request::builder().method(&method).uri(redirector.url("/a"));
         if let Some(name) = header {
             let mut value = HeaderValue::from_static("x");
             value.set_sensitive(sensitive);
             request = request.header(name, value);
         }
         let request = request.body(Bytes::new()).expect("a request");
-        let found = bench().client.send(request, &Limits::default()).await;
+        let found = harness().client.send(request, &RequestLimits::default()).await;
         let name = format!("{method} with {header:?}: {found:?}");
         match found {
             Ok(_) => assert!(want, "{name}"),
-            Err(Failure::Redirect(Redirect::Elsewhere { origin })) => {
+            Err(RequestError::Redirect(RedirectError::CrossOrigin { origin })) => {
                 assert!(!want, "{name}");
-                assert_eq!(origin, there.url("").trim_end_matches('/'), "{name}");
-                assert_eq!(there.accepted(), before, "{name}");
+                assert_eq!(origin, destination.url("").trim_end_matches('/'), "{name}");
+                assert_eq!(destination.accepted(), before, "{name}");
             }
             Err(_) => panic!("{name}"),
         }
@@ -90,36 +91,37 @@ async fn only_what_reads_without_credentials_goes_to_another_host() {
 
 /// A scheme or a port is part of where a credential belongs.
 #[tokio::test]
-async fn another_port_or_scheme_is_another_host() {
+async fn different_port_or_scheme_is_cross_origin() {
     for location in ["https://127.0.0.1:{port}/", "http://127.0.0.2:{port}/", "//127.0.0.1:1/"] {
-        let here = Listener::start(move |seen| {
-            let port = seen.uri.query().expect("a port");
-            Answer::redirect(308, &location.replace("{port}", port))
+        let redirector = Listener::start(move |request| {
+            let port = request.uri.query().expect("a port");
+            StubResponse::redirect(308, &location.replace("{port}", port))
         })
         .await;
-        let url = here.url(&format!("/?{}", here.port()));
-        let failure = bench().post(&url).await.unwrap_err();
-        let elsewhere = matches!(failure, Failure::Redirect(Redirect::Elsewhere { .. }));
-        assert!(elsewhere, "{location}: {failure:?}");
+        let url = redirector.url(&format!("/?{}", redirector.port()));
+        let failure = harness().post(&url).await.unwrap_err();
+        let is_cross_origin =
+            matches!(failure, RequestError::Redirect(RedirectError::CrossOrigin { .. }));
+        assert!(is_cross_origin, "{location}: {failure:?}");
     }
 }
 
 #[tokio::test]
-async fn redirects_come_to_an_end() {
-    let listener = Listener::start(|_| Answer::redirect(302, "/again")).await;
-    for redirects in [0, 1, 3] {
-        let before = listener.seen().len();
+async fn redirect_limit_is_enforced() {
+    let listener = Listener::start(|_| StubResponse::redirect(302, "/again")).await;
+    for max_redirects in [0, 1, 3] {
+        let before = listener.requests().len();
         let request = Request::get(listener.url("/")).body(Bytes::new()).expect("a request");
-        let limits = Limits { redirects, ..Limits::default() };
-        let failure = bench().client.send(request, &limits).await.unwrap_err();
-        assert!(matches!(failure, Failure::Redirect(Redirect::TooMany)), "{failure:?}");
-        assert_eq!(listener.seen().len() - before, redirects + 1);
+        let limits = RequestLimits { max_redirects, ..RequestLimits::default() };
+        let failure = harness().client.send(request, &limits).await.unwrap_err();
+        assert!(matches!(failure, RequestError::Redirect(RedirectError::TooMany)), "{failure:?}");
+        assert_eq!(listener.requests().len() - before, max_redirects + 1);
     }
 }
 
 #[tokio::test]
-async fn a_redirect_to_nowhere_is_a_failure() {
-    for (location, refused) in [
+async fn redirect_to_invalid_location_is_rejected() {
+    for (location, is_forbidden) in [
         ("https://", true),
         ("ftp://127.0.0.1/", true),
         ("http://user@127.0.0.1/", true),
@@ -131,35 +133,35 @@ async fn a_redirect_to_nowhere_is_a_failure() {
             *response.status_mut() = StatusCode::FOUND;
             let value = HeaderValue::from_bytes(location.as_bytes()).expect("a header");
             response.headers_mut().insert("location", value);
-            Answer::With(response)
+            StubResponse::Complete(response)
         })
         .await;
-        let failure = bench().get(&listener.url("/")).await.unwrap_err();
-        let fits = match failure {
-            Failure::Forbidden(_) => refused,
-            Failure::Redirect(Redirect::Unreadable) => !refused,
+        let failure = harness().get(&listener.url("/")).await.unwrap_err();
+        let matches_expected = match failure {
+            RequestError::Forbidden(_) => is_forbidden,
+            RequestError::Redirect(RedirectError::InvalidLocation) => !is_forbidden,
             _ => false,
         };
-        assert!(fits, "{location}: {failure:?}");
+        assert!(matches_expected, "{location}: {failure:?}");
     }
 }
 
 #[tokio::test]
-async fn what_is_no_redirect_is_an_answer() {
+async fn non_redirect_status_is_returned_as_response() {
     for status in [300, 304, 401, 500] {
-        let listener = Listener::start(move |_| Answer::redirect(status, "/b")).await;
-        let response = bench().get(&listener.url("/")).await.expect("an answer");
+        let listener = Listener::start(move |_| StubResponse::redirect(status, "/b")).await;
+        let response = harness().get(&listener.url("/")).await.expect("an answer");
         assert_eq!(response.status(), status);
     }
     let listener = Listener::start(|_| {
         let response = http::Response::builder().status(302).body(Bytes::new());
-        Answer::With(response.expect("a response"))
+        StubResponse::Complete(response.expect("a response"))
     })
     .await;
-    let response = bench().get(&listener.url("/")).await.expect("an answer");
+    let response = harness().get(&listener.url("/")).await.expect("an answer");
     assert_eq!(response.status(), StatusCode::FOUND, "without a location");
-    let listener = Listener::start(|_| Answer::redirect(302, "/b")).await;
+    let listener = Listener::start(|_| StubResponse::redirect(302, "/b")).await;
     let request = post(&listener.url("/")).map(http_body_util::Full::new);
-    let response = bench().client.open(request).await.expect("an answer");
+    let response = harness().client.send_streaming(request).await.expect("an answer");
     assert_eq!(response.status(), StatusCode::FOUND, "an open answer is the caller's");
 }

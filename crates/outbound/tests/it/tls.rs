@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use http::Version;
-use latimer_outbound::{Client, Failure, Guard, InvalidTls, Rules};
+use latimer_outbound::{Guard, HttpClient, InvalidTls, RequestError, Rules};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::server::WebPkiClientVerifier;
 
-use crate::support::{Answer, Bench, Listener, Tls, allowing};
+use crate::support::{Harness, Listener, StubResponse, Transport, allow_only};
 
 /// An authority that nobody knows but these tests.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -34,13 +34,13 @@ impl Authority {
     }
 
     /// A server with a certificate for `name`; it may ask for one of this authority.
-    fn server(&self, name: &str, asks: bool, alpn: &[&str]) -> Tls {
+    fn server(&self, name: &str, request_client_cert: bool, alpn: &[&str]) -> Transport {
         let provider = Arc::new(default_provider());
         let (certificate, key) = self.issue(name);
         let builder = rustls::ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .expect("versions");
-        let builder = if asks {
+        let builder = if request_client_cert {
             let mut roots = RootCertStore::empty();
             roots.add(self.0.der().clone()).expect("a root");
             let verifier =
@@ -53,40 +53,42 @@ impl Authority {
         let mut config =
             builder.with_single_cert(vec![certificate.der().clone()], key).expect("a server");
         config.alpn_protocols = alpn.iter().map(|it| it.as_bytes().to_vec()).collect();
-        Tls::With(Arc::new(config))
+        Transport::Tls(Arc::new(config))
     }
 }
 
-async fn listener(tls: Tls) -> Listener {
-    Listener::start_at("127.0.0.1:0", tls, |_| Answer::text("hello")).await.expect("loopback")
+async fn listener(transport: Transport) -> Listener {
+    Listener::start_at("127.0.0.1:0", transport, |_| StubResponse::text("hello"))
+        .await
+        .expect("loopback")
 }
 
 #[tokio::test]
-async fn the_name_that_is_called_is_the_name_that_is_vouched_for() {
+async fn certificate_must_match_requested_host_name() {
     let authority = Authority::new();
     let listener = listener(authority.server("hooks.test", false, &["h2", "http/1.1"])).await;
     let port = listener.port();
     let [own, other] = ["hooks", "other"].map(|it| format!("{it}.test:{port}"));
-    let rules = allowing([&own, &other]);
-    for (root, name, want) in
+    let rules = allow_only([&own, &other]);
+    for (trust_root, name, want) in
         [(true, &own, true), (true, &other, false), (false, &own, false), (true, &own, true)]
     {
-        let bench = Bench::with(rules.clone(), |builder| match root {
+        let harness = Harness::with_builder(rules.clone(), |builder| match trust_root {
             true => builder.root_certificates(authority.pem()),
             false => builder,
         });
-        bench.names.set("hooks.test", &[&["127.0.0.1"]]);
-        bench.names.set("other.test", &[&["127.0.0.1"]]);
-        match bench.post(&format!("https://{name}/")).await {
+        harness.resolver.set("hooks.test", &[&["127.0.0.1"]]);
+        harness.resolver.set("other.test", &[&["127.0.0.1"]]);
+        match harness.post(&format!("https://{name}/")).await {
             Ok(_) => assert!(want, "{name}"),
-            Err(Failure::Tls { .. }) => assert!(!want, "{name}"),
+            Err(RequestError::Tls { .. }) => assert!(!want, "{name}"),
             Err(failure) => panic!("{name}: {failure:?}"),
         }
     }
 }
 
 #[tokio::test]
-async fn the_better_version_of_http_is_negotiated() {
+async fn highest_common_http_version_is_negotiated() {
     let authority = Authority::new();
     for (alpn, want) in [
         (&["h2", "http/1.1"][..], Version::HTTP_2),
@@ -94,77 +96,83 @@ async fn the_better_version_of_http_is_negotiated() {
         (&[], Version::HTTP_11),
     ] {
         let listener = listener(authority.server("127.0.0.1", false, alpn)).await;
-        let rules = Rules { loopback: true, ..Rules::default() };
-        let bench = Bench::with(rules, |builder| builder.root_certificates(authority.pem()));
+        let rules = Rules { allow_loopback: true, ..Rules::default() };
+        let harness =
+            Harness::with_builder(rules, |builder| builder.root_certificates(authority.pem()));
         let url = format!("https://{}/", listener.address);
-        let response = bench.post(&url).await.expect("an answer");
+        let response = harness.post(&url).await.expect("an answer");
         assert_eq!(response.version(), want, "{alpn:?}");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_asks_is_told_who_calls() {
+async fn client_certificate_is_sent_when_requested() {
     let authority = Authority::new();
     let listener = listener(authority.server("127.0.0.1", true, &[])).await;
     let (certificate, key) = authority.issue("client.test");
-    for known in [true, false] {
-        let rules = Rules { loopback: true, ..Rules::default() };
-        let bench = Bench::with(rules, |builder| {
+    for has_identity in [true, false] {
+        let rules = Rules { allow_loopback: true, ..Rules::default() };
+        let harness = Harness::with_builder(rules, |builder| {
             let builder = builder.root_certificates(authority.pem());
-            match known {
+            match has_identity {
                 true => {
-                    let own = format!("https://{}", listener.address);
-                    builder.identity(own, certificate.pem(), key.serialize_pem())
+                    let origin = format!("https://{}", listener.address);
+                    builder.identity(origin, certificate.pem(), key.serialize_pem())
                 }
                 false => builder,
             }
         });
-        let found = bench.post(&format!("https://{}/", listener.address)).await;
-        assert_eq!(found.is_ok(), known, "{found:?}");
+        let found = harness.post(&format!("https://{}/", listener.address)).await;
+        assert_eq!(found.is_ok(), has_identity, "{found:?}");
     }
 }
 
 #[tokio::test]
-async fn a_certificate_is_for_one_origin() {
+async fn client_certificate_is_sent_to_one_origin_only() {
     let authority = Authority::new();
     let other = listener(authority.server("127.0.0.1", true, &[])).await;
-    let elsewhere = format!("https://{}/", other.address);
-    let asking = authority.server("127.0.0.1", true, &[]);
-    let own = Listener::start_at("127.0.0.1:0", asking, move |seen| match seen.uri.path() {
-        "/redirect" => Answer::redirect(302, &elsewhere),
-        _ => Answer::text("hello"),
-    });
-    let own = own.await.expect("loopback");
+    let other_url = format!("https://{}/", other.address);
+    let transport = authority.server("127.0.0.1", true, &[]);
+    let server =
+        Listener::start_at("127.0.0.1:0", transport, move |request| match request.uri.path() {
+            "/redirect" => StubResponse::redirect(302, &other_url),
+            _ => StubResponse::text("hello"),
+        });
+    let server = server.await.expect("loopback");
     let (certificate, key) = authority.issue("client.test");
-    let bench = Bench::with(Rules { loopback: true, ..Rules::default() }, |builder| {
-        let url = format!("https://{}/anything", own.address);
-        let builder = builder.root_certificates(authority.pem());
-        builder.identity(url, certificate.pem(), key.serialize_pem())
-    });
-    bench.get(&format!("https://{}/", own.address)).await.expect("it is known there");
-    for nowhere_else in
-        [format!("https://{}/", other.address), format!("https://{}/redirect", own.address)]
+    let harness =
+        Harness::with_builder(Rules { allow_loopback: true, ..Rules::default() }, |builder| {
+            let url = format!("https://{}/anything", server.address);
+            let builder = builder.root_certificates(authority.pem());
+            builder.identity(url, certificate.pem(), key.serialize_pem())
+        });
+    harness.get(&format!("https://{}/", server.address)).await.expect("it is known there");
+    for url in
+        [format!("https://{}/", other.address), format!("https://{}/redirect", server.address)]
     {
-        let failure = bench.get(&nowhere_else).await.expect_err(&nowhere_else);
-        assert!(matches!(failure, Failure::Tls { .. } | Failure::Broken { .. }), "{failure:?}");
+        let failure = harness.get(&url).await.expect_err(&url);
+        assert!(
+            matches!(failure, RequestError::Tls { .. } | RequestError::Broken { .. }),
+            "{failure:?}"
+        );
     }
-    assert!(other.seen().is_empty());
+    assert!(other.requests().is_empty());
 }
 
 #[test]
-fn what_is_no_certificate_is_refused() {
+fn invalid_certificate_or_key_is_rejected() {
     let guard = || Guard::new(Rules::default());
     let authority = Authority::new();
     let (certificate, _) = authority.issue("client.test");
     let (_, other) = authority.issue("client.test");
-    let roots = Client::builder(guard()).root_certificates("no PEM").build();
+    let roots = HttpClient::builder(guard()).root_certificates("no PEM").build();
     assert!(matches!(roots, Err(InvalidTls::Roots { .. })), "{roots:?}");
     for (certificate, key) in [
         (certificate.pem(), "no PEM".to_owned()),
         ("no PEM".to_owned(), other.serialize_pem()),
         (certificate.pem(), other.serialize_pem()),
     ] {
-        let builder = Client::builder(guard());
+        let builder = HttpClient::builder(guard());
         let identity = builder.identity("https://a.example", certificate, key).build();
         assert!(matches!(identity, Err(InvalidTls::Identity { .. })), "{identity:?}");
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use latimer_protocol::{Content, Part, SendMessageResponse, StreamResponse, TaskState};
 use latimer_runtime::Demo;
-use latimer_store::{Sqlite, SqliteConfig, TaskStore};
+use latimer_store::{SqliteConfig, SqliteStore, TaskStore};
 use serde_json::json;
 
 use crate::house::{House, from_kit, parts, says, status, text};
@@ -174,7 +174,7 @@ struct Restarting(tempfile::TempDir);
 impl Restarting {
     fn open(&self) -> House {
         let path = self.0.path().join("tasks.db");
-        let store = Sqlite::open(path, SqliteConfig::default()).unwrap();
+        let store = SqliteStore::open(path, SqliteConfig::default()).unwrap();
         House::with_store(Demo::agent("demo"), Arc::new(store) as Arc<dyn TaskStore>)
     }
 

@@ -11,7 +11,7 @@ use latimer_protocol::{
     Task, TaskId, TaskState,
 };
 use latimer_server::{Agent, Engine, Limits, Policy, Registry};
-use latimer_store::{Memory, TaskStore};
+use latimer_store::{MemoryStore, TaskStore};
 
 /// An engine with one agent.
 pub(crate) struct House {
@@ -20,7 +20,7 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) fn new(agent: Agent) -> Self {
-        Self::with_store(agent, Arc::new(Memory::default()))
+        Self::with_store(agent, Arc::new(MemoryStore::default()))
     }
 
     pub(crate) fn with_store(agent: Agent, store: Arc<dyn TaskStore>) -> Self {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use latimer_protocol::{Call, Error, ErrorKind, Operation, TaskId};
-use latimer_store::Key;
+use latimer_store::TaskKey;
 
 /// What an operation may touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,8 +85,8 @@ impl Access {
     }
 
     /// What the message that made a task might touch, for those who go on with it later.
-    pub(super) fn again(key: &Key) -> Self {
-        Self { owner: key.caller.clone(), rule: Rule::OwnOrNew }
+    pub(super) fn again(key: &TaskKey) -> Self {
+        Self { owner: key.owner.clone(), rule: Rule::OwnOrNew }
     }
 
     /// Among whose tasks an id is looked for.
@@ -98,15 +98,15 @@ impl Access {
     }
 
     /// The task of this id, which may not exist.
-    pub(super) fn task(&self, agent: &Arc<str>, id: &TaskId) -> Result<Key, Error> {
+    pub(super) fn task(&self, agent: &Arc<str>, id: &TaskId) -> Result<TaskKey, Error> {
         let caller = self.owner()?.clone();
-        Ok(Key { caller, agent: agent.clone(), id: id.clone() })
+        Ok(TaskKey { owner: caller, agent: agent.clone(), id: id.clone() })
     }
 
     /// A task of this id, which is to be made.
-    pub(super) fn new_task(&self, agent: &Arc<str>, id: TaskId) -> Result<Key, Error> {
+    pub(super) fn new_task(&self, agent: &Arc<str>, id: TaskId) -> Result<TaskKey, Error> {
         match self.rule {
-            Rule::OwnOrNew => Ok(Key { caller: self.owner.clone(), agent: agent.clone(), id }),
+            Rule::OwnOrNew => Ok(TaskKey { owner: self.owner.clone(), agent: agent.clone(), id }),
             Rule::Own | Rule::OwnList | Rule::Card => Err(denied()),
         }
     }

@@ -6,7 +6,7 @@ use latimer_protocol::{
     Call, CallResponse, Error, ErrorKind, Event, Reply, Request, Revision, Task, TaskState,
     TaskStatus, TaskStatusUpdateEvent,
 };
-use latimer_store::{Append, Error as StoreError, Header, Stored, Work as Needed};
+use latimer_store::{Append, Error as StoreError, PendingWork as Needed, StoredTask, TaskHeader};
 use tokio::sync::oneshot;
 
 use super::live::{Guard, Published};
@@ -17,7 +17,7 @@ impl Engine {
     pub(super) async fn cancel(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::CancelTask(request) = &call.request else { return Err(Error::internal()) };
         let Found { stored, extensions } = self.find(&call, &request.id).await?;
-        let made_in = Some(stored.header.dialect);
+        let made_in = Some(stored.header.created_in);
         let task = match stored.header.state.is_terminal() {
             true => stored.task,
             false => self.stop(self.0.lives.get(&stored.key)).await?,
@@ -79,7 +79,7 @@ impl Engine {
     }
 
     /// Has the agent let go of a task.
-    async fn let_go(&self, stored: &Stored) {
+    async fn let_go(&self, stored: &StoredTask) {
         let Some(agent) = self.0.registry.get(&stored.key.agent) else { return };
         let letting_go = agent.executor().let_go(&stored.task, stored.header.note.as_deref());
         // One that takes too long does not keep its caller waiting.
@@ -90,11 +90,11 @@ impl Engine {
     pub(super) async fn end(
         &self,
         live: &Guard,
-        stored: Stored,
+        stored: StoredTask,
         status: TaskStatus,
     ) -> Result<Arc<Task>, StoreError> {
-        let Stored { key, task, revision, header } = stored;
-        let now = ids::now().max(header.updated);
+        let StoredTask { key, task, revision, header } = stored;
+        let now = ids::now().max(header.status_changed_at);
         let mut update = TaskStatusUpdateEvent::new(key.id.clone(), status.with_timestamp(now));
         update.context_id = task.context_id.clone();
         let mut task = Arc::unwrap_or_clone(task);
@@ -109,9 +109,14 @@ impl Engine {
             key,
             expected: revision,
             events: vec![event.clone()],
-            header: Header { state, updated: now, work: Needed::None, ..header },
+            header: TaskHeader {
+                state,
+                status_changed_at: now,
+                pending_work: Needed::None,
+                ..header
+            },
             snapshot: Some(Arc::clone(&task)),
-            sent: None,
+            idempotency: None,
             webhook: None,
         };
         let revision: Revision = self.store().append(append).await?;

@@ -252,7 +252,7 @@ impl Work {
         self.answered = true;
         message.context_id = Some(self.turn.context_id().clone());
         if let Some((sent, _ticket)) = self.take_ticket() {
-            let remembered = self.engine.store().remember(sent, &message).await;
+            let remembered = self.engine.store().record_direct_reply(sent, &message).await;
             remembered.map_err(unavailable)?;
         }
         self.engine.shares().end(self.live.key());

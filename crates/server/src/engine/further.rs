@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use latimer_protocol::{Error, ErrorKind, InvalidField, Message, Revision, Task};
-use latimer_store::Stored;
+use latimer_store::StoredTask;
 use tokio::sync::oneshot;
 
 use super::accept::{Letter, Want};
@@ -24,7 +24,7 @@ impl Engine {
     pub(super) async fn continue_task(
         &self,
         mut letter: Letter,
-        stored: Stored,
+        stored: StoredTask,
         sent: Told,
     ) -> Result<Begun, Error> {
         let context = &stored.header.context;
@@ -48,7 +48,7 @@ impl Engine {
             live: place(&live, want),
             after: stored.revision,
             opening: None,
-            made_in: stored.header.dialect,
+            made_in: stored.header.created_in,
             how: How::Later,
             rest: None,
         };
@@ -158,7 +158,7 @@ async fn hear(live: &Guard, message: &Arc<Message>) -> bool {
     outbox.emit(Emitted::Heard(Arc::clone(message))).await.is_ok() && outbox.flush().await.is_ok()
 }
 
-fn finished(stored: &Stored) -> Error {
+fn finished(stored: &StoredTask) -> Error {
     let message = format!("task {} is over ({})", stored.key.id, stored.header.state);
     Error::new(ErrorKind::TaskFinished, message)
 }

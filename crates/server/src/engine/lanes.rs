@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use latimer_protocol::ContextId;
-use latimer_store::Key;
+use latimer_store::TaskKey;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 /// The conversations of agents that do one thing at a time.
@@ -37,8 +37,8 @@ pub(super) struct Right {
 
 impl Lanes {
     /// The lane of the conversation of a task.
-    pub(super) fn lane(self: &Arc<Self>, key: &Key, context: &ContextId) -> Lane {
-        let name = (key.caller.clone(), key.agent.clone(), context.clone());
+    pub(super) fn lane(self: &Arc<Self>, key: &TaskKey, context: &ContextId) -> Lane {
+        let name = (key.owner.clone(), key.agent.clone(), context.clone());
         let mut lanes = self.lock();
         let new = || Shared { semaphore: Arc::new(Semaphore::new(1)), users: 0 };
         let shared = lanes.entry(name.clone()).or_insert_with(new);

@@ -39,7 +39,7 @@ pub use latimer_protocol::binding::parameters::CURSOR_EXTENSION;
 use latimer_protocol::{
     Call, CallResponse, Dialect, Error, ErrorKind, Message, Reply, Request, Service, Task,
 };
-use latimer_store::{Error as StoreError, Key, TaskStore};
+use latimer_store::{Error as StoreError, TaskKey, TaskStore};
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
@@ -186,7 +186,7 @@ impl Engine {
     }
 
     /// Tells webhooks that a task has new events.
-    fn happened(&self, task: &Key) {
+    fn happened(&self, task: &TaskKey) {
         if let Some(courier) = self.0.courier.get() {
             courier.happened(task);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use latimer_protocol::{Error, Revision, SendMessageResponse, Timestamp};
-use latimer_store::{Key, Outcome, Sent};
+use latimer_store::{IdempotencyRecord, PriorOutcome, TaskKey};
 
 use super::accept::Letter;
 use super::live::State;
@@ -20,7 +20,7 @@ pub(super) enum Known {
     /// Nobody asks.
     No,
     /// It was not.
-    First(Sent, Arc<Ticket>),
+    First(IdempotencyRecord, Arc<Ticket>),
     /// It was, and this came of it.
     Before(Begun),
 }
@@ -59,7 +59,7 @@ impl Engine {
     pub(super) async fn recognise(
         &self,
         letter: &Letter,
-        key: &Key,
+        key: &TaskKey,
         continues: bool,
     ) -> Result<Known, Error> {
         let window = letter.agent.policy().repeat_window;
@@ -81,23 +81,23 @@ impl Engine {
             }
         };
         let now = ids::now();
-        let outcome = self.store().sent(&sent, now).await.map_err(unavailable)?;
+        let outcome = self.store().find_prior_outcome(&sent, now).await.map_err(unavailable)?;
         Ok(match outcome {
             Some(outcome) => Known::Before(self.again(letter, outcome).await?),
             None => {
                 let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
                 let expires = now.as_millis().saturating_add(window);
                 let expires = Timestamp::from_millis(expires).unwrap_or(now);
-                Known::First(Sent { key: sent, expires }, Arc::new(ticket))
+                Known::First(IdempotencyRecord { key: sent, expires_at: expires }, Arc::new(ticket))
             }
         })
     }
 
     /// What came of a message that was sent before.
-    async fn again(&self, letter: &Letter, outcome: Outcome) -> Result<Begun, Error> {
+    async fn again(&self, letter: &Letter, outcome: PriorOutcome) -> Result<Begun, Error> {
         let made_in = letter.dialect;
         match outcome {
-            Outcome::Task { key, revision } => {
+            PriorOutcome::Task { key, revision } => {
                 let live = self.0.lives.get(&key);
                 let stored = self.store().load(&key).await.map_err(unavailable)?;
                 let stored = stored.ok_or_else(|| Error::task_not_found(&key.id))?;
@@ -107,7 +107,7 @@ impl Engine {
                 let live = place(&live, letter.want);
                 Ok(Begun { live, after, opening: None, made_in, how: How::Again, rest: None })
             }
-            Outcome::Message(message) => {
+            PriorOutcome::DirectReply(message) => {
                 let key = letter.access.new_task(letter.agent.name(), ids::task())?;
                 let live = self.0.lives.begin(key);
                 live.lock().answer = Some(message);

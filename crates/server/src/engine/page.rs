@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use latimer_protocol::{Error, InvalidField, TaskId, Timestamp};
-use latimer_store::Place;
+use latimer_store::ListCursor;
 use sha2::{Digest, Sha256};
 
 /// How much of a digest shows whose a token is.
@@ -11,14 +11,14 @@ const MARK: usize = 8;
 
 /// The token of the page behind `place` in the list of a caller: opaque to that caller, of use only
 /// with the same query, and to others like none that was ever given.
-pub(super) fn token(place: &Place, caller: &str) -> String {
-    let plain = format!("{}\n{}\n{}", place.updated.as_millis(), place.agent, place.id);
+pub(super) fn token(place: &ListCursor, caller: &str) -> String {
+    let plain = format!("{}\n{}\n{}", place.status_changed_at.as_millis(), place.agent, place.id);
     let bytes = mark(plain.as_bytes(), caller).into_iter().chain(plain.into_bytes());
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The place that a token of a caller stands for.
-pub(super) fn place(token: &str, caller: &str) -> Result<Place, Error> {
+pub(super) fn place(token: &str, caller: &str) -> Result<ListCursor, Error> {
     read(token, caller).ok_or_else(|| {
         InvalidField::new("pageToken", "is not one that was given with a former page").into()
     })
@@ -35,7 +35,7 @@ fn mark(plain: &[u8], caller: &str) -> [u8; MARK] {
     mark
 }
 
-fn read(token: &str, caller: &str) -> Option<Place> {
+fn read(token: &str, caller: &str) -> Option<ListCursor> {
     if !token.is_ascii() || !token.len().is_multiple_of(2) {
         return None;
     }
@@ -51,7 +51,7 @@ fn read(token: &str, caller: &str) -> Option<Place> {
     let updated = Timestamp::from_millis(parts.next()?.parse().ok()?).ok()?;
     let agent = Arc::from(parts.next()?);
     let id = TaskId::new(parts.next()?).ok()?;
-    Some(Place { updated, id, agent })
+    Some(ListCursor { status_changed_at: updated, id, agent })
 }
 
 #[cfg(test)]
@@ -60,8 +60,8 @@ mod tests {
 
     #[test]
     fn a_token_stands_for_its_place_with_its_caller_only() {
-        let place_of = Place {
-            updated: Timestamp::from_millis(1_700_000_000_123).unwrap(),
+        let place_of = ListCursor {
+            status_changed_at: Timestamp::from_millis(1_700_000_000_123).unwrap(),
             id: TaskId::new("a/b:c ✓").unwrap(),
             agent: "demo".into(),
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use latimer_protocol::{
     Caller, Error, Event, Message, Revision, SendMessageConfiguration, TaskState,
 };
-use latimer_store::{Error as StoreError, Logged, Stored, Work as Needed};
+use latimer_store::{Error as StoreError, LoggedEvent, PendingWork as Needed, StoredTask};
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
@@ -34,7 +34,7 @@ impl Engine {
         self.0.tracker.spawn(self.clone().sweep());
         let mut abandoned = Vec::new();
         loop {
-            let more = self.store().take_abandoned(BATCH).await.map_err(unavailable)?;
+            let more = self.store().claim_abandoned(BATCH).await.map_err(unavailable)?;
             if more.is_empty() {
                 break;
             }
@@ -48,7 +48,7 @@ impl Engine {
             courier.resume().await.map_err(unavailable)?;
         }
         // What was going on is before what was waiting for it.
-        abandoned.sort_by_key(|it| it.header.work == Needed::Waiting);
+        abandoned.sort_by_key(|it| it.header.pending_work == Needed::Queued);
         for stored in abandoned {
             self.take_over(stored).await?;
         }
@@ -57,7 +57,7 @@ impl Engine {
 
     /// Has the store remove what is too old, now and then.
     async fn sweep(self) {
-        let every = self.store().retention().sweep_every;
+        let every = self.store().retention().sweep_interval;
         loop {
             tokio::select! {
                 () = tokio::time::sleep(every) => {}
@@ -71,7 +71,7 @@ impl Engine {
         }
     }
 
-    async fn take_over(&self, stored: Stored) -> Result<(), Error> {
+    async fn take_over(&self, stored: StoredTask) -> Result<(), Error> {
         let live = self.0.lives.get(&stored.key);
         live.learn(&stored);
         self.shares().add(&stored.key);
@@ -99,8 +99,8 @@ impl Engine {
     }
 
     /// Goes on with the turn that was going on, or begins the one that was waiting.
-    fn go_on(&self, letter: Letter, floor: Floor, stored: Stored) {
-        let waiting = stored.header.work == Needed::Waiting;
+    fn go_on(&self, letter: Letter, floor: Floor, stored: StoredTask) {
+        let waiting = stored.header.pending_work == Needed::Queued;
         let agent = Arc::clone(&letter.agent);
         let (id, context) = (stored.key.id.clone(), stored.header.context.clone());
         let lane = self.0.lanes.lane(&stored.key, &context);
@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// The message of the turn that was going on, and those whose turns had not come.
-    async fn turns_of(&self, stored: &Stored) -> Result<Turns, Error> {
+    async fn turns_of(&self, stored: &StoredTask) -> Result<Turns, Error> {
         let mut turns =
             Turns { current: Message::user(ids::message(), "").into(), pending: VecDeque::new() };
         let mut state = TaskState::Submitted;
@@ -133,7 +133,7 @@ impl Engine {
                 self.store().events(&stored.key, seen, BATCH).await.map_err(unavailable)?;
             let Some(last) = events.last() else { return Ok(turns) };
             seen = last.revision;
-            for Logged { event, .. } in events {
+            for LoggedEvent { event, .. } in events {
                 turns.follow(event, &mut state);
             }
         }
@@ -163,7 +163,7 @@ impl Engine {
         // Whoever has the floor now sees to it.
         let Some(_floor) = Floor::wait(live, self.halt()).await else { return Ok(()) };
         let stored = self.store().load(live.key()).await?;
-        if let Some(stored) = stored.filter(|it| it.header.work != Needed::None) {
+        if let Some(stored) = stored.filter(|it| it.header.pending_work != Needed::None) {
             self.end(live, stored, failed(reason)).await?;
         }
         live.change(|state| state.failure = None);
@@ -202,18 +202,18 @@ impl Turns {
 }
 
 /// A message as its caller sent it, as far as that is known.
-fn recovered(agent: &Arc<Agent>, stored: &Stored, message: Arc<Message>) -> Letter {
+fn recovered(agent: &Arc<Agent>, stored: &StoredTask, message: Arc<Message>) -> Letter {
     Letter {
         configuration: SendMessageConfiguration::default(),
         metadata: message.metadata.clone(),
-        caller: match &*stored.key.caller {
+        caller: match &*stored.key.owner {
             "" => Caller::anonymous(),
             id => Caller::new(id),
         },
         access: Access::again(&stored.key),
         agent: Arc::clone(agent),
         extensions: message.extensions.clone(),
-        dialect: stored.header.dialect,
+        dialect: stored.header.created_in,
         want: Want::Answer,
         opens: false,
         awaited: false,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use latimer_protocol::{Message, Metadata, Revision};
-use latimer_store::{Key, SentKey};
+use latimer_store::{IdempotencyKey, TaskKey};
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
@@ -25,7 +25,7 @@ const SHARDS: usize = 16;
 #[derive(Debug, Default)]
 struct Shard {
     /// Where each is being worked on, as soon as that is known.
-    flights: Mutex<HashMap<SentKey, Option<Flight>>>,
+    flights: Mutex<HashMap<IdempotencyKey, Option<Flight>>>,
     changed: Notify,
 }
 
@@ -52,7 +52,7 @@ impl Default for Repeats {
 
 impl Repeats {
     /// Enters a message. Waits while it is unknown where an equal one is worked on.
-    pub(super) async fn enter(self: &Arc<Self>, key: SentKey) -> Seen {
+    pub(super) async fn enter(self: &Arc<Self>, key: IdempotencyKey) -> Seen {
         loop {
             let changed = self.shard(key).changed.notified();
             match self.shard(key).lock().entry(key) {
@@ -70,13 +70,13 @@ impl Repeats {
         }
     }
 
-    fn shard(&self, key: SentKey) -> &Shard {
+    fn shard(&self, key: IdempotencyKey) -> &Shard {
         &self.shards[usize::from(key.0[0]) % SHARDS]
     }
 }
 
 impl Shard {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SentKey, Option<Flight>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<IdempotencyKey, Option<Flight>>> {
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,7 +85,7 @@ impl Shard {
 #[derive(Debug)]
 pub(super) struct Ticket {
     repeats: Arc<Repeats>,
-    key: SentKey,
+    key: IdempotencyKey,
 }
 
 impl Ticket {
@@ -108,10 +108,15 @@ impl Drop for Ticket {
 }
 
 /// The digest by which a message is recognised: whose, for whom, in which task, and what.
-pub(super) fn key(key: &Key, continues: bool, message: &Message, metadata: &Metadata) -> SentKey {
+pub(super) fn key(
+    key: &TaskKey,
+    continues: bool,
+    message: &Message,
+    metadata: &Metadata,
+) -> IdempotencyKey {
     let mut digest = Sha256::new();
     let task = if continues { key.id.as_str() } else { "" };
-    for text in [&*key.caller, &*key.agent, task, message.message_id.as_str()] {
+    for text in [&*key.owner, &*key.agent, task, message.message_id.as_str()] {
         digest.update((text.len() as u64).to_le_bytes());
         digest.update(text);
     }
@@ -123,5 +128,5 @@ pub(super) fn key(key: &Key, continues: bool, message: &Message, metadata: &Meta
     let digest = digest.finalize();
     let mut short = [0; 16];
     short.copy_from_slice(&digest[..16]);
-    SentKey(short)
+    IdempotencyKey(short)
 }

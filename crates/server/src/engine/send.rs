@@ -9,7 +9,7 @@ use latimer_protocol::{
     Call, CallResponse, ContextId, Dialect, Error, ErrorKind, Reply, Revision, SendMessageResponse,
     Task, TaskId,
 };
-use latimer_store::{Key, Sent, Stored};
+use latimer_store::{IdempotencyRecord, StoredTask, TaskKey};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
@@ -146,7 +146,7 @@ impl Engine {
     }
 
     /// Begins a task whose caller chose the name, unless somebody else did meanwhile.
-    async fn begin_named(&self, letter: Letter, key: Key, sent: Told) -> Result<Begun, Error> {
+    async fn begin_named(&self, letter: Letter, key: TaskKey, sent: Told) -> Result<Begun, Error> {
         let live = self.0.lives.get(&key);
         let floor = match Floor::take(&live) {
             Some(floor) => Some(floor),
@@ -239,7 +239,7 @@ impl Engine {
         letter: Letter,
         task_id: TaskId,
         context_id: ContextId,
-        before: Option<&Stored>,
+        before: Option<&StoredTask>,
         references: Vec<Arc<Task>>,
     ) -> Turn {
         Turn::new(Inner {
@@ -269,7 +269,8 @@ impl Engine {
         let mut found = Vec::new();
         let access = &letter.access;
         for id in letter.message.reference_task_ids.iter().take(MAX_REFERENCES) {
-            let agents = self.store().locate(access.owner()?, id).await.map_err(unavailable)?;
+            let agents =
+                self.store().find_agents(access.owner()?, id).await.map_err(unavailable)?;
             if let Some(agent) = agents.into_iter().next() {
                 let key = access.task(&agent, id)?;
                 let stored = self.store().load(&key).await.map_err(unavailable)?;
@@ -281,7 +282,7 @@ impl Engine {
 }
 
 /// What to remember of a message, if it is to be recognised.
-pub(super) type Told = Option<(Sent, Arc<Ticket>)>;
+pub(super) type Told = Option<(IdempotencyRecord, Arc<Ticket>)>;
 
 /// How many tasks a message can usefully refer to.
 const MAX_REFERENCES: usize = 16;

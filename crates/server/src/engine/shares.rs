@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use latimer_protocol::{Error, ErrorKind, TaskId};
-use latimer_store::Key;
+use latimer_store::TaskKey;
 
 /// What one caller can have at the same time. Whoever did not say who they are is not one caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,31 +57,31 @@ impl Shares {
     ///
     /// # Errors
     /// [`ErrorKind::RateLimited`] when its caller has as many as may be.
-    pub(super) fn begin(&self, key: &Key) -> Result<(), Error> {
-        let Some(mut shard) = self.shard(&key.caller) else { return Ok(()) };
-        let share = shard.entry(key.caller.clone()).or_default();
+    pub(super) fn begin(&self, key: &TaskKey) -> Result<(), Error> {
+        let Some(mut shard) = self.shard(&key.owner) else { return Ok(()) };
+        let share = shard.entry(key.owner.clone()).or_default();
         let room = one_more(share.tasks.len(), self.limits.tasks, "tasks are going on; end one");
         if room.is_ok() {
             share.tasks.insert((key.agent.clone(), key.id.clone()));
         }
-        tidy(&mut shard, &key.caller);
+        tidy(&mut shard, &key.owner);
         room
     }
 
     /// Counts a task that was made before, however many there are.
-    pub(super) fn add(&self, key: &Key) {
-        let Some(mut shard) = self.shard(&key.caller) else { return };
-        let share = shard.entry(key.caller.clone()).or_default();
+    pub(super) fn add(&self, key: &TaskKey) {
+        let Some(mut shard) = self.shard(&key.owner) else { return };
+        let share = shard.entry(key.owner.clone()).or_default();
         share.tasks.insert((key.agent.clone(), key.id.clone()));
     }
 
     /// Counts a task no more: it is over, or did not come to be.
-    pub(super) fn end(&self, key: &Key) {
-        let Some(mut shard) = self.shard(&key.caller) else { return };
-        if let Some(share) = shard.get_mut(&key.caller) {
+    pub(super) fn end(&self, key: &TaskKey) {
+        let Some(mut shard) = self.shard(&key.owner) else { return };
+        if let Some(share) = shard.get_mut(&key.owner) {
             share.tasks.remove(&(key.agent.clone(), key.id.clone()));
         }
-        tidy(&mut shard, &key.caller);
+        tidy(&mut shard, &key.owner);
     }
 
     /// Counts a stream until what is returned is dropped.
@@ -147,8 +147,8 @@ fn one_more(having: usize, limit: usize, what: &str) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn key(caller: &str, id: &str) -> Key {
-        Key { caller: caller.into(), agent: "a".into(), id: TaskId::new(id).unwrap() }
+    fn key(caller: &str, id: &str) -> TaskKey {
+        TaskKey { owner: caller.into(), agent: "a".into(), id: TaskId::new(id).unwrap() }
     }
 
     fn shares() -> Arc<Shares> {

@@ -6,7 +6,7 @@ use latimer_protocol::{
     Call, CallResponse, Caller, DEFAULT_PAGE_SIZE, Error, ErrorKind, InvalidField,
     ListTasksResponse, Reply, Request, Revision, Task, TaskId, TaskState,
 };
-use latimer_store::{Query, Stored};
+use latimer_store::{StoredTask, TaskQuery};
 
 use super::access::Access;
 use super::reader::{From, Reader, Until};
@@ -15,7 +15,7 @@ use crate::agent::Agent;
 
 /// A task that a call is about, and the extensions that are active for the call.
 pub(super) struct Found {
-    pub(super) stored: Stored,
+    pub(super) stored: StoredTask,
     pub(super) extensions: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Engine {
         let task = trimmed(found.stored.task, request.history_length);
         Ok(CallResponse {
             reply: Reply::Task(task),
-            task_dialect: Some(found.stored.header.dialect),
+            task_dialect: Some(found.stored.header.created_in),
             extensions: found.extensions,
         })
     }
@@ -57,7 +57,7 @@ impl Engine {
         if self.0.registry.len() == 1 {
             return permitted(call, primary);
         }
-        let agents = self.store().locate(access.owner()?, id).await.map_err(unavailable)?;
+        let agents = self.store().find_agents(access.owner()?, id).await.map_err(unavailable)?;
         let missing = || Error::task_not_found(id);
         let has = |agent: &&Arc<Agent>| agents.iter().any(|it| it == agent.name());
         let first = Some(primary).filter(has).or_else(|| self.0.registry.iter().find(has));
@@ -76,14 +76,14 @@ impl Engine {
         // Those of agents that the caller may not use any more are not shown.
         let closed = self.0.registry.iter().filter(|it| permitted(&call, it).is_err());
         let page_size = request.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
-        let query = Query {
-            behind: request.page_token.as_deref().map(|it| page::place(it, &owner)).transpose()?,
-            caller: owner,
+        let query = TaskQuery {
+            after: request.page_token.as_deref().map(|it| page::place(it, &owner)).transpose()?,
+            owner,
             agent: named.map(|it| it.name().clone()),
-            except: closed.map(|it| it.name().clone()).collect(),
+            excluded_agents: closed.map(|it| it.name().clone()).collect(),
             context: request.context_id.clone(),
             state: request.status.filter(|it| *it != TaskState::Unspecified),
-            updated_since: request.status_timestamp_after,
+            status_changed_since: request.status_timestamp_after,
             limit: usize::try_from(page_size).unwrap_or(usize::MAX),
         };
         let page = self.store().list(&query).await.map_err(unavailable)?;
@@ -98,10 +98,7 @@ impl Engine {
         };
         let reply = Reply::TaskList(ListTasksResponse {
             tasks: page.tasks.into_iter().map(shown).collect(),
-            next_page_token: page
-                .next
-                .map(|it| page::token(&it, &query.caller))
-                .unwrap_or_default(),
+            next_page_token: page.next.map(|it| page::token(&it, &query.owner)).unwrap_or_default(),
             page_size,
             total_size: u32::try_from(page.total).unwrap_or(u32::MAX),
         });
@@ -139,7 +136,7 @@ impl Engine {
         }
         Ok(CallResponse {
             reply: Reply::Stream(Box::pin(reader)),
-            task_dialect: Some(stored.header.dialect),
+            task_dialect: Some(stored.header.created_in),
             extensions,
         })
     }

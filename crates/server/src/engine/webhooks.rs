@@ -4,7 +4,7 @@ use latimer_protocol::{
     Call, CallResponse, Error, ErrorKind, ListTaskPushNotificationConfigsResponse, PushConfigId,
     Reply, Request, Revision, TaskId,
 };
-use latimer_store::{Added, Key, Webhook};
+use latimer_store::{AddWebhookOutcome, TaskKey, Webhook};
 
 use super::accept::Letter;
 use super::tasks::Found;
@@ -87,7 +87,7 @@ impl Engine {
     pub(super) async fn inline_webhook(
         &self,
         letter: &mut Letter,
-        task: &Key,
+        task: &TaskKey,
         seen: Revision,
     ) -> Result<Option<Webhook>, Error> {
         let Some(config) = letter.configuration.task_push_notification_config.take() else {
@@ -105,9 +105,9 @@ impl Engine {
         let limit = courier.settings().per_task;
         let added = self.store().webhooks().add(webhook, limit).await.map_err(unavailable)?;
         match added {
-            Added::Yes => courier.take_on(&task, &id),
-            Added::NoTask => return Err(Error::task_not_found(&task.id)),
-            Added::TooMany => {
+            AddWebhookOutcome::Added => courier.take_on(&task, &id),
+            AddWebhookOutcome::TaskNotFound => return Err(Error::task_not_found(&task.id)),
+            AddWebhookOutcome::LimitReached => {
                 let message = format!("the task has {limit} webhooks, and may not have more");
                 return Err(Error::new(ErrorKind::InvalidParams, message));
             }
@@ -131,12 +131,16 @@ impl Engine {
     }
 
     /// One webhook of a task, or all of them.
-    async fn webhooks(&self, task: &Key, id: Option<&PushConfigId>) -> Result<Vec<Webhook>, Error> {
+    async fn webhooks(
+        &self,
+        task: &TaskKey,
+        id: Option<&PushConfigId>,
+    ) -> Result<Vec<Webhook>, Error> {
         let found = match id {
             Some(id) => {
                 self.store().webhooks().get(task, id).await.map(|it| it.into_iter().collect())
             }
-            None => self.store().webhooks().of_task(task).await,
+            None => self.store().webhooks().list_for_task(task).await,
         };
         found.map_err(unavailable)
     }

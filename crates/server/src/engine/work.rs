@@ -7,7 +7,8 @@ use latimer_protocol::{
     TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
 };
 use latimer_store::{
-    Append, Error as StoreError, Header, Key, Sent, Stored, Webhook, Work as Needed,
+    Append, Error as StoreError, IdempotencyRecord, PendingWork as Needed, StoredTask, TaskHeader,
+    TaskKey, Webhook,
 };
 use tracing::warn;
 
@@ -34,7 +35,7 @@ pub(super) struct Work {
     /// When the status last changed.
     updated: Timestamp,
     dialect: Dialect,
-    sent: Option<(Sent, Arc<Ticket>)>,
+    sent: Option<(IdempotencyRecord, Arc<Ticket>)>,
     /// A webhook that came with the message, until it is registered with the first events.
     webhook: Option<Box<Webhook>>,
     /// The revision of the last whole task in the store.
@@ -112,7 +113,7 @@ impl Work {
         agent: Arc<Agent>,
         live: Floor,
         turn: Turn,
-        stored: Stored,
+        stored: StoredTask,
         message: Option<Arc<Message>>,
     ) -> Self {
         let mut state = live.lock();
@@ -136,12 +137,12 @@ impl Work {
             opening: message.map(Event::Message),
             unstarted: true,
             revision: stored.revision,
-            updated: stored.header.updated,
-            dialect: stored.header.dialect,
+            updated: stored.header.status_changed_at,
+            dialect: stored.header.created_in,
             sent: None,
             webhook: None,
             snapshot: stored.revision,
-            needed: stored.header.work,
+            needed: stored.header.pending_work,
             note: stored.header.note,
             answered: false,
             heard: Vec::new(),
@@ -150,7 +151,7 @@ impl Work {
     }
 
     /// Remembers the message that began the turn, with its first events.
-    pub(super) fn remember(&mut self, sent: Sent, ticket: Arc<Ticket>) {
+    pub(super) fn remember(&mut self, sent: IdempotencyRecord, ticket: Arc<Ticket>) {
         self.sent = Some((sent, ticket));
     }
 
@@ -193,7 +194,7 @@ impl Work {
         self.draft.status.message.clone()
     }
 
-    pub(super) fn take_ticket(&mut self) -> Option<(Sent, Arc<Ticket>)> {
+    pub(super) fn take_ticket(&mut self) -> Option<(IdempotencyRecord, Arc<Ticket>)> {
         self.sent.take()
     }
 
@@ -309,12 +310,10 @@ impl Work {
         let revision = Revision::new(self.revision.get() + events.len() as u64);
         self.needed = match (state, turning) {
             (state, _) if state.is_terminal() => Needed::None,
-            (TaskState::InputRequired, _) | (_, Turning::Ends) if self.has_more() => {
-                Needed::Waiting
-            }
+            (TaskState::InputRequired, _) | (_, Turning::Ends) if self.has_more() => Needed::Queued,
             (TaskState::InputRequired, _) | (_, Turning::Ends) => Needed::None,
             (_, Turning::GoesOn) => Needed::Running,
-            (_, Turning::Waits) => Needed::Waiting,
+            (_, Turning::Waits) => Needed::Queued,
         };
         let settled = is_settled(state);
         let snapshot = (settled || self.is_snapshot_due(revision)).then(|| {
@@ -335,16 +334,16 @@ impl Work {
             } else {
                 std::mem::take(&mut events)
             },
-            header: Header {
+            header: TaskHeader {
                 context: self.turn.context_id().clone(),
                 state,
-                updated: self.updated,
-                dialect: self.dialect,
-                work: self.needed,
+                status_changed_at: self.updated,
+                created_in: self.dialect,
+                pending_work: self.needed,
                 note: self.note.clone(),
             },
             snapshot,
-            sent: self.sent.as_ref().map(|(sent, _)| *sent),
+            idempotency: self.sent.as_ref().map(|(sent, _)| *sent),
             webhook: self.webhook.clone(),
         };
         Batch { events, said, append, published }
@@ -362,7 +361,7 @@ impl Work {
         distance >= 64.max(self.snapshot.get() / 4)
     }
 
-    fn key(&self) -> &Key {
+    fn key(&self) -> &TaskKey {
         self.live.key()
     }
 

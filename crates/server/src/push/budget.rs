@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latimer_protocol::Timestamp;
-use latimer_store::Progress;
+use latimer_store::DeliveryProgress;
 
 use super::PushSettings;
 
@@ -44,13 +44,13 @@ impl PushSettings {
 }
 
 /// How far a webhook is once it need not try an event again.
-pub(super) fn done(progress: Progress, delivered: bool) -> Progress {
-    Progress {
-        seen: progress.seen.next(),
+pub(super) fn done(progress: DeliveryProgress, delivered: bool) -> DeliveryProgress {
+    DeliveryProgress {
+        cursor: progress.cursor.next(),
         attempts: 0,
         // A receiver that failed for too long gets one chance per event, until it takes one.
         failing_since: progress.failing_since.filter(|_| !delivered),
-        due: None,
+        next_attempt_at: None,
     }
 }
 
@@ -106,9 +106,13 @@ mod tests {
 
     #[test]
     fn what_was_delivered_ends_the_failing_and_what_was_given_up_does_not() {
-        let failing = Progress { attempts: 3, failing_since: Some(at(1)), ..Progress::default() };
+        let failing = DeliveryProgress {
+            attempts: 3,
+            failing_since: Some(at(1)),
+            ..DeliveryProgress::default()
+        };
         assert_eq!(done(failing, true).failing_since, None);
         assert_eq!(done(failing, false).failing_since, Some(at(1)));
-        assert_eq!((done(failing, false).seen.get(), done(failing, false).attempts), (1, 0));
+        assert_eq!((done(failing, false).cursor.get(), done(failing, false).attempts), (1, 0));
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
-use latimer_outbound::Failure;
+use latimer_outbound::RequestError;
 use latimer_protocol::{Notification, Revision, Secret, TaskPushNotificationConfig};
 use latimer_store::Webhook;
 use sha2::{Digest, Sha256};
@@ -37,7 +37,7 @@ pub(crate) struct Signer {
 pub(super) fn id(webhook: &Webhook, revision: Revision) -> String {
     let mut digest = Sha256::new();
     let task = &webhook.task;
-    for text in [&*task.caller, &*task.agent, task.id.as_str(), webhook.id.as_str()] {
+    for text in [&*task.owner, &*task.agent, task.id.as_str(), webhook.id.as_str()] {
         digest.update((text.len() as u64).to_le_bytes());
         digest.update(text);
     }
@@ -136,7 +136,7 @@ pub(super) struct Undelivered {
 }
 
 /// Whether a delivery arrived.
-pub(super) fn judge(answer: Result<Response<()>, Failure>) -> Result<(), Undelivered> {
+pub(super) fn judge(answer: Result<Response<()>, RequestError>) -> Result<(), Undelivered> {
     let response =
         answer.map_err(|failure| Undelivered { reason: failure.to_string(), retry_after: None })?;
     if response.status().is_success() {

@@ -1,7 +1,7 @@
 //! Dead letters: what was given up, and what an operator does about it.
 
 use latimer_protocol::Revision;
-use latimer_store::{DeadLetter, Error as StoreError, Logged, Webhook};
+use latimer_store::{DeadLetter, Error as StoreError, LoggedEvent, Webhook};
 use serde_json::{Value, json};
 
 use super::Courier;
@@ -26,12 +26,12 @@ impl Letter {
             "id": dead.id,
             "taskId": dead.task.id.as_str(),
             "agent": &*dead.task.agent,
-            "caller": &*dead.task.caller,
+            "caller": &*dead.task.owner,
             "webhook": dead.webhook.as_str(),
             "event": dead.revision.get(),
             "receiver": receiver,
             "attempts": dead.attempts,
-            "at": dead.at.to_string(),
+            "at": dead.abandoned_at.to_string(),
             "reason": dead.reason,
         })
     }
@@ -76,7 +76,7 @@ impl Courier {
         let webhook = store.webhooks().get(&dead.task, &dead.webhook).await?;
         let before = Revision::new(dead.revision.get().saturating_sub(1));
         let event = store.events(&dead.task, before, 1).await?.pop();
-        let (Some(webhook), Some(Logged { revision, event })) = (webhook, event) else {
+        let (Some(webhook), Some(LoggedEvent { revision, event })) = (webhook, event) else {
             return Ok(Replayed::Unknown);
         };
         let mut replay = Replay::default();
@@ -97,7 +97,7 @@ impl Courier {
     }
 
     fn receiver(&self, webhook: &Webhook) -> String {
-        let target = self.0.guard.target(&webhook.config.url);
+        let target = self.0.guard.check_without_dns(&webhook.config.url);
         target.map_or_else(|_| "an address that is not allowed".to_owned(), |it| it.origin())
     }
 }

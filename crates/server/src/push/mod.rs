@@ -17,12 +17,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use latimer_outbound::{Client, Guard, InvalidTls, Rules};
+use latimer_outbound::{Guard, HttpClient, InvalidTls, Rules};
 use latimer_protocol::{
     Dialect, Error, ErrorKind, InvalidField, Notification, PushConfigId, Revision,
     TaskPushNotificationConfig,
 };
-use latimer_store::{Error as StoreError, Key, Progress, TaskStore, Webhook};
+use latimer_store::{DeliveryProgress, Error as StoreError, TaskKey, TaskStore, Webhook};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -49,7 +49,7 @@ struct Inner {
     store: Arc<dyn TaskStore>,
     settings: PushSettings,
     guard: Guard,
-    client: Client,
+    client: HttpClient,
     signer: OnceLock<Signer>,
     /// Webhooks with something to do, now or later.
     active: Mutex<Active>,
@@ -65,7 +65,7 @@ struct Inner {
 /// Webhooks with something to do.
 #[derive(Default)]
 struct Active {
-    tasks: HashMap<Key, Vec<Slot>>,
+    tasks: HashMap<TaskKey, Vec<Slot>>,
     callers: HashMap<Arc<str>, usize>,
 }
 
@@ -99,10 +99,10 @@ impl Courier {
     ) -> Result<Self, InvalidTls> {
         let rules = Rules {
             allow: settings.allow.clone(),
-            loopback: settings.allow_loopback.unwrap_or(loopback),
+            allow_loopback: settings.allow_loopback.unwrap_or(loopback),
         };
         let guard = Guard::new(rules);
-        let mut client = Client::builder(guard.clone()).connect_timeout(settings.timeout);
+        let mut client = HttpClient::builder(guard.clone()).connect_timeout(settings.timeout);
         if let Some(name) = &settings.user_agent {
             client = client.user_agent(name.clone());
         }
@@ -116,7 +116,7 @@ impl Courier {
         store: Arc<dyn TaskStore>,
         settings: PushSettings,
         guard: Guard,
-        client: Client,
+        client: HttpClient,
     ) -> Self {
         Self(Arc::new(Inner {
             store,
@@ -163,12 +163,12 @@ impl Courier {
     pub(crate) async fn admit(
         &self,
         mut config: TaskPushNotificationConfig,
-        task: Key,
+        task: TaskKey,
         seen: Revision,
         dialect: Dialect,
     ) -> Result<Webhook, Error> {
         let is_there = config.id.as_ref().is_some_and(|id| self.has(&task, id));
-        if self.0.settings.per_caller <= self.active_of(&task.caller) && !is_there {
+        if self.0.settings.per_caller <= self.active_of(&task.owner) && !is_there {
             let message = "too many webhooks have something to do; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
@@ -180,7 +180,7 @@ impl Courier {
         config.id = Some(id.clone());
         config.task_id = Some(task.id.clone());
         config.tenant = None;
-        let progress = Progress { seen, ..Progress::default() };
+        let progress = DeliveryProgress { cursor: seen, ..DeliveryProgress::default() };
         let webhook = Webhook { task, id, config, dialect, generation: 0, progress };
         let nothing = Notification { media_type: "", body: Vec::new() };
         match delivery::request(&webhook, nothing, "", None) {
@@ -190,13 +190,13 @@ impl Courier {
     }
 
     /// Takes on a webhook that is in the store.
-    pub(crate) fn take_on(&self, task: &Key, id: &PushConfigId) {
+    pub(crate) fn take_on(&self, task: &TaskKey, id: &PushConfigId) {
         {
             let mut active = self.lock();
             let slots = active.tasks.entry(task.clone()).or_default();
             if !slots.iter().any(|it| it.id == *id) {
                 slots.push(Slot { id: id.clone(), run: Run::Idle, changed: Arc::default() });
-                *active.callers.entry(task.caller.clone()).or_default() += 1;
+                *active.callers.entry(task.owner.clone()).or_default() += 1;
                 self.0.count.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -204,7 +204,7 @@ impl Courier {
     }
 
     /// Tells that webhooks of a task are not what they were.
-    pub(crate) fn changed(&self, task: &Key) {
+    pub(crate) fn changed(&self, task: &TaskKey) {
         for slot in self.lock().tasks.get(task).into_iter().flatten() {
             slot.changed.notify_one();
         }
@@ -213,7 +213,7 @@ impl Courier {
 
     /// Takes on the webhooks that a former process left.
     pub(crate) async fn resume(&self) -> Result<(), StoreError> {
-        let active = self.0.store.webhooks().active().await?;
+        let active = self.0.store.webhooks().list_active().await?;
         if !active.is_empty() {
             info!(webhooks = active.len(), "going on with webhooks");
         }
@@ -224,7 +224,7 @@ impl Courier {
     }
 
     /// Tells that a task has new events.
-    pub(crate) fn happened(&self, task: &Key) {
+    pub(crate) fn happened(&self, task: &TaskKey) {
         if self.active() == 0 || self.0.stopped.is_cancelled() {
             return;
         }
@@ -253,7 +253,7 @@ impl Courier {
         self.0.runs.wait().await;
     }
 
-    async fn run(self, task: Key, id: PushConfigId, changed: Arc<Notify>) {
+    async fn run(self, task: TaskKey, id: PushConfigId, changed: Arc<Notify>) {
         loop {
             let end = tokio::select! {
                 biased;
@@ -277,7 +277,7 @@ impl Courier {
     }
 
     /// Ends a run, unless there is more to do by now.
-    fn rest(&self, task: &Key, id: &PushConfigId, end: run::End) -> bool {
+    fn rest(&self, task: &TaskKey, id: &PushConfigId, end: run::End) -> bool {
         let mut active = self.lock();
         let Some(slots) = active.tasks.get_mut(task) else { return true };
         let Some(place) = slots.iter().position(|it| it.id == *id) else { return true };
@@ -292,17 +292,17 @@ impl Courier {
                 active.tasks.remove(task);
             }
             self.0.count.fetch_sub(1, Ordering::Relaxed);
-            if let Some(count) = active.callers.get_mut(&task.caller) {
+            if let Some(count) = active.callers.get_mut(&task.owner) {
                 *count -= 1;
                 if *count == 0 {
-                    active.callers.remove(&task.caller);
+                    active.callers.remove(&task.owner);
                 }
             }
         }
         true
     }
 
-    fn has(&self, task: &Key, id: &PushConfigId) -> bool {
+    fn has(&self, task: &TaskKey, id: &PushConfigId) -> bool {
         self.lock().tasks.get(task).is_some_and(|slots| slots.iter().any(|it| it.id == *id))
     }
 

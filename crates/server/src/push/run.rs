@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latimer_outbound::Limits;
+use latimer_outbound::RequestLimits;
 use latimer_protocol::{Dialect, Event, Finality, Notification, PushConfigId, Revision, Task};
-use latimer_store::{DeadLetter, Error as StoreError, Key, Logged, Progress, Step, Webhook};
+use latimer_store::{
+    DeadLetter, DeliveryProgress, Error as StoreError, LoggedEvent, ProgressUpdate, TaskKey,
+    Webhook,
+};
 use tokio::sync::Notify;
 use tracing::{debug, info, warn};
 
@@ -35,7 +38,7 @@ pub(super) enum End {
 /// Delivers what a webhook has not seen, until there is nothing left.
 pub(super) async fn run(
     courier: &Inner,
-    task: &Key,
+    task: &TaskKey,
     id: &PushConfigId,
     changed: &Notify,
 ) -> Result<End, StoreError> {
@@ -60,7 +63,7 @@ pub(super) async fn run(
             () = wait(webhook.progress, courier.settings.longest_pause) => {}
             () = changed.notified() => continue,
         }
-        let Progress { seen, attempts, .. } = webhook.progress;
+        let DeliveryProgress { cursor: seen, attempts, .. } = webhook.progress;
         behind |= attempts > 0;
         let events = courier.store.events(task, seen, BATCH).await?;
         if events.is_empty() {
@@ -78,14 +81,14 @@ pub(super) async fn run(
 }
 
 /// Takes note that a task went before its webhook was told everything.
-fn lost(courier: &Inner, task: &Key) {
+fn lost(courier: &Inner, task: &TaskKey) {
     courier.count(Delivery::GivenUp);
     warn!(task = %task.id, "task was removed before its webhook was told everything");
 }
 
 /// Waits until the next attempt is due; not for ever when somebody has set the clock back.
-async fn wait(progress: Progress, longest: Duration) {
-    let Some(due) = progress.due else { return };
+async fn wait(progress: DeliveryProgress, longest: Duration) {
+    let Some(due) = progress.next_attempt_at else { return };
     let left = due.as_millis().saturating_sub(ids::now().as_millis());
     if let Ok(left) = u64::try_from(left) {
         tokio::time::sleep(Duration::from_millis(left).min(longest)).await;
@@ -96,21 +99,21 @@ async fn wait(progress: Progress, longest: Duration) {
 async fn deliver(
     courier: &Inner,
     mut webhook: Webhook,
-    events: Vec<Logged>,
+    events: Vec<LoggedEvent>,
     replay: &mut Replay,
 ) -> Result<bool, StoreError> {
-    for Logged { revision, event } in events {
+    for LoggedEvent { revision, event } in events {
         let notification = notification(courier, &webhook, revision, event, replay).await?;
         let outcome = attempt(courier, &webhook, revision, notification).await;
-        let from = webhook.progress.seen;
+        let from = webhook.progress.cursor;
         let (to, dead) = match outcome {
             Ok(()) => (budget::done(webhook.progress, true), None),
             Err(undelivered) => failed(courier, &webhook, revision, undelivered),
         };
-        let goes_on = to.seen == revision;
+        let goes_on = to.cursor == revision;
         let Webhook { task, id, generation, .. } = &webhook;
         let (task, id, generation) = (task.clone(), id.clone(), *generation);
-        let step = Step { task, webhook: id, generation, from, to, dead };
+        let step = ProgressUpdate { task, webhook: id, generation, from, to, dead_letter: dead };
         if !courier.store.webhooks().advance(step).await? || !goes_on {
             return Ok(false);
         }
@@ -142,17 +145,21 @@ pub(super) async fn attempt(
         About::Nothing => return Ok(()),
         About::Unspeakable => return Err(refused("the version has no words for it".to_owned())),
     };
-    let target = courier.guard.target(&webhook.config.url);
+    let target = courier.guard.check_without_dns(&webhook.config.url);
     let target = target.map_err(|it| refused(format!("the URL {it}")))?;
-    let (caller, receiver) = (webhook.task.caller.clone(), target.origin());
+    let (caller, receiver) = (webhook.task.owner.clone(), target.origin());
     // In this order: whoever waits for a slow receiver is in nobody's way.
     let _receiver = courier.receivers.enter(&(caller.clone(), receiver.clone())).await;
     let _caller = courier.callers.enter(&caller).await;
     let id = delivery::id(webhook, revision);
     let request = delivery::request(webhook, notification, &id, courier.signer.get());
     let request = request.map_err(|it| refused(it.to_owned()))?;
-    let limits = Limits { time: courier.settings.timeout, body: ANSWER, ..Limits::default() };
-    let outcome = delivery::judge(courier.client.tell(request, &limits).await);
+    let limits = RequestLimits {
+        timeout: courier.settings.timeout,
+        max_body_bytes: ANSWER,
+        ..RequestLimits::default()
+    };
+    let outcome = delivery::judge(courier.client.send_discarding_body(request, &limits).await);
     match &outcome {
         Ok(()) => {
             courier.count(Delivery::Delivered);
@@ -172,7 +179,7 @@ fn failed(
     webhook: &Webhook,
     revision: Revision,
     undelivered: Undelivered,
-) -> (Progress, Option<DeadLetter>) {
+) -> (DeliveryProgress, Option<DeadLetter>) {
     let now = ids::now();
     let progress = webhook.progress;
     let failing_since = progress.failing_since.unwrap_or(now);
@@ -182,7 +189,15 @@ fn failed(
     match courier.settings.judge(attempts, failing_since, now, retry_after, chance) {
         Verdict::Again(due) => {
             let failing_since = Some(failing_since);
-            (Progress { attempts, failing_since, due: Some(due), ..progress }, None)
+            (
+                DeliveryProgress {
+                    attempts,
+                    failing_since,
+                    next_attempt_at: Some(due),
+                    ..progress
+                },
+                None,
+            )
         }
         Verdict::Enough => {
             courier.count(Delivery::GivenUp);
@@ -193,10 +208,10 @@ fn failed(
                 webhook: webhook.id.clone(),
                 revision,
                 attempts,
-                at: now,
+                abandoned_at: now,
                 reason,
             };
-            let progress = Progress { failing_since: Some(failing_since), ..progress };
+            let progress = DeliveryProgress { failing_since: Some(failing_since), ..progress };
             (budget::done(progress, false), Some(dead))
         }
     }
@@ -256,7 +271,7 @@ impl Replay {
     async fn task(
         &mut self,
         courier: &Inner,
-        key: &Key,
+        key: &TaskKey,
         revision: Revision,
     ) -> Result<Option<Arc<Task>>, StoreError> {
         if self.task.is_none()
@@ -273,7 +288,7 @@ impl Replay {
             if events.is_empty() {
                 return Ok(None);
             }
-            for Logged { revision, event } in events {
+            for LoggedEvent { revision, event } in events {
                 self.at = revision;
                 match (&mut self.task, event) {
                     (none @ None, Event::Created(task)) => *none = Some(Arc::new(task)),

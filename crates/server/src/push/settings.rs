@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderValue;
-use latimer_outbound::Allowed;
+use latimer_outbound::AllowRule;
 
 /// How webhooks are delivered. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct PushSettings {
     /// can only be reached from it too.
     pub allow_loopback: Option<bool>,
     /// Where else they may lead, beside HTTPS on the public internet.
-    pub allow: Vec<Allowed>,
+    pub allow: Vec<AllowRule>,
     /// How many webhooks a task may have.
     pub per_task: usize,
     /// How many webhooks with something to do a caller may have.

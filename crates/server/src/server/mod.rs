@@ -12,7 +12,7 @@ use axum::Router;
 use http::HeaderMap;
 use latimer_protocol::swarm::Directive;
 use latimer_protocol::{Caller, Service};
-use latimer_store::{Memory, TaskStore};
+use latimer_store::{MemoryStore, TaskStore};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -360,7 +360,7 @@ impl Server {
                 Behind { service, engine: None, courier: None, readiness: Readiness::default() }
             }
             None => {
-                let store = self.store.clone().unwrap_or_else(|| Arc::new(Memory::default()));
+                let store = self.store.clone().unwrap_or_else(|| Arc::new(MemoryStore::default()));
                 let courier = self.make_courier(&store, &metrics, local)?;
                 let limits = self.settings.limits.clone();
                 Behind::engine(Engine::new(registry.clone(), store, limits), courier)
@@ -440,7 +440,7 @@ impl Behind {
         let readiness = Readiness::with_store(move || {
             let store = store.clone();
             // Nobody has such a task; only whether the store answers is of interest.
-            async move { store.locate("", &ids::task()).await.is_ok() }
+            async move { store.find_agents("", &ids::task()).await.is_ok() }
         });
         Self { service: Arc::new(engine.clone()), engine: Some(engine), courier, readiness }
     }

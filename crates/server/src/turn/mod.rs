@@ -11,7 +11,7 @@ use latimer_protocol::{
     Artifact, Caller, ContextId, Error, Message, Metadata, Part, Task, TaskArtifactUpdateEvent,
     TaskId, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
-use latimer_store::{Key, Query, TaskStore};
+use latimer_store::{TaskKey, TaskQuery, TaskStore};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
@@ -140,14 +140,14 @@ impl Turn {
     /// # Errors
     /// When the store cannot be read.
     pub async fn conversation(&self, limit: usize) -> Result<Vec<Arc<Task>>, Failure> {
-        let query = Query {
-            caller: self.caller().id().clone(),
+        let query = TaskQuery {
+            owner: self.caller().id().clone(),
             agent: Some(self.agent().clone()),
-            except: Vec::new(),
+            excluded_agents: Vec::new(),
             context: Some(self.context_id().clone()),
             state: None,
-            updated_since: None,
-            behind: None,
+            status_changed_since: None,
+            after: None,
             // This task may be among them.
             limit: limit.saturating_add(1),
         };
@@ -376,7 +376,7 @@ impl Turn {
     /// When the store cannot be read.
     pub async fn kept_with(&self, task: &TaskId) -> Result<Option<Arc<str>>, Failure> {
         let (caller, agent) = (self.caller().id().clone(), self.agent().clone());
-        let stored = self.0.store.load(&Key { caller, agent, id: task.clone() }).await?;
+        let stored = self.0.store.load(&TaskKey { owner: caller, agent, id: task.clone() }).await?;
         Ok(stored.and_then(|it| it.header.note))
     }
 

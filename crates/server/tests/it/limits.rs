@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use latimer_server::store::{Memory, Retention};
+use latimer_server::store::{MemoryStore, Retention};
 use latimer_server::{HttpLimits, Limits, Settings};
 
 use crate::support::{message, send, shouter, site};
@@ -36,7 +36,7 @@ async fn a_body_that_is_too_large_is_refused_in_the_form_of_its_binding() {
 
 #[tokio::test]
 async fn a_store_full_of_tasks_that_go_on_takes_no_more_until_one_is_over() {
-    let store = Memory::new(Retention { max_tasks: 1, ..Retention::MEMORY });
+    let store = MemoryStore::new(Retention { max_tasks: 1, ..Retention::DEFAULT_MEMORY });
     let site = site(shouter(Settings::default()).store(store)).await;
     let made = site.v1().post("/a2a", send("SendMessage", "ask")).await.json();
     let id = made["result"]["task"]["id"].as_str().unwrap().to_owned();

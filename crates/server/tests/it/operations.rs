@@ -165,9 +165,9 @@ async fn a_server_that_anybody_can_call_says_so_when_it_is_run() {
 
 #[tokio::test]
 async fn the_store_of_a_server_is_reached_through_it() {
-    use latimer_server::store::{Memory, Retention};
-    let retention = Retention { max_tasks: 2, ..Retention::MEMORY };
-    let site = site(shouter(Settings::default()).store(Memory::new(retention))).await;
+    use latimer_server::store::{MemoryStore, Retention};
+    let retention = Retention { max_tasks: 2, ..Retention::DEFAULT_MEMORY };
+    let site = site(shouter(Settings::default()).store(MemoryStore::new(retention))).await;
     let mut ids = Vec::new();
     for text in ["one", "two", "three"] {
         let sent = site.v1().post("/a2a", send("SendMessage", text)).await.json();

@@ -3,7 +3,7 @@
 use http::{HeaderMap, Method};
 use latimer_pb::v1;
 use latimer_protocol::Caller as Principal;
-use latimer_server::store::{Memory, Retention};
+use latimer_server::store::{MemoryStore, Retention};
 use latimer_server::{Limits, PerCaller, Rate, Server, Settings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -196,7 +196,7 @@ async fn a_task_that_does_not_come_to_be_does_not_count() {
     let limits =
         Limits { per_caller: PerCaller { tasks: 1, ..PerCaller::default() }, ..Limits::default() };
     let settings = Settings { limits, ..Settings::default() };
-    let store = Memory::new(Retention { max_tasks: 1, ..Retention::MEMORY });
+    let store = MemoryStore::new(Retention { max_tasks: 1, ..Retention::DEFAULT_MEMORY });
     let server = Server::new(agent("shouter")).settings(settings).store(store).auth(known);
     let site = site(server).await;
     let (alice, bob) = (as_(&site, "alice"), as_(&site, "bob"));

@@ -4,101 +4,101 @@ use std::sync::Arc;
 
 use latimer_protocol::{Dialect, Event, TaskState};
 
-use super::Home;
-use super::script::{ROOMY, Script, append, message};
-use crate::Work;
+use super::StoreFixture;
+use super::script::{Script, UNLIMITED, append, message};
+use crate::PendingWork;
 
-pub(super) async fn what_was_never_there_is_not_found(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
-    Script::new("t").check_gone(&*store).await;
+pub(super) async fn missing_task_is_not_found(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
+    Script::new("t").assert_absent(&*store).await;
     append(&*store, Script::new("t").create(1)).await;
-    Script::new("T").check_gone(&*store).await;
-    Script::new("t ").check_gone(&*store).await;
+    Script::new("T").assert_absent(&*store).await;
+    Script::new("t ").assert_absent(&*store).await;
 }
 
-pub(super) async fn a_task_is_the_fold_of_its_log(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn loaded_task_is_fold_of_its_log(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
-    script.check(&*store).await;
+    script.assert_stored(&*store).await;
     for round in 0..12 {
         let events = vec![
-            script.status(TaskState::Working, 2 + round),
+            script.status_event(TaskState::Working, 2 + round),
             Event::Message(message(&format!("m{round}"), "said").into()),
-            script.piece(&round.to_string()),
+            script.chunk_event(&round.to_string()),
         ];
-        append(&*store, script.then(events)).await;
-        script.check(&*store).await;
+        append(&*store, script.append_events(events)).await;
+        script.assert_stored(&*store).await;
     }
 }
 
-pub(super) async fn a_task_is_its_snapshot_and_what_came_behind(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn loaded_task_is_snapshot_plus_later_events(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     for every in [1, 2, 5] {
         let mut script = Script::new(&format!("every {every}"));
         append(&*store, script.create(1)).await;
         for round in 0..12 {
-            let mut next = script.grow(&round.to_string());
+            let mut next = script.append_chunk(&round.to_string());
             next.snapshot = (round % every == 0).then(|| Arc::new(script.task.clone()));
             append(&*store, next).await;
-            script.check(&*store).await;
+            script.assert_stored(&*store).await;
         }
-        append(&*store, script.change(TaskState::InputRequired, 2)).await;
-        script.check(&*store).await;
-        append(&*store, script.change(TaskState::Working, 3)).await;
-        append(&*store, script.change(TaskState::Completed, 4)).await;
-        script.check(&*store).await;
+        append(&*store, script.set_status(TaskState::InputRequired, 2)).await;
+        script.assert_stored(&*store).await;
+        append(&*store, script.set_status(TaskState::Working, 3)).await;
+        append(&*store, script.set_status(TaskState::Completed, 4)).await;
+        script.assert_stored(&*store).await;
     }
-    let mut at_once = Script::new("at once");
-    append(&*store, at_once.create_finished(1)).await;
-    at_once.check(&*store).await;
+    let mut finished = Script::new("at once");
+    append(&*store, finished.create_finished(1)).await;
+    finished.assert_stored(&*store).await;
 }
 
-pub(super) async fn a_header_is_kept_whole(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn header_round_trips(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     for dialect in Dialect::ALL {
-        for work in [Work::None, Work::Waiting, Work::Running] {
-            let mut script = Script::new(&format!("{dialect:?} {work:?}")).in_context("here");
-            script.header.dialect = dialect;
+        for work in [PendingWork::None, PendingWork::Queued, PendingWork::Running] {
+            let mut script = Script::new(&format!("{dialect:?} {work:?}")).with_context("here");
+            script.header.created_in = dialect;
             let mut create = script.create(1);
-            (script.header.work, create.header.work) = (work, work);
+            (script.header.pending_work, create.header.pending_work) = (work, work);
             append(&*store, create).await;
-            script.check(&*store).await;
-            let mut next = script.change(TaskState::Working, 5);
-            (script.header.work, next.header.work) = (work, work);
+            script.assert_stored(&*store).await;
+            let mut next = script.set_status(TaskState::Working, 5);
+            (script.header.pending_work, next.header.pending_work) = (work, work);
             append(&*store, next).await;
-            script.check(&*store).await;
+            script.assert_stored(&*store).await;
         }
     }
     for notes in [[None, Some("a")], [Some("a"), Some("b")], [Some("b"), None]] {
         let mut script = Script::new(&format!("{notes:?}"));
-        let [before, behind] = notes.map(|it| it.map(Into::into));
-        script.header.note = before;
+        let [first_note, second_note] = notes.map(|it| it.map(Into::into));
+        script.header.note = first_note;
         append(&*store, script.create(1)).await;
-        append(&*store, script.change(TaskState::Working, 1)).await;
-        script.check(&*store).await;
+        append(&*store, script.set_status(TaskState::Working, 1)).await;
+        script.assert_stored(&*store).await;
         // Nothing else in the header is another.
-        script.header.note = behind;
-        append(&*store, script.grow("piece")).await;
-        script.check(&*store).await;
+        script.header.note = second_note;
+        append(&*store, script.append_chunk("piece")).await;
+        script.assert_stored(&*store).await;
     }
     for (number, state) in TaskState::ALL.into_iter().enumerate().skip(1) {
         let mut script = Script::new(&format!("state {number}"));
         append(&*store, script.create(1)).await;
-        append(&*store, script.change(state, 1)).await;
-        script.check(&*store).await;
+        append(&*store, script.set_status(state, 1)).await;
+        script.assert_stored(&*store).await;
     }
 }
 
-pub(super) async fn a_task_may_be_told_anew(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn repeated_snapshot_event_replaces_task(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
-    append(&*store, script.grow("old")).await;
-    let mut told = script.task.clone();
-    told.artifacts.clear();
-    told.history.push(message("m", "what its owner says").into());
-    append(&*store, script.then(vec![Event::Created(told)])).await;
-    append(&*store, script.grow("new")).await;
-    script.check(&*store).await;
+    append(&*store, script.append_chunk("old")).await;
+    let mut replacement = script.task.clone();
+    replacement.artifacts.clear();
+    replacement.history.push(message("m", "what its owner says").into());
+    append(&*store, script.append_events(vec![Event::Created(replacement)])).await;
+    append(&*store, script.append_chunk("new")).await;
+    script.assert_stored(&*store).await;
 }

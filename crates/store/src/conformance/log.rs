@@ -2,20 +2,20 @@
 
 use latimer_protocol::{Revision, TaskState};
 
-use super::Home;
-use super::script::{ROOMY, Script, append};
+use super::StoreFixture;
+use super::script::{Script, UNLIMITED, append};
 use crate::TaskStore;
 
-pub(super) async fn a_log_is_read_in_pages(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn a_log_is_read_in_pages(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
     for size in [1, 3, 2, 5] {
-        let events = (0..size).map(|it| script.piece(&it.to_string())).collect();
-        append(&*store, script.then(events)).await;
+        let events = (0..size).map(|it| script.chunk_event(&it.to_string())).collect();
+        append(&*store, script.append_events(events)).await;
     }
-    append(&*store, script.change(TaskState::Completed, 2)).await;
-    let all = script.logged();
+    append(&*store, script.set_status(TaskState::Completed, 2)).await;
+    let all = script.logged_events();
     for after in 0..all.len() + 3 {
         for limit in [0, 1, 2, 3, 4, 7, all.len(), usize::MAX] {
             let read = store.events(&script.key, Revision::new(after as u64), limit).await;
@@ -27,43 +27,45 @@ pub(super) async fn a_log_is_read_in_pages(home: &dyn Home) {
     assert_eq!(last.expect("reads"), [], "nothing is behind the last revision there can be");
 }
 
-pub(super) async fn a_log_that_is_not_there_is_empty(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn log_of_missing_task_is_empty(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
-    for other in
-        [Script::new("u"), Script::of("else", "agent", "t"), Script::of("caller", "b", "t")]
-    {
+    for other in [
+        Script::new("u"),
+        Script::for_key("else", "agent", "t"),
+        Script::for_key("caller", "b", "t"),
+    ] {
         let read = store.events(&other.key, Revision::START, 10).await.expect("reads");
         assert_eq!(read, [], "{:?} has no log", other.key);
     }
 }
 
-pub(super) async fn a_long_log_is_read_to_its_end(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn a_long_log_is_read_to_its_end(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
     while script.events.len() < 10_000 {
-        let events = (0..99).map(|it| script.piece(&it.to_string())).collect();
-        append(&*store, script.then(events)).await;
+        let events = (0..99).map(|it| script.chunk_event(&it.to_string())).collect();
+        append(&*store, script.append_events(events)).await;
     }
     read_through(&*store, &script, 700).await;
-    append(&*store, script.change(TaskState::Completed, 2)).await;
-    script.check(&*store).await;
+    append(&*store, script.set_status(TaskState::Completed, 2)).await;
+    script.assert_stored(&*store).await;
 }
 
-pub(super) async fn a_long_append_is_one_append(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn large_append_is_readable_in_pages(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     let mut script = Script::new("t");
-    let pieces = (0..1_999).map(|it| script.piece(&it.to_string()));
-    let events = std::iter::once(script.creation(1)).chain(pieces).collect();
-    append(&*store, script.then(events)).await;
+    let chunks = (0..1_999).map(|it| script.chunk_event(&it.to_string()));
+    let events = std::iter::once(script.created_event(1)).chain(chunks).collect();
+    append(&*store, script.append_events(events)).await;
     read_through(&*store, &script, 300).await;
-    let events = (0..1_000).map(|it| script.piece(&it.to_string())).collect();
-    append(&*store, script.then(events)).await;
-    append(&*store, script.grow("the last")).await;
+    let events = (0..1_000).map(|it| script.chunk_event(&it.to_string())).collect();
+    append(&*store, script.append_events(events)).await;
+    append(&*store, script.append_chunk("the last")).await;
     read_through(&*store, &script, 333).await;
-    script.check(&*store).await;
+    script.assert_stored(&*store).await;
 }
 
 /// Reads a log page by page, as a reader with a cursor does.
@@ -75,5 +77,5 @@ async fn read_through(store: &dyn TaskStore, script: &Script, limit: usize) {
         cursor = last.revision;
         read.extend(page);
     }
-    assert_eq!(read, script.logged(), "a log in pages of {limit}");
+    assert_eq!(read, script.logged_events(), "a log in pages of {limit}");
 }

@@ -5,14 +5,14 @@
 //!
 //! use async_trait::async_trait;
 //! use latimer_store::conformance::{self, Home};
-//! use latimer_store::{Memory, Retention, TaskStore};
+//! use latimer_store::{MemoryStore, Retention, TaskStore};
 //!
 //! struct Nowhere;
 //!
 //! #[async_trait]
 //! impl Home for Nowhere {
 //!     async fn open(&self, retention: Retention) -> Arc<dyn TaskStore> {
-//!         Arc::new(Memory::new(retention))
+//!         Arc::new(MemoryStore::new(retention))
 //!     }
 //! }
 //!
@@ -29,15 +29,15 @@
 #![expect(clippy::expect_used, reason = "a suite says by panicking what is wrong")]
 
 mod append;
-mod durable;
+mod encoding;
+mod idempotency;
 mod keys;
 mod list;
 mod load;
 mod log;
+mod restart;
 mod retention;
 mod script;
-mod sent;
-mod texts;
 mod webhook;
 
 use std::future::Future;
@@ -50,7 +50,7 @@ use crate::{Retention, TaskStore};
 
 /// A place where a store can be: a folder, a database, or nowhere but in memory.
 #[async_trait]
-pub trait Home: Send + Sync {
+pub trait StoreFixture: Send + Sync {
     /// Opens the store: empty the first time, and later, if this is durable, with what it kept. The
     /// one that was opened before is gone by then, as if its process had died.
     async fn open(&self, retention: Retention) -> Arc<dyn TaskStore>;
@@ -65,9 +65,9 @@ pub trait Home: Send + Sync {
 ///
 /// # Panics
 /// When the backend breaks a rule.
-pub async fn run<H: Home>(make: impl Fn() -> H) {
+pub async fn run<H: StoreFixture>(new_fixture: impl Fn() -> H) {
     for rule in RULES {
-        rule.check(&make()).await;
+        rule.check(&new_fixture()).await;
     }
 }
 
@@ -76,27 +76,27 @@ pub async fn run<H: Home>(make: impl Fn() -> H) {
 pub struct Rule {
     /// What it says.
     pub name: &'static str,
-    check: for<'a> fn(&'a dyn Home) -> Checking<'a>,
+    check: for<'a> fn(&'a dyn StoreFixture) -> CheckFuture<'a>,
 }
 
-type Checking<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+type CheckFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 impl Rule {
     /// Checks the rule in a new home.
     ///
     /// # Panics
     /// When the backend breaks it.
-    pub async fn check(&self, home: &dyn Home) {
-        let name = Name(self.name);
-        (self.check)(home).await;
-        drop(name);
+    pub async fn check(&self, fixture: &dyn StoreFixture) {
+        let report = ReportOnPanic(self.name);
+        (self.check)(fixture).await;
+        drop(report);
     }
 }
 
 /// Says which rule it was, when it was broken.
-struct Name(&'static str);
+struct ReportOnPanic(&'static str);
 
-impl Drop for Name {
+impl Drop for ReportOnPanic {
     #[expect(clippy::print_stderr, reason = "behind the message of a panic")]
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -118,80 +118,80 @@ macro_rules! rules {
 rules! {
     append {
         events_are_numbered_from_one
-        a_task_is_created_once
-        a_full_store_knows_its_tasks
-        a_task_that_is_not_there_is_not_continued
-        a_writer_at_another_revision_is_refused
+        creating_existing_task_conflicts
+        creating_existing_task_conflicts_in_full_store
+        appending_to_missing_task_conflicts
+        append_at_wrong_revision_conflicts
         a_finished_task_never_changes
-        what_is_refused_leaves_no_trace
-        of_racing_creators_one_wins
-        of_racing_writers_one_wins
-        the_first_end_is_the_end
-        a_refusal_disturbs_nobody_else
+        rejected_append_has_no_effect
+        exactly_one_concurrent_create_succeeds
+        exactly_one_concurrent_append_succeeds
+        exactly_one_terminal_state_is_recorded
+        conflict_does_not_affect_concurrent_appends
     }
     load {
-        what_was_never_there_is_not_found
-        a_task_is_the_fold_of_its_log
-        a_task_is_its_snapshot_and_what_came_behind
-        a_header_is_kept_whole
-        a_task_may_be_told_anew
+        missing_task_is_not_found
+        loaded_task_is_fold_of_its_log
+        loaded_task_is_snapshot_plus_later_events
+        header_round_trips
+        repeated_snapshot_event_replaces_task
     }
     log {
         a_log_is_read_in_pages
-        a_log_that_is_not_there_is_empty
+        log_of_missing_task_is_empty
         a_long_log_is_read_to_its_end
-        a_long_append_is_one_append
+        large_append_is_readable_in_pages
     }
     keys {
-        callers_and_agents_have_tasks_of_their_own
-        tasks_are_located_by_caller_and_id
+        same_task_id_is_separate_per_owner_and_agent
+        agents_are_found_by_owner_and_task_id
     }
     list {
-        the_latest_comes_first
-        of_equal_times_the_greater_id_comes_first
-        a_change_of_status_moves_a_task_to_the_front
-        each_filter_holds
-        pages_join_without_gaps
-        nobody_sees_the_tasks_of_others
-        a_list_shows_tasks_as_they_stand
+        list_is_sorted_latest_first
+        list_breaks_ties_by_descending_id_and_agent
+        status_change_moves_task_to_front
+        list_applies_every_filter
+        list_pages_have_no_gaps
+        list_returns_only_tasks_of_owner
+        listed_tasks_equal_loaded_tasks
     }
-    sent {
-        a_message_leads_to_its_task
-        each_message_leads_to_its_own_revision
-        a_message_leads_to_its_answer
-        a_message_is_forgotten_in_time
-        what_was_remembered_last_counts
-        a_message_goes_with_its_task
+    idempotency {
+        resent_message_finds_its_task
+        each_message_maps_to_its_own_revision
+        resent_message_finds_its_direct_reply
+        idempotency_record_expires
+        latest_idempotency_record_wins
+        evicting_task_removes_its_idempotency_record
     }
     retention {
-        a_store_says_what_it_keeps
-        what_finished_first_makes_room
-        what_goes_on_stays
-        what_was_removed_leaves_no_trace
-        what_is_old_is_swept
-        conversations_make_room
+        store_reports_its_retention
+        earliest_finished_task_is_evicted_first
+        unfinished_tasks_are_never_evicted
+        removed_task_id_can_be_reused
+        sweep_removes_tasks_past_max_age
+        context_limit_evicts_finished_tasks
     }
-    texts {
-        any_text_names_a_task
-        any_json_is_kept
-        large_parts_are_kept
+    encoding {
+        any_string_is_valid_in_task_key
+        any_json_round_trips
+        large_parts_round_trip
     }
     webhook {
-        a_webhook_is_kept_whole
-        a_webhook_comes_with_its_task
-        a_webhook_of_the_same_name_takes_over
-        a_task_has_so_many_webhooks
-        a_webhook_advances_from_where_it_is
-        webhooks_are_active_while_there_is_something_to_do
-        what_was_given_up_is_kept_until_it_is_forgotten
-        webhooks_go_with_their_task
-        webhooks_outlive_the_process
+        webhook_round_trips
+        webhook_is_registered_with_append
+        webhook_with_same_id_replaces_existing
+        webhook_limit_per_task_is_enforced
+        stale_progress_update_is_rejected
+        webhook_is_active_until_terminal_event_is_delivered
+        dead_letters_are_kept_until_removed
+        evicting_task_removes_its_webhooks
+        webhooks_survive_restart
     }
-    durable {
-        a_new_store_has_nothing_abandoned
-        everything_outlives_the_process
-        the_order_of_leaving_outlives_the_process
-        abandoned_tasks_are_taken_once_in_order
-        abandoned_tasks_may_be_abandoned_again
+    restart {
+        new_store_has_no_abandoned_tasks
+        tasks_and_records_survive_restart
+        eviction_order_survives_restart
+        abandoned_tasks_are_claimed_once_in_creation_order
+        claimed_tasks_can_be_abandoned_again
     }
 }

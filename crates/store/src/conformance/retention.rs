@@ -4,105 +4,105 @@ use std::time::Duration;
 
 use latimer_protocol::{Revision, TaskState};
 
-use super::Home;
-use super::script::{ROOMY, Script, all_of, append, time};
+use super::StoreFixture;
+use super::script::{Script, UNLIMITED, append, query_all, time};
 use crate::{Error, Retention, TaskStore};
 
-pub(super) async fn a_store_says_what_it_keeps(home: &dyn Home) {
-    let retention = Retention { max_tasks: 7, ..ROOMY };
-    let store = home.open(retention.clone()).await;
+pub(super) async fn store_reports_its_retention(fixture: &dyn StoreFixture) {
+    let retention = Retention { max_tasks: 7, ..UNLIMITED };
+    let store = fixture.open(retention.clone()).await;
     assert_eq!(*store.retention(), retention);
-    assert!(!store.name().is_empty(), "a backend has a name");
+    assert!(!store.backend_name().is_empty(), "a backend has a name");
 }
 
-pub(super) async fn what_finished_first_makes_room(home: &dyn Home) {
-    let store = home.open(Retention { max_tasks: 4, ..ROOMY }).await;
+pub(super) async fn earliest_finished_task_is_evicted_first(fixture: &dyn StoreFixture) {
+    let store = fixture.open(Retention { max_tasks: 4, ..UNLIMITED }).await;
     let mut scripts = ["a", "b", "c", "d"].map(Script::new);
     for script in &mut scripts {
         append(&*store, script.create(1)).await;
     }
     // Not in the order in which they were created.
     for at in [2, 0, 3] {
-        append(&*store, scripts[at].change(TaskState::Completed, 2)).await;
+        append(&*store, scripts[at].set_status(TaskState::Completed, 2)).await;
     }
-    for (number, gone) in [2, 0, 3].into_iter().enumerate() {
+    for (number, evicted) in [2, 0, 3].into_iter().enumerate() {
         let mut new = Script::new(&format!("new {number}"));
         append(&*store, new.create(3)).await;
-        new.check(&*store).await;
-        scripts[gone].check_gone(&*store).await;
-        scripts[1].check(&*store).await;
-        assert_eq!(store.list(&all_of("caller")).await.expect("lists").total, 4);
+        new.assert_stored(&*store).await;
+        scripts[evicted].assert_absent(&*store).await;
+        scripts[1].assert_stored(&*store).await;
+        assert_eq!(store.list(&query_all("caller")).await.expect("lists").total, 4);
     }
 }
 
-pub(super) async fn what_goes_on_stays(home: &dyn Home) {
-    let store = home.open(Retention { max_tasks: 3, ..ROOMY }).await;
+pub(super) async fn unfinished_tasks_are_never_evicted(fixture: &dyn StoreFixture) {
+    let store = fixture.open(Retention { max_tasks: 3, ..UNLIMITED }).await;
     let states = [TaskState::Working, TaskState::InputRequired, TaskState::AuthRequired];
     let mut scripts = ["a", "b", "c"].map(Script::new);
     for (script, state) in scripts.iter_mut().zip(states) {
         append(&*store, script.create(1)).await;
-        append(&*store, script.change(state, 2)).await;
+        append(&*store, script.set_status(state, 2)).await;
     }
     for at in 3..6 {
-        let mut refused = Script::new("one too many");
-        match store.append(refused.create(at)).await {
+        let mut rejected = Script::new("one too many");
+        match store.append(rejected.create(at)).await {
             Err(Error::Full { tasks }) => assert_eq!(tasks, 3, "how many tasks there are"),
             other => panic!("a fourth task of three: {other:?}"),
         }
-        refused.check_gone(&*store).await;
+        rejected.assert_absent(&*store).await;
     }
     let swept = store.sweep(time(i64::from(u32::MAX))).await.expect("sweeps");
     assert_eq!(swept, 0, "what goes on is never swept, however old");
     for script in &scripts {
-        script.check(&*store).await;
+        script.assert_stored(&*store).await;
     }
-    append(&*store, scripts[1].change(TaskState::Canceled, 6)).await;
+    append(&*store, scripts[1].set_status(TaskState::Canceled, 6)).await;
     let mut new = Script::new("new");
     append(&*store, new.create(7)).await;
-    scripts[1].check_gone(&*store).await;
+    scripts[1].assert_absent(&*store).await;
     for script in [&scripts[0], &scripts[2], &new] {
-        script.check(&*store).await;
+        script.assert_stored(&*store).await;
     }
 }
 
-pub(super) async fn what_was_removed_leaves_no_trace(home: &dyn Home) {
-    let store = home.open(Retention { max_tasks: 1, ..ROOMY }).await;
+pub(super) async fn removed_task_id_can_be_reused(fixture: &dyn StoreFixture) {
+    let store = fixture.open(Retention { max_tasks: 1, ..UNLIMITED }).await;
     let mut long = Script::new("t");
     append(&*store, long.create(1)).await;
     for _ in 0..8 {
-        let events = (0..100).map(|it| long.piece(&it.to_string())).collect();
-        append(&*store, long.then(events)).await;
+        let events = (0..100).map(|it| long.chunk_event(&it.to_string())).collect();
+        append(&*store, long.append_events(events)).await;
     }
-    append(&*store, long.change(TaskState::Failed, 2)).await;
+    append(&*store, long.set_status(TaskState::Failed, 2)).await;
     append(&*store, Script::new("other").create_finished(3)).await;
-    long.check_gone(&*store).await;
-    let mut again = Script::new("t");
-    append(&*store, again.create(4)).await;
-    again.check(&*store).await;
-    let behind = store.events(&again.key, Revision::new(1), 10).await.expect("reads");
-    assert_eq!(behind, [], "the new log has nothing of the old");
+    long.assert_absent(&*store).await;
+    let mut recreated = Script::new("t");
+    append(&*store, recreated.create(4)).await;
+    recreated.assert_stored(&*store).await;
+    let later_events = store.events(&recreated.key, Revision::new(1), 10).await.expect("reads");
+    assert_eq!(later_events, [], "the new log has nothing of the old");
     store.sweep(time(5)).await.expect("sweeps");
-    again.check(&*store).await;
+    recreated.assert_stored(&*store).await;
 }
 
-pub(super) async fn what_is_old_is_swept(home: &dyn Home) {
+pub(super) async fn sweep_removes_tasks_past_max_age(fixture: &dyn StoreFixture) {
     let age = Duration::from_millis(1_000);
-    let store = home.open(Retention { max_age: age, ..ROOMY }).await;
+    let store = fixture.open(Retention { max_age: age, ..UNLIMITED }).await;
     let mut scripts = ["a", "b", "c", "d"].map(Script::new);
     for (at, script) in (1..).zip(&mut scripts) {
         append(&*store, script.create(at)).await;
         if at < 4 {
-            append(&*store, script.change(TaskState::Completed, 10 * at)).await;
+            append(&*store, script.set_status(TaskState::Completed, 10 * at)).await;
         }
     }
-    for (now, gone, left) in [(1_009, 0, 4), (1_010, 1, 3), (1_010, 0, 3), (5_000, 2, 1)] {
-        assert_eq!(store.sweep(time(now)).await.expect("sweeps"), gone, "swept at {now}");
-        assert_eq!(total(&*store).await, left, "left at {now}");
+    for (now, removed, remaining) in [(1_009, 0, 4), (1_010, 1, 3), (1_010, 0, 3), (5_000, 2, 1)] {
+        assert_eq!(store.sweep(time(now)).await.expect("sweeps"), removed, "swept at {now}");
+        assert_eq!(total(&*store).await, remaining, "left at {now}");
     }
     for script in &scripts[..3] {
-        script.check_gone(&*store).await;
+        script.assert_absent(&*store).await;
     }
-    scripts[3].check(&*store).await;
+    scripts[3].assert_stored(&*store).await;
     let many = 2_000;
     for number in 0..many {
         append(&*store, Script::new(&number.to_string()).create_finished(100)).await;
@@ -111,32 +111,32 @@ pub(super) async fn what_is_old_is_swept(home: &dyn Home) {
     assert_eq!(total(&*store).await, 1);
 }
 
-pub(super) async fn conversations_make_room(home: &dyn Home) {
-    let store = home.open(Retention { max_contexts: 2, ..ROOMY }).await;
-    let mut live = Script::new("live").in_context("live");
+pub(super) async fn context_limit_evicts_finished_tasks(fixture: &dyn StoreFixture) {
+    let store = fixture.open(Retention { max_contexts: 2, ..UNLIMITED }).await;
+    let mut live = Script::new("live").with_context("live");
     append(&*store, live.create(1)).await;
-    let mut first = Script::new("first").in_context("first");
+    let mut first = Script::new("first").with_context("first");
     append(&*store, first.create_finished(2)).await;
-    let mut again = Script::new("again").in_context("first");
-    append(&*store, again.create_finished(3)).await;
-    first.check(&*store).await;
-    let mut second = Script::new("second").in_context("second");
+    let mut same_context = Script::new("again").with_context("first");
+    append(&*store, same_context.create_finished(3)).await;
+    first.assert_stored(&*store).await;
+    let mut second = Script::new("second").with_context("second");
     append(&*store, second.create_finished(4)).await;
-    first.check_gone(&*store).await;
-    again.check_gone(&*store).await;
-    second.check(&*store).await;
+    first.assert_absent(&*store).await;
+    same_context.assert_absent(&*store).await;
+    second.assert_stored(&*store).await;
     // The same name is another conversation with another agent.
-    let mut other = Script::of("caller", "other", "other").in_context("live");
+    let mut other = Script::for_key("caller", "other", "other").with_context("live");
     append(&*store, other.create(5)).await;
-    second.check_gone(&*store).await;
+    second.assert_absent(&*store).await;
     // None can make room, and it is no reason to refuse one.
-    let mut third = Script::new("third").in_context("third");
+    let mut third = Script::new("third").with_context("third");
     append(&*store, third.create(6)).await;
     for script in [live, other, third] {
-        script.check(&*store).await;
+        script.assert_stored(&*store).await;
     }
 }
 
 async fn total(store: &dyn TaskStore) -> u64 {
-    store.list(&all_of("caller")).await.expect("the store lists").total
+    store.list(&query_all("caller")).await.expect("the store lists").total
 }

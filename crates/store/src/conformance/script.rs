@@ -8,46 +8,47 @@ use latimer_protocol::{
 };
 
 use crate::{
-    Append, Header, Key, Logged, Query, Retention, Sent, SentKey, Stored, TaskStore, Work,
+    Append, IdempotencyKey, IdempotencyRecord, LoggedEvent, PendingWork, Retention, StoredTask,
+    TaskHeader, TaskKey, TaskQuery, TaskStore,
 };
 
 /// Room for everything a check does.
-pub(super) const ROOMY: Retention = Retention::DISK;
+pub(super) const UNLIMITED: Retention = Retention::DEFAULT_DISK;
 
 /// The log of one task as it should be, and appends that make it longer.
 #[derive(Clone)]
 pub(super) struct Script {
-    pub(super) key: Key,
+    pub(super) key: TaskKey,
     pub(super) events: Vec<Event>,
-    pub(super) header: Header,
+    pub(super) header: TaskHeader,
     pub(super) task: Task,
 }
 
 impl Script {
     /// A task that is not there yet, of a caller and an agent.
-    pub(super) fn of(caller: &str, agent: &str, id: &str) -> Self {
+    pub(super) fn for_key(owner: &str, agent: &str, id: &str) -> Self {
         let id = TaskId::new(id).expect("an id");
         let context = context("context");
-        let header = Header {
+        let header = TaskHeader {
             context: context.clone(),
             state: TaskState::Submitted,
-            updated: time(0),
-            dialect: Dialect::V1_0,
-            work: Work::Waiting,
+            status_changed_at: time(0),
+            created_in: Dialect::V1_0,
+            pending_work: PendingWork::Queued,
             note: None,
         };
         let task = Task::new(id.clone(), context, TaskState::Submitted);
-        let key = Key { caller: caller.into(), agent: agent.into(), id };
+        let key = TaskKey { owner: owner.into(), agent: agent.into(), id };
         Self { key, events: Vec::new(), header, task }
     }
 
     /// A task of the usual caller and agent.
     pub(super) fn new(id: &str) -> Self {
-        Self::of("caller", "agent", id)
+        Self::for_key("caller", "agent", id)
     }
 
     /// The same task in another conversation.
-    pub(super) fn in_context(mut self, name: &str) -> Self {
+    pub(super) fn with_context(mut self, name: &str) -> Self {
         self.header.context = context(name);
         self.task.context_id = Some(context(name));
         self
@@ -55,33 +56,33 @@ impl Script {
 
     /// The task comes into being.
     pub(super) fn create(&mut self, at: i64) -> Append {
-        self.then(vec![self.creation(at)])
+        self.append_events(vec![self.created_event(at)])
     }
 
     /// The task comes into being, and ends at once.
     pub(super) fn create_finished(&mut self, at: i64) -> Append {
-        self.then(vec![
-            self.creation(at),
-            self.status(TaskState::Working, at),
-            self.piece("answer"),
-            self.status(TaskState::Completed, at),
+        self.append_events(vec![
+            self.created_event(at),
+            self.status_event(TaskState::Working, at),
+            self.chunk_event("answer"),
+            self.status_event(TaskState::Completed, at),
         ])
     }
 
     /// Its status changes.
-    pub(super) fn change(&mut self, state: TaskState, at: i64) -> Append {
-        let change = self.status(state, at);
-        self.then(vec![change])
+    pub(super) fn set_status(&mut self, state: TaskState, at: i64) -> Append {
+        let event = self.status_event(state, at);
+        self.append_events(vec![event])
     }
 
     /// Its artifact grows.
-    pub(super) fn grow(&mut self, text: &str) -> Append {
-        let piece = self.piece(text);
-        self.then(vec![piece])
+    pub(super) fn append_chunk(&mut self, text: &str) -> Append {
+        let event = self.chunk_event(text);
+        self.append_events(vec![event])
     }
 
     /// Events happen. The script goes on as if they were appended.
-    pub(super) fn then(&mut self, events: Vec<Event>) -> Append {
+    pub(super) fn append_events(&mut self, events: Vec<Event>) -> Append {
         let expected = self.revision();
         for event in &events {
             match (self.events.is_empty(), event) {
@@ -92,11 +93,11 @@ impl Script {
         }
         let TaskStatus { state, timestamp, .. } = self.task.status;
         self.header.state = state;
-        self.header.updated = timestamp.unwrap_or(self.header.updated);
-        self.header.work = match state {
-            TaskState::Submitted => Work::Waiting,
-            _ if state.is_terminal() || state.is_interrupted() => Work::None,
-            _ => Work::Running,
+        self.header.status_changed_at = timestamp.unwrap_or(self.header.status_changed_at);
+        self.header.pending_work = match state {
+            TaskState::Submitted => PendingWork::Queued,
+            _ if state.is_terminal() || state.is_interrupted() => PendingWork::None,
+            _ => PendingWork::Running,
         };
         let is_settled = state.is_terminal() || state.is_interrupted();
         Append {
@@ -105,23 +106,23 @@ impl Script {
             events,
             header: self.header.clone(),
             snapshot: is_settled.then(|| Arc::new(self.task.clone())),
-            sent: None,
+            idempotency: None,
             webhook: None,
         }
     }
 
-    pub(super) fn creation(&self, at: i64) -> Event {
+    pub(super) fn created_event(&self, at: i64) -> Event {
         let mut task = self.task.clone();
         task.status = TaskStatus::from(TaskState::Submitted).with_timestamp(time(at));
         Event::Created(task)
     }
 
-    pub(super) fn status(&self, state: TaskState, at: i64) -> Event {
+    pub(super) fn status_event(&self, state: TaskState, at: i64) -> Event {
         let status = TaskStatus::from(state).with_timestamp(time(at));
         Event::Status(TaskStatusUpdateEvent::new(self.key.id.clone(), status))
     }
 
-    pub(super) fn piece(&self, text: &str) -> Event {
+    pub(super) fn chunk_event(&self, text: &str) -> Event {
         let artifact = Artifact::new(ArtifactId::first(), Part::text(text));
         let update = TaskArtifactUpdateEvent::new(self.key.id.clone(), artifact);
         Event::Artifact(TaskArtifactUpdateEvent { append: true, ..update })
@@ -132,8 +133,8 @@ impl Script {
     }
 
     /// The task as a store should have it.
-    pub(super) fn stored(&self) -> Stored {
-        Stored {
+    pub(super) fn stored_task(&self) -> StoredTask {
+        StoredTask {
             key: self.key.clone(),
             task: Arc::new(self.task.clone()),
             revision: self.revision(),
@@ -142,29 +143,33 @@ impl Script {
     }
 
     /// Its log as a store should have it.
-    pub(super) fn logged(&self) -> Vec<Logged> {
-        let numbers = (1..).map(Revision::new);
-        let events = numbers.zip(self.events.iter().cloned());
-        events.map(|(revision, event)| Logged { revision, event }).collect()
+    pub(super) fn logged_events(&self) -> Vec<LoggedEvent> {
+        let revisions = (1..).map(Revision::new);
+        let events = revisions.zip(self.events.iter().cloned());
+        events.map(|(revision, event)| LoggedEvent { revision, event }).collect()
     }
 
     /// Fails unless the store has the task and its log like this.
-    pub(super) async fn check(&self, store: &dyn TaskStore) {
+    pub(super) async fn assert_stored(&self, store: &dyn TaskStore) {
         let loaded = store.load(&self.key).await.expect("the task is loaded");
-        assert_eq!(loaded.as_ref(), Some(&self.stored()), "the task as it is loaded");
+        assert_eq!(loaded.as_ref(), Some(&self.stored_task()), "the task as it is loaded");
         let events = store.events(&self.key, Revision::START, usize::MAX).await;
-        assert_eq!(events.expect("its log is read"), self.logged(), "the events of the task");
+        assert_eq!(
+            events.expect("its log is read"),
+            self.logged_events(),
+            "the events of the task"
+        );
     }
 
     /// Fails unless the store has nothing of the task.
-    pub(super) async fn check_gone(&self, store: &dyn TaskStore) {
-        let Key { caller, id, agent } = &self.key;
+    pub(super) async fn assert_absent(&self, store: &dyn TaskStore) {
+        let TaskKey { owner, id, agent } = &self.key;
         assert_eq!(store.load(&self.key).await.expect("loads"), None, "{id} must not be there");
         let events = store.events(&self.key, Revision::START, 10).await.expect("reads");
         assert_eq!(events, [], "{id} must have no events");
-        let agents = store.locate(caller, id).await.expect("locates");
+        let agents = store.find_agents(owner, id).await.expect("locates");
         assert!(!agents.contains(agent), "{id} must not be located");
-        let page = store.list(&all_of(caller)).await.expect("lists");
+        let page = store.list(&query_all(owner)).await.expect("lists");
         let listed = page.tasks.iter().any(|it| it.id == *id && **it == self.task);
         assert!(!listed, "{id} must not be listed");
     }
@@ -179,15 +184,15 @@ pub(super) async fn append(store: &dyn TaskStore, append: Append) -> Revision {
 }
 
 /// A query for all tasks of a caller.
-pub(super) fn all_of(caller: &str) -> Query {
-    Query {
-        caller: caller.into(),
+pub(super) fn query_all(owner: &str) -> TaskQuery {
+    TaskQuery {
+        owner: owner.into(),
         agent: None,
-        except: Vec::new(),
+        excluded_agents: Vec::new(),
         context: None,
         state: None,
-        updated_since: None,
-        behind: None,
+        status_changed_since: None,
+        after: None,
         limit: 1_000,
     }
 }
@@ -206,6 +211,6 @@ pub(super) fn message(id: &str, part: impl Into<Part>) -> Message {
 }
 
 /// A message that is remembered until then.
-pub(super) fn sent(number: u8, expires: i64) -> Sent {
-    Sent { key: SentKey([number; 16]), expires: time(expires) }
+pub(super) fn idempotency_record(number: u8, expires_at: i64) -> IdempotencyRecord {
+    IdempotencyRecord { key: IdempotencyKey([number; 16]), expires_at: time(expires_at) }
 }

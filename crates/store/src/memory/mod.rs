@@ -1,6 +1,6 @@
 //! Tasks in memory: fast, bounded, and gone with the process.
 
-mod room;
+mod eviction;
 #[cfg(test)]
 mod tests;
 mod webhooks;
@@ -16,28 +16,28 @@ use hashbrown::hash_table::Entry as Slot;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use latimer_protocol::{ApplyError, Event, Message, Revision, Task, TaskId, Timestamp};
 
-use self::room::Conversation;
-use self::webhooks::Webhooks;
+use self::eviction::ContextEntry;
+use self::webhooks::TaskWebhooks;
 use crate::{
-    Append, Error, Header, Key, Logged, Outcome, Page, Place, Query, Retention, Sent, SentKey,
-    Stored, TaskStore, WebhookStore,
+    Append, Error, IdempotencyKey, IdempotencyRecord, ListCursor, LoggedEvent, PriorOutcome,
+    Retention, StoredTask, TaskHeader, TaskKey, TaskPage, TaskQuery, TaskStore, WebhookStore,
 };
 
 /// Keeps tasks in memory. What is kept is bounded by its [`Retention`].
-pub struct Memory {
+pub struct MemoryStore {
     retention: Retention,
     hasher: DefaultHashBuilder,
-    shards: Vec<Mutex<HashTable<Entry>>>,
-    sent: Vec<Mutex<HashMap<SentKey, Remembered>>>,
-    conversations: Vec<Mutex<HashTable<Conversation>>>,
+    shards: Vec<Mutex<HashTable<TaskEntry>>>,
+    idempotency: Vec<Mutex<HashMap<IdempotencyKey, IdempotencyEntry>>>,
+    contexts: Vec<Mutex<HashTable<ContextEntry>>>,
     /// Finished tasks in the order in which they make room.
-    finished: Mutex<VecDeque<(Timestamp, Spot)>>,
+    finished: Mutex<VecDeque<(Timestamp, EntryRef)>>,
     /// Direct answers in the order in which they are forgotten.
-    answers: Mutex<VecDeque<SentKey>>,
+    direct_replies: Mutex<VecDeque<IdempotencyKey>>,
     task_count: AtomicU64,
-    conversation_count: AtomicU64,
+    context_count: AtomicU64,
     /// The last number that something was given.
-    number: AtomicU64,
+    next_entry_id: AtomicU64,
 }
 
 /// A power of two, so that many callers rarely meet, and no single map grows large enough for its
@@ -49,48 +49,48 @@ const BACKEND: &str = "memory";
 /// Where something is in its table. What was kept long ago is in no cache any more, so that to find
 /// it by its names, each of them elsewhere in memory, would take several times as long.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Spot {
+struct EntryRef {
     hash: u64,
     /// Of all that has this hash, the one with this number.
-    number: u64,
+    id: u64,
 }
 
-struct Entry {
-    number: u64,
-    key: Key,
-    conversation: Option<Spot>,
+struct TaskEntry {
+    entry_id: u64,
+    key: TaskKey,
+    context_entry: Option<EntryRef>,
     task: Arc<Task>,
     revision: Revision,
-    header: Header,
+    header: TaskHeader,
     log: Vec<Event>,
-    sent: Vec<SentKey>,
+    idempotency_keys: Vec<IdempotencyKey>,
     /// Few tasks have any.
-    webhooks: Option<Box<Webhooks>>,
+    webhooks: Option<Box<TaskWebhooks>>,
 }
 
-struct Remembered {
-    expires: Timestamp,
-    came_of_it: CameOfIt,
+struct IdempotencyEntry {
+    expires_at: Timestamp,
+    outcome: RecordedOutcome,
 }
 
-enum CameOfIt {
-    Task(Spot, Revision),
-    Answer(Message),
+enum RecordedOutcome {
+    Task(EntryRef, Revision),
+    DirectReply(Message),
 }
 
-impl Default for Memory {
+impl Default for MemoryStore {
     fn default() -> Self {
-        Self::new(Retention::MEMORY)
+        Self::new(Retention::DEFAULT_MEMORY)
     }
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for MemoryStore {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Memory").field("tasks", &self.task_count).finish_non_exhaustive()
     }
 }
 
-impl Memory {
+impl MemoryStore {
     /// An empty store.
     #[must_use]
     pub fn new(retention: Retention) -> Self {
@@ -101,86 +101,90 @@ impl Memory {
             retention,
             hasher: DefaultHashBuilder::default(),
             shards: shards(),
-            sent: shards(),
-            conversations: shards(),
+            idempotency: shards(),
+            contexts: shards(),
             finished: Mutex::default(),
-            answers: Mutex::default(),
+            direct_replies: Mutex::default(),
             task_count: AtomicU64::new(0),
-            conversation_count: AtomicU64::new(0),
-            number: AtomicU64::new(0),
+            context_count: AtomicU64::new(0),
+            next_entry_id: AtomicU64::new(0),
         }
     }
 
     /// Tasks of one caller and id have one hash, whatever their agent, so that they can be found
     /// without knowing it.
-    fn hash(&self, caller: &str, id: &TaskId) -> u64 {
-        self.hasher.hash_one((caller, id.as_str()))
+    fn hash(&self, owner: &str, id: &TaskId) -> u64 {
+        self.hasher.hash_one((owner, id.as_str()))
     }
 
-    fn shard(&self, hash: u64) -> MutexGuard<'_, HashTable<Entry>> {
-        lock(&self.shards[place(hash)])
+    fn shard(&self, hash: u64) -> MutexGuard<'_, HashTable<TaskEntry>> {
+        lock(&self.shards[shard_index(hash)])
     }
 
-    fn sent_shard(&self, key: SentKey) -> MutexGuard<'_, HashMap<SentKey, Remembered>> {
-        lock(&self.sent[usize::from(key.0[0]) % SHARDS])
+    fn idempotency_shard(
+        &self,
+        key: IdempotencyKey,
+    ) -> MutexGuard<'_, HashMap<IdempotencyKey, IdempotencyEntry>> {
+        lock(&self.idempotency[usize::from(key.0[0]) % SHARDS])
     }
 
     fn create(&self, append: Append) -> Result<Revision, Error> {
-        let Append { key, events, header, snapshot, sent, webhook, .. } = append;
+        let Append { key, events, header, snapshot, idempotency, webhook, .. } = append;
         let task = match snapshot {
             Some(task) => task,
             None => match Task::replay(events.iter().cloned()) {
                 Ok(Some(task)) => Arc::new(task),
-                Ok(None) => return Err(refused("a task without events")),
-                Err(error) => return Err(refused(error)),
+                Ok(None) => return Err(invalid_append("a task without events")),
+                Err(error) => return Err(invalid_append(error)),
             },
         };
-        let hash = self.hash(&key.caller, &key.id);
+        let hash = self.hash(&key.owner, &key.id);
         let conflict = |task, found| Error::Conflict { task, expected: Revision::START, found };
         if self.task_count.load(Ordering::Relaxed) >= self.retention.max_tasks {
             // Nothing makes room for a task that is there already.
-            let there = self.shard(hash).find(hash, |it| it.key == key).map(|it| it.revision);
-            if let Some(found) = there {
+            let existing_revision =
+                self.shard(hash).find(hash, |it| it.key == key).map(|it| it.revision);
+            if let Some(found) = existing_revision {
                 return Err(conflict(key.id, found));
             }
         }
-        self.make_room()?;
+        self.evict_for_new_task()?;
         let revision = Revision::new(events.len() as u64);
-        let finished = header.state.is_terminal().then_some(header.updated);
-        let spot = self.spot(hash);
+        let finished = header.state.is_terminal().then_some(header.status_changed_at);
+        let entry_ref = self.new_entry_ref(hash);
         let mut shard = self.shard(hash);
-        match shard.entry(hash, |it| it.key == key, |it| self.hash(&it.key.caller, &it.key.id)) {
-            Slot::Occupied(there) => {
-                let found = there.get().revision;
+        match shard.entry(hash, |it| it.key == key, |it| self.hash(&it.key.owner, &it.key.id)) {
+            Slot::Occupied(existing) => {
+                let found = existing.get().revision;
                 drop(shard);
                 self.task_count.fetch_sub(1, Ordering::Relaxed);
                 return Err(conflict(key.id, found));
             }
             Slot::Vacant(slot) => {
-                let conversation = self.join(&key, &header.context);
-                let sent = sent.map(|it| it.key).into_iter().collect();
-                slot.insert(Entry {
-                    number: spot.number,
+                let context_entry = self.add_to_context(&key, &header.context);
+                let idempotency_keys = idempotency.map(|it| it.key).into_iter().collect();
+                slot.insert(TaskEntry {
+                    entry_id: entry_ref.id,
                     key,
-                    conversation,
+                    context_entry,
                     task,
                     revision,
                     header,
                     log: events,
-                    sent,
-                    webhooks: webhook.map(|it| Box::new(Webhooks::of(*it))),
+                    idempotency_keys,
+                    webhooks: webhook.map(|it| Box::new(TaskWebhooks::from_webhook(*it))),
                 });
             }
         }
         drop(shard);
-        self.limit_conversations();
-        self.settle(spot, revision, sent, finished);
+        self.evict_excess_contexts();
+        self.record_side_effects(entry_ref, revision, idempotency, finished);
         Ok(revision)
     }
 
     fn extend(&self, append: Append) -> Result<Revision, Error> {
-        let Append { key, expected, events, header, snapshot, sent, webhook } = append;
-        let hash = self.hash(&key.caller, &key.id);
+        let Append { key, expected, events, header, snapshot, idempotency, webhook } = append;
+        let hash = self.hash(&key.owner, &key.id);
         let mut shard = self.shard(hash);
         let Some(entry) = shard.find_mut(hash, |it| it.key == key) else {
             return Err(Error::Conflict { task: key.id, expected, found: Revision::START });
@@ -193,139 +197,154 @@ impl Memory {
         }
         match snapshot {
             Some(task) => entry.task = task,
-            None => entry.fold(&events).map_err(refused)?,
+            None => entry.fold(&events).map_err(invalid_append)?,
         }
         let revision = Revision::new(expected.get() + events.len() as u64);
-        let finished = header.state.is_terminal().then_some(header.updated);
+        let finished = header.state.is_terminal().then_some(header.status_changed_at);
         entry.revision = revision;
         entry.header = header;
         entry.log.extend(events);
-        entry.sent.extend(sent.map(|it| it.key));
+        entry.idempotency_keys.extend(idempotency.map(|it| it.key));
         if let Some(webhook) = webhook {
             entry.webhooks.get_or_insert_default().add(*webhook);
         }
-        let spot = Spot { hash, number: entry.number };
+        let entry_ref = EntryRef { hash, id: entry.entry_id };
         drop(shard);
-        self.settle(spot, revision, sent, finished);
+        self.record_side_effects(entry_ref, revision, idempotency, finished);
         Ok(revision)
     }
 
     /// What follows from an append outside the task itself.
-    fn settle(
+    fn record_side_effects(
         &self,
-        spot: Spot,
+        entry_ref: EntryRef,
         revision: Revision,
-        sent: Option<Sent>,
+        idempotency: Option<IdempotencyRecord>,
         finished: Option<Timestamp>,
     ) {
-        if let Some(Sent { key, expires }) = sent {
-            let came_of_it = CameOfIt::Task(spot, revision);
-            self.sent_shard(key).insert(key, Remembered { expires, came_of_it });
+        if let Some(IdempotencyRecord { key, expires_at }) = idempotency {
+            let outcome = RecordedOutcome::Task(entry_ref, revision);
+            self.idempotency_shard(key).insert(key, IdempotencyEntry { expires_at, outcome });
         }
         if let Some(at) = finished {
-            lock(&self.finished).push_back((at, spot));
+            lock(&self.finished).push_back((at, entry_ref));
         }
     }
 
     /// What came of a message, as far as it is still there.
-    fn outcome(&self, came_of_it: &CameOfIt) -> Option<Outcome> {
-        match came_of_it {
-            CameOfIt::Answer(message) => Some(Outcome::Message(message.clone())),
-            CameOfIt::Task(spot, revision) => {
-                let shard = self.shard(spot.hash);
-                let entry = shard.find(spot.hash, |it| it.is_at(*spot))?;
-                Some(Outcome::Task { key: entry.key.clone(), revision: *revision })
+    fn resolve_outcome(&self, recorded: &RecordedOutcome) -> Option<PriorOutcome> {
+        match recorded {
+            RecordedOutcome::DirectReply(message) => {
+                Some(PriorOutcome::DirectReply(message.clone()))
+            }
+            RecordedOutcome::Task(entry_ref, revision) => {
+                let shard = self.shard(entry_ref.hash);
+                let entry = shard.find(entry_ref.hash, |it| it.is_referenced_by(*entry_ref))?;
+                Some(PriorOutcome::Task { key: entry.key.clone(), revision: *revision })
             }
         }
     }
 }
 
 #[async_trait]
-impl TaskStore for Memory {
+impl TaskStore for MemoryStore {
     async fn append(&self, append: Append) -> Result<Revision, Error> {
         if append.expected == Revision::START { self.create(append) } else { self.extend(append) }
     }
 
-    async fn load(&self, key: &Key) -> Result<Option<Stored>, Error> {
-        let hash = self.hash(&key.caller, &key.id);
+    async fn load(&self, key: &TaskKey) -> Result<Option<StoredTask>, Error> {
+        let hash = self.hash(&key.owner, &key.id);
         let shard = self.shard(hash);
-        Ok(shard.find(hash, |it| it.key == *key).map(Entry::stored))
+        Ok(shard.find(hash, |it| it.key == *key).map(TaskEntry::to_stored_task))
     }
 
-    async fn events(&self, key: &Key, after: Revision, limit: usize) -> Result<Vec<Logged>, Error> {
-        let hash = self.hash(&key.caller, &key.id);
+    async fn events(
+        &self,
+        key: &TaskKey,
+        after: Revision,
+        limit: usize,
+    ) -> Result<Vec<LoggedEvent>, Error> {
+        let hash = self.hash(&key.owner, &key.id);
         let shard = self.shard(hash);
         let Some(entry) = shard.find(hash, |it| it.key == *key) else { return Ok(Vec::new()) };
-        let seen = usize::try_from(after.get()).unwrap_or(usize::MAX);
-        let numbers = (1..).map(Revision::new);
-        let events = entry.log.iter().zip(numbers).skip(seen).take(limit);
-        Ok(events.map(|(event, revision)| Logged { revision, event: event.clone() }).collect())
+        let skipped = usize::try_from(after.get()).unwrap_or(usize::MAX);
+        let revisions = (1..).map(Revision::new);
+        let events = entry.log.iter().zip(revisions).skip(skipped).take(limit);
+        Ok(events.map(|(event, revision)| LoggedEvent { revision, event: event.clone() }).collect())
     }
 
-    async fn locate(&self, caller: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error> {
-        let hash = self.hash(caller, id);
+    async fn find_agents(&self, owner: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error> {
+        let hash = self.hash(owner, id);
         let shard = self.shard(hash);
-        let named =
-            shard.iter_hash(hash).filter(|it| *it.key.caller == *caller && it.key.id == *id);
-        Ok(named.map(|it| it.key.agent.clone()).collect())
+        let matching =
+            shard.iter_hash(hash).filter(|it| *it.key.owner == *owner && it.key.id == *id);
+        Ok(matching.map(|it| it.key.agent.clone()).collect())
     }
 
     /// Looks at every task: there are not many.
-    async fn list(&self, query: &Query) -> Result<Page, Error> {
-        let mut found: Vec<(Place, Arc<Task>)> = Vec::new();
+    async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error> {
+        let mut matches: Vec<(ListCursor, Arc<Task>)> = Vec::new();
         for shard in &self.shards {
             let shard = lock(shard);
-            let wanted = shard.iter().filter(|it| it.answers(query));
-            found.extend(wanted.map(|it| (it.place(), it.task.clone())));
+            let matching = shard.iter().filter(|it| it.matches(query));
+            matches.extend(matching.map(|it| (it.cursor(), it.task.clone())));
         }
-        found.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
-        let total = found.len() as u64;
-        let behind = |place: &Place| query.behind.as_ref().is_none_or(|it| place < it);
-        let mut rest = found.into_iter().filter(|(place, _)| behind(place));
-        let page: Vec<_> = rest.by_ref().take(query.limit).collect();
-        let more = rest.next().is_some();
-        let next = page.last().filter(|_| more).map(|(place, _)| place.clone());
-        Ok(Page { tasks: page.into_iter().map(|(_, task)| task).collect(), next, total })
+        matches.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
+        let total = matches.len() as u64;
+        let is_after = |cursor: &ListCursor| query.after.as_ref().is_none_or(|it| cursor < it);
+        let mut remaining = matches.into_iter().filter(|(cursor, _)| is_after(cursor));
+        let page: Vec<_> = remaining.by_ref().take(query.limit).collect();
+        let more = remaining.next().is_some();
+        let next = page.last().filter(|_| more).map(|(cursor, _)| cursor.clone());
+        Ok(TaskPage { tasks: page.into_iter().map(|(_, task)| task).collect(), next, total })
     }
 
-    async fn sent(&self, key: &SentKey, now: Timestamp) -> Result<Option<Outcome>, Error> {
-        let shard = self.sent_shard(*key);
-        let known = shard.get(key).filter(|it| it.expires > now);
-        Ok(known.and_then(|it| self.outcome(&it.came_of_it)))
+    async fn find_prior_outcome(
+        &self,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<PriorOutcome>, Error> {
+        let shard = self.idempotency_shard(*key);
+        let entry = shard.get(key).filter(|it| it.expires_at > now);
+        Ok(entry.and_then(|it| self.resolve_outcome(&it.outcome)))
     }
 
-    async fn remember(&self, sent: Sent, answer: &Message) -> Result<(), Error> {
-        let came_of_it = CameOfIt::Answer(answer.clone());
-        let remembered = Remembered { expires: sent.expires, came_of_it };
-        self.sent_shard(sent.key).insert(sent.key, remembered);
-        let mut answers = lock(&self.answers);
-        answers.push_back(sent.key);
-        let surplus = (answers.len() as u64).saturating_sub(self.retention.max_tasks);
-        let oldest: Vec<_> = (0..surplus).filter_map(|_| answers.pop_front()).collect();
-        drop(answers);
+    async fn record_direct_reply(
+        &self,
+        record: IdempotencyRecord,
+        reply: &Message,
+    ) -> Result<(), Error> {
+        let outcome = RecordedOutcome::DirectReply(reply.clone());
+        let entry = IdempotencyEntry { expires_at: record.expires_at, outcome };
+        self.idempotency_shard(record.key).insert(record.key, entry);
+        let mut direct_replies = lock(&self.direct_replies);
+        direct_replies.push_back(record.key);
+        let surplus = (direct_replies.len() as u64).saturating_sub(self.retention.max_tasks);
+        let oldest: Vec<_> = (0..surplus).filter_map(|_| direct_replies.pop_front()).collect();
+        drop(direct_replies);
         for key in oldest {
-            self.sent_shard(key).remove(&key);
+            self.idempotency_shard(key).remove(&key);
         }
         Ok(())
     }
 
     /// What another process had in memory is gone with it.
-    async fn take_abandoned(&self, _limit: usize) -> Result<Vec<Stored>, Error> {
+    async fn claim_abandoned(&self, _limit: usize) -> Result<Vec<StoredTask>, Error> {
         Ok(Vec::new())
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<u64, Error> {
         let age = i64::try_from(self.retention.max_age.as_millis()).unwrap_or(i64::MAX);
-        let oldest = now.as_millis().saturating_sub(age);
+        let cutoff = now.as_millis().saturating_sub(age);
         let mut removed = 0;
         loop {
-            let next = lock(&self.finished).pop_front_if(|(at, _)| at.as_millis() <= oldest);
-            let Some((_, spot)) = next else { break };
-            self.remove(spot);
+            let next = lock(&self.finished).pop_front_if(|(at, _)| at.as_millis() <= cutoff);
+            let Some((_, entry_ref)) = next else { break };
+            self.remove(entry_ref);
             removed += 1;
         }
-        for shard in &self.sent {
-            lock(shard).retain(|_, it| it.expires > now);
+        for shard in &self.idempotency {
+            lock(shard).retain(|_, it| it.expires_at > now);
         }
         Ok(removed)
     }
@@ -338,14 +357,14 @@ impl TaskStore for Memory {
         &self.retention
     }
 
-    fn name(&self) -> &'static str {
+    fn backend_name(&self) -> &'static str {
         BACKEND
     }
 }
 
-impl Entry {
-    fn is_at(&self, spot: Spot) -> bool {
-        self.number == spot.number
+impl TaskEntry {
+    fn is_referenced_by(&self, entry_ref: EntryRef) -> bool {
+        self.entry_id == entry_ref.id
     }
 
     /// Folds events into the task; all of them or, when one is refused, none.
@@ -360,8 +379,8 @@ impl Entry {
         folded
     }
 
-    fn stored(&self) -> Stored {
-        Stored {
+    fn to_stored_task(&self) -> StoredTask {
+        StoredTask {
             key: self.key.clone(),
             task: self.task.clone(),
             revision: self.revision,
@@ -369,23 +388,27 @@ impl Entry {
         }
     }
 
-    fn place(&self) -> Place {
+    fn cursor(&self) -> ListCursor {
         let Self { key, header, .. } = self;
-        Place { updated: header.updated, id: key.id.clone(), agent: key.agent.clone() }
+        ListCursor {
+            status_changed_at: header.status_changed_at,
+            id: key.id.clone(),
+            agent: key.agent.clone(),
+        }
     }
 
-    fn answers(&self, query: &Query) -> bool {
+    fn matches(&self, query: &TaskQuery) -> bool {
         let Self { key, header, .. } = self;
-        key.caller == query.caller
+        key.owner == query.owner
             && query.agent.as_ref().is_none_or(|it| key.agent == *it)
-            && !query.except.contains(&key.agent)
+            && !query.excluded_agents.contains(&key.agent)
             && query.context.as_ref().is_none_or(|it| header.context == *it)
             && query.state.is_none_or(|it| header.state == it)
-            && query.updated_since.is_none_or(|it| header.updated >= it)
+            && query.status_changed_since.is_none_or(|it| header.status_changed_at >= it)
     }
 }
 
-fn place(hash: u64) -> usize {
+fn shard_index(hash: u64) -> usize {
     // The low bits choose a slot within a map; the high ones choose the map.
     (hash >> 32) as usize % SHARDS
 }
@@ -396,6 +419,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// An append that no engine should make.
-fn refused(why: impl Into<crate::BoxError>) -> Error {
-    Error::Unavailable { backend: BACKEND, source: why.into() }
+fn invalid_append(source: impl Into<crate::BoxError>) -> Error {
+    Error::Unavailable { backend: BACKEND, source: source.into() }
 }

@@ -3,7 +3,7 @@
 use latimer_protocol::{ContextId, Dialect, TaskState, TaskStatusUpdateEvent};
 
 use super::*;
-use crate::Work;
+use crate::PendingWork;
 
 fn status(id: &str, state: TaskState) -> Event {
     Event::Status(TaskStatusUpdateEvent::new(TaskId::new(id).unwrap(), state))
@@ -11,22 +11,22 @@ fn status(id: &str, state: TaskState) -> Event {
 
 /// An append without a snapshot, so that the store itself folds.
 fn append(expected: u64, events: Vec<Event>) -> Append {
-    let key = Key { caller: "".into(), agent: "a".into(), id: TaskId::new("t").unwrap() };
-    let header = Header {
+    let key = TaskKey { owner: "".into(), agent: "a".into(), id: TaskId::new("t").unwrap() };
+    let header = TaskHeader {
         context: ContextId::new("c").unwrap(),
         state: TaskState::Working,
-        updated: Timestamp::EPOCH,
-        dialect: Dialect::V1_0,
-        work: Work::Running,
+        status_changed_at: Timestamp::EPOCH,
+        created_in: Dialect::V1_0,
+        pending_work: PendingWork::Running,
         note: None,
     };
     let expected = Revision::new(expected);
-    Append { key, expected, events, header, snapshot: None, sent: None, webhook: None }
+    Append { key, expected, events, header, snapshot: None, idempotency: None, webhook: None }
 }
 
 #[tokio::test]
-async fn of_events_that_do_not_fit_none_is_kept() {
-    let store = Memory::default();
+async fn append_with_invalid_event_changes_nothing() {
+    let store = MemoryStore::default();
     let key = append(0, Vec::new()).key;
     let (id, context) = (key.id.clone(), ContextId::new("c").unwrap());
     let created = Event::Created(Task::new(id, context, TaskState::Submitted));

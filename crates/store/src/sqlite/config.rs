@@ -17,7 +17,7 @@ impl Default for SqliteConfig {
     fn default() -> Self {
         Self {
             durability: Durability::default(),
-            retention: Retention::DISK,
+            retention: Retention::DEFAULT_DISK,
             holder: String::new(),
         }
     }

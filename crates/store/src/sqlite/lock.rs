@@ -22,29 +22,32 @@ pub(super) struct Lock {
 impl Lock {
     /// Locks the database at `path` for this process.
     pub(super) fn acquire(path: &Path, holder: &str) -> Result<Self, OpenError> {
-        let beside = beside(path);
-        let io = |source| OpenError::Io { path: beside.clone(), source };
+        let lock_path = lock_path(path);
+        let io_error = |source| OpenError::Io { path: lock_path.clone(), source };
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&beside).map_err(io)?;
+        let mut file = options.open(&lock_path).map_err(io_error)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 // The lock is what counts; who holds it is a courtesy.
                 let _ = file.read_to_string(&mut text);
-                return Err(OpenError::InUse { path: path.into(), holder: Holder::read(&text) });
+                return Err(OpenError::Locked {
+                    path: path.into(),
+                    holder: LockHolder::parse(&text),
+                });
             }
-            Err(TryLockError::Error(source)) => return Err(io(source)),
+            Err(TryLockError::Error(source)) => return Err(io_error(source)),
         }
-        write(&mut file, &Holder::this(holder)).map_err(io)?;
+        write_holder(&mut file, &LockHolder::for_this_process(holder)).map_err(io_error)?;
         Ok(Self { _file: file })
     }
 }
 
 /// Who has a store open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Holder {
+pub struct LockHolder {
     /// Its process.
     pub pid: Option<u32>,
     /// Since when.
@@ -53,8 +56,8 @@ pub struct Holder {
     pub name: String,
 }
 
-impl Holder {
-    fn this(name: &str) -> Self {
+impl LockHolder {
+    fn for_this_process(name: &str) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let since = i64::try_from(since.as_millis()).ok();
         Self {
@@ -66,20 +69,20 @@ impl Holder {
     }
 
     /// Reads what it can: it may be in the middle of being written.
-    fn read(text: &str) -> Self {
-        let member = |name| {
+    fn parse(text: &str) -> Self {
+        let field = |name| {
             let line = text.lines().filter_map(|line| line.split_once(": "));
-            line.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+            line.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
         };
         Self {
-            pid: member("pid").and_then(|it| it.parse().ok()),
-            since: member("since").and_then(|it| it.parse().ok()),
-            name: member("holder").unwrap_or_default().to_owned(),
+            pid: field("pid").and_then(|it| it.parse().ok()),
+            since: field("since").and_then(|it| it.parse().ok()),
+            name: field("holder").unwrap_or_default().to_owned(),
         }
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LockHolder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
             Some(pid) => write!(out, "process {pid}")?,
@@ -95,10 +98,10 @@ impl fmt::Display for Holder {
     }
 }
 
-fn write(file: &mut File, holder: &Holder) -> io::Result<()> {
+fn write_holder(file: &mut File, holder: &LockHolder) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
-    let Holder { pid, since, name } = holder;
+    let LockHolder { pid, since, name } = holder;
     if let Some(pid) = pid {
         writeln!(file, "pid: {pid}")?;
     }
@@ -109,7 +112,7 @@ fn write(file: &mut File, holder: &Holder) -> io::Result<()> {
     file.flush()
 }
 
-fn beside(path: &Path) -> PathBuf {
+fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     name.into()

@@ -6,16 +6,16 @@
 //! ([`messages`]), and finished tasks that were asked for ([`recent`]).
 
 mod codec;
+mod compact;
 mod config;
-mod failure;
+mod error;
+mod event_rowid;
+mod finished_cache;
+mod idempotency_cache;
 mod lock;
-mod messages;
 mod open;
-mod place;
 mod reader;
-mod recent;
 mod seal;
-mod short;
 #[cfg(test)]
 mod tests;
 mod webhooks;
@@ -29,18 +29,18 @@ use async_trait::async_trait;
 use latimer_protocol::{Message, Revision, TaskId, Timestamp};
 
 pub use self::config::{Durability, SqliteConfig};
-use self::failure::{Damage, unavailable};
-pub use self::lock::Holder;
+use self::error::{RowError, unavailable};
+use self::finished_cache::FinishedTaskCache;
+use self::idempotency_cache::{CachedRecord, IdempotencyCache};
 use self::lock::Lock;
-use self::messages::{Known, Messages};
+pub use self::lock::LockHolder;
 pub use self::open::OpenError;
-use self::reader::{Loaded, Readers};
-use self::recent::Recent;
+use self::reader::{LoadedTask, ReaderPool};
 use self::seal::Seal;
-use self::writer::{Desk, NewAnswer, NewEvents, Sweep, Take, Writer};
+use self::writer::{ClaimAbandoned, PreparedAppend, PreparedReply, Sweep, Writer, WriterState};
 use crate::{
-    Append, Error, Key, Logged, Outcome, Page, Query, Retention, Sent, SentKey, Stored, TaskStore,
-    WebhookStore,
+    Append, Error, IdempotencyKey, IdempotencyRecord, LoggedEvent, PriorOutcome, Retention,
+    StoredTask, TaskKey, TaskPage, TaskQuery, TaskStore, WebhookStore,
 };
 
 const BACKEND: &str = "sqlite";
@@ -53,31 +53,31 @@ const BACKEND: &str = "sqlite";
 /// commit. Long reads use the blocking threads of Tokio, so its methods are called within a runtime.
 ///
 /// ```no_run
-/// use latimer_store::{Sqlite, SqliteConfig};
+/// use latimer_store::{SqliteStore, SqliteConfig};
 ///
 /// let config = SqliteConfig { holder: "an example".to_owned(), ..SqliteConfig::default() };
-/// let store = Sqlite::open("tasks.db", config)?;
+/// let store = SqliteStore::open("tasks.db", config)?;
 /// # Ok::<(), latimer_store::OpenError>(())
 /// ```
-pub struct Sqlite {
+pub struct SqliteStore {
     // In the order in which they go: the lock outlives all connections.
     writer: Writer,
-    readers: Arc<Readers>,
-    messages: Arc<Messages>,
-    recent: Arc<Recent>,
+    readers: Arc<ReaderPool>,
+    idempotency_cache: Arc<IdempotencyCache>,
+    finished_cache: Arc<FinishedTaskCache>,
     seal: Seal,
     path: PathBuf,
     retention: Retention,
     _lock: Lock,
 }
 
-impl fmt::Debug for Sqlite {
+impl fmt::Debug for SqliteStore {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
-impl Sqlite {
+impl SqliteStore {
     /// Opens the store at `path`, or makes it. Reads and writes the disk: for the start of a
     /// program.
     ///
@@ -86,17 +86,32 @@ impl Sqlite {
     /// does not let us.
     pub fn open(path: impl AsRef<Path>, config: SqliteConfig) -> Result<Self, OpenError> {
         let SqliteConfig { durability, retention, holder } = config;
-        let path = open::locate(path.as_ref())?;
+        let path = open::ensure_database_file(path.as_ref())?;
         let lock = Lock::acquire(&path, &holder)?;
         let failed = |source| OpenError::Database { path: path.clone(), source };
-        let opened = open::open(&path, durability)?;
-        let (messages, recent) = (Arc::<Messages>::default(), Arc::<Recent>::default());
-        let desk = Desk::new(opened, &retention, messages.clone(), recent.clone());
-        let desk = desk.map_err(failed)?;
-        let writer = Writer::start(desk).map_err(|error| failed(error.into()))?;
-        let readers = Arc::new(Readers::new(path.clone()));
-        let seal = Seal::beside(&path);
-        Ok(Self { writer, readers, messages, recent, seal, path, retention, _lock: lock })
+        let database = open::open(&path, durability)?;
+        let (idempotency_cache, finished_cache) =
+            (Arc::<IdempotencyCache>::default(), Arc::<FinishedTaskCache>::default());
+        let state = WriterState::new(
+            database,
+            &retention,
+            idempotency_cache.clone(),
+            finished_cache.clone(),
+        );
+        let state = state.map_err(failed)?;
+        let writer = Writer::start(state).map_err(|error| failed(error.into()))?;
+        let readers = Arc::new(ReaderPool::new(path.clone()));
+        let seal = Seal::for_database(&path);
+        Ok(Self {
+            writer,
+            readers,
+            idempotency_cache,
+            finished_cache,
+            seal,
+            path,
+            retention,
+            _lock: lock,
+        })
     }
 
     /// How many transactions were committed since it was opened. Appends that come at the same time
@@ -108,85 +123,101 @@ impl Sqlite {
 }
 
 #[async_trait]
-impl TaskStore for Sqlite {
+impl TaskStore for SqliteStore {
     async fn append(&self, mut append: Append) -> Result<Revision, Error> {
-        let webhook = append.webhook.take().map(|it| self.spelled_out(*it)).transpose()?;
-        self.writer.run(NewEvents::new(append, webhook)?).await
+        let webhook = append.webhook.take().map(|it| self.prepare_webhook(*it)).transpose()?;
+        self.writer.run(PreparedAppend::new(append, webhook)?).await
     }
 
-    async fn load(&self, key: &Key) -> Result<Option<Stored>, Error> {
-        if let Some(stored) = self.recent.get(key) {
+    async fn load(&self, key: &TaskKey) -> Result<Option<StoredTask>, Error> {
+        if let Some(stored) = self.finished_cache.get(key) {
             return Ok(Some(stored));
         }
-        let moment = self.recent.moment();
+        let epoch = self.finished_cache.epoch();
         let loaded = self.readers.read(|db| reader::load(db, key))?;
-        let Some(Loaded { stored, bytes }) = loaded else { return Ok(None) };
-        if let Some(moment) = moment
+        let Some(LoadedTask { stored, bytes }) = loaded else { return Ok(None) };
+        if let Some(epoch) = epoch
             && stored.header.state.is_terminal()
         {
-            self.recent.add(moment, &stored, bytes);
+            self.finished_cache.add(epoch, &stored, bytes);
         }
         Ok(Some(stored))
     }
 
-    async fn events(&self, key: &Key, after: Revision, limit: usize) -> Result<Vec<Logged>, Error> {
+    async fn events(
+        &self,
+        key: &TaskKey,
+        after: Revision,
+        limit: usize,
+    ) -> Result<Vec<LoggedEvent>, Error> {
         let key = key.clone();
-        self.readers.read_long(move |db| reader::events(db, &key, after, limit)).await
+        self.readers.read_blocking(move |db| reader::events(db, &key, after, limit)).await
     }
 
-    async fn locate(&self, caller: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error> {
-        self.readers.read(|db| reader::locate(db, caller, id))
+    async fn find_agents(&self, owner: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error> {
+        self.readers.read(|db| reader::find_agents(db, owner, id))
     }
 
     /// A task that cannot be read is listed by its header, without anything it holds: it neither
     /// hides the others nor itself.
-    async fn list(&self, query: &Query) -> Result<Page, Error> {
+    async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error> {
         let query = query.clone();
-        self.readers.read_long(move |db| reader::list(db, &query)).await
+        self.readers.read_blocking(move |db| reader::list(db, &query)).await
     }
 
-    async fn sent(&self, key: &SentKey, now: Timestamp) -> Result<Option<Outcome>, Error> {
-        let known = self.messages.get(key).filter(|it| it.note.expires > now.as_millis());
-        let Some(Known { place, note }) = known else { return Ok(None) };
-        if note.event == 0 {
-            let answer = self.readers.read(|db| reader::answer(db, place))?;
-            return Ok(answer.map(Outcome::Message));
+    async fn find_prior_outcome(
+        &self,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<PriorOutcome>, Error> {
+        let cached =
+            self.idempotency_cache.get(key).filter(|it| it.entry.expires_at > now.as_millis());
+        let Some(CachedRecord { rowid, entry }) = cached else { return Ok(None) };
+        if entry.event_rowid == 0 {
+            let reply = self.readers.read(|db| reader::direct_reply(db, rowid))?;
+            return Ok(reply.map(PriorOutcome::DirectReply));
         }
-        let key = self.readers.read(|db| reader::key(db, place::task(note.event)))?;
-        let revision = place::revision(note.event);
-        Ok(key.map(|key| Outcome::Task { key, revision }))
+        let key = self
+            .readers
+            .read(|db| reader::task_key(db, event_rowid::task_number(entry.event_rowid)))?;
+        let revision = event_rowid::revision(entry.event_rowid);
+        Ok(key.map(|key| PriorOutcome::Task { key, revision }))
     }
 
-    async fn remember(&self, sent: Sent, answer: &Message) -> Result<(), Error> {
-        self.writer.run(NewAnswer::new(sent, answer)?).await
+    async fn record_direct_reply(
+        &self,
+        record: IdempotencyRecord,
+        reply: &Message,
+    ) -> Result<(), Error> {
+        self.writer.run(PreparedReply::new(record, reply)?).await
     }
 
     /// Tasks that cannot be read are passed over: they are taken, and stay as they are.
-    async fn take_abandoned(&self, limit: usize) -> Result<Vec<Stored>, Error> {
+    async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, Error> {
         loop {
-            let numbers = self.writer.run(Take { limit }).await?;
-            if numbers.is_empty() {
+            let task_numbers = self.writer.run(ClaimAbandoned { limit }).await?;
+            if task_numbers.is_empty() {
                 return Ok(Vec::new());
             }
-            let taken = self.readers.read_long(move |db| {
-                let loaded = numbers.into_iter().map(|it| reader::load_numbered(db, it));
-                loaded.filter_map(readable).collect::<Result<Vec<_>, Error>>()
+            let claimed = self.readers.read_blocking(move |db| {
+                let loaded = task_numbers.into_iter().map(|it| reader::load_by_number(db, it));
+                loaded.filter_map(skip_corrupt).collect::<Result<Vec<_>, Error>>()
             });
-            let taken = taken.await?;
-            if !taken.is_empty() {
-                return Ok(taken);
+            let claimed = claimed.await?;
+            if !claimed.is_empty() {
+                return Ok(claimed);
             }
         }
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<u64, Error> {
         let age = i64::try_from(self.retention.max_age.as_millis()).unwrap_or(i64::MAX);
-        let oldest = now.as_millis().saturating_sub(age);
+        let finished_by = now.as_millis().saturating_sub(age);
         let mut removed = 0;
         loop {
-            let swept = self.writer.run(Sweep { oldest, now }).await?;
-            removed += swept.removed;
-            if !swept.more {
+            let result = self.writer.run(Sweep { finished_by, now }).await?;
+            removed += result.removed;
+            if !result.more {
                 return Ok(removed);
             }
         }
@@ -200,15 +231,15 @@ impl TaskStore for Sqlite {
         &self.retention
     }
 
-    fn name(&self) -> &'static str {
+    fn backend_name(&self) -> &'static str {
         BACKEND
     }
 }
 
-fn readable(loaded: Result<Option<Stored>, Damage>) -> Option<Result<Stored, Error>> {
+fn skip_corrupt(loaded: Result<Option<StoredTask>, RowError>) -> Option<Result<StoredTask, Error>> {
     match loaded {
         Ok(stored) => stored.map(Ok),
-        Err(Damage::Row(_)) => None,
-        Err(Damage::Database(error)) => Some(Err(unavailable(error))),
+        Err(RowError::Corrupt(_)) => None,
+        Err(RowError::Database(error)) => Some(Err(unavailable(error))),
     }
 }

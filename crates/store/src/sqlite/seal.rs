@@ -12,7 +12,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::rand;
 
 /// How long a key is, in bytes.
-const KEY: usize = 32;
+const KEY_BYTES: usize = 32;
 
 /// Seals and unseals. The key is made when there is something to seal for the first time.
 #[derive(Debug)]
@@ -23,36 +23,41 @@ pub(super) struct Seal {
 
 impl Seal {
     /// For the database at `path`: the key is beside it.
-    pub(super) fn beside(path: &Path) -> Self {
+    pub(super) fn for_database(path: &Path) -> Self {
         let mut name = OsString::from(path);
         name.push(".key");
         Self { path: name.into(), key: Mutex::default() }
     }
 
     /// Makes a text unreadable. It is only to be read again as something about `about`.
-    pub(super) fn seal(&self, mut text: Vec<u8>, about: &str) -> io::Result<Vec<u8>> {
-        let key = self.key(Self::make)?;
-        let nonce = key.seal_in_place_append_tag(Aad::from(about.as_bytes()), &mut text);
+    pub(super) fn seal(
+        &self,
+        mut plaintext: Vec<u8>,
+        associated_data: &str,
+    ) -> io::Result<Vec<u8>> {
+        let key = self.key(Self::read_or_create_key)?;
+        let nonce =
+            key.seal_in_place_append_tag(Aad::from(associated_data.as_bytes()), &mut plaintext);
         let nonce = nonce.map_err(io::Error::other)?;
-        Ok([&nonce.as_ref()[..], &text].concat())
+        Ok([&nonce.as_ref()[..], &plaintext].concat())
     }
 
     /// Makes it readable again.
-    pub(super) fn unseal(&self, sealed: &[u8], about: &str) -> io::Result<Vec<u8>> {
-        let key = self.key(Self::read)?;
+    pub(super) fn unseal(&self, sealed: &[u8], associated_data: &str) -> io::Result<Vec<u8>> {
+        let key = self.key(Self::read_key_file)?;
         let damaged = |_| io::Error::new(io::ErrorKind::InvalidData, "sealed with another key");
-        let (nonce, text) = sealed.split_at_checked(NONCE_LEN).unwrap_or_default();
+        let (nonce, ciphertext) = sealed.split_at_checked(NONCE_LEN).unwrap_or_default();
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(damaged)?;
-        let mut text = text.to_vec();
-        let about = Aad::from(about.as_bytes());
-        let length = key.open_in_place(nonce, about, &mut text).map_err(damaged)?.len();
-        text.truncate(length);
-        Ok(text)
+        let mut plaintext = ciphertext.to_vec();
+        let aad = Aad::from(associated_data.as_bytes());
+        let length = key.open_in_place(nonce, aad, &mut plaintext).map_err(damaged)?.len();
+        plaintext.truncate(length);
+        Ok(plaintext)
     }
 
     fn key(
         &self,
-        get: impl FnOnce(&Self) -> io::Result<[u8; KEY]>,
+        get: impl FnOnce(&Self) -> io::Result<[u8; KEY_BYTES]>,
     ) -> io::Result<Arc<RandomizedNonceKey>> {
         let mut key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(key) = &*key {
@@ -63,37 +68,37 @@ impl Seal {
         Ok(key.insert(Arc::new(new)).clone())
     }
 
-    fn read(&self) -> io::Result<[u8; KEY]> {
-        let explain = |error: io::Error| {
+    fn read_key_file(&self) -> io::Result<[u8; KEY_BYTES]> {
+        let with_path = |error: io::Error| {
             io::Error::new(error.kind(), format!("the key {}: {error}", self.path.display()))
         };
-        let mut bytes = [0; KEY];
+        let mut bytes = [0; KEY_BYTES];
         let read = File::open(&self.path).and_then(|mut file| file.read_exact(&mut bytes));
-        read.map_err(explain)?;
+        read.map_err(with_path)?;
         Ok(bytes)
     }
 
     /// The key that is there, or a new one. It is on the disk before anything is sealed with it.
-    fn make(&self) -> io::Result<[u8; KEY]> {
-        match self.read() {
+    fn read_or_create_key(&self) -> io::Result<[u8; KEY_BYTES]> {
+        match self.read_key_file() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             read => return read,
         }
-        let mut bytes = [0; KEY];
+        let mut bytes = [0; KEY_BYTES];
         rand::fill(&mut bytes).map_err(io::Error::other)?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         // Under another name first: a key is whole, or not there.
-        let mut new = self.path.clone().into_os_string();
-        new.push(".new");
-        let mut file = options.open(&new)?;
+        let mut temp_path = self.path.clone().into_os_string();
+        temp_path.push(".new");
+        let mut file = options.open(&temp_path)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
-        fs::rename(&new, &self.path)?;
-        if let Some(folder) = self.path.parent() {
-            File::open(folder)?.sync_all()?;
+        fs::rename(&temp_path, &self.path)?;
+        if let Some(directory) = self.path.parent() {
+            File::open(directory)?.sync_all()?;
         }
         Ok(bytes)
     }
@@ -104,33 +109,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_is_read_with_its_key_and_purpose_alone() -> io::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let seal = Seal::beside(&folder.path().join("tasks.db"));
+    fn unseal_requires_same_key_and_associated_data() -> io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let seal = Seal::for_database(&directory.path().join("tasks.db"));
         assert!(seal.unseal(&[0; 64], "a").is_err(), "there is no key, and none is made to read");
-        assert!(!folder.path().join("tasks.db.key").exists());
+        assert!(!directory.path().join("tasks.db.key").exists());
         let sealed = seal.seal(b"hunter2".to_vec(), "a")?;
         assert!(!sealed.windows(7).any(|it| it == b"hunter2"));
         assert_ne!(sealed, seal.seal(b"hunter2".to_vec(), "a")?, "nothing shows by being alike");
-        let again = Seal::beside(&folder.path().join("tasks.db"));
-        assert_eq!(again.unseal(&sealed, "a")?, b"hunter2");
-        assert!(again.unseal(&sealed, "b").is_err());
+        let reopened = Seal::for_database(&directory.path().join("tasks.db"));
+        assert_eq!(reopened.unseal(&sealed, "a")?, b"hunter2");
+        assert!(reopened.unseal(&sealed, "b").is_err());
         for at in 0..sealed.len() {
             let mut damaged = sealed.clone();
             damaged[at] ^= 1;
-            assert!(again.unseal(&damaged, "a").is_err());
-            assert!(again.unseal(&sealed[..at], "a").is_err());
+            assert!(reopened.unseal(&damaged, "a").is_err());
+            assert!(reopened.unseal(&sealed[..at], "a").is_err());
         }
         Ok(())
     }
 
     #[cfg(unix)]
     #[test]
-    fn the_key_is_its_owners_alone() -> io::Result<()> {
+    fn key_file_is_readable_only_by_owner() -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir()?;
-        Seal::beside(&folder.path().join("tasks.db")).seal(Vec::new(), "")?;
-        let mode = fs::metadata(folder.path().join("tasks.db.key"))?.permissions().mode();
+        let directory = tempfile::tempdir()?;
+        Seal::for_database(&directory.path().join("tasks.db")).seal(Vec::new(), "")?;
+        let mode = fs::metadata(directory.path().join("tasks.db.key"))?.permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         Ok(())
     }

@@ -3,49 +3,49 @@
 use async_trait::async_trait;
 use latimer_protocol::PushConfigId;
 
-use super::failure::unavailable;
-use super::writer::{AddWebhook, Advance, NewWebhook, RemoveDead, RemoveWebhook};
-use super::{Sqlite, codec, reader};
-use crate::{Added, DeadLetter, Error, Key, Step, Webhook, WebhookStore};
+use super::error::unavailable;
+use super::writer::{AddWebhook, AdvanceWebhook, PreparedWebhook, RemoveDeadLetter, RemoveWebhook};
+use super::{SqliteStore, codec, reader};
+use crate::{AddWebhookOutcome, DeadLetter, Error, ProgressUpdate, TaskKey, Webhook, WebhookStore};
 
-impl Sqlite {
+impl SqliteStore {
     /// Spells out a webhook.
-    pub(super) fn spelled_out(&self, webhook: Webhook) -> Result<NewWebhook, Error> {
+    pub(super) fn prepare_webhook(&self, webhook: Webhook) -> Result<PreparedWebhook, Error> {
         let config = codec::write_config(&webhook.config).map_err(unavailable)?;
-        let about = reader::about(&webhook.task, &webhook.id);
-        let config = self.seal.seal(config, &about).map_err(unavailable)?;
-        Ok(NewWebhook { webhook, config })
+        let associated_data = reader::webhook_associated_data(&webhook.task, &webhook.id);
+        let sealed_config = self.seal.seal(config, &associated_data).map_err(unavailable)?;
+        Ok(PreparedWebhook { webhook, sealed_config })
     }
 }
 
 #[async_trait]
-impl WebhookStore for Sqlite {
-    async fn add(&self, webhook: Webhook, limit: usize) -> Result<Added, Error> {
-        self.writer.run(AddWebhook { new: self.spelled_out(webhook)?, limit }).await
+impl WebhookStore for SqliteStore {
+    async fn add(&self, webhook: Webhook, limit: usize) -> Result<AddWebhookOutcome, Error> {
+        self.writer.run(AddWebhook { prepared: self.prepare_webhook(webhook)?, limit }).await
     }
 
-    async fn get(&self, task: &Key, id: &PushConfigId) -> Result<Option<Webhook>, Error> {
+    async fn get(&self, task: &TaskKey, id: &PushConfigId) -> Result<Option<Webhook>, Error> {
         self.readers.read(|db| reader::webhook(db, task, id, &self.seal))
     }
 
-    async fn of_task(&self, task: &Key) -> Result<Vec<Webhook>, Error> {
+    async fn list_for_task(&self, task: &TaskKey) -> Result<Vec<Webhook>, Error> {
         self.readers.read(|db| reader::webhooks(db, task, &self.seal))
     }
 
-    async fn remove(&self, task: &Key, id: &PushConfigId) -> Result<bool, Error> {
+    async fn remove(&self, task: &TaskKey, id: &PushConfigId) -> Result<bool, Error> {
         self.writer.run(RemoveWebhook { task: task.clone(), id: id.clone() }).await
     }
 
-    async fn active(&self) -> Result<Vec<(Key, PushConfigId)>, Error> {
-        self.readers.read_long(reader::active).await
+    async fn list_active(&self) -> Result<Vec<(TaskKey, PushConfigId)>, Error> {
+        self.readers.read_blocking(reader::active_webhooks).await
     }
 
-    async fn advance(&self, step: Step) -> Result<bool, Error> {
-        self.writer.run(Advance(step)).await
+    async fn advance(&self, update: ProgressUpdate) -> Result<bool, Error> {
+        self.writer.run(AdvanceWebhook(update)).await
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        self.readers.read_long(move |db| reader::dead_letters(db, limit)).await
+        self.readers.read_blocking(move |db| reader::dead_letters(db, limit)).await
     }
 
     async fn dead_letter(&self, id: &str) -> Result<Option<DeadLetter>, Error> {
@@ -53,6 +53,6 @@ impl WebhookStore for Sqlite {
     }
 
     async fn remove_dead_letter(&self, id: &str) -> Result<bool, Error> {
-        self.writer.run(RemoveDead(id.to_owned())).await
+        self.writer.run(RemoveDeadLetter(id.to_owned())).await
     }
 }

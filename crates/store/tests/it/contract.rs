@@ -3,32 +3,34 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use latimer_store::conformance::{self, Home};
-use latimer_store::{Durability, Memory, Retention, Sqlite, SqliteConfig, TaskStore};
+use latimer_store::conformance::{self, StoreFixture};
+use latimer_store::{Durability, MemoryStore, Retention, SqliteConfig, SqliteStore, TaskStore};
 use tempfile::TempDir;
 
 /// A store in memory is nowhere.
-struct Nowhere;
+struct MemoryFixture;
 
 #[async_trait]
-impl Home for Nowhere {
+impl StoreFixture for MemoryFixture {
     async fn open(&self, retention: Retention) -> Arc<dyn TaskStore> {
-        Arc::new(Memory::new(retention))
+        Arc::new(MemoryStore::new(retention))
     }
 }
 
 /// A store on disk is in a folder.
-struct Folder {
-    folder: TempDir,
+struct SqliteFixture {
+    directory: TempDir,
     durability: Durability,
 }
 
 #[async_trait]
-impl Home for Folder {
+impl StoreFixture for SqliteFixture {
     async fn open(&self, retention: Retention) -> Arc<dyn TaskStore> {
         let durability = self.durability;
         let config = SqliteConfig { durability, retention, ..SqliteConfig::default() };
-        Arc::new(Sqlite::open(self.folder.path().join("tasks.db"), config).expect("it opens"))
+        Arc::new(
+            SqliteStore::open(self.directory.path().join("tasks.db"), config).expect("it opens"),
+        )
     }
 
     fn is_durable(&self) -> bool {
@@ -36,21 +38,21 @@ impl Home for Folder {
     }
 }
 
-fn folder(durability: Durability) -> Folder {
-    Folder { folder: TempDir::new().expect("a folder"), durability }
+fn sqlite_fixture(durability: Durability) -> SqliteFixture {
+    SqliteFixture { directory: TempDir::new().expect("a folder"), durability }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_keeps_the_contract() {
-    conformance::run(|| Nowhere).await;
+async fn memory_store_passes_conformance() {
+    conformance::run(|| MemoryFixture).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sqlite_keeps_the_contract_for_the_process() {
-    conformance::run(|| folder(Durability::Process)).await;
+async fn sqlite_store_with_process_durability_passes_conformance() {
+    conformance::run(|| sqlite_fixture(Durability::Process)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sqlite_keeps_the_contract_in_full() {
-    conformance::run(|| folder(Durability::Full)).await;
+async fn sqlite_store_with_full_durability_passes_conformance() {
+    conformance::run(|| sqlite_fixture(Durability::Full)).await;
 }

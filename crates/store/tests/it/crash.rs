@@ -7,49 +7,50 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use latimer_protocol::{Event, Revision};
-use latimer_store::{Durability, OpenError, Sqlite, SqliteConfig, TaskStore};
+use latimer_store::{Durability, OpenError, SqliteConfig, SqliteStore, TaskStore};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use crate::sample::{create, grow, key, open};
+use crate::fixtures::{chunk_append, create_append, key, open};
 
 /// Where the child finds its store, and how durable it is.
-const FOLDER: &str = "LATIMER_TEST_FOLDER";
-const DURABILITY: &str = "LATIMER_TEST_DURABILITY";
+const DIRECTORY_VAR: &str = "LATIMER_TEST_FOLDER";
+const DURABILITY_VAR: &str = "LATIMER_TEST_DURABILITY";
 
 /// How many tasks the child writes at the same time.
-const TASKS: usize = 8;
+const CONCURRENT_TASKS: usize = 8;
 
 #[tokio::test]
-async fn what_was_acknowledged_outlives_kill_9() {
+async fn acknowledged_appends_survive_kill_9() {
     for durability in [Durability::Process, Durability::Full] {
-        let folder = TempDir::new().expect("a folder");
+        let directory = TempDir::new().expect("a folder");
         let mut acknowledged = HashMap::new();
         for round in 0..10 {
-            let mut child = start(folder.path(), durability);
+            let mut child = spawn_child(directory.path(), durability);
             let stdout = child.stdout.take().expect("its output");
             let mut lines = BufReader::new(stdout).lines().map(|line| line.expect("a line"));
-            let mut seen = 0;
+            let mut line_count = 0;
             // At another moment each time.
-            while seen < 60 + 37 * round {
-                seen += read(&lines.next().expect("the child goes on"), &mut acknowledged);
+            while line_count < 60 + 37 * round {
+                line_count +=
+                    parse_line(&lines.next().expect("the child goes on"), &mut acknowledged);
             }
-            refuse(folder.path(), child.id());
+            assert_locked(directory.path(), child.id());
             child.kill().expect("it is killed");
             child.wait().expect("it is dead");
             // What it said before it died counts as well. The last line may be torn.
             lines.for_each(|line| {
-                read(&line, &mut acknowledged);
+                parse_line(&line, &mut acknowledged);
             });
-            check(&open(folder.path(), durability), &acknowledged).await;
+            assert_stored(&open(directory.path(), durability), &acknowledged).await;
         }
     }
 }
 
 /// While the child lives, nobody else opens its store.
-fn refuse(folder: &Path, child: u32) {
-    match Sqlite::open(folder.join("tasks.db"), SqliteConfig::default()) {
-        Err(OpenError::InUse { holder, .. }) => {
+fn assert_locked(directory: &Path, child: u32) {
+    match SqliteStore::open(directory.join("tasks.db"), SqliteConfig::default()) {
+        Err(OpenError::Locked { holder, .. }) => {
             assert_eq!((holder.pid, holder.name.as_str()), (Some(child), "the child"));
         }
         other => panic!("a store that is in use: {other:?}"),
@@ -57,15 +58,15 @@ fn refuse(folder: &Path, child: u32) {
 }
 
 /// Reads a line such as `t3 17.`, and returns how many it was.
-fn read(line: &str, acknowledged: &mut HashMap<String, u64>) -> u64 {
-    let said = line.strip_suffix('.').and_then(|line| line.split_once(' '));
-    let Some((id, revision)) = said else { return 0 };
+fn parse_line(line: &str, acknowledged: &mut HashMap<String, u64>) -> u64 {
+    let parts = line.strip_suffix('.').and_then(|line| line.split_once(' '));
+    let Some((id, revision)) = parts else { return 0 };
     let Ok(revision) = revision.parse() else { return 0 };
     acknowledged.insert(id.to_owned(), revision);
     1
 }
 
-async fn check(store: &Sqlite, acknowledged: &HashMap<String, u64>) {
+async fn assert_stored(store: &SqliteStore, acknowledged: &HashMap<String, u64>) {
     for (id, revision) in acknowledged {
         let stored = store.load(&key(id)).await.expect("loads").expect("it is there");
         assert!(stored.revision.get() >= *revision, "{id} is at {}", stored.revision);
@@ -78,10 +79,10 @@ async fn check(store: &Sqlite, acknowledged: &HashMap<String, u64>) {
     }
 }
 
-fn start(folder: &Path, durability: Durability) -> Child {
+fn spawn_child(directory: &Path, durability: Durability) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", "crash::child", "--ignored", "--nocapture"]);
-    command.env(FOLDER, folder).env(DURABILITY, format!("{durability:?}"));
+    command.env(DIRECTORY_VAR, directory).env(DURABILITY_VAR, format!("{durability:?}"));
     command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts")
 }
 
@@ -89,37 +90,37 @@ fn start(folder: &Path, durability: Durability) -> Child {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "is started by another test"]
 async fn child() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let durability = match std::env::var(DURABILITY).as_deref() {
+    let Some(directory) = std::env::var_os(DIRECTORY_VAR) else { return };
+    let durability = match std::env::var(DURABILITY_VAR).as_deref() {
         Ok("Full") => Durability::Full,
         _ => Durability::Process,
     };
     let holder = "the child".to_owned();
     let config = SqliteConfig { durability, holder, ..SqliteConfig::default() };
-    let path = Path::new(&folder).join("tasks.db");
-    let store = Arc::new(Sqlite::open(path, config).expect("it opens"));
+    let path = Path::new(&directory).join("tasks.db");
+    let store = Arc::new(SqliteStore::open(path, config).expect("it opens"));
     let mut running = JoinSet::new();
-    for number in 0..TASKS {
+    for number in 0..CONCURRENT_TASKS {
         let store = store.clone();
-        running.spawn(async move { write(&*store, &format!("t{number}")).await });
+        running.spawn(async move { append_until_killed(&*store, &format!("t{number}")).await });
     }
     running.join_all().await;
 }
 
-async fn write(store: &dyn TaskStore, id: &str) {
-    let known = store.load(&key(id)).await.expect("loads");
-    let mut revision = match known {
+async fn append_until_killed(store: &dyn TaskStore, id: &str) {
+    let existing = store.load(&key(id)).await.expect("loads");
+    let mut revision = match existing {
         Some(stored) => stored.revision,
-        None => store.append(create(id)).await.expect("appends"),
+        None => store.append(create_append(id)).await.expect("appends"),
     };
     loop {
-        say(id, revision);
-        let next = grow(id, revision, &revision.next().to_string());
+        print_acknowledged(id, revision);
+        let next = chunk_append(id, revision, &revision.next().to_string());
         revision = store.append(next).await.expect("appends");
     }
 }
 
-fn say(id: &str, revision: Revision) {
+fn print_acknowledged(id: &str, revision: Revision) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{id} {revision}.").and_then(|()| out.flush()).expect("it is said");
 }

@@ -3,8 +3,8 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod contract;
+mod corruption;
 mod crash;
-mod damage;
+mod fixtures;
 mod model;
 mod open;
-mod sample;

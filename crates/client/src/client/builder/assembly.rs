@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latimer_outbound::{Allowed, Client as Http, Guard, Protocol};
+use latimer_outbound::{AllowRule, Guard, HttpClient as Http, Protocol};
 use latimer_protocol::binding::parameters;
 use latimer_protocol::card::{AgentCard, AgentInterface, ProtocolBinding};
 use latimer_protocol::{Dialect, Version};
@@ -40,7 +40,7 @@ impl Builder {
             self.extensions.push(parameters::CURSOR_EXTENSION.to_owned());
         }
         let http = match choice.binding {
-            ProtocolBinding::Grpc => http.speaking(Protocol::Http2),
+            ProtocolBinding::Grpc => http.with_protocol(Protocol::Http2),
             _ => http,
         };
         let wire = self.showing(Wire::new(http))?.limits(self.limits.clone());
@@ -110,7 +110,7 @@ impl Builder {
         for origin in named.filter_map(|url| origin(&url)) {
             let host_and_port = origin.split_once("://").map_or("", |(_, rest)| rest);
             let wrong = |error| Error::Setup(format!("the address {host_and_port} {error}"));
-            rules.allow.push(host_and_port.parse::<Allowed>().map_err(wrong)?);
+            rules.allow.push(host_and_port.parse::<AllowRule>().map_err(wrong)?);
         }
         Ok(Guard::new(rules))
     }

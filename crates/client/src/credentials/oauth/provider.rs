@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::Request;
 use http::header::{ACCEPT, HeaderValue};
-use latimer_outbound::{Client as Http, Limits};
+use latimer_outbound::{HttpClient as Http, RequestLimits};
 use serde::Deserialize;
 
 use super::code::CodeFlow;
@@ -62,7 +62,8 @@ impl Provider {
         let request =
             Request::get(url).header(ACCEPT, HeaderValue::from_static("application/json"));
         let request = request.body(Bytes::new()).map_err(|_| wrong(&"it has no usable address"))?;
-        let response = http.send(request, &Limits::default()).await.map_err(|it| wrong(&it))?;
+        let response =
+            http.send(request, &RequestLimits::default()).await.map_err(|it| wrong(&it))?;
         if !response.status().is_success() {
             let status = response.status().as_u16();
             return Err(wrong(&format_args!("it does not describe itself, HTTP status {status}")));

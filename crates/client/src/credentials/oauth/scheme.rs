@@ -1,6 +1,6 @@
 //! What a card says about the authorization server of its agent.
 
-use latimer_outbound::Client as Http;
+use latimer_outbound::HttpClient as Http;
 use latimer_protocol::card::{OAuth2SecurityScheme, OAuthFlows, SecurityScheme};
 
 use super::device;

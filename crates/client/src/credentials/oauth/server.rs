@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request, StatusCode};
-use latimer_outbound::{Client as Http, Limits};
+use latimer_outbound::{HttpClient as Http, RequestLimits};
 use latimer_protocol::Secret;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -99,7 +99,7 @@ impl AuthorizationServer {
         form: &[(&str, &str)],
     ) -> Result<T, Refusal> {
         let request = self.request(url, form).map_err(|error| Refusal::other(&error))?;
-        let response = self.http.send(request, &Limits::default()).await;
+        let response = self.http.send(request, &RequestLimits::default()).await;
         let response = response.map_err(|failure| match failure.is_retryable() {
             true => Refusal::Passing(failure.to_string()),
             false => Refusal::other(&failure),

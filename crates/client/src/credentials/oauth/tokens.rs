@@ -152,7 +152,7 @@ impl fmt::Debug for Tokens {
 
 #[cfg(test)]
 mod tests {
-    use latimer_outbound::{Client, Guard, Rules};
+    use latimer_outbound::{Guard, HttpClient, Rules};
 
     use super::*;
     use crate::credentials::oauth::OAuthClient;
@@ -161,7 +161,7 @@ mod tests {
     fn only_the_token_that_was_refused_is_taken_back() {
         let token =
             |text| Token::new(Secret::new(text), None, Some(Secret::new("r"))).expect("a token");
-        let http = Client::builder(Guard::new(Rules::default())).build().unwrap();
+        let http = HttpClient::builder(Guard::new(Rules::default())).build().unwrap();
         let url = "https://login.example/token";
         let server = AuthorizationServer::new(http, OAuthClient::new("us"), url);
         let tokens = Tokens::of_login(server, token("new"));

@@ -4,30 +4,30 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
-use latimer_outbound::{Body, Client, Failure};
+use latimer_outbound::{Body, HttpClient, RequestError};
 use tower_service::Service;
 
 /// Carries the frames of gRPC over the guarded client.
 #[derive(Clone, Debug)]
-pub(super) struct Channel(Client);
+pub(super) struct Channel(HttpClient);
 
 impl Channel {
-    pub(super) fn new(client: Client) -> Self {
+    pub(super) fn new(client: HttpClient) -> Self {
         Self(client)
     }
 }
 
 impl Service<Request<tonic::body::Body>> for Channel {
     type Response = Response<Body>;
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Failure>> + Send>>;
+    type Error = RequestError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, RequestError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), RequestError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<tonic::body::Body>) -> Self::Future {
         let client = self.0.clone();
-        Box::pin(async move { client.open(request).await })
+        Box::pin(async move { client.send_streaming(request).await })
     }
 }

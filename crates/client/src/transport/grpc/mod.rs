@@ -16,7 +16,7 @@ use futures_core::Stream;
 use futures_util::{StreamExt, stream};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Uri};
-use latimer_outbound::Failure;
+use latimer_outbound::RequestError;
 use latimer_protocol::binding::{grpc, parameters};
 use latimer_protocol::{
     Call, ErrorKind, GrpcStatus, InvalidField, Revision, SharedEvent, StreamEvent, StreamResponse,
@@ -87,7 +87,7 @@ impl Grpc {
     fn failure(&self, status: &Status) -> Error {
         let mut source = status.source();
         while let Some(error) = source {
-            if let Some(failure) = error.downcast_ref::<Failure>() {
+            if let Some(failure) = error.downcast_ref::<RequestError>() {
                 return self.lost(failure);
             }
             source = error.source();
@@ -101,15 +101,15 @@ impl Grpc {
     }
 
     /// A failure that somebody else holds: the same again, with its words for a source.
-    fn lost(&self, failure: &Failure) -> Error {
+    fn lost(&self, failure: &RequestError) -> Error {
         let source = || failure.to_string().into();
         let copy = match failure {
-            Failure::Forbidden(forbidden) => Failure::Forbidden(*forbidden),
-            Failure::Timeout => Failure::Timeout,
-            Failure::Unresolved { .. } => Failure::Unresolved { source: source() },
-            Failure::Unreachable { .. } => Failure::Unreachable { source: source() },
-            Failure::Tls { .. } => Failure::Tls { source: source() },
-            _ => Failure::Broken { source: source() },
+            RequestError::Forbidden(forbidden) => RequestError::Forbidden(*forbidden),
+            RequestError::Timeout => RequestError::Timeout,
+            RequestError::Unresolved { .. } => RequestError::Unresolved { source: source() },
+            RequestError::Unreachable { .. } => RequestError::Unreachable { source: source() },
+            RequestError::Tls { .. } => RequestError::Tls { source: source() },
+            _ => RequestError::Broken { source: source() },
         };
         Error::of(self.endpoint.origin(), copy, self.wire.limits.call)
     }
@@ -152,7 +152,7 @@ impl Rpc<'_> {
         let origin = self.grpc.endpoint.origin();
         let answer = timeout(limit, answer)
             .await
-            .map_err(|_| Error::of(origin, Failure::Timeout, limit))?
+            .map_err(|_| Error::of(origin, RequestError::Timeout, limit))?
             .map_err(|status| self.grpc.failure(&status))?;
         let (extensions, answer) = opened(answer);
         let read = T::try_from(answer);
@@ -173,7 +173,7 @@ impl Rpc<'_> {
         let origin = self.grpc.endpoint.origin();
         let answer = timeout(limit, answer)
             .await
-            .map_err(|_| Error::of(origin, Failure::Timeout, limit))?
+            .map_err(|_| Error::of(origin, RequestError::Timeout, limit))?
             .map_err(|status| self.grpc.failure(&status))?;
         let (extensions, events) = opened(answer);
         Ok((events, extensions))
@@ -202,7 +202,8 @@ impl Grpc {
         let own = self.clone();
         let origin = self.endpoint.origin().to_owned();
         let events = within(self.wire.limits.idle, events).map(move |event| {
-            let late = |_| Error::of(own.endpoint.origin(), Failure::Timeout, own.wire.limits.idle);
+            let late =
+                |_| Error::of(own.endpoint.origin(), RequestError::Timeout, own.wire.limits.idle);
             let event = event.map_err(late)?.map_err(|status| own.failure(&status))?;
             let event = StreamResponse::try_from(event).map_err(|it| own.malformed(&it))?;
             let (revision, then) = (revision(&event), ending::then(&event));

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use latimer_client::credentials::oauth::{
     AuthorizationServer, CodeFlow, DeviceFlow, OAuthClient, Tokens,
 };
-use latimer_client::outbound::{Client as Http, Guard};
+use latimer_client::outbound::{Guard, HttpClient as Http};
 use latimer_client::{Client, Credentials, Error, says};
 use latimer_protocol::Secret;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Authorization servers: as they describe themselves, and as cards name them.
 
 use latimer_client::credentials::oauth::{OAuthClient, Provider, Tokens};
-use latimer_client::outbound::{Client as Http, Guard};
+use latimer_client::outbound::{Guard, HttpClient as Http};
 use latimer_client::{Error, says};
 use latimer_protocol::Secret;
 use latimer_protocol::card::SecurityScheme;

@@ -8,7 +8,7 @@ pub(crate) use stub::{Answer, Stub};
 
 use std::net::SocketAddr;
 
-use latimer_client::outbound::{Client as Http, Guard, Protocol, Rules};
+use latimer_client::outbound::{Guard, HttpClient as Http, Protocol, Rules};
 use latimer_client::transport::{Endpoint, Grpc, HttpJson, JsonRpc, Limits, Transport, Wire};
 use latimer_protocol::Version;
 use latimer_protocol::card::ProtocolBinding;
@@ -28,7 +28,7 @@ pub(crate) async fn listen(server: Server) -> Running {
 
 /// This machine may be called.
 pub(crate) fn loopback() -> Rules {
-    Rules { loopback: true, ..Rules::default() }
+    Rules { allow_loopback: true, ..Rules::default() }
 }
 
 /// A wire of HTTP/1.1 or HTTP/2 to this machine.

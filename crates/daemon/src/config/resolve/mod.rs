@@ -111,18 +111,18 @@ impl Resolve<'_> {
 
     fn store(&mut self, raw: raw::Store) -> StoreConfig {
         let (place, usual) = match raw.kind {
-            StoreKind::Memory => (Place::Memory, Retention::MEMORY),
+            StoreKind::Memory => (Place::Memory, Retention::DEFAULT_MEMORY),
             StoreKind::Sqlite => {
                 let full = raw.durability == raw::Durable::Full;
                 let path = self.store_path(raw.path.as_deref());
-                (Place::Sqlite { path, full }, Retention::DISK)
+                (Place::Sqlite { path, full }, Retention::DEFAULT_DISK)
             }
         };
         let retention = Retention {
             max_tasks: raw.max_tasks.unwrap_or(usual.max_tasks),
             max_contexts: raw.max_contexts.unwrap_or(usual.max_contexts),
             max_age: raw.max_age.map_or(usual.max_age, |it| it.0),
-            sweep_every: raw.sweep_every.0,
+            sweep_interval: raw.sweep_every.0,
         };
         StoreConfig { place, retention }
     }

@@ -1,6 +1,6 @@
 //! How webhooks are told about tasks.
 
-use latimer_server::outbound::Allowed;
+use latimer_server::outbound::AllowRule;
 use latimer_server::{OlderBody, PushSettings};
 
 use super::Resolve;
@@ -32,7 +32,7 @@ impl Resolve<'_> {
         }
     }
 
-    fn allowed(&mut self, texts: &[String]) -> Vec<Allowed> {
+    fn allowed(&mut self, texts: &[String]) -> Vec<AllowRule> {
         let mut allowed = Vec::new();
         for (place, text) in texts.iter().enumerate() {
             match text.parse() {

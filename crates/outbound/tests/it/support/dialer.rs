@@ -9,19 +9,19 @@ use latimer_outbound::Dial;
 use tokio::net::TcpStream;
 
 #[derive(Debug, Default)]
-pub(crate) struct Dialer {
+pub(crate) struct RecordingDialer {
     dialed: Mutex<Vec<SocketAddr>>,
 }
 
-impl Dialer {
+impl RecordingDialer {
     /// Where it should have gone since it was asked last.
-    pub(crate) fn take(&self) -> Vec<SocketAddr> {
+    pub(crate) fn take_dialed(&self) -> Vec<SocketAddr> {
         std::mem::take(&mut self.dialed.lock().unwrap())
     }
 }
 
 #[async_trait]
-impl Dial for Dialer {
+impl Dial for RecordingDialer {
     async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream> {
         self.dialed.lock().unwrap().push(address);
         let ip = address.ip().to_canonical();

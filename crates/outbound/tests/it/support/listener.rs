@@ -22,30 +22,30 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 /// What a listener does about a request.
-pub(crate) enum Answer {
-    With(Response<Bytes>),
+pub(crate) enum StubResponse {
+    Complete(Response<Bytes>),
     /// Nothing at all.
     Never,
     /// The beginning of an answer, and no more.
-    Stuck,
+    Stalled,
     /// An answer without an end.
     Endless,
 }
 
-impl Answer {
+impl StubResponse {
     pub(crate) fn text(text: &str) -> Self {
-        Self::With(Response::new(Bytes::copy_from_slice(text.as_bytes())))
+        Self::Complete(Response::new(Bytes::copy_from_slice(text.as_bytes())))
     }
 
     pub(crate) fn redirect(status: u16, location: &str) -> Self {
         let response = Response::builder().status(status).header("location", location);
-        Self::With(response.body(Bytes::new()).expect("a response"))
+        Self::Complete(response.body(Bytes::new()).expect("a response"))
     }
 }
 
 /// What a listener saw of a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedRequest {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
@@ -54,11 +54,11 @@ pub(crate) struct Seen {
 
 /// How a listener speaks.
 #[derive(Clone)]
-pub(crate) enum Tls {
-    None,
+pub(crate) enum Transport {
+    PlainHttp1,
     /// No TLS, and HTTP/2 from the first byte.
-    NoneWithHttp2,
-    With(Arc<rustls::ServerConfig>),
+    PlainHttp2,
+    Tls(Arc<rustls::ServerConfig>),
 }
 
 /// A server on loopback. Gone when it is dropped.
@@ -70,28 +70,30 @@ pub(crate) struct Listener {
 
 struct State {
     accepted: AtomicUsize,
-    seen: Mutex<Vec<Seen>>,
-    handler: Box<dyn Fn(&Seen) -> Answer + Send + Sync>,
-    tls: Tls,
+    requests: Mutex<Vec<RecordedRequest>>,
+    handler: Box<dyn Fn(&RecordedRequest) -> StubResponse + Send + Sync>,
+    transport: Transport,
 }
 
 impl Listener {
-    pub(crate) async fn start(handler: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
-        Self::start_at("127.0.0.1:0", Tls::None, handler).await.expect("loopback")
+    pub(crate) async fn start(
+        handler: impl Fn(&RecordedRequest) -> StubResponse + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_at("127.0.0.1:0", Transport::PlainHttp1, handler).await.expect("loopback")
     }
 
     pub(crate) async fn start_at(
         address: &str,
-        tls: Tls,
-        handler: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+        transport: Transport,
+        handler: impl Fn(&RecordedRequest) -> StubResponse + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let state = Arc::new(State {
             accepted: AtomicUsize::new(0),
-            seen: Mutex::default(),
+            requests: Mutex::default(),
             handler: Box::new(handler),
-            tls,
+            transport: transport,
         });
         let task = tokio::spawn(accept(listener, state.clone()));
         Ok(Self { address, state, task })
@@ -110,8 +112,8 @@ impl Listener {
         self.state.accepted.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.state.seen.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.state.requests.lock().unwrap().clone()
     }
 }
 
@@ -129,22 +131,22 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
 }
 
 async fn serve(stream: TcpStream, state: Arc<State>) {
-    match state.tls.clone() {
-        Tls::None => speak(stream, state, false).await,
-        Tls::NoneWithHttp2 => speak(stream, state, true).await,
-        Tls::With(config) => {
+    match state.transport.clone() {
+        Transport::PlainHttp1 => serve_http(stream, state, false).await,
+        Transport::PlainHttp2 => serve_http(stream, state, true).await,
+        Transport::Tls(config) => {
             let Ok(stream) = TlsAcceptor::from(config).accept(stream).await else { return };
             let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            speak(stream, state, http2).await;
+            serve_http(stream, state, http2).await;
         }
     }
 }
 
-async fn speak<S>(stream: S, state: Arc<State>, http2: bool)
+async fn serve_http<S>(stream: S, state: Arc<State>, http2: bool)
 where
     TokioIo<S>: Read + Write + Unpin + Send + 'static,
 {
-    let service = service_fn(move |request| answer(request, state.clone()));
+    let service = service_fn(move |request| respond(request, state.clone()));
     // A client that goes away in the middle is what some tests are about.
     let _ = if http2 {
         http2::Builder::new(TokioExecutor::new())
@@ -155,30 +157,31 @@ where
     };
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     state: Arc<State>,
-) -> Result<Response<Content>, hyper::Error> {
+) -> Result<Response<StubBody>, hyper::Error> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
-    let seen = Seen { method: parts.method, uri: parts.uri, headers: parts.headers, body };
-    let answer = (state.handler)(&seen);
-    state.seen.lock().unwrap().push(seen);
-    match answer {
-        Answer::With(response) => Ok(response.map(|it| Content::Whole(Some(it)))),
-        Answer::Never => pending().await,
-        Answer::Stuck => Ok(Response::new(Content::Stuck { begun: false })),
-        Answer::Endless => Ok(Response::new(Content::Endless)),
+    let request =
+        RecordedRequest { method: parts.method, uri: parts.uri, headers: parts.headers, body };
+    let response = (state.handler)(&request);
+    state.requests.lock().unwrap().push(request);
+    match response {
+        StubResponse::Complete(response) => Ok(response.map(|it| StubBody::Complete(Some(it)))),
+        StubResponse::Never => pending().await,
+        StubResponse::Stalled => Ok(Response::new(StubBody::Stalled { started: false })),
+        StubResponse::Endless => Ok(Response::new(StubBody::Endless)),
     }
 }
 
-enum Content {
-    Whole(Option<Bytes>),
-    Stuck { begun: bool },
+enum StubBody {
+    Complete(Option<Bytes>),
+    Stalled { started: bool },
     Endless,
 }
 
-impl Body for Content {
+impl Body for StubBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -188,10 +191,10 @@ impl Body for Content {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let chunk = || Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b'x'; 1024])))));
         match self.get_mut() {
-            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
-            Self::Stuck { begun: true } => Poll::Pending,
-            Self::Stuck { begun } => {
-                *begun = true;
+            Self::Complete(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
+            Self::Stalled { started: true } => Poll::Pending,
+            Self::Stalled { started } => {
+                *started = true;
                 chunk()
             }
             Self::Endless => chunk(),

@@ -2,47 +2,52 @@
 
 mod dialer;
 mod listener;
-mod names;
+mod resolver;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use latimer_outbound::{Allowed, Builder, Client, Failure, Guard, Limits, Rules};
+use latimer_outbound::{
+    AllowRule, Guard, HttpClient, HttpClientBuilder, RequestError, RequestLimits, Rules,
+};
 
-pub(crate) use dialer::Dialer;
-pub(crate) use listener::{Answer, Listener, Tls};
-pub(crate) use names::Names;
+pub(crate) use dialer::RecordingDialer;
+pub(crate) use listener::{Listener, StubResponse, Transport};
+pub(crate) use resolver::StubResolver;
 
 /// A guarded client, and what it stands on.
-pub(crate) struct Bench {
+pub(crate) struct Harness {
     pub(crate) guard: Guard,
-    pub(crate) client: Client,
-    pub(crate) dialer: Arc<Dialer>,
-    pub(crate) names: Arc<Names>,
+    pub(crate) client: HttpClient,
+    pub(crate) dialer: Arc<RecordingDialer>,
+    pub(crate) resolver: Arc<StubResolver>,
 }
 
-impl Bench {
+impl Harness {
     pub(crate) fn new(rules: Rules) -> Self {
-        Self::with(rules, |builder| builder)
+        Self::with_builder(rules, |builder| builder)
     }
 
-    pub(crate) fn with(rules: Rules, set_up: impl FnOnce(Builder) -> Builder) -> Self {
-        let names = Arc::new(Names::default());
-        let dialer = Arc::new(Dialer::default());
-        let guard = Guard::with_resolver(rules, names.clone());
-        let builder = Client::builder(guard.clone()).dial(dialer.clone());
-        let client = set_up(builder).build().expect("a client");
-        Self { guard, client, dialer, names }
+    pub(crate) fn with_builder(
+        rules: Rules,
+        configure: impl FnOnce(HttpClientBuilder) -> HttpClientBuilder,
+    ) -> Self {
+        let resolver = Arc::new(StubResolver::default());
+        let dialer = Arc::new(RecordingDialer::default());
+        let guard = Guard::with_resolver(rules, resolver.clone());
+        let builder = HttpClient::builder(guard.clone()).dialer(dialer.clone());
+        let client = configure(builder).build().expect("a client");
+        Self { guard, client, dialer, resolver }
     }
 
-    pub(crate) async fn post(&self, url: &str) -> Result<Response<Bytes>, Failure> {
-        self.client.send(post(url), &Limits::default()).await
+    pub(crate) async fn post(&self, url: &str) -> Result<Response<Bytes>, RequestError> {
+        self.client.send(post(url), &RequestLimits::default()).await
     }
 
-    pub(crate) async fn get(&self, url: &str) -> Result<Response<Bytes>, Failure> {
+    pub(crate) async fn get(&self, url: &str) -> Result<Response<Bytes>, RequestError> {
         let request = Request::get(url).body(Bytes::new()).expect("a request");
-        self.client.send(request, &Limits::default()).await
+        self.client.send(request, &RequestLimits::default()).await
     }
 }
 
@@ -51,7 +56,7 @@ pub(crate) fn post(url: &str) -> Request<Bytes> {
 }
 
 /// The rules that allow these and nothing else.
-pub(crate) fn allowing<const N: usize>(targets: [&str; N]) -> Rules {
-    let allow = targets.iter().map(|it| it.parse::<Allowed>().expect(it)).collect();
-    Rules { allow, loopback: false }
+pub(crate) fn allow_only<const N: usize>(targets: [&str; N]) -> Rules {
+    let allow = targets.iter().map(|it| it.parse::<AllowRule>().expect(it)).collect();
+    Rules { allow, allow_loopback: false }
 }

@@ -83,7 +83,7 @@ pub(crate) fn remote(address: SocketAddr, pair: &Pair) -> Remote {
 pub(crate) fn hasty(client: Builder) -> Result<Builder, latimer_client::Error> {
     let pause = Duration::from_millis(20);
     Ok(client
-        .rules(Rules { loopback: true, ..Rules::default() })
+        .rules(Rules { allow_loopback: true, ..Rules::default() })
         .retry(Retry { first_pause: pause, longest_pause: pause, ..Retry::default() })
         .polling(Polling { interval: pause, max: 500 }))
 }

@@ -5,28 +5,32 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri};
 use jsonwebtoken::jwk::Jwk;
-use latimer_outbound::{Allowed, Client, Failure, Guard, Limits, Rules};
+use latimer_outbound::{AllowRule, Guard, HttpClient, RequestError, RequestLimits, Rules};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::InvalidJwt;
 
 /// What an answer may cost.
-const LIMITS: Limits = Limits { time: Duration::from_secs(5), body: 1024 * 1024, redirects: 3 };
+const LIMITS: RequestLimits = RequestLimits {
+    timeout: Duration::from_secs(5),
+    max_body_bytes: 1024 * 1024,
+    max_redirects: 3,
+};
 
 /// An identity provider.
 #[derive(Debug)]
 pub(super) struct Provider {
     issuer: String,
     keys_url: Option<String>,
-    client: Client,
+    client: HttpClient,
 }
 
 /// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoAnswer {
     #[error("{url}: {source}")]
-    Unreachable { url: String, source: Failure },
+    Unreachable { url: String, source: RequestError },
     #[error("{url} answers {status}")]
     Refused { url: String, status: StatusCode },
     #[error("{url} answers something else than is expected there")]
@@ -52,9 +56,8 @@ impl Provider {
     /// to besides must be on the public internet.
     pub(super) fn new(issuer: &str, keys_url: Option<&str>) -> Result<Self, InvalidJwt> {
         let rules = Rules { allow: origins(issuer, keys_url)?, ..Rules::default() };
-        let client = Client::builder(Guard::new(rules)).build().map_err(|error| InvalidJwt {
-            setting: "issuer",
-            problem: format!("cannot be called: {error}"),
+        let client = HttpClient::builder(Guard::new(rules)).build().map_err(|error| {
+            InvalidJwt { setting: "issuer", problem: format!("cannot be called: {error}") }
         })?;
         Ok(Self { issuer: issuer.to_owned(), keys_url: keys_url.map(str::to_owned), client })
     }
@@ -98,7 +101,7 @@ impl Provider {
 }
 
 /// Where the provider is, as its settings say.
-pub(super) fn origins(issuer: &str, keys_url: Option<&str>) -> Result<Vec<Allowed>, InvalidJwt> {
+pub(super) fn origins(issuer: &str, keys_url: Option<&str>) -> Result<Vec<AllowRule>, InvalidJwt> {
     let mut allowed = Vec::new();
     for (setting, url) in [("issuer", Some(issuer)), ("jwks_url", keys_url)] {
         let Some(url) = url else { continue };

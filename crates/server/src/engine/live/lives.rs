@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use latimer_protocol::TaskState;
-use latimer_store::Key;
+use latimer_store::TaskKey;
 
 use super::{Live, State};
 
@@ -16,7 +16,7 @@ use super::{Live, State};
 #[derive(Debug)]
 pub(crate) struct Lives {
     hasher: DefaultHashBuilder,
-    shards: Vec<Mutex<HashMap<Key, Arc<Live>>>>,
+    shards: Vec<Mutex<HashMap<TaskKey, Arc<Live>>>>,
 }
 
 const SHARDS: usize = 64;
@@ -30,13 +30,13 @@ impl Default for Lives {
 
 impl Lives {
     /// A task that nobody knows of yet, in its first turn.
-    pub(crate) fn begin(self: &Arc<Self>, key: Key) -> Guard {
+    pub(crate) fn begin(self: &Arc<Self>, key: TaskKey) -> Guard {
         let live = Live::new(key, State { status: TaskState::Submitted, ..State::default() }, 0);
         Guard { live: Arc::new(live), lives: Arc::clone(self) }
     }
 
     /// The live task of this key, which may not exist in the store.
-    pub(crate) fn get(self: &Arc<Self>, key: &Key) -> Guard {
+    pub(crate) fn get(self: &Arc<Self>, key: &TaskKey) -> Guard {
         let mut shard = self.shard(key);
         if let Some(live) = shard.get(key) {
             live.users.fetch_add(1, Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl Lives {
         lens.sum()
     }
 
-    fn shard(&self, key: &Key) -> MutexGuard<'_, HashMap<Key, Arc<Live>>> {
+    fn shard(&self, key: &TaskKey) -> MutexGuard<'_, HashMap<TaskKey, Arc<Live>>> {
         let hash = self.hasher.hash_one(key);
         lock(&self.shards[(hash >> 32) as usize % SHARDS])
     }
@@ -76,7 +76,7 @@ impl Guard {
         }
     }
 
-    fn remove(&self, mut shard: MutexGuard<'_, HashMap<Key, Arc<Live>>>) {
+    fn remove(&self, mut shard: MutexGuard<'_, HashMap<TaskKey, Arc<Live>>>) {
         let there = shard.get(&self.live.key);
         if there.is_some_and(|it| Arc::ptr_eq(it, &self.live)) {
             shard.remove(&self.live.key);

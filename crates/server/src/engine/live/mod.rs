@@ -14,7 +14,7 @@ use latimer_protocol::{
     Error, Event, Message, MessageId, Part, Revision, SharedEvent, StreamResponse, Task, TaskState,
     TaskStatus,
 };
-use latimer_store::{Key, Stored};
+use latimer_store::{StoredTask, TaskKey};
 use tokio::sync::{Notify, Semaphore};
 
 pub(crate) use lives::{Guard, Lives, Watch};
@@ -24,7 +24,7 @@ use crate::turn::{Turn, size};
 /// A task that somebody works on, or watches.
 #[derive(Debug)]
 pub(crate) struct Live {
-    key: Key,
+    key: TaskKey,
     state: Mutex<State>,
     changed: Notify,
     /// One turn at a time, in the order in which they came.
@@ -94,7 +94,7 @@ pub(crate) enum Next {
 const BATCH: usize = 64;
 
 impl Live {
-    fn new(key: Key, state: State, turns: usize) -> Self {
+    fn new(key: TaskKey, state: State, turns: usize) -> Self {
         Self {
             key,
             state: Mutex::new(state),
@@ -105,7 +105,7 @@ impl Live {
         }
     }
 
-    pub(crate) fn key(&self) -> &Key {
+    pub(crate) fn key(&self) -> &TaskKey {
         &self.key
     }
 
@@ -124,7 +124,7 @@ impl Live {
     }
 
     /// Takes over what the store says, if it is news.
-    pub(crate) fn learn(&self, stored: &Stored) {
+    pub(crate) fn learn(&self, stored: &StoredTask) {
         let mut state = self.lock();
         if state.revision < stored.revision {
             state.revision = stored.revision;

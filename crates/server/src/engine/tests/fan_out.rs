@@ -25,7 +25,7 @@ async fn talker(turn: Turn) -> Result<(), Failure> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everybody_gets_the_whole_log_in_order_and_slow_readers_make_nobody_wait() {
     let registry = Registry::new([Agent::from_fn("talker", talker)]).unwrap();
-    let store = Arc::new(Memory::default());
+    let store = Arc::new(MemoryStore::default());
     let engine = Engine::new(Arc::new(registry), store, Limits::default());
     let asked = task(&engine, says("hello")).await;
     let over = Arc::new(AtomicBool::new(false));

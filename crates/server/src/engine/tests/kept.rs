@@ -57,7 +57,8 @@ fn keeper() -> (Engine, LetGo) {
     let keeper = Keeper::default();
     let let_go = Arc::clone(&keeper.let_go);
     let registry = Registry::new([Agent::new("test", keeper)]).unwrap();
-    let engine = Engine::new(Arc::new(registry), Arc::new(Memory::default()), Limits::default());
+    let engine =
+        Engine::new(Arc::new(registry), Arc::new(MemoryStore::default()), Limits::default());
     (engine, let_go)
 }
 
@@ -87,15 +88,15 @@ async fn a_note_alone_is_durable() {
     }
 }
 
-fn everything() -> latimer_store::Query {
-    latimer_store::Query {
-        caller: "".into(),
+fn everything() -> latimer_store::TaskQuery {
+    latimer_store::TaskQuery {
+        owner: "".into(),
         agent: None,
-        except: Vec::new(),
+        excluded_agents: Vec::new(),
         context: None,
         state: None,
-        updated_since: None,
-        behind: None,
+        status_changed_since: None,
+        after: None,
         limit: 100,
     }
 }

@@ -14,7 +14,7 @@ use latimer_protocol::{
     SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamEvent, StreamResponse,
     SubscribeToTaskRequest, TaskState,
 };
-use latimer_store::Memory;
+use latimer_store::MemoryStore;
 
 use super::*;
 use crate::{Contexts, Failure, Policy, Turn};
@@ -79,7 +79,7 @@ async fn agent(turn: Turn) -> Result<(), Failure> {
 fn engine_with(policy: Policy) -> Engine {
     let agent = Agent::from_fn("test", agent).with_policy(policy);
     let registry = Registry::new([agent]).unwrap();
-    Engine::new(Arc::new(registry), Arc::new(Memory::default()), Limits::default())
+    Engine::new(Arc::new(registry), Arc::new(MemoryStore::default()), Limits::default())
 }
 
 fn engine() -> Engine {
@@ -488,7 +488,7 @@ async fn what_is_said_directly_can_be_waited_for() {
         turn.flush().await
     });
     let registry = Arc::new(Registry::new([agent]).unwrap());
-    let engine = Engine::new(registry, Arc::new(Memory::default()), Limits::default());
+    let engine = Engine::new(registry, Arc::new(MemoryStore::default()), Limits::default());
     let sent = tokio::time::timeout(Duration::from_secs(1), send(&engine, says("x"))).await;
     assert!(matches!(sent.unwrap().unwrap(), SendMessageResponse::Message(_)));
 }
@@ -525,7 +525,7 @@ async fn metadata_can_name_the_agent() {
         Agent::from_fn(name, |turn: Turn| async move { turn.say(turn.agent().to_string()).await })
     });
     let registry = Arc::new(Registry::new(agents).unwrap());
-    let engine = Engine::new(registry, Arc::new(Memory::default()), Limits::default());
+    let engine = Engine::new(registry, Arc::new(MemoryStore::default()), Limits::default());
     let mut named = says("hello");
     named.metadata.insert("agent".into(), "other".into());
     for (request, want) in [(says("hello"), "one"), (named, "other")] {
@@ -540,11 +540,11 @@ async fn old_tasks_are_swept_now_and_then() {
     use latimer_store::Retention;
     let retention = Retention {
         max_age: Duration::ZERO,
-        sweep_every: Duration::from_secs(60),
-        ..Retention::MEMORY
+        sweep_interval: Duration::from_secs(60),
+        ..Retention::DEFAULT_MEMORY
     };
     let registry = Registry::new([Agent::from_fn("test", agent)]).unwrap();
-    let store = Arc::new(Memory::new(retention));
+    let store = Arc::new(MemoryStore::new(retention));
     let engine = Engine::new(Arc::new(registry), store, Limits::default());
     engine.recover().await.unwrap();
     let done = task(&engine, says("hello")).await;

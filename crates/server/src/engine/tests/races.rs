@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use latimer_protocol::{Event, TaskStatusUpdateEvent};
 use latimer_protocol::{TaskId, Timestamp};
 use latimer_store::{
-    Append, Error as StoreError, Key, Logged, Outcome, Page, Query, Retention, Sent, SentKey,
-    Stored, WebhookStore,
+    Append, Error as StoreError, IdempotencyKey, IdempotencyRecord, LoggedEvent, PriorOutcome,
+    Retention, StoredTask, TaskKey, TaskPage, TaskQuery, WebhookStore,
 };
 
 use super::*;
@@ -19,7 +19,7 @@ use super::*;
 /// A store that takes a varying number of steps for everything.
 #[derive(Debug)]
 struct Hesitant {
-    store: Memory,
+    store: MemoryStore,
     seed: AtomicU64,
 }
 
@@ -50,7 +50,7 @@ impl TaskStore for Hesitant {
         appended
     }
 
-    async fn load(&self, key: &Key) -> Result<Option<Stored>, StoreError> {
+    async fn load(&self, key: &TaskKey) -> Result<Option<StoredTask>, StoreError> {
         self.hesitate().await;
         let loaded = self.store.load(key).await;
         self.hesitate().await;
@@ -59,34 +59,42 @@ impl TaskStore for Hesitant {
 
     async fn events(
         &self,
-        key: &Key,
+        key: &TaskKey,
         after: Revision,
         limit: usize,
-    ) -> Result<Vec<Logged>, StoreError> {
+    ) -> Result<Vec<LoggedEvent>, StoreError> {
         self.hesitate().await;
         self.store.events(key, after, limit).await
     }
 
-    async fn locate(&self, caller: &str, id: &TaskId) -> Result<Vec<Arc<str>>, StoreError> {
-        self.store.locate(caller, id).await
+    async fn find_agents(&self, caller: &str, id: &TaskId) -> Result<Vec<Arc<str>>, StoreError> {
+        self.store.find_agents(caller, id).await
     }
 
-    async fn list(&self, query: &Query) -> Result<Page, StoreError> {
+    async fn list(&self, query: &TaskQuery) -> Result<TaskPage, StoreError> {
         self.store.list(query).await
     }
 
-    async fn sent(&self, key: &SentKey, now: Timestamp) -> Result<Option<Outcome>, StoreError> {
+    async fn find_prior_outcome(
+        &self,
+        key: &IdempotencyKey,
+        now: Timestamp,
+    ) -> Result<Option<PriorOutcome>, StoreError> {
         self.hesitate().await;
-        self.store.sent(key, now).await
+        self.store.find_prior_outcome(key, now).await
     }
 
-    async fn remember(&self, sent: Sent, answer: &Message) -> Result<(), StoreError> {
+    async fn record_direct_reply(
+        &self,
+        sent: IdempotencyRecord,
+        answer: &Message,
+    ) -> Result<(), StoreError> {
         self.hesitate().await;
-        self.store.remember(sent, answer).await
+        self.store.record_direct_reply(sent, answer).await
     }
 
-    async fn take_abandoned(&self, limit: usize) -> Result<Vec<Stored>, StoreError> {
-        self.store.take_abandoned(limit).await
+    async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, StoreError> {
+        self.store.claim_abandoned(limit).await
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<u64, StoreError> {
@@ -101,8 +109,8 @@ impl TaskStore for Hesitant {
         self.store.retention()
     }
 
-    fn name(&self) -> &'static str {
-        self.store.name()
+    fn backend_name(&self) -> &'static str {
+        self.store.backend_name()
     }
 }
 
@@ -127,13 +135,13 @@ fn engine(seed: u64) -> Engine {
 fn hesitant(seed: u64, agent: Agent) -> Engine {
     let registry = Registry::new([agent]).unwrap();
     let seed = AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    let store = Hesitant { store: Memory::default(), seed };
+    let store = Hesitant { store: MemoryStore::default(), seed };
     Engine::new(Arc::new(registry), Arc::new(store), Limits::default())
 }
 
 /// The whole log of a task.
 async fn log(engine: &Engine, task: &Task) -> Vec<Event> {
-    let key = Key { caller: "".into(), agent: "walker".into(), id: task.id.clone() };
+    let key = TaskKey { owner: "".into(), agent: "walker".into(), id: task.id.clone() };
     let logged = engine.store().events(&key, Revision::START, usize::MAX).await.unwrap();
     logged.into_iter().map(|it| it.event).collect()
 }

@@ -3,7 +3,7 @@
 use latimer_pb::v1;
 use latimer_protocol::Secret;
 use latimer_protocol::card::AgentCard;
-use latimer_server::store::{Memory, Sqlite, SqliteConfig};
+use latimer_server::store::{MemoryStore, SqliteConfig, SqliteStore};
 use latimer_server::{Access, Agent, KeyDigest, Keys, Server, Settings};
 use serde_json::json;
 use tonic::Code;
@@ -105,7 +105,8 @@ async fn every_operation_asks_whether_the_caller_may() {
 #[tokio::test]
 async fn the_common_address_leads_to_no_closed_agent() {
     let folder = tempfile::TempDir::new().unwrap();
-    let open = || Sqlite::open(folder.path().join("tasks.db"), SqliteConfig::default()).unwrap();
+    let open =
+        || SqliteStore::open(folder.path().join("tasks.db"), SqliteConfig::default()).unwrap();
     let serve = |access: Access| {
         let server = Server::new(agent("open")).with_agent(closed("other", access));
         server.store(open()).authenticate(keys())
@@ -128,7 +129,7 @@ async fn the_common_address_leads_to_no_closed_agent() {
 #[tokio::test]
 async fn a_closed_primary_agent_closes_no_other() {
     let server = Server::new(closed("first", only(&["key:ann"], &[]))).with_agent(agent("second"));
-    let site = site(server.store(Memory::default()).authenticate(keys())).await;
+    let site = site(server.store(MemoryStore::default()).authenticate(keys())).await;
     let bob = site.v1().with("x-api-key", "bob");
     assert_eq!(bob.post("/a2a", send("SendMessage", "hi")).await.status, 403);
     let id = make(&site, "bob", "/a2a/agents/second").await;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use latimer_server::store::{Memory, Retention, Sqlite, SqliteConfig};
+use latimer_server::store::{MemoryStore, Retention, SqliteConfig, SqliteStore};
 use latimer_server::{Courier, PushSettings, Replayed};
 
 use super::{Receiver, at, hasty, id, send, server, talking};
@@ -123,8 +123,9 @@ async fn a_receiver_that_failed_for_too_long_has_one_chance_per_event() {
 async fn deliveries_go_on_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let receiver = Receiver::that(|number| if number < 3 { None } else { Some(200) }).await;
-    let open = || Sqlite::open(folder.path().join("tasks.db"), SqliteConfig::default()).unwrap();
-    let start = |store: Sqlite| async { site(server(hasty()).store(store)).await };
+    let open =
+        || SqliteStore::open(folder.path().join("tasks.db"), SqliteConfig::default()).unwrap();
+    let start = |store: SqliteStore| async { site(server(hasty()).store(store)).await };
     for restart in 0..4 {
         let site = start(open()).await;
         if restart == 0 {
@@ -202,7 +203,7 @@ async fn given_up(site: &Site) -> String {
 
 #[tokio::test]
 async fn a_task_that_goes_before_its_webhook_was_told_is_counted() {
-    let store = || Memory::new(Retention { max_tasks: 1, ..Retention::MEMORY });
+    let store = || MemoryStore::new(Retention { max_tasks: 1, ..Retention::DEFAULT_MEMORY });
     let (broken, well) = (Receiver::that(|_| Some(500)).await, Receiver::new().await);
     let site = site(server(hasty()).store(store())).await;
     site.v1().post("/a2a", send("one", &at(&well.url("/")), false)).await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use latimer_server::outbound::{Client, Dial, Guard, Resolve, Rules};
+use latimer_server::outbound::{Dial, Guard, HttpClient, Resolve, Rules};
 use latimer_server::{Courier, PushSettings, Server, Settings};
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -100,7 +100,8 @@ async fn recorded_with(
 ) -> (Site, Recorder, Courier) {
     let recorder = Recorder::default();
     let guard = Guard::with_resolver(rules, resolver);
-    let client = Client::builder(guard.clone()).dial(Arc::new(recorder.clone())).build().unwrap();
+    let client =
+        HttpClient::builder(guard.clone()).dialer(Arc::new(recorder.clone())).build().unwrap();
     let made = Arc::new(Mutex::new(None));
     let courier = made.clone();
     let server = server(push.clone()).courier(move |store| {
@@ -214,7 +215,7 @@ async fn this_machine_is_allowed_exactly_while_nobody_else_can_reach_the_server(
 
 #[tokio::test]
 async fn private_addresses_are_no_part_of_this_machine() {
-    let rules = Rules { loopback: true, ..Rules::default() };
+    let rules = Rules { allow_loopback: true, ..Rules::default() };
     let (site, recorder, _courier) = recorded_with(rules, Arc::new(Names), hasty()).await;
     for url in ["http://10.0.0.1/", "https://192.168.0.1/", "http://169.254.169.254/"] {
         let answer = site.v1().post("/a2a", send("one", &at(url), false)).await;
@@ -234,7 +235,7 @@ async fn a_name_that_nobody_knows_yet_passes() {
         }
     }
     let guard = Guard::with_resolver(Rules::default(), Arc::new(Nobody));
-    let client = Client::builder(guard.clone()).build().unwrap();
+    let client = HttpClient::builder(guard.clone()).build().unwrap();
     let push = PushSettings { first_pause: Duration::from_secs(600), ..hasty() };
     let server = server(push.clone()).courier(move |store| {
         Courier::with_client(store, push.clone(), guard.clone(), client.clone())

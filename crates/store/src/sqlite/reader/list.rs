@@ -6,71 +6,71 @@ use latimer_protocol::{ContextId, Task, TaskId, TaskStatus, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
-use super::task::load_numbered;
+use super::task::load_by_number;
 use crate::sqlite::codec;
-use crate::sqlite::failure::{Damage, unavailable};
-use crate::{Error, Page, Place, Query};
+use crate::sqlite::error::{RowError, unavailable};
+use crate::{Error, ListCursor, TaskPage, TaskQuery};
 
 /// The tasks that a query asks for.
-pub(in crate::sqlite) fn list(db: &Connection, query: &Query) -> Result<Page, Error> {
+pub(in crate::sqlite) fn list(db: &Connection, query: &TaskQuery) -> Result<TaskPage, Error> {
     // One transaction, so that the page and the total are of one moment.
-    let moment = db.unchecked_transaction().map_err(unavailable)?;
-    let total = count(&moment, query).map_err(unavailable)?;
-    let mut entries = find(&moment, query)?;
+    let transaction = db.unchecked_transaction().map_err(unavailable)?;
+    let total = count(&transaction, query).map_err(unavailable)?;
+    let mut entries = find_entries(&transaction, query)?;
     let more = entries.len() > query.limit;
     entries.truncate(query.limit);
-    let next = entries.last().filter(|_| more).map(|it| it.place.clone());
-    let tasks: Result<_, Error> = entries.into_iter().map(|it| it.load(&moment)).collect();
-    Ok(Page { tasks: tasks?, next, total })
+    let next = entries.last().filter(|_| more).map(|it| it.cursor.clone());
+    let tasks: Result<_, Error> = entries.into_iter().map(|it| it.load(&transaction)).collect();
+    Ok(TaskPage { tasks: tasks?, next, total })
 }
 
 /// What the index knows of a task.
-struct Entry {
-    number: i64,
-    place: Place,
+struct IndexEntry {
+    task_number: i64,
+    cursor: ListCursor,
     status: TaskStatus,
     context: ContextId,
 }
 
-impl Entry {
-    fn read(row: &Row<'_>) -> Result<Self, Damage> {
-        let updated = Timestamp::from_millis(row.get(1)?).map_err(Damage::new)?;
-        let id = TaskId::new(row.get_ref(2)?.as_str()?).map_err(Damage::new)?;
+impl IndexEntry {
+    fn read(row: &Row<'_>) -> Result<Self, RowError> {
+        let status_changed_at = Timestamp::from_millis(row.get(1)?).map_err(RowError::corrupt)?;
+        let id = TaskId::new(row.get_ref(2)?.as_str()?).map_err(RowError::corrupt)?;
         let state = codec::read_state(row.get(4)?)?;
         Ok(Self {
-            number: row.get(0)?,
-            place: Place { updated, id, agent: row.get(3)? },
-            status: TaskStatus::from(state).with_timestamp(updated),
-            context: ContextId::new(row.get_ref(5)?.as_str()?).map_err(Damage::new)?,
+            task_number: row.get(0)?,
+            cursor: ListCursor { status_changed_at, id, agent: row.get(3)? },
+            status: TaskStatus::from(state).with_timestamp(status_changed_at),
+            context: ContextId::new(row.get_ref(5)?.as_str()?).map_err(RowError::corrupt)?,
         })
     }
 
     /// One task that cannot be read does not hide the others, nor itself: it is listed by what is
     /// known of it. Whoever loads it hears what is wrong.
     fn load(self, db: &Connection) -> Result<Arc<Task>, Error> {
-        match load_numbered(db, self.number) {
+        match load_by_number(db, self.task_number) {
             Ok(Some(stored)) => Ok(stored.task),
-            Ok(None) | Err(Damage::Row(_)) => {
-                Ok(Arc::new(Task::new(self.place.id, self.context, self.status)))
+            Ok(None) | Err(RowError::Corrupt(_)) => {
+                Ok(Arc::new(Task::new(self.cursor.id, self.context, self.status)))
             }
-            Err(Damage::Database(error)) => Err(unavailable(error)),
+            Err(RowError::Database(error)) => Err(unavailable(error)),
         }
     }
 }
 
-fn count(db: &Connection, query: &Query) -> rusqlite::Result<u64> {
-    let Filter { sql, values } = Filter::of(query);
+fn count(db: &Connection, query: &TaskQuery) -> rusqlite::Result<u64> {
+    let Filter { sql, values } = Filter::for_query(query);
     let mut count = db.prepare_cached(&format!("SELECT count(*) FROM tasks WHERE {sql}"))?;
     let count = count.query_row(params_from_iter(values), |row| row.get::<_, i64>(0));
     count.map(i64::unsigned_abs)
 }
 
 /// One more than asked for, if there is one.
-fn find(db: &Connection, query: &Query) -> Result<Vec<Entry>, Error> {
-    let mut filter = Filter::of(query);
-    if let Some(Place { updated, id, agent }) = &query.behind {
-        filter.add(" AND (updated, id, agent) < (?, ?, ?)", updated.as_millis());
-        filter.values.extend([text(id.as_str()), text(agent)]);
+fn find_entries(db: &Connection, query: &TaskQuery) -> Result<Vec<IndexEntry>, Error> {
+    let mut filter = Filter::for_query(query);
+    if let Some(ListCursor { status_changed_at, id, agent }) = &query.after {
+        filter.add(" AND (updated, id, agent) < (?, ?, ?)", status_changed_at.as_millis());
+        filter.values.extend([text_value(id.as_str()), text_value(agent)]);
     }
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     filter.add(" ORDER BY updated DESC, id DESC, agent DESC LIMIT ?", limit.saturating_add(1));
@@ -80,11 +80,11 @@ fn find(db: &Connection, query: &Query) -> Result<Vec<Entry>, Error> {
     let mut rows = select.query(params_from_iter(filter.values)).map_err(unavailable)?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next().map_err(unavailable)? {
-        match Entry::read(row) {
+        match IndexEntry::read(row) {
             Ok(entry) => entries.push(entry),
             // Not even listed: its name itself is lost.
-            Err(Damage::Row(_)) => {}
-            Err(Damage::Database(error)) => return Err(unavailable(error)),
+            Err(RowError::Corrupt(_)) => {}
+            Err(RowError::Database(error)) => return Err(unavailable(error)),
         }
     }
     Ok(entries)
@@ -97,17 +97,25 @@ struct Filter {
 }
 
 impl Filter {
-    fn of(query: &Query) -> Self {
-        let Query { caller, agent, except, context, state, updated_since, behind: _, limit: _ } =
-            query;
-        let mut filter = Self { sql: "caller = ?".to_owned(), values: vec![text(caller)] };
-        if let Some(since) = updated_since {
+    fn for_query(query: &TaskQuery) -> Self {
+        let TaskQuery {
+            owner,
+            agent,
+            excluded_agents,
+            context,
+            state,
+            status_changed_since,
+            after: _,
+            limit: _,
+        } = query;
+        let mut filter = Self { sql: "caller = ?".to_owned(), values: vec![text_value(owner)] };
+        if let Some(since) = status_changed_since {
             filter.add(" AND updated >= ?", since.as_millis());
         }
         if let Some(agent) = agent {
             filter.add(" AND agent = ?", agent.to_string());
         }
-        for agent in except {
+        for agent in excluded_agents {
             filter.add(" AND agent <> ?", agent.to_string());
         }
         if let Some(context) = context {
@@ -125,6 +133,6 @@ impl Filter {
     }
 }
 
-fn text(text: &str) -> Value {
+fn text_value(text: &str) -> Value {
     Value::Text(text.to_owned())
 }

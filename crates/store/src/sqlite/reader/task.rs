@@ -6,10 +6,10 @@ use latimer_protocol::{Event, Revision, Task, TaskId};
 use rusqlite::{Connection, Params, Row};
 
 use crate::sqlite::codec;
-use crate::sqlite::failure::{Damage, unavailable};
-use crate::sqlite::place;
-use crate::sqlite::short::Names;
-use crate::{Error, Key, Stored};
+use crate::sqlite::compact::RowIds;
+use crate::sqlite::error::{RowError, unavailable};
+use crate::sqlite::event_rowid;
+use crate::{Error, StoredTask, TaskKey};
 
 /// All there is to know of one task, with a row for each row of events behind its snapshot.
 macro_rules! select {
@@ -30,78 +30,78 @@ macro_rules! select {
 }
 
 /// Where the revision is.
-const REVISION: usize = 7;
+const REVISION_COLUMN: usize = 7;
 
 /// Where the header begins.
-const HEADER: usize = 8;
+const HEADER_COLUMN: usize = 8;
 
 /// Where the key begins.
-const KEY: usize = 14;
+const KEY_COLUMN: usize = 14;
 
 /// Where the events are of a task that is one row.
-const BODY: usize = 17;
+const SINGLE_ROW_COLUMN: usize = 17;
 
 /// A task, and of how many bytes it was made.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Loaded {
-    pub(in crate::sqlite) stored: Stored,
+pub(in crate::sqlite) struct LoadedTask {
+    pub(in crate::sqlite) stored: StoredTask,
     pub(in crate::sqlite) bytes: usize,
 }
 
 /// The task that `key` names.
-pub(in crate::sqlite) fn load(db: &Connection, key: &Key) -> Result<Option<Loaded>, Error> {
-    let which = select!("t.caller = ?1 AND t.id = ?2 AND t.agent = ?3");
-    let found = query(db, which, (&key.caller, key.id.as_str(), &key.agent), |_| Ok(key.clone()));
-    found.map_err(|damage| damage.of(&key.id))
+pub(in crate::sqlite) fn load(db: &Connection, key: &TaskKey) -> Result<Option<LoadedTask>, Error> {
+    let sql = select!("t.caller = ?1 AND t.id = ?2 AND t.agent = ?3");
+    let loaded = query(db, sql, (&key.owner, key.id.as_str(), &key.agent), |_| Ok(key.clone()));
+    loaded.map_err(|error| error.into_store_error(&key.id))
 }
 
 /// The task of a number. That it cannot be read is told apart from everything else.
-pub(in crate::sqlite) fn load_numbered(
+pub(in crate::sqlite) fn load_by_number(
     db: &Connection,
-    number: i64,
-) -> Result<Option<Stored>, Damage> {
-    let loaded = query(db, select!("t.number = ?1"), [number], read_key)?;
+    task_number: i64,
+) -> Result<Option<StoredTask>, RowError> {
+    let loaded = query(db, select!("t.number = ?1"), [task_number], read_key)?;
     Ok(loaded.map(|it| it.stored))
 }
 
 /// The agents of which `caller` has a task named `id`.
-pub(in crate::sqlite) fn locate(
+pub(in crate::sqlite) fn find_agents(
     db: &Connection,
-    caller: &str,
+    owner: &str,
     id: &TaskId,
 ) -> Result<Vec<Arc<str>>, Error> {
     let select = "SELECT agent FROM tasks WHERE caller = ?1 AND id = ?2";
     let mut select = db.prepare_cached(select).map_err(unavailable)?;
-    let agents = select.query_map([caller, id.as_str()], |row| row.get(0));
+    let agents = select.query_map([owner, id.as_str()], |row| row.get(0));
     agents.and_then(Iterator::collect).map_err(unavailable)
 }
 
 fn query(
     db: &Connection,
     select: &str,
-    which: impl Params,
-    key: impl FnOnce(&Row<'_>) -> Result<Key, Damage>,
-) -> Result<Option<Loaded>, Damage> {
+    params: impl Params,
+    key: impl FnOnce(&Row<'_>) -> Result<TaskKey, RowError>,
+) -> Result<Option<LoadedTask>, RowError> {
     // One statement, so that all of it is of one moment.
     let mut select = db.prepare_cached(select)?;
-    let mut rows = select.query(which)?;
+    let mut rows = select.query(params)?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let key = key(row)?;
-    let revision = codec::read_revision(row.get(REVISION)?)?;
-    let header = codec::read_header(row, HEADER)?;
-    let mut fold = Fold::begin(row, Names { task: &key.id, context: &header.context })?;
+    let revision = codec::read_revision(row.get(REVISION_COLUMN)?)?;
+    let header = codec::read_header(row, HEADER_COLUMN)?;
+    let mut fold = Fold::start(row, RowIds { task: &key.id, context: &header.context })?;
     fold.add(row)?;
     while let Some(row) = rows.next()? {
         fold.add(row)?;
     }
     let bytes = fold.bytes;
-    let task = Arc::new(fold.end(&key, revision)?);
-    Ok(Some(Loaded { stored: Stored { key, task, revision, header }, bytes }))
+    let task = Arc::new(fold.finish(&key, revision)?);
+    Ok(Some(LoadedTask { stored: StoredTask { key, task, revision, header }, bytes }))
 }
 
-fn read_key(row: &Row<'_>) -> Result<Key, Damage> {
-    let id = TaskId::new(row.get_ref(KEY + 2)?.as_str()?).map_err(Damage::new)?;
-    Ok(Key { caller: row.get(KEY)?, agent: row.get(KEY + 1)?, id })
+fn read_key(row: &Row<'_>) -> Result<TaskKey, RowError> {
+    let id = TaskId::new(row.get_ref(KEY_COLUMN + 2)?.as_str()?).map_err(RowError::corrupt)?;
+    Ok(TaskKey { owner: row.get(KEY_COLUMN)?, agent: row.get(KEY_COLUMN + 1)?, id })
 }
 
 /// A task that is being put together.
@@ -113,12 +113,17 @@ struct Fold {
 }
 
 impl Fold {
-    fn begin(row: &Row<'_>, names: Names<'_>) -> Result<Self, Damage> {
+    fn start(row: &Row<'_>, ids: RowIds<'_>) -> Result<Self, RowError> {
         let mut fold = Self::default();
-        if let Some(format) = row.get(BODY)? {
-            let body = row.get_ref(BODY + 1)?.as_blob()?;
+        if let Some(format) = row.get(SINGLE_ROW_COLUMN)? {
+            let body = row.get_ref(SINGLE_ROW_COLUMN + 1)?.as_blob()?;
             fold.bytes = body.len();
-            fold.add_events(codec::read_row(format, row.get(REVISION)?, body, names)?)?;
+            fold.add_events(codec::read_single_row_events(
+                format,
+                row.get(REVISION_COLUMN)?,
+                body,
+                ids,
+            )?)?;
         } else if let Some(revision) = row.get(0)? {
             let body = row.get_ref(2)?.as_blob()?;
             fold.task = Some(codec::read_task(row.get(1)?, body)?);
@@ -129,36 +134,36 @@ impl Fold {
     }
 
     /// Adds the events of a row, if it has any.
-    fn add(&mut self, row: &Row<'_>) -> Result<(), Damage> {
-        let Some(at) = row.get::<_, Option<i64>>(3)? else { return Ok(()) };
-        if place::revision(at) != self.revision.next() {
-            return Err(Damage::new(format!("no event behind revision {}", self.revision)));
+    fn add(&mut self, row: &Row<'_>) -> Result<(), RowError> {
+        let Some(rowid) = row.get::<_, Option<i64>>(3)? else { return Ok(()) };
+        if event_rowid::revision(rowid) != self.revision.next() {
+            return Err(RowError::corrupt(format!("no event behind revision {}", self.revision)));
         }
         let body = row.get_ref(6)?.as_blob()?;
         self.bytes += body.len();
         self.add_events(codec::read_events(row.get(4)?, row.get(5)?, body)?)
     }
 
-    fn add_events(&mut self, events: Vec<Event>) -> Result<(), Damage> {
+    fn add_events(&mut self, events: Vec<Event>) -> Result<(), RowError> {
         self.revision = Revision::new(self.revision.get() + events.len() as u64);
         let mut events = events.into_iter();
         let task = match &mut self.task {
             Some(task) => task,
             None => match events.next() {
                 Some(Event::Created(task)) => self.task.insert(task),
-                _ => return Err(Damage::new("the log does not begin with the creation")),
+                _ => return Err(RowError::corrupt("the log does not begin with the creation")),
             },
         };
-        events.try_for_each(|event| task.apply(event)).map_err(Damage::new)
+        events.try_for_each(|event| task.apply(event)).map_err(RowError::corrupt)
     }
 
-    fn end(self, key: &Key, revision: Revision) -> Result<Task, Damage> {
+    fn finish(self, key: &TaskKey, revision: Revision) -> Result<Task, RowError> {
         let Self { task, revision: found, bytes: _ } = self;
         let task = task.filter(|_| found == revision).ok_or_else(|| {
-            Damage::new(format!("its events end at revision {found}, not {revision}"))
+            RowError::corrupt(format!("its events end at revision {found}, not {revision}"))
         })?;
         if task.id != key.id {
-            return Err(Damage::new("its events are those of another task"));
+            return Err(RowError::corrupt("its events are those of another task"));
         }
         Ok(task)
     }

@@ -4,11 +4,11 @@ use latimer_protocol::{PushConfigId, TaskId, TaskPushNotificationConfig, TaskSta
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use crate::sqlite::codec;
-use crate::sqlite::failure::{Damage, unavailable};
+use crate::sqlite::error::{RowError, unavailable};
 use crate::sqlite::seal::Seal;
-use crate::{DeadLetter, Error, Key, Progress, Webhook};
+use crate::{DeadLetter, DeliveryProgress, Error, TaskKey, Webhook};
 
-const OF_A_TASK: &str = "SELECT w.id, w.dialect, w.seen, w.attempts, w.failing_since, w.due,
+const SELECT_WEBHOOKS: &str = "SELECT w.id, w.dialect, w.seen, w.attempts, w.failing_since, w.due,
          w.format, w.config, w.generation
      FROM tasks t JOIN webhooks w ON w.task = t.number
      WHERE t.id = ?1 AND t.caller = ?2 AND t.agent = ?3";
@@ -16,31 +16,36 @@ const OF_A_TASK: &str = "SELECT w.id, w.dialect, w.seen, w.attempts, w.failing_s
 /// The webhooks of a task, in the order in which they were registered.
 pub(in crate::sqlite) fn webhooks(
     db: &Connection,
-    task: &Key,
+    task: &TaskKey,
     seal: &Seal,
 ) -> Result<Vec<Webhook>, Error> {
-    let select = format!("{OF_A_TASK} ORDER BY w.number");
-    let Key { caller, agent, id } = task;
+    let select = format!("{SELECT_WEBHOOKS} ORDER BY w.number");
+    let TaskKey { owner, agent, id } = task;
     let read = |row: &Row<'_>| read_webhook(row, task, seal);
-    collect(db, &select, (id.as_str(), caller, agent), read).map_err(|damage| damage.of(id))
+    collect(db, &select, (id.as_str(), owner, agent), read)
+        .map_err(|error| error.into_store_error(id))
 }
 
 /// One webhook of a task.
 pub(in crate::sqlite) fn webhook(
     db: &Connection,
-    task: &Key,
-    name: &PushConfigId,
+    task: &TaskKey,
+    config_id: &PushConfigId,
     seal: &Seal,
 ) -> Result<Option<Webhook>, Error> {
-    let select = format!("{OF_A_TASK} AND w.id = ?4");
-    let Key { caller, agent, id } = task;
-    let which = (id.as_str(), caller, agent, name.as_str());
+    let select = format!("{SELECT_WEBHOOKS} AND w.id = ?4");
+    let TaskKey { owner, agent, id } = task;
+    let params = (id.as_str(), owner, agent, config_id.as_str());
     let read = |row: &Row<'_>| read_webhook(row, task, seal);
-    collect(db, &select, which, read).map(|it| it.into_iter().next()).map_err(|it| it.of(id))
+    collect(db, &select, params, read)
+        .map(|it| it.into_iter().next())
+        .map_err(|it| it.into_store_error(id))
 }
 
 /// Webhooks whose tasks go on, or have events that they have not seen.
-pub(in crate::sqlite) fn active(db: &Connection) -> Result<Vec<(Key, PushConfigId)>, Error> {
+pub(in crate::sqlite) fn active_webhooks(
+    db: &Connection,
+) -> Result<Vec<(TaskKey, PushConfigId)>, Error> {
     let select = "SELECT t.caller, t.agent, t.id, w.id, t.state, w.seen < t.revision
          FROM webhooks w JOIN tasks t ON t.number = w.task ORDER BY w.number";
     let read = |row: &Row<'_>| {
@@ -48,16 +53,17 @@ pub(in crate::sqlite) fn active(db: &Connection) -> Result<Vec<(Key, PushConfigI
         let active = !state.is_terminal() || row.get(5)?;
         Ok(active.then_some((read_key(row)?, read_id(row, 3)?)))
     };
-    let passing = |row: &Row<'_>| match read(row) {
+    let skip_corrupt = |row: &Row<'_>| match read(row) {
         // What cannot be read does not keep the others from going on.
-        Err(Damage::Row(_)) => Ok(None),
+        Err(RowError::Corrupt(_)) => Ok(None),
         read => read,
     };
-    let found = collect(db, select, [], passing).map_err(damaged)?;
-    Ok(found.into_iter().flatten().collect())
+    let active = collect(db, select, [], skip_corrupt).map_err(into_unavailable)?;
+    Ok(active.into_iter().flatten().collect())
 }
 
-const LETTER: &str = "SELECT t.caller, t.agent, t.id, w.id, d.id, d.revision, d.attempts, d.at,
+const SELECT_DEAD_LETTERS: &str =
+    "SELECT t.caller, t.agent, t.id, w.id, d.id, d.revision, d.attempts, d.at,
          d.reason
      FROM dead_letters d JOIN webhooks w ON w.number = d.webhook JOIN tasks t ON t.number = w.task";
 
@@ -66,9 +72,9 @@ pub(in crate::sqlite) fn dead_letters(
     db: &Connection,
     limit: usize,
 ) -> Result<Vec<DeadLetter>, Error> {
-    let select = format!("{LETTER} ORDER BY d.number LIMIT ?1");
+    let select = format!("{SELECT_DEAD_LETTERS} ORDER BY d.number LIMIT ?1");
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    collect(db, &select, [limit], read_letter).map_err(damaged)
+    collect(db, &select, [limit], read_dead_letter).map_err(into_unavailable)
 }
 
 /// One of them.
@@ -76,31 +82,33 @@ pub(in crate::sqlite) fn dead_letter(
     db: &Connection,
     id: &str,
 ) -> Result<Option<DeadLetter>, Error> {
-    let select = format!("{LETTER} WHERE d.id = ?1");
-    let found = db
+    let select = format!("{SELECT_DEAD_LETTERS} WHERE d.id = ?1");
+    let row = db
         .prepare_cached(&select)
-        .and_then(|mut it| it.query_row([id], |row| Ok(read_letter(row))).optional());
-    found.map_err(unavailable)?.transpose().map_err(damaged)
+        .and_then(|mut it| it.query_row([id], |row| Ok(read_dead_letter(row))).optional());
+    row.map_err(unavailable)?.transpose().map_err(into_unavailable)
 }
 
 fn collect<T>(
     db: &Connection,
     select: &str,
-    which: impl Params,
-    read: impl Fn(&Row<'_>) -> Result<T, Damage>,
-) -> Result<Vec<T>, Damage> {
+    params: impl Params,
+    read: impl Fn(&Row<'_>) -> Result<T, RowError>,
+) -> Result<Vec<T>, RowError> {
     let mut select = db.prepare_cached(select)?;
-    let mut rows = select.query(which)?;
-    let mut found = Vec::new();
+    let mut rows = select.query(params)?;
+    let mut values = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(read(row)?);
+        values.push(read(row)?);
     }
-    Ok(found)
+    Ok(values)
 }
 
-fn read_webhook(row: &Row<'_>, task: &Key, seal: &Seal) -> Result<Webhook, Damage> {
+fn read_webhook(row: &Row<'_>, task: &TaskKey, seal: &Seal) -> Result<Webhook, RowError> {
     let id = read_id(row, 0)?;
-    let config = seal.unseal(row.get_ref(7)?.as_blob()?, &about(task, &id)).map_err(Damage::new)?;
+    let config = seal
+        .unseal(row.get_ref(7)?.as_blob()?, &webhook_associated_data(task, &id))
+        .map_err(RowError::corrupt)?;
     let config: TaskPushNotificationConfig = codec::read_config(row.get(6)?, &config)?;
     Ok(Webhook {
         task: task.clone(),
@@ -108,49 +116,49 @@ fn read_webhook(row: &Row<'_>, task: &Key, seal: &Seal) -> Result<Webhook, Damag
         config,
         dialect: codec::read_dialect(row.get(1)?)?,
         generation: row.get::<_, i64>(8)?.unsigned_abs(),
-        progress: Progress {
-            seen: codec::read_revision(row.get(2)?)?,
+        progress: DeliveryProgress {
+            cursor: codec::read_revision(row.get(2)?)?,
             attempts: row.get(3)?,
             failing_since: read_time(row.get(4)?)?,
-            due: read_time(row.get(5)?)?,
+            next_attempt_at: read_time(row.get(5)?)?,
         },
     })
 }
 
-fn read_letter(row: &Row<'_>) -> Result<DeadLetter, Damage> {
+fn read_dead_letter(row: &Row<'_>) -> Result<DeadLetter, RowError> {
     Ok(DeadLetter {
         id: row.get(4)?,
         task: read_key(row)?,
         webhook: read_id(row, 3)?,
         revision: codec::read_revision(row.get(5)?)?,
         attempts: row.get(6)?,
-        at: Timestamp::from_millis(row.get(7)?).map_err(Damage::new)?,
+        abandoned_at: Timestamp::from_millis(row.get(7)?).map_err(RowError::corrupt)?,
         reason: row.get(8)?,
     })
 }
 
-fn read_key(row: &Row<'_>) -> Result<Key, Damage> {
-    let id = TaskId::new(row.get_ref(2)?.as_str()?).map_err(Damage::new)?;
-    Ok(Key { caller: row.get(0)?, agent: row.get(1)?, id })
+fn read_key(row: &Row<'_>) -> Result<TaskKey, RowError> {
+    let id = TaskId::new(row.get_ref(2)?.as_str()?).map_err(RowError::corrupt)?;
+    Ok(TaskKey { owner: row.get(0)?, agent: row.get(1)?, id })
 }
 
-fn read_id(row: &Row<'_>, at: usize) -> Result<PushConfigId, Damage> {
-    PushConfigId::new(row.get_ref(at)?.as_str()?).map_err(Damage::new)
+fn read_id(row: &Row<'_>, column: usize) -> Result<PushConfigId, RowError> {
+    PushConfigId::new(row.get_ref(column)?.as_str()?).map_err(RowError::corrupt)
 }
 
-fn read_time(millis: Option<i64>) -> Result<Option<Timestamp>, Damage> {
-    millis.map(Timestamp::from_millis).transpose().map_err(Damage::new)
+fn read_time(millis: Option<i64>) -> Result<Option<Timestamp>, RowError> {
+    millis.map(Timestamp::from_millis).transpose().map_err(RowError::corrupt)
 }
 
 /// What the configuration of a webhook is about: it is of no use anywhere else.
-pub(in crate::sqlite) fn about(task: &Key, id: &PushConfigId) -> String {
-    let Key { caller, agent, id: task } = task;
+pub(in crate::sqlite) fn webhook_associated_data(task: &TaskKey, id: &PushConfigId) -> String {
+    let TaskKey { owner: caller, agent, id: task } = task;
     format!("webhook\n{caller}\n{agent}\n{}\n{}", task.as_str(), id.as_str())
 }
 
-fn damaged(damage: Damage) -> Error {
-    match damage {
-        Damage::Row(why) => unavailable(why),
-        Damage::Database(error) => unavailable(error),
+fn into_unavailable(error: RowError) -> Error {
+    match error {
+        RowError::Corrupt(source) => unavailable(source),
+        RowError::Database(error) => unavailable(error),
     }
 }

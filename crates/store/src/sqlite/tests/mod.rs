@@ -1,6 +1,6 @@
 //! What can only be seen from inside.
 
-mod memory;
+mod caches;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,44 +15,55 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Header, Work};
+use crate::{PendingWork, TaskHeader};
 
-fn open(folder: &TempDir, durability: Durability) -> Sqlite {
+fn open(directory: &TempDir, durability: Durability) -> SqliteStore {
     let config = SqliteConfig { durability, ..SqliteConfig::default() };
-    Sqlite::open(folder.path().join("tasks.db"), config).unwrap()
+    SqliteStore::open(directory.path().join("tasks.db"), config).unwrap()
 }
 
-fn key(id: &str) -> Key {
-    Key { caller: "caller".into(), agent: "agent".into(), id: TaskId::new(id).unwrap() }
+fn key(id: &str) -> TaskKey {
+    TaskKey { owner: "caller".into(), agent: "agent".into(), id: TaskId::new(id).unwrap() }
 }
 
 /// A new task that says this.
-fn creation(id: &str, says: &str) -> Append {
-    let (updated, context) = (time(1), ContextId::new("c").unwrap());
-    let status = TaskStatus::from(TaskState::Working).with_timestamp(updated);
+fn create_append(id: &str, text: &str) -> Append {
+    let (status_changed_at, context) = (time(1), ContextId::new("c").unwrap());
+    let status = TaskStatus::from(TaskState::Working).with_timestamp(status_changed_at);
     let mut task = Task::new(TaskId::new(id).unwrap(), context.clone(), status);
-    task.history.push(Message::user(MessageId::new("m").unwrap(), says).into());
-    let (state, dialect) = (TaskState::Working, Dialect::V1_0);
+    task.history.push(Message::user(MessageId::new("m").unwrap(), text).into());
+    let (state, created_in) = (TaskState::Working, Dialect::V1_0);
     Append {
         key: key(id),
         expected: Revision::START,
         events: vec![Event::Created(task)],
-        header: Header { context, state, updated, dialect, work: Work::Running, note: None },
+        header: TaskHeader {
+            context,
+            state,
+            status_changed_at,
+            created_in,
+            pending_work: PendingWork::Running,
+            note: None,
+        },
         snapshot: None,
-        sent: None,
+        idempotency: None,
         webhook: None,
     }
 }
 
 /// A task that is created and completed in one append, by a message that is remembered until then.
-fn finished(id: &str, at: i64, message: u8, expires: i64) -> Append {
-    let mut append = creation(id, "x");
-    let (state, updated) = (TaskState::Completed, time(at));
-    append.header = Header { state, updated, work: Work::None, ..append.header };
-    let status = TaskStatus::from(state).with_timestamp(updated);
+fn finished_append(id: &str, at: i64, message: u8, expires_at: i64) -> Append {
+    let mut append = create_append(id, "x");
+    let (state, status_changed_at) = (TaskState::Completed, time(at));
+    append.header =
+        TaskHeader { state, status_changed_at, pending_work: PendingWork::None, ..append.header };
+    let status = TaskStatus::from(state).with_timestamp(status_changed_at);
     append.events.push(Event::Status(TaskStatusUpdateEvent::new(key(id).id, status)));
     append.snapshot = Task::replay(append.events.iter().cloned()).unwrap().map(Arc::new);
-    append.sent = Some(Sent { key: SentKey([message; 16]), expires: time(expires) });
+    append.idempotency = Some(IdempotencyRecord {
+        key: IdempotencyKey([message; 16]),
+        expires_at: time(expires_at),
+    });
     append
 }
 
@@ -61,87 +72,92 @@ fn time(at: i64) -> Timestamp {
 }
 
 /// Lets something be done by the writer, between appends.
-struct Meanwhile<F>(F);
+struct WriteFn<F>(F);
 
-impl<F: FnMut(&Connection) -> rusqlite::Result<()> + Send + 'static> writer::Work for Meanwhile<F> {
-    type Answer = ();
+impl<F: FnMut(&Connection) -> rusqlite::Result<()> + Send + 'static> writer::WriteOp
+    for WriteFn<F>
+{
+    type Output = ();
 
-    fn run(&mut self, desk: &mut Desk) -> rusqlite::Result<Result<(), Error>> {
-        (self.0)(desk.connection()).map(Ok)
+    fn run(&mut self, writer: &mut WriterState) -> rusqlite::Result<Result<(), Error>> {
+        (self.0)(writer.connection()).map(Ok)
     }
 }
 
 /// How many pages the database may have at most, as if the disk had an end.
-fn end_of_disk(pages: i64) -> impl writer::Work<Answer = ()> {
-    Meanwhile(move |db: &Connection| {
+fn limit_disk_pages(pages: i64) -> impl writer::WriteOp<Output = ()> {
+    WriteFn(move |db: &Connection| {
         db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
     })
 }
 
 /// An append that was handed to the writer, which may have been fast.
-enum Begun<'a> {
-    Done(Result<Revision, Error>),
-    Waiting(Pin<Box<dyn Future<Output = Result<Revision, Error>> + Send + 'a>>),
+enum StartedAppend<'a> {
+    Completed(Result<Revision, Error>),
+    Pending(Pin<Box<dyn Future<Output = Result<Revision, Error>> + Send + 'a>>),
 }
 
-impl Begun<'_> {
-    async fn end(self) -> Result<Revision, Error> {
+impl StartedAppend<'_> {
+    async fn wait(self) -> Result<Revision, Error> {
         match self {
-            Self::Done(done) => done,
-            Self::Waiting(appending) => appending.await,
+            Self::Completed(done) => done,
+            Self::Pending(appending) => appending.await,
         }
     }
 }
 
 /// Begins to append, as far as it goes without waiting.
-fn begin(store: &Sqlite, append: Append) -> Begun<'_> {
+fn start_append(store: &SqliteStore, append: Append) -> StartedAppend<'_> {
     let mut appending = store.append(append);
     match appending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(done) => Begun::Done(done),
-        Poll::Pending => Begun::Waiting(appending),
+        Poll::Ready(done) => StartedAppend::Completed(done),
+        Poll::Pending => StartedAppend::Pending(appending),
     }
 }
 
 /// The writer is busy, so that all that is begun meanwhile is one group.
-struct Pause<'a> {
-    go: Sender<()>,
-    pausing: Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>,
+struct WriterPause<'a> {
+    resume_sender: Sender<()>,
+    paused: Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>,
 }
 
-impl<'a> Pause<'a> {
-    fn begin(store: &'a Sqlite) -> Self {
-        let ((go, wait), (started, start)) = (channel(), channel());
-        let mut pausing = Box::pin(store.writer.run(Meanwhile(move |_: &Connection| {
+impl<'a> WriterPause<'a> {
+    fn start(store: &'a SqliteStore) -> Self {
+        let ((resume_sender, resume_receiver), (started, start)) = (channel(), channel());
+        let mut paused = Box::pin(store.writer.run(WriteFn(move |_: &Connection| {
             started.send(()).unwrap();
-            wait.recv().unwrap();
+            resume_receiver.recv().unwrap();
             Ok(())
         })));
-        assert!(pausing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert!(paused.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         start.recv().unwrap();
-        Self { go, pausing }
+        Self { resume_sender, paused }
     }
 
-    async fn end(self) {
-        self.go.send(()).unwrap();
-        self.pausing.await.unwrap();
+    async fn resume(self) {
+        self.resume_sender.send(()).unwrap();
+        self.paused.await.unwrap();
     }
 }
 
 /// Begins to append while the writer is busy.
-async fn together(store: &Sqlite, appends: impl Iterator<Item = Append>) -> Vec<Begun<'_>> {
-    let pause = Pause::begin(store);
-    let begun = appends.map(|it| begin(store, it)).collect();
-    pause.end().await;
-    begun
+async fn append_as_group(
+    store: &SqliteStore,
+    appends: impl Iterator<Item = Append>,
+) -> Vec<StartedAppend<'_>> {
+    let pause = WriterPause::start(store);
+    let started = appends.map(|it| start_append(store, it)).collect();
+    pause.resume().await;
+    started
 }
 
 #[test]
-fn the_disk_is_waited_for_as_promised() {
+fn durability_sets_synchronous_pragma() {
     for (durability, want) in [(Durability::Full, 2), (Durability::Process, 1)] {
-        let folder = TempDir::new().unwrap();
-        let path = open::locate(&folder.path().join("tasks.db")).unwrap();
-        let opened = open::open(&path, durability).unwrap();
-        for connection in [&opened.writer, &opened.helper] {
+        let directory = TempDir::new().unwrap();
+        let path = open::ensure_database_file(&directory.path().join("tasks.db")).unwrap();
+        let database = open::open(&path, durability).unwrap();
+        for connection in [&database.writer, &database.checkpoint_connection] {
             let pragma = |name| connection.pragma_query_value(None, name, |row| row.get(0));
             let synchronous: i64 = pragma("synchronous").unwrap();
             assert_eq!(synchronous, want, "{durability:?}");
@@ -152,70 +168,71 @@ fn the_disk_is_waited_for_as_promised() {
 }
 
 #[tokio::test]
-async fn what_waits_for_the_writer_is_committed_together() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder, Durability::Process);
+async fn queued_appends_share_one_commit() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&directory, Durability::Process);
     let before = store.commits();
-    let appends = (0..50).map(|it| creation(&format!("t{it}"), "x"));
-    for appending in together(&store, appends).await {
+    let appends = (0..50).map(|it| create_append(&format!("t{it}"), "x"));
+    for appending in append_as_group(&store, appends).await {
         // None but the first of them is looked at before it is done.
-        appending.end().await.unwrap();
+        appending.wait().await.unwrap();
     }
     let commits = store.commits() - before;
     assert_eq!(commits, 2, "the pause, and 50 appends");
 
     let before = store.commits();
-    store.append(creation("alone", "x")).await.unwrap();
+    store.append(create_append("alone", "x")).await.unwrap();
     assert_eq!(store.commits() - before, 1, "one alone does not wait for company");
 }
 
 #[tokio::test]
-async fn a_group_hears_of_its_end_without_some_of_it() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder, Durability::Process);
+async fn group_completes_when_some_callers_are_dropped() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&directory, Durability::Process);
     for gone in [0, 5, 9] {
-        let appends = (0..10).map(|it| creation(&format!("t{gone}.{it}"), "x"));
-        let mut begun = together(&store, appends).await;
-        drop(begun.remove(gone));
-        for appending in begun {
-            appending.end().await.unwrap();
+        let appends = (0..10).map(|it| create_append(&format!("t{gone}.{it}"), "x"));
+        let mut started = append_as_group(&store, appends).await;
+        drop(started.remove(gone));
+        for appending in started {
+            appending.wait().await.unwrap();
         }
     }
     assert_eq!(total(&store).await, 30);
 }
 
 #[tokio::test]
-async fn what_was_handed_over_is_written_before_the_store_goes() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder, Durability::Process);
+async fn queued_appends_are_written_before_drop_returns() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&directory, Durability::Process);
     for number in 0..100 {
         // Nobody waits for it.
-        drop(begin(&store, creation(&format!("t{number}"), "x")));
+        drop(start_append(&store, create_append(&format!("t{number}"), "x")));
     }
     drop(store);
-    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
+    let names: Vec<_> = std::fs::read_dir(directory.path()).unwrap().flatten().collect();
     let names: Vec<_> = names.iter().map(std::fs::DirEntry::file_name).collect();
     assert_eq!(names.len(), 2, "the database and its lock: {names:?}");
-    let store = open(&folder, Durability::Process);
+    let store = open(&directory, Durability::Process);
     for number in 0..100 {
         assert!(store.load(&key(&format!("t{number}"))).await.unwrap().is_some(), "{number}");
     }
 }
 
 #[tokio::test]
-async fn a_full_disk_loses_nothing_and_is_got_over() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder, Durability::Process);
-    store.append(creation("first", "x")).await.unwrap();
-    store.writer.run(end_of_disk(20)).await.unwrap();
-    let long = "x".repeat(10_000);
-    let mut taken = Vec::new();
+async fn full_disk_loses_nothing_and_store_recovers() {
+    let directory = TempDir::new().unwrap();
+    let store = open(&directory, Durability::Process);
+    store.append(create_append("first", "x")).await.unwrap();
+    store.writer.run(limit_disk_pages(20)).await.unwrap();
+    let long_text = "x".repeat(10_000);
+    let mut stored_ids = Vec::new();
     for round in 0..10 {
         let ids: Vec<_> = (0..8).map(|it| format!("t{round}.{it}")).collect();
-        let waiting: Vec<_> = ids.iter().map(|it| begin(&store, creation(it, &long))).collect();
-        for (id, appending) in ids.iter().zip(waiting) {
-            match appending.end().await {
-                Ok(_) => taken.push(id.clone()),
+        let started: Vec<_> =
+            ids.iter().map(|it| start_append(&store, create_append(it, &long_text))).collect();
+        for (id, appending) in ids.iter().zip(started) {
+            match appending.wait().await {
+                Ok(_) => stored_ids.push(id.clone()),
                 Err(Error::Unavailable { .. }) => {
                     assert!(store.load(&key(id)).await.unwrap().is_none(), "{id} is not there");
                 }
@@ -223,36 +240,45 @@ async fn a_full_disk_loses_nothing_and_is_got_over() {
             }
         }
     }
-    assert!((1..20).contains(&taken.len()), "{} tasks of 10 kB on 160 kB", taken.len());
-    assert_eq!(total(&store).await, taken.len() as u64 + 1);
+    assert!((1..20).contains(&stored_ids.len()), "{} tasks of 10 kB on 160 kB", stored_ids.len());
+    assert_eq!(total(&store).await, stored_ids.len() as u64 + 1);
 
-    store.writer.run(end_of_disk(1_000_000)).await.unwrap();
-    store.append(creation("last", &long)).await.unwrap();
-    taken.extend(["first".to_owned(), "last".to_owned()]);
-    for id in &taken {
+    store.writer.run(limit_disk_pages(1_000_000)).await.unwrap();
+    store.append(create_append("last", &long_text)).await.unwrap();
+    stored_ids.extend(["first".to_owned(), "last".to_owned()]);
+    for id in &stored_ids {
         assert!(store.load(&key(id)).await.unwrap().is_some(), "{id} is there");
     }
-    assert_eq!(total(&store).await, taken.len() as u64);
+    assert_eq!(total(&store).await, stored_ids.len() as u64);
     drop(store);
-    assert_eq!(total(&open(&folder, Durability::Process)).await, taken.len() as u64);
+    assert_eq!(total(&open(&directory, Durability::Process)).await, stored_ids.len() as u64);
 }
 
 #[tokio::test]
-async fn the_log_is_kept_short_while_it_is_written() {
-    let folder = TempDir::new().unwrap();
-    let store = Arc::new(open(&folder, Durability::Process));
-    let long = "x".repeat(500_000);
+async fn write_ahead_log_stays_short_under_load() {
+    let directory = TempDir::new().unwrap();
+    let store = Arc::new(open(&directory, Durability::Process));
+    let long_text = "x".repeat(500_000);
     for number in 0..140 {
-        store.append(creation(&format!("t{number}"), &long)).await.unwrap();
+        store.append(create_append(&format!("t{number}"), &long_text)).await.unwrap();
     }
-    let log = std::fs::metadata(folder.path().join("tasks.db-wal")).unwrap().len();
+    let log = std::fs::metadata(directory.path().join("tasks.db-wal")).unwrap().len();
     assert!(log < 50_000_000, "the log of 70 MB written is {log} bytes long");
 }
 
-async fn total(store: &Sqlite) -> u64 {
-    let caller = "caller".into();
-    let (agent, context, state, updated_since, behind) = (None, None, None, None, None);
-    let except = Vec::new();
-    let query = Query { caller, agent, except, context, state, updated_since, behind, limit: 1 };
+async fn total(store: &SqliteStore) -> u64 {
+    let owner = "caller".into();
+    let (agent, context, state, status_changed_since, after) = (None, None, None, None, None);
+    let excluded_agents = Vec::new();
+    let query = TaskQuery {
+        owner,
+        agent,
+        excluded_agents,
+        context,
+        state,
+        status_changed_since,
+        after,
+        limit: 1,
+    };
     store.list(&query).await.unwrap().total
 }

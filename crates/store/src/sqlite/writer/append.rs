@@ -3,49 +3,49 @@
 use latimer_protocol::{Event, Revision, TaskState};
 use rusqlite::{OptionalExtension, params};
 
-use super::{Desk, NewWebhook, Work};
-use crate::sqlite::codec::{self, Finished, Piece};
-use crate::sqlite::failure::unavailable;
-use crate::sqlite::place;
-use crate::sqlite::short::Names;
-use crate::{Append, BoxError, Error, Header, Key, Sent};
+use super::{PreparedWebhook, WriteOp, WriterState};
+use crate::sqlite::codec::{self, EventRow, FinishedTask};
+use crate::sqlite::compact::RowIds;
+use crate::sqlite::error::unavailable;
+use crate::sqlite::event_rowid;
+use crate::{Append, BoxError, Error, IdempotencyRecord, TaskHeader, TaskKey};
 
 /// How many events of a new task are worth no snapshot: to read them is to know the task.
-const SHORT: usize = 8;
+const MAX_EVENTS_WITHOUT_SNAPSHOT: usize = 8;
 
 /// The most bytes of an append. What the database takes at most in one value is twice that.
-const MAX_BYTES: usize = 500_000_000;
+const MAX_APPEND_BYTES: usize = 500_000_000;
 
 /// An append, spelled out on the thread of whoever makes it, so that the writer only writes.
-pub(in crate::sqlite) struct NewEvents {
-    key: Key,
+pub(in crate::sqlite) struct PreparedAppend {
+    key: TaskKey,
     expected: Revision,
     revision: Revision,
-    header: Header,
+    header: TaskHeader,
     /// All events of a task that is one row: it comes and goes in one short append.
-    row: Option<Vec<u8>>,
-    pieces: Vec<Piece>,
+    single_row_events: Option<Vec<u8>>,
+    event_rows: Vec<EventRow>,
     snapshot: Option<Vec<u8>>,
-    sent: Option<Sent>,
-    webhook: Option<NewWebhook>,
+    idempotency: Option<IdempotencyRecord>,
+    webhook: Option<PreparedWebhook>,
 }
 
 /// What the writer has to know of a task that is there.
-struct Known {
-    number: i64,
+struct ExistingTask {
+    task_number: i64,
     revision: Revision,
     state: i64,
     /// Whether its header is the one to write, and it is this process's.
-    is_as_before: bool,
+    header_unchanged: bool,
 }
 
-impl NewEvents {
+impl PreparedAppend {
     /// Spells out an append.
     pub(in crate::sqlite) fn new(
         append: Append,
-        webhook: Option<NewWebhook>,
+        webhook: Option<PreparedWebhook>,
     ) -> Result<Self, Error> {
-        let Append { key, expected, events, header, snapshot, sent, webhook: _ } = append;
+        let Append { key, expected, events, header, snapshot, idempotency, webhook: _ } = append;
         let is_new = expected == Revision::START;
         match events.first() {
             None => return Err(unavailable("an append without events")),
@@ -54,175 +54,202 @@ impl NewEvents {
             Some(_) => {}
         }
         let revision = expected.get().saturating_add(events.len() as u64);
-        if revision > place::MAX_EVENTS {
-            return Err(unavailable(format!("more than {} events", place::MAX_EVENTS)));
+        if revision > event_rowid::MAX_EVENTS {
+            return Err(unavailable(format!("more than {} events", event_rowid::MAX_EVENTS)));
         }
-        let is_short = is_new && events.len() <= SHORT;
+        let is_short = is_new && events.len() <= MAX_EVENTS_WITHOUT_SNAPSHOT;
         let snapshot = snapshot.filter(|_| !is_short);
         let snapshot = snapshot.map(|task| codec::write_task(&task)).transpose();
         let snapshot = snapshot.map_err(unavailable)?;
-        let (row, pieces) = if is_short && header.state.is_terminal() {
-            let names = Names { task: &key.id, context: &header.context };
-            (Some(codec::write_row(&events, names).map_err(unavailable)?), Vec::new())
+        let (single_row_events, event_rows) = if is_short && header.state.is_terminal() {
+            let ids = RowIds { task: &key.id, context: &header.context };
+            (Some(codec::write_single_row_events(&events, ids).map_err(unavailable)?), Vec::new())
         } else {
             (None, codec::write_events(&events).map_err(unavailable)?)
         };
         let revision = Revision::new(revision);
-        let new = Self { key, expected, revision, header, row, pieces, snapshot, sent, webhook };
-        if new.bodies().any(|bytes| bytes > MAX_BYTES) {
+        let prepared = Self {
+            key,
+            expected,
+            revision,
+            header,
+            single_row_events,
+            event_rows,
+            snapshot,
+            idempotency,
+            webhook,
+        };
+        if prepared.body_sizes().any(|bytes| bytes > MAX_APPEND_BYTES) {
             return Err(unavailable(BoxError::from("an append too large to store")));
         }
-        Ok(new)
+        Ok(prepared)
     }
 
     /// How many bytes there are to write, body by body.
-    fn bodies(&self) -> impl Iterator<Item = usize> {
-        let pieces = self.pieces.iter().map(|it| &it.body);
-        pieces.chain(&self.row).chain(&self.snapshot).map(Vec::len)
+    fn body_sizes(&self) -> impl Iterator<Item = usize> {
+        let event_rows = self.event_rows.iter().map(|it| &it.body);
+        event_rows.chain(&self.single_row_events).chain(&self.snapshot).map(Vec::len)
     }
 
-    fn create(&self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
-        if desk.room.is_full() {
+    fn create(&self, writer: &mut WriterState) -> rusqlite::Result<Result<Revision, Error>> {
+        if writer.capacity.is_full() {
             // Nobody makes room for a task that is there already.
-            if let Some(known) = self.find(desk)? {
-                return Ok(Err(self.conflict(known.revision)));
+            if let Some(existing) = self.find_existing(writer)? {
+                return Ok(Err(self.conflict(existing.revision)));
             }
-            if !desk.make_room()? {
-                return Ok(Err(Error::Full { tasks: desk.room.tasks() }));
+            if !writer.evict_for_new_task()? {
+                return Ok(Err(Error::Full { tasks: writer.capacity.tasks() }));
             }
         }
-        let number = desk.next_number()?;
-        if !self.insert(desk, number)? {
-            let found = self.find(desk)?.map_or(Revision::START, |known| known.revision);
+        let task_number = writer.allocate_task_number()?;
+        if !self.insert(writer, task_number)? {
+            let found =
+                self.find_existing(writer)?.map_or(Revision::START, |existing| existing.revision);
             return Ok(Err(self.conflict(found)));
         }
-        self.write(desk, number)?;
-        desk.admit(&self.key, &self.header.context)?;
+        self.write(writer, task_number)?;
+        writer.register_task(&self.key, &self.header.context)?;
         Ok(Ok(self.revision))
     }
 
-    fn extend(&self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
-        let Some(known) = self.find(desk)? else {
+    fn extend(&self, writer: &mut WriterState) -> rusqlite::Result<Result<Revision, Error>> {
+        let Some(existing) = self.find_existing(writer)? else {
             return Ok(Err(self.conflict(Revision::START)));
         };
-        let state = TaskState::from_number(known.state).unwrap_or_default();
+        let state = TaskState::from_number(existing.state).unwrap_or_default();
         if state.is_terminal() {
             return Ok(Err(Error::Finished { task: self.key.id.clone(), state }));
         }
-        if known.revision != self.expected {
-            return Ok(Err(self.conflict(known.revision)));
+        if existing.revision != self.expected {
+            return Ok(Err(self.conflict(existing.revision)));
         }
-        self.update(desk, &known)?;
-        self.write(desk, known.number)?;
+        self.update(writer, &existing)?;
+        self.write(writer, existing.task_number)?;
         Ok(Ok(self.revision))
     }
 
-    fn find(&self, desk: &Desk) -> rusqlite::Result<Option<Known>> {
-        let mut find = desk.connection.prepare_cached(
+    fn find_existing(&self, writer: &WriterState) -> rusqlite::Result<Option<ExistingTask>> {
+        let mut find = writer.connection.prepare_cached(
             "SELECT number, revision, state, work, epoch, updated, dialect, context, note FROM tasks
              WHERE caller = ?1 AND id = ?2 AND agent = ?3",
         )?;
-        let Self { key: Key { caller, agent, id }, header, .. } = self;
-        let numbers = numbers(header, desk.epoch);
-        let known = find.query_row(params![caller, id.as_str(), agent], |row| {
-            let found = [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?];
+        let Self { key: TaskKey { owner, agent, id }, header, .. } = self;
+        let columns = header_columns(header, writer.epoch);
+        let existing = find.query_row(params![owner, id.as_str(), agent], |row| {
+            let stored_columns = [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?];
             let context = row.get_ref(7)?.as_str()?;
             let note = row.get_ref(8)?.as_str_or_null()?;
             let texts = (header.context.as_str(), header.note.as_deref());
-            Ok(Known {
-                number: row.get(0)?,
+            Ok(ExistingTask {
+                task_number: row.get(0)?,
                 revision: Revision::new(row.get::<_, i64>(1)?.unsigned_abs()),
-                state: found[0],
-                is_as_before: found == numbers && (context, note) == texts,
+                state: stored_columns[0],
+                header_unchanged: stored_columns == columns && (context, note) == texts,
             })
         });
-        known.optional()
+        existing.optional()
     }
 
     /// Inserts the row of a new task; false when it is there already.
-    fn insert(&self, desk: &Desk, number: i64) -> rusqlite::Result<bool> {
-        let mut insert = desk.connection.prepare_cached(
+    fn insert(&self, writer: &WriterState, task_number: i64) -> rusqlite::Result<bool> {
+        let mut insert = writer.connection.prepare_cached(
             "INSERT INTO tasks (number, revision, state, work, epoch, updated, dialect,
                  caller, agent, id, context, format, body, note)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT DO NOTHING",
         )?;
-        let Self { key: Key { caller, agent, id }, header, .. } = self;
-        let [state, work, epoch, updated, dialect] = numbers(header, desk.epoch);
+        let Self { key: TaskKey { owner, agent, id }, header, .. } = self;
+        let [state, work, epoch, updated, dialect] = header_columns(header, writer.epoch);
         let inserted = insert.execute(params![
-            number,
-            signed(self.revision),
+            task_number,
+            sql_revision(self.revision),
             state,
             work,
             epoch,
             updated,
             dialect,
-            caller,
+            owner,
             agent,
             id.as_str(),
             header.context.as_str(),
-            self.row.as_ref().map(|_| codec::SHORT),
-            self.row,
+            self.single_row_events.as_ref().map(|_| codec::FORMAT_COMPACT),
+            self.single_row_events,
             header.note,
         ])?;
         Ok(inserted > 0)
     }
 
-    fn update(&self, desk: &Desk, known: &Known) -> rusqlite::Result<()> {
-        let (number, revision) = (known.number, signed(self.revision));
-        if known.is_as_before {
+    fn update(&self, writer: &WriterState, existing: &ExistingTask) -> rusqlite::Result<()> {
+        let (task_number, revision) = (existing.task_number, sql_revision(self.revision));
+        if existing.header_unchanged {
             // A further piece of an artifact: the indexes stay as they are.
             let advance = "UPDATE tasks SET revision = ?2 WHERE number = ?1";
-            return desk
+            return writer
                 .connection
                 .prepare_cached(advance)?
-                .execute([number, revision])
+                .execute([task_number, revision])
                 .map(|_| ());
         }
-        let mut update = desk.connection.prepare_cached(
+        let mut update = writer.connection.prepare_cached(
             "UPDATE tasks SET revision = ?2, state = ?3, work = ?4, epoch = ?5, updated = ?6,
                  dialect = ?7, context = ?8, note = ?9
              WHERE number = ?1",
         )?;
-        let [state, work, epoch, updated, dialect] = numbers(&self.header, desk.epoch);
-        let Header { context, note, .. } = &self.header;
+        let [state, work, epoch, updated, dialect] = header_columns(&self.header, writer.epoch);
+        let TaskHeader { context, note, .. } = &self.header;
         let context = context.as_str();
         update.execute(params![
-            number, revision, state, work, epoch, updated, dialect, context, note
+            task_number,
+            revision,
+            state,
+            work,
+            epoch,
+            updated,
+            dialect,
+            context,
+            note
         ])?;
         Ok(())
     }
 
     /// Writes what belongs to the row of the task.
-    fn write(&self, desk: &mut Desk, number: i64) -> rusqlite::Result<()> {
-        self.write_events(desk, number)?;
-        if let Some(sent) = self.sent {
-            desk.remember(sent, number, self.revision);
+    fn write(&self, writer: &mut WriterState, task_number: i64) -> rusqlite::Result<()> {
+        self.write_events(writer, task_number)?;
+        if let Some(record) = self.idempotency {
+            writer.record_idempotency(record, task_number, self.revision);
         }
         if let Some(webhook) = &self.webhook {
-            desk.add_webhook(number, webhook)?;
+            writer.add_webhook(task_number, webhook)?;
         }
         if self.header.state.is_terminal() {
-            desk.finish(Finished { task: number, updated: self.header.updated.as_millis() });
+            writer.record_finished(FinishedTask {
+                task_number,
+                finished_at: self.header.status_changed_at.as_millis(),
+            });
         }
         Ok(())
     }
 
-    fn write_events(&self, desk: &Desk, number: i64) -> rusqlite::Result<()> {
+    fn write_events(&self, writer: &WriterState, task_number: i64) -> rusqlite::Result<()> {
         let mut first = self.expected.next();
-        for Piece { count, body } in &self.pieces {
-            let mut insert = desk.connection.prepare_cached(
+        for EventRow { count, body } in &self.event_rows {
+            let mut insert = writer.connection.prepare_cached(
                 "INSERT INTO events (place, format, count, body) VALUES (?1, ?2, ?3, ?4)",
             )?;
-            let place = place::of(number, first);
-            insert.execute(params![place, codec::PLAIN, *count as i64, body])?;
+            let rowid = event_rowid::encode(task_number, first);
+            insert.execute(params![rowid, codec::FORMAT_JSON, *count as i64, body])?;
             first = Revision::new(first.get() + *count as u64);
         }
         if let Some(body) = &self.snapshot {
-            let mut replace = desk.connection.prepare_cached(
+            let mut replace = writer.connection.prepare_cached(
                 "REPLACE INTO snapshots (task, format, revision, body) VALUES (?1, ?2, ?3, ?4)",
             )?;
-            replace.execute(params![number, codec::PLAIN, signed(self.revision), body])?;
+            replace.execute(params![
+                task_number,
+                codec::FORMAT_JSON,
+                sql_revision(self.revision),
+                body
+            ])?;
         }
         Ok(())
     }
@@ -232,27 +259,28 @@ impl NewEvents {
     }
 }
 
-impl Work for NewEvents {
-    type Answer = Revision;
+impl WriteOp for PreparedAppend {
+    type Output = Revision;
 
-    fn run(&mut self, desk: &mut Desk) -> rusqlite::Result<Result<Revision, Error>> {
-        if self.expected == Revision::START { self.create(desk) } else { self.extend(desk) }
+    fn run(&mut self, writer: &mut WriterState) -> rusqlite::Result<Result<Revision, Error>> {
+        if self.expected == Revision::START { self.create(writer) } else { self.extend(writer) }
     }
 }
 
 /// The state, work, epoch, time and dialect of a header, in the order of their columns.
-fn numbers(header: &Header, epoch: i64) -> [i64; 5] {
-    let Header { context: _, state, updated, dialect, work, note: _ } = header;
+fn header_columns(header: &TaskHeader, epoch: i64) -> [i64; 5] {
+    let TaskHeader { context: _, state, status_changed_at, created_in, pending_work, note: _ } =
+        header;
     [
         state.number().into(),
-        codec::work_number(*work),
+        codec::pending_work_number(*pending_work),
         epoch,
-        updated.as_millis(),
-        codec::dialect_number(*dialect),
+        status_changed_at.as_millis(),
+        codec::dialect_number(*created_in),
     ]
 }
 
 /// No log is longer than [`place::MAX_EVENTS`].
-fn signed(revision: Revision) -> i64 {
+fn sql_revision(revision: Revision) -> i64 {
     i64::try_from(revision.get()).unwrap_or(i64::MAX)
 }

@@ -14,28 +14,31 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, DEFAULT_NAME};
 
 /// How many pages to commit before the thread is asked to move them.
-const STEP: i32 = 1_024;
+const BACKGROUND_PAGES: i32 = 1_024;
 
 /// How many pages may be in the log before the writer helps.
-const LIMIT: i32 = 4 * STEP;
+const FOREGROUND_PAGES: i32 = 4 * BACKGROUND_PAGES;
 
 /// Keeps the log short.
 #[derive(Debug)]
-pub(super) struct Checkpoints {
+pub(super) struct Checkpointer {
     /// How long the log is, as of the last commit.
     pages: Arc<AtomicI32>,
-    seen: i32,
-    ask_at: i32,
-    help_at: i32,
-    help_next: bool,
-    ask: Option<SyncSender<()>>,
+    last_pages: i32,
+    background_at: i32,
+    foreground_at: i32,
+    foreground_next: bool,
+    request_sender: Option<SyncSender<()>>,
     busy: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Checkpoints {
+impl Checkpointer {
     /// Watches the log of `writer`, and starts the thread, which works with `helper`.
-    pub(super) fn start(writer: &mut Connection, helper: Connection) -> std::io::Result<Self> {
+    pub(super) fn start(
+        writer: &mut Connection,
+        checkpoint_connection: Connection,
+    ) -> std::io::Result<Self> {
         let pages = Arc::new(AtomicI32::new(0));
         let count = pages.clone();
         let hook = move |_: &mut Wal, pages| {
@@ -43,54 +46,57 @@ impl Checkpoints {
             Ok(())
         };
         writer.wal_hook(Some(hook)).map_err(std::io::Error::other)?;
-        let (ask, asked) = sync_channel(1);
+        let (request_sender, request_receiver) = sync_channel(1);
         let busy = Arc::new(AtomicBool::new(false));
         let thread = thread::Builder::new().name("latimer-checkpoint".to_owned());
-        let working = busy.clone();
-        let thread = thread.spawn(move || serve(&helper, &asked, &working))?;
+        let thread_busy = busy.clone();
+        let thread = thread.spawn(move || {
+            run_background(&checkpoint_connection, &request_receiver, &thread_busy)
+        })?;
         Ok(Self {
             pages,
-            seen: 0,
-            ask_at: STEP,
-            help_at: LIMIT,
-            help_next: false,
-            ask: Some(ask),
+            last_pages: 0,
+            background_at: BACKGROUND_PAGES,
+            foreground_at: FOREGROUND_PAGES,
+            foreground_next: false,
+            request_sender: Some(request_sender),
             busy,
             thread: Some(thread),
         })
     }
 
     /// Looks after the log when something was committed.
-    pub(super) fn tend(&mut self, writer: &Connection) {
+    pub(super) fn after_commit(&mut self, writer: &Connection) {
         let pages = self.pages.load(Ordering::Relaxed);
-        if pages < self.seen {
+        if pages < self.last_pages {
             // It was begun anew.
-            (self.ask_at, self.help_at, self.help_next) = (STEP, LIMIT, false);
+            (self.background_at, self.foreground_at, self.foreground_next) =
+                (BACKGROUND_PAGES, FOREGROUND_PAGES, false);
         }
-        self.seen = pages;
-        if pages < self.ask_at.min(self.help_at) || self.busy.load(Ordering::Acquire) {
+        self.last_pages = pages;
+        if pages < self.background_at.min(self.foreground_at) || self.busy.load(Ordering::Acquire) {
             return;
         }
-        if self.help_next {
+        if self.foreground_next {
             // A reader may be in the way, or the disk: later again, and not at every commit.
-            (self.help_at, self.help_next) = (pages + STEP, false);
-            move_pages(writer);
+            (self.foreground_at, self.foreground_next) = (pages + BACKGROUND_PAGES, false);
+            checkpoint(writer);
             return;
         }
         // The thread has just been at it when the writer helps, so that little is left.
-        self.help_next = pages >= self.help_at;
-        self.ask_at = pages + STEP;
+        self.foreground_next = pages >= self.foreground_at;
+        self.background_at = pages + BACKGROUND_PAGES;
         self.busy.store(true, Ordering::Release);
-        if let Some(ask) = &self.ask {
+        if let Some(request_sender) = &self.request_sender {
             // It is not busy, so there is room.
-            let _ = ask.try_send(());
+            let _ = request_sender.try_send(());
         }
     }
 }
 
-impl Drop for Checkpoints {
+impl Drop for Checkpointer {
     fn drop(&mut self) {
-        self.ask = None;
+        self.request_sender = None;
         if let Some(thread) = self.thread.take() {
             // A panic over there was reported over there; the log is whole without it.
             let _ = thread.join();
@@ -98,15 +104,15 @@ impl Drop for Checkpoints {
     }
 }
 
-fn serve(helper: &Connection, asked: &Receiver<()>, busy: &AtomicBool) {
-    while asked.recv().is_ok() {
-        move_pages(helper);
+fn run_background(connection: &Connection, requests: &Receiver<()>, busy: &AtomicBool) {
+    while requests.recv().is_ok() {
+        checkpoint(connection);
         busy.store(false, Ordering::Release);
     }
 }
 
 /// Moves what nobody is in the way of.
-fn move_pages(connection: &Connection) {
+fn checkpoint(connection: &Connection) {
     // What could not be moved stays in the log, where it is as safe, and is moved the next time.
     let _ = connection.wal_checkpoint_v2(DEFAULT_NAME, CheckpointMode::PASSIVE);
 }

@@ -110,7 +110,7 @@ fn builder(
     Client::builder(format!("http://{}", front.address(port)))
         .bindings([binding])
         .versions(versions)
-        .rules(Rules { loopback: true, ..Rules::default() })
+        .rules(Rules { allow_loopback: true, ..Rules::default() })
         .retry(Retry { first_pause: Duration::from_millis(20), ..Retry::default() })
         .polling(Polling { interval: Duration::from_millis(50), max: 600 })
 }

@@ -9,7 +9,7 @@ use crate::network::Network;
 
 /// Where an address leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum AddressClass {
     /// Where clouds keep the secrets of their machines. Nothing makes these allowed.
     Metadata,
     /// This machine.
@@ -20,30 +20,30 @@ pub(crate) enum Reach {
     Global,
 }
 
-impl Reach {
-    pub(crate) fn of(address: IpAddr) -> Self {
+impl AddressClass {
+    pub(crate) fn classify(address: IpAddr) -> Self {
         let address = address.to_canonical();
         let inside = |networks: &[Network]| networks.iter().any(|it| it.contains(address));
         let embedded = match address {
             IpAddr::V4(_) => Vec::new(),
             IpAddr::V6(it) => embedded(it),
         };
-        let leads_to = |want: Self| embedded.iter().any(|it| Self::of((*it).into()) == want);
-        if inside(&METADATA) || leads_to(Self::Metadata) {
+        let embeds = |want: Self| embedded.iter().any(|it| Self::classify((*it).into()) == want);
+        if inside(&METADATA) || embeds(Self::Metadata) {
             return Self::Metadata;
         }
         if address.is_loopback() {
             return Self::Loopback;
         }
-        let global = match address {
+        let is_global = match address {
             IpAddr::V4(_) => !inside(&SPECIAL_V4),
             // Behind DNS64 the whole IPv4 internet has addresses of this network.
-            IpAddr::V6(_) if NAT64.contains(address) => leads_to(Self::Global),
+            IpAddr::V6(_) if NAT64.contains(address) => embeds(Self::Global),
             IpAddr::V6(_) => {
                 UNICAST.contains(address) && !inside(&SPECIAL_V6) && embedded.is_empty()
             }
         };
-        if global { Self::Global } else { Self::Special }
+        if is_global { Self::Global } else { Self::Special }
     }
 }
 
@@ -59,7 +59,7 @@ const METADATA_NAMES: [&str; 6] = [
 ];
 
 /// Whether this is the name of a metadata service.
-pub(crate) fn names_metadata(name: &str) -> bool {
+pub(crate) fn is_metadata_host(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     METADATA_NAMES.iter().any(|it| it.eq_ignore_ascii_case(name))
 }
@@ -106,8 +106,8 @@ const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
 const TEREDO: Network = Network::v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32);
 const NAT64: Network = Network::v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
 const NAT64_LOCAL: Network = Network::v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48);
-const COMPATIBLE: Network = Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 96);
-const TRANSLATED: Network = Network::v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96);
+const IPV4_COMPATIBLE: Network = Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 96);
+const IPV4_TRANSLATED: Network = Network::v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96);
 
 /// The IPv4 addresses inside an address of IPv6, which a tunnel or translator on the way may take for
 /// the real one. Mapped addresses are not among them: those are IPv4 addresses, spelled otherwise.
@@ -123,7 +123,11 @@ fn embedded(address: Ipv6Addr) -> Vec<Ipv4Addr> {
     } else if inside(NAT64_LOCAL) {
         // A network of its own may put it behind its 48th bit, round the 64th to 71st, or at the end.
         vec![at(96), Ipv4Addr::from(u32::from(at(48)) & 0xffff_0000 | u32::from(at(72)) >> 16)]
-    } else if inside(NAT64) || inside(COMPATIBLE) || inside(TRANSLATED) || is_isatap(address) {
+    } else if inside(NAT64)
+        || inside(IPV4_COMPATIBLE)
+        || inside(IPV4_TRANSLATED)
+        || is_isatap(address)
+    {
         vec![at(96)]
     } else {
         Vec::new()
@@ -141,10 +145,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_lead_where_the_registries_say() {
+    fn addresses_are_classified_by_iana_registry() {
         for (want, addresses) in [
             (
-                Reach::Global,
+                AddressClass::Global,
                 &[
                     "1.1.1.1",
                     "8.8.8.8",
@@ -162,9 +166,9 @@ mod tests {
                     "2a00:1450:4001::5efe",
                 ][..],
             ),
-            (Reach::Loopback, &["127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"]),
+            (AddressClass::Loopback, &["127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"]),
             (
-                Reach::Metadata,
+                AddressClass::Metadata,
                 &[
                     "169.254.169.254",
                     "169.254.170.2",
@@ -191,7 +195,7 @@ mod tests {
                 ],
             ),
             (
-                Reach::Special,
+                AddressClass::Special,
                 &[
                     "0.0.0.0",
                     "0.1.2.3",
@@ -241,20 +245,20 @@ mod tests {
             ),
         ] {
             for address in addresses {
-                assert_eq!(Reach::of(address.parse().unwrap()), want, "{address}");
+                assert_eq!(AddressClass::classify(address.parse().unwrap()), want, "{address}");
             }
         }
     }
 
     #[test]
-    fn metadata_has_names() {
+    fn metadata_host_names_are_recognized() {
         for (name, want) in [
             ("metadata.google.internal", true),
             ("metadata.google.internal.", true),
             ("metadata", true),
             ("metadata.example.com", false),
         ] {
-            assert_eq!(names_metadata(name), want, "{name}");
+            assert_eq!(is_metadata_host(name), want, "{name}");
         }
     }
 }

@@ -3,37 +3,37 @@
 use latimer_protocol::{Event, Part, TaskState};
 use serde_json::{Value, json};
 
-use super::Home;
-use super::script::{ROOMY, Script, append, message};
+use super::StoreFixture;
+use super::script::{Script, UNLIMITED, append, message};
 
 /// How deeply a value nests in a request that is as deep as may be.
-const DEEP: usize = 126;
+const MAX_REQUEST_DEPTH: usize = 126;
 
-pub(super) async fn any_text_names_a_task(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn any_string_is_valid_in_task_key(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     let long = "é".repeat(512);
     let mut scripts = Vec::new();
     for text in ["t", "a/b", "../..", "Ünïcode ✓ 🦀", "'; --", "%", "_", "\"", "\\", " ", &long]
     {
         for caller in ["", "caller", "a\0b", text] {
-            let mut script = Script::of(caller, text, text).in_context(text);
+            let mut script = Script::for_key(caller, text, text).with_context(text);
             append(&*store, script.create(1)).await;
-            append(&*store, script.grow(text)).await;
+            append(&*store, script.append_chunk(text)).await;
             if caller != text {
                 scripts.push(script);
             }
         }
     }
     for script in scripts {
-        script.check(&*store).await;
-        let agents = store.locate(&script.key.caller, &script.key.id).await.expect("locates");
+        script.assert_stored(&*store).await;
+        let agents = store.find_agents(&script.key.owner, &script.key.id).await.expect("locates");
         assert!(agents.contains(&script.key.agent), "the agent of {:?}", script.key);
     }
 }
 
-pub(super) async fn any_json_is_kept(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
-    let deep = (0..DEEP).fold(json!("deep"), |inner, _| json!([inner]));
+pub(super) async fn any_json_round_trips(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
+    let deep = (0..MAX_REQUEST_DEPTH).fold(json!("deep"), |inner, _| json!([inner]));
     let values = [
         json!(null),
         json!(true),
@@ -59,26 +59,26 @@ pub(super) async fn any_json_is_kept(home: &dyn Home) {
         deep,
     ];
     for (number, value) in values.into_iter().enumerate() {
-        keep(&*store, &number.to_string(), value).await;
+        assert_round_trip(&*store, &number.to_string(), value).await;
     }
 }
 
-async fn keep(store: &dyn crate::TaskStore, id: &str, value: Value) {
+async fn assert_round_trip(store: &dyn crate::TaskStore, id: &str, value: Value) {
     let mut script = Script::new(id);
     append(store, script.create(1)).await;
     let mut part = Part::data(value.clone()).with_filename("file").with_media_type("a/b");
     part.metadata.insert("value".to_owned(), value.clone());
-    let mut said = message("m", part);
-    said.metadata.insert("value".to_owned(), value);
-    said.extensions.push("urn:example".to_owned());
-    append(store, script.then(vec![Event::Message(said.into())])).await;
-    script.check(store).await;
-    append(store, script.change(TaskState::InputRequired, 2)).await;
-    script.check(store).await;
+    let mut message = message("m", part);
+    message.metadata.insert("value".to_owned(), value);
+    message.extensions.push("urn:example".to_owned());
+    append(store, script.append_events(vec![Event::Message(message.into())])).await;
+    script.assert_stored(store).await;
+    append(store, script.set_status(TaskState::InputRequired, 2)).await;
+    script.assert_stored(store).await;
 }
 
-pub(super) async fn large_parts_are_kept(home: &dyn Home) {
-    let store = home.open(ROOMY).await;
+pub(super) async fn large_parts_round_trip(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
     let text = "A line of text, and another — ".repeat(100_000);
     let bytes: Vec<u8> = (0..2_000_000u32).map(|it| (it % 251) as u8).collect();
     let parts = [
@@ -90,10 +90,10 @@ pub(super) async fn large_parts_are_kept(home: &dyn Home) {
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
     for (number, part) in parts.into_iter().enumerate() {
-        let said = message(&format!("m{number}"), part);
-        append(&*store, script.then(vec![Event::Message(said.into())])).await;
+        let message = message(&format!("m{number}"), part);
+        append(&*store, script.append_events(vec![Event::Message(message.into())])).await;
     }
-    script.check(&*store).await;
-    append(&*store, script.change(TaskState::Completed, 2)).await;
-    script.check(&*store).await;
+    script.assert_stored(&*store).await;
+    append(&*store, script.set_status(TaskState::Completed, 2)).await;
+    script.assert_stored(&*store).await;
 }

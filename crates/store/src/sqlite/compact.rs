@@ -13,23 +13,23 @@ use latimer_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::failure::Damage;
+use super::error::RowError;
 
 /// What the row says of its task, and its events need not.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Names<'a> {
+pub(super) struct RowIds<'a> {
     pub(super) task: &'a TaskId,
     pub(super) context: &'a ContextId,
 }
 
 /// An event without what its row says. Written to disk: it never changes its meaning.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Short<'a> {
+pub(super) enum CompactEvent<'a> {
     /// The task came into being, with its history.
     #[serde(rename = "c")]
-    Created(Status, Vec<Said<'a>>),
+    Created(CompactStatus, Vec<CompactMessage<'a>>),
     #[serde(rename = "s")]
-    Status(Status),
+    Status(CompactStatus),
     /// An artifact; whether it goes behind what is there, and whether it is complete.
     #[serde(rename = "a")]
     Artifact(Cow<'a, Artifact>, bool, bool),
@@ -40,31 +40,31 @@ pub(super) enum Short<'a> {
 
 /// The number of a state, and since when, in milliseconds since the start of 1970.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Status(i32, i64);
+pub(super) struct CompactStatus(i32, i64);
 
 /// A message: its id, whose it is, and what it says.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Said<'a>(Cow<'a, MessageId>, Role, Cow<'a, [Part]>);
+pub(super) struct CompactMessage<'a>(Cow<'a, MessageId>, Role, Cow<'a, [Part]>);
 
-impl<'a> Short<'a> {
+impl<'a> CompactEvent<'a> {
     /// Shortens an event of the task that is so named.
-    pub(super) fn new(event: &'a Event, names: Names<'_>) -> Self {
-        let short = match event {
-            Event::Created(task) => created(task, names),
-            Event::Status(update) => status_update(update, names),
-            Event::Artifact(update) => artifact_update(update, names),
+    pub(super) fn new(event: &'a Event, ids: RowIds<'_>) -> Self {
+        let compact = match event {
+            Event::Created(task) => created(task, ids),
+            Event::Status(update) => status_update(update, ids),
+            Event::Artifact(update) => artifact_update(update, ids),
             Event::Message(_) => None,
         };
-        short.unwrap_or(Self::Event(Cow::Borrowed(event)))
+        compact.unwrap_or(Self::Event(Cow::Borrowed(event)))
     }
 
     /// The event of the task that is so named.
-    pub(super) fn expand(self, names: Names<'_>) -> Result<Event, Damage> {
-        let (task_id, context_id) = (names.task.clone(), Some(names.context.clone()));
+    pub(super) fn expand(self, ids: RowIds<'_>) -> Result<Event, RowError> {
+        let (task_id, context_id) = (ids.task.clone(), Some(ids.context.clone()));
         Ok(match self {
-            Self::Created(status, said) => {
-                let mut task = Task::new(task_id, names.context.clone(), status.expand()?);
-                task.history = said.into_iter().map(|it| Arc::new(it.expand(names))).collect();
+            Self::Created(status, messages) => {
+                let mut task = Task::new(task_id, ids.context.clone(), status.expand()?);
+                task.history = messages.into_iter().map(|it| Arc::new(it.expand(ids))).collect();
                 Event::Created(task)
             }
             Self::Status(status) => {
@@ -88,50 +88,53 @@ impl<'a> Short<'a> {
     }
 }
 
-fn created<'a>(task: &'a Task, names: Names<'_>) -> Option<Short<'a>> {
+fn created<'a>(task: &'a Task, ids: RowIds<'_>) -> Option<CompactEvent<'a>> {
     let Task { id, context_id, status, artifacts, history, metadata } = task;
-    let is_usual =
-        names.are(Some(id), context_id.as_ref()) && artifacts.is_empty() && metadata.is_empty();
-    let said = history.iter().map(|it| Said::new(it, names)).collect::<Option<_>>()?;
-    is_usual.then_some(Short::Created(Status::new(status)?, said))
+    let is_compactable =
+        ids.matches(Some(id), context_id.as_ref()) && artifacts.is_empty() && metadata.is_empty();
+    let messages = history.iter().map(|it| CompactMessage::new(it, ids)).collect::<Option<_>>()?;
+    is_compactable.then_some(CompactEvent::Created(CompactStatus::new(status)?, messages))
 }
 
-fn status_update<'a>(update: &TaskStatusUpdateEvent, names: Names<'_>) -> Option<Short<'a>> {
+fn status_update<'a>(update: &TaskStatusUpdateEvent, ids: RowIds<'_>) -> Option<CompactEvent<'a>> {
     let TaskStatusUpdateEvent { task_id, context_id, status, metadata } = update;
-    let is_usual = names.are(Some(task_id), context_id.as_ref()) && metadata.is_empty();
-    is_usual.then_some(Short::Status(Status::new(status)?))
+    let is_compactable = ids.matches(Some(task_id), context_id.as_ref()) && metadata.is_empty();
+    is_compactable.then_some(CompactEvent::Status(CompactStatus::new(status)?))
 }
 
-fn artifact_update<'a>(update: &'a TaskArtifactUpdateEvent, names: Names<'_>) -> Option<Short<'a>> {
+fn artifact_update<'a>(
+    update: &'a TaskArtifactUpdateEvent,
+    ids: RowIds<'_>,
+) -> Option<CompactEvent<'a>> {
     let TaskArtifactUpdateEvent { task_id, context_id, artifact, append, last_chunk, metadata } =
         update;
-    let is_usual = names.are(Some(task_id), context_id.as_ref()) && metadata.is_empty();
-    is_usual.then_some(Short::Artifact(Cow::Borrowed(artifact), *append, *last_chunk))
+    let is_compactable = ids.matches(Some(task_id), context_id.as_ref()) && metadata.is_empty();
+    is_compactable.then_some(CompactEvent::Artifact(Cow::Borrowed(artifact), *append, *last_chunk))
 }
 
-impl Names<'_> {
-    fn are(self, task: Option<&TaskId>, context: Option<&ContextId>) -> bool {
+impl RowIds<'_> {
+    fn matches(self, task: Option<&TaskId>, context: Option<&ContextId>) -> bool {
         task == Some(self.task) && context == Some(self.context)
     }
 }
 
-impl Status {
+impl CompactStatus {
     fn new(status: &TaskStatus) -> Option<Self> {
         let TaskStatus { state, message, timestamp } = status;
         message.is_none().then_some(Self(state.number(), timestamp.as_ref()?.as_millis()))
     }
 
-    fn expand(self) -> Result<TaskStatus, Damage> {
+    fn expand(self) -> Result<TaskStatus, RowError> {
         let Self(number, millis) = self;
         let state = TaskState::from_number(number.into());
-        let state = state.ok_or_else(|| Damage::new(format!("no state {number}")))?;
-        let at = Timestamp::from_millis(millis).map_err(Damage::new)?;
+        let state = state.ok_or_else(|| RowError::corrupt(format!("no state {number}")))?;
+        let at = Timestamp::from_millis(millis).map_err(RowError::corrupt)?;
         Ok(TaskStatus::from(state).with_timestamp(at))
     }
 }
 
-impl<'a> Said<'a> {
-    fn new(message: &'a Message, names: Names<'_>) -> Option<Self> {
+impl<'a> CompactMessage<'a> {
+    fn new(message: &'a Message, ids: RowIds<'_>) -> Option<Self> {
         let Message {
             message_id,
             context_id,
@@ -142,19 +145,19 @@ impl<'a> Said<'a> {
             extensions,
             reference_task_ids,
         } = message;
-        let is_usual = names.are(task_id.as_ref(), context_id.as_ref())
+        let is_compactable = ids.matches(task_id.as_ref(), context_id.as_ref())
             && metadata.is_empty()
             && extensions.is_empty()
             && reference_task_ids.is_empty();
-        is_usual.then_some(Self(Cow::Borrowed(message_id), *role, Cow::Borrowed(parts)))
+        is_compactable.then_some(Self(Cow::Borrowed(message_id), *role, Cow::Borrowed(parts)))
     }
 
-    fn expand(self, names: Names<'_>) -> Message {
+    fn expand(self, ids: RowIds<'_>) -> Message {
         let Self(message_id, role, parts) = self;
         Message {
             message_id: message_id.into_owned(),
-            context_id: Some(names.context.clone()),
-            task_id: Some(names.task.clone()),
+            context_id: Some(ids.context.clone()),
+            task_id: Some(ids.task.clone()),
             role,
             parts: parts.into_owned(),
             metadata: Default::default(),
@@ -169,15 +172,15 @@ mod tests {
     use latimer_protocol::{ArtifactId, Metadata};
 
     use super::*;
-    use crate::sqlite::codec::{self, PLAIN, SHORT};
+    use crate::sqlite::codec::{self, FORMAT_COMPACT, FORMAT_JSON};
 
-    fn names() -> (TaskId, ContextId) {
+    fn row_ids() -> (TaskId, ContextId) {
         (TaskId::new("t").unwrap(), ContextId::new("c").unwrap())
     }
 
     /// Creation, work, an artifact and the end, as the engine writes them.
-    fn echo() -> Vec<Event> {
-        let (task_id, context) = names();
+    fn echo_events() -> Vec<Event> {
+        let (task_id, context) = row_ids();
         let (context_id, at) = (Some(context.clone()), Timestamp::from_millis(7).unwrap());
         let mut message = Message::user(MessageId::new("m").unwrap(), "hello");
         (message.task_id, message.context_id) = (Some(task_id.clone()), context_id.clone());
@@ -201,42 +204,48 @@ mod tests {
         vec![Event::Created(task), working, artifact, completed]
     }
 
-    fn write(events: &[Event]) -> String {
-        let (task, context) = names();
-        let names = Names { task: &task, context: &context };
-        let body = codec::write_row(events, names).unwrap();
+    fn assert_round_trip(events: &[Event]) -> String {
+        let (task, context) = row_ids();
+        let ids = RowIds { task: &task, context: &context };
+        let body = codec::write_single_row_events(events, ids).unwrap();
         let count = i64::try_from(events.len()).unwrap();
-        assert_eq!(codec::read_row(SHORT, count, &body, names).unwrap(), events);
-        assert!(codec::read_row(SHORT, count + 1, &body, names).is_err());
+        assert_eq!(
+            codec::read_single_row_events(FORMAT_COMPACT, count, &body, ids).unwrap(),
+            events
+        );
+        assert!(codec::read_single_row_events(FORMAT_COMPACT, count + 1, &body, ids).is_err());
         String::from_utf8(body).unwrap()
     }
 
     #[test]
-    fn what_an_agent_says_that_answers_at_once_is_short() {
+    fn echo_task_has_compact_encoding() {
         let body = r#"[{"c":[[1,7],[["m","ROLE_USER",[{"text":"hello"}]]]]},{"s":[2,7]},"#;
         let rest =
             r#"{"a":[{"artifactId":"a","parts":[{"text":"hello"}]},false,true]},{"s":[3,7]}]"#;
-        assert_eq!(write(&echo()), format!("{body}{rest}"));
+        assert_eq!(assert_round_trip(&echo_events()), format!("{body}{rest}"));
     }
 
     #[test]
-    fn what_was_written_before_is_read() {
-        let (task, context) = names();
-        let body = serde_json::to_vec(&echo()).unwrap();
-        let names = Names { task: &task, context: &context };
-        assert_eq!(codec::read_row(PLAIN, 4, &body, names).unwrap(), echo());
+    fn plain_json_events_are_still_readable() {
+        let (task, context) = row_ids();
+        let body = serde_json::to_vec(&echo_events()).unwrap();
+        let ids = RowIds { task: &task, context: &context };
+        assert_eq!(
+            codec::read_single_row_events(FORMAT_JSON, 4, &body, ids).unwrap(),
+            echo_events()
+        );
     }
 
     fn metadata() -> Metadata {
         serde_json::from_str(r#"{"x":1}"#).unwrap()
     }
 
-    fn said(task: &mut Task) -> &mut Message {
+    fn first_message(task: &mut Task) -> &mut Message {
         Arc::make_mut(&mut task.history[0])
     }
 
     #[test]
-    fn nothing_unusual_is_lost() {
+    fn unusual_events_round_trip() {
         let creations: [fn(&mut Task); 12] = [
             |it| it.id = TaskId::new("other").unwrap(),
             |it| it.context_id = None,
@@ -245,17 +254,17 @@ mod tests {
             |it| it.artifacts.push(Artifact::new(ArtifactId::new("a").unwrap(), "x").into()),
             |it| it.metadata = metadata(),
             |it| it.history.clear(),
-            |it| said(it).task_id = None,
-            |it| said(it).context_id = Some(ContextId::new("other").unwrap()),
-            |it| said(it).metadata = metadata(),
-            |it| said(it).extensions.push("x".to_owned()),
-            |it| said(it).reference_task_ids.push(TaskId::new("x").unwrap()),
+            |it| first_message(it).task_id = None,
+            |it| first_message(it).context_id = Some(ContextId::new("other").unwrap()),
+            |it| first_message(it).metadata = metadata(),
+            |it| first_message(it).extensions.push("x".to_owned()),
+            |it| first_message(it).reference_task_ids.push(TaskId::new("x").unwrap()),
         ];
         for change in creations {
-            let mut events = echo();
+            let mut events = echo_events();
             let Event::Created(task) = &mut events[0] else { panic!("no creation") };
             change(task);
-            write(&events);
+            assert_round_trip(&events);
         }
         let updates: [fn(&mut TaskStatusUpdateEvent); 5] = [
             |it| it.task_id = TaskId::new("other").unwrap(),
@@ -268,10 +277,10 @@ mod tests {
             },
         ];
         for change in updates {
-            let mut events = echo();
+            let mut events = echo_events();
             let Event::Status(update) = &mut events[1] else { panic!("no status") };
             change(update);
-            write(&events);
+            assert_round_trip(&events);
         }
         let artifacts: [fn(&mut TaskArtifactUpdateEvent); 5] = [
             |it| it.task_id = TaskId::new("other").unwrap(),
@@ -281,14 +290,14 @@ mod tests {
             |it| Arc::make_mut(&mut it.artifact).metadata = metadata(),
         ];
         for change in artifacts {
-            let mut events = echo();
+            let mut events = echo_events();
             let Event::Artifact(update) = &mut events[2] else { panic!("no artifact") };
             change(update);
-            write(&events);
+            assert_round_trip(&events);
         }
-        let mut events = echo();
+        let mut events = echo_events();
         let Event::Created(task) = &events[0] else { panic!("no creation") };
         events.push(Event::Message(task.history[0].clone()));
-        write(&events);
+        assert_round_trip(&events);
     }
 }

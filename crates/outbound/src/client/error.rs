@@ -5,7 +5,7 @@ use std::error::Error;
 use hyper_util::client::legacy;
 
 use super::connector;
-use super::redirect::Redirect;
+use super::redirect::RedirectError;
 use crate::forbidden::Forbidden;
 
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
@@ -15,13 +15,13 @@ pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 /// The words are safe to show to whoever named the address; the sources are for the log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum RequestError {
     /// The guard refused the address. Nothing was sent.
     #[error("the URL {0}")]
     Forbidden(#[from] Forbidden),
     /// The answer was a redirect, and not one to follow.
     #[error("the answer was a redirect that {0}")]
-    Redirect(#[from] Redirect),
+    Redirect(#[from] RedirectError),
     /// The name has no address at the moment.
     #[error("the name does not resolve")]
     Unresolved {
@@ -57,7 +57,7 @@ pub enum Failure {
     },
 }
 
-impl Failure {
+impl RequestError {
     /// Whether the same request may do better later on.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
@@ -76,13 +76,17 @@ impl Failure {
     }
 
     /// What a failed request comes to: mostly something that its connector met with.
-    pub(super) fn of_request(error: legacy::Error) -> Self {
-        match connector::problem(&error) {
-            Some(connector::Problem::Forbidden(forbidden)) => (*forbidden).into(),
-            Some(connector::Problem::Unresolved(_)) => Self::Unresolved { source: error.into() },
-            Some(connector::Problem::Unreachable(_)) => Self::Unreachable { source: error.into() },
-            Some(connector::Problem::Tls(_)) => Self::Tls { source: error.into() },
-            Some(connector::Problem::Timeout) => Self::Timeout,
+    pub(super) fn from_client_error(error: legacy::Error) -> Self {
+        match connector::connect_error(&error) {
+            Some(connector::ConnectError::Forbidden(forbidden)) => (*forbidden).into(),
+            Some(connector::ConnectError::Unresolved(_)) => {
+                Self::Unresolved { source: error.into() }
+            }
+            Some(connector::ConnectError::Unreachable(_)) => {
+                Self::Unreachable { source: error.into() }
+            }
+            Some(connector::ConnectError::Tls(_)) => Self::Tls { source: error.into() },
+            Some(connector::ConnectError::Timeout) => Self::Timeout,
             None => Self::broken(error),
         }
     }

@@ -9,54 +9,55 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::codec::Note;
-use crate::SentKey;
+use super::codec::IdempotencyEntry;
+use crate::IdempotencyKey;
 
 /// So that callers rarely meet, and no single map grows large enough for its growth to be noticed.
 const SHARDS: usize = 64;
 
 /// Messages that were sent before: some 60 bytes for each.
 #[derive(Debug)]
-pub(super) struct Messages {
-    shards: Vec<Mutex<HashTable<Known>>>,
+pub(super) struct IdempotencyCache {
+    shards: Vec<Mutex<HashTable<CachedRecord>>>,
     hasher: DefaultHashBuilder,
 }
 
 /// What is known of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct CachedRecord {
     /// The row that it is in.
-    pub(super) place: i64,
-    pub(super) note: Note,
+    pub(super) rowid: i64,
+    pub(super) entry: IdempotencyEntry,
 }
 
-impl Default for Messages {
+impl Default for IdempotencyCache {
     fn default() -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         Self { shards, hasher: DefaultHashBuilder::default() }
     }
 }
 
-impl Messages {
+impl IdempotencyCache {
     /// What is known of a message, whether it has expired or not.
-    pub(super) fn get(&self, key: &SentKey) -> Option<Known> {
-        self.shard(key).find(self.hash(key), |it| it.note.key == *key).copied()
+    pub(super) fn get(&self, key: &IdempotencyKey) -> Option<CachedRecord> {
+        self.shard(key).find(self.hash(key), |it| it.entry.key == *key).copied()
     }
 
     /// Remembers a message, instead of what was known of it before.
-    pub(super) fn insert(&self, known: Known) {
-        let (key, hash) = (&known.note.key, self.hash(&known.note.key));
-        match self.shard(key).entry(hash, |it| it.note.key == *key, |it| self.hash(&it.note.key)) {
-            Entry::Occupied(mut there) => *there.get_mut() = known,
-            Entry::Vacant(free) => {
-                free.insert(known);
+    pub(super) fn insert(&self, record: CachedRecord) {
+        let (key, hash) = (&record.entry.key, self.hash(&record.entry.key));
+        match self.shard(key).entry(hash, |it| it.entry.key == *key, |it| self.hash(&it.entry.key))
+        {
+            Entry::Occupied(mut existing) => *existing.get_mut() = record,
+            Entry::Vacant(vacant) => {
+                vacant.insert(record);
             }
         }
     }
 
     /// Forgets a message of a row, unless it came again in a later one.
-    pub(super) fn remove(&self, key: &SentKey, place: i64) {
-        let is_it = |it: &Known| it.note.key == *key && it.place == place;
+    pub(super) fn remove(&self, key: &IdempotencyKey, rowid: i64) {
+        let is_it = |it: &CachedRecord| it.entry.key == *key && it.rowid == rowid;
         if let Ok(entry) = self.shard(key).find_entry(self.hash(key), is_it) {
             entry.remove();
         }
@@ -68,11 +69,11 @@ impl Messages {
         self.shards.iter().map(|it| lock(it).len()).sum()
     }
 
-    fn hash(&self, key: &SentKey) -> u64 {
+    fn hash(&self, key: &IdempotencyKey) -> u64 {
         self.hasher.hash_one(key)
     }
 
-    fn shard(&self, key: &SentKey) -> MutexGuard<'_, HashTable<Known>> {
+    fn shard(&self, key: &IdempotencyKey) -> MutexGuard<'_, HashTable<CachedRecord>> {
         lock(&self.shards[usize::from(key.0[0]) % SHARDS])
     }
 }

@@ -6,15 +6,17 @@ use latimer_protocol::{
     Artifact, ArtifactId, ContextId, Dialect, Event, Part, Revision, Task, TaskArtifactUpdateEvent,
     TaskId, TaskState, TaskStatus, Timestamp,
 };
-use latimer_store::{Append, Durability, Header, Key, Sqlite, SqliteConfig, Work};
+use latimer_store::{
+    Append, Durability, PendingWork, SqliteConfig, SqliteStore, TaskHeader, TaskKey,
+};
 
-pub(crate) fn open(folder: &Path, durability: Durability) -> Sqlite {
+pub(crate) fn open(directory: &Path, durability: Durability) -> SqliteStore {
     let config = SqliteConfig { durability, ..SqliteConfig::default() };
-    Sqlite::open(folder.join("tasks.db"), config).expect("it opens")
+    SqliteStore::open(directory.join("tasks.db"), config).expect("it opens")
 }
 
-pub(crate) fn key(id: &str) -> Key {
-    Key { caller: "caller".into(), agent: "agent".into(), id: TaskId::new(id).expect("an id") }
+pub(crate) fn key(id: &str) -> TaskKey {
+    TaskKey { owner: "caller".into(), agent: "agent".into(), id: TaskId::new(id).expect("an id") }
 }
 
 pub(crate) fn time(at: i64) -> Timestamp {
@@ -22,7 +24,7 @@ pub(crate) fn time(at: i64) -> Timestamp {
 }
 
 /// A task comes into being, and is worked on.
-pub(crate) fn create(id: &str) -> Append {
+pub(crate) fn create_append(id: &str) -> Append {
     let context = ContextId::new("c").expect("an id");
     let status = TaskStatus::from(TaskState::Working).with_timestamp(time(1));
     let task = Task::new(key(id).id, context.clone(), status);
@@ -30,24 +32,24 @@ pub(crate) fn create(id: &str) -> Append {
         key: key(id),
         expected: Revision::START,
         events: vec![Event::Created(task)],
-        header: Header {
+        header: TaskHeader {
             context,
             state: TaskState::Working,
-            updated: time(1),
-            dialect: Dialect::V1_0,
-            work: Work::Running,
+            status_changed_at: time(1),
+            created_in: Dialect::V1_0,
+            pending_work: PendingWork::Running,
             note: None,
         },
         snapshot: None,
-        sent: None,
+        idempotency: None,
         webhook: None,
     }
 }
 
 /// A task that is worked on has a further piece of its artifact.
-pub(crate) fn grow(id: &str, expected: Revision, text: &str) -> Append {
+pub(crate) fn chunk_append(id: &str, expected: Revision, text: &str) -> Append {
     let artifact = Artifact::new(ArtifactId::first(), Part::text(text));
     let update = TaskArtifactUpdateEvent::new(key(id).id, artifact);
-    let piece = Event::Artifact(TaskArtifactUpdateEvent { append: true, ..update });
-    Append { expected, events: vec![piece], ..create(id) }
+    let chunk = Event::Artifact(TaskArtifactUpdateEvent { append: true, ..update });
+    Append { expected, events: vec![chunk], ..create_append(id) }
 }

@@ -9,37 +9,39 @@ use crate::{BoxError, Error};
 
 /// Why a row was not read.
 #[derive(Debug)]
-pub(super) enum Damage {
+pub(super) enum RowError {
     /// The row itself is not what was written.
-    Row(BoxError),
+    Corrupt(BoxError),
     /// The database failed; the row may be well.
     Database(rusqlite::Error),
 }
 
-impl Damage {
-    pub(super) fn new(why: impl Into<BoxError>) -> Self {
-        Self::Row(why.into())
+impl RowError {
+    pub(super) fn corrupt(source: impl Into<BoxError>) -> Self {
+        Self::Corrupt(source.into())
     }
 
     /// What this means for whoever asked for `task`.
-    pub(super) fn of(self, task: &TaskId) -> Error {
+    pub(super) fn into_store_error(self, task: &TaskId) -> Error {
         match self {
-            Self::Row(source) => Error::Unreadable { backend: BACKEND, task: task.clone(), source },
+            Self::Corrupt(source) => {
+                Error::Unreadable { backend: BACKEND, task: task.clone(), source }
+            }
             Self::Database(error) => unavailable(error),
         }
     }
 }
 
-impl From<FromSqlError> for Damage {
+impl From<FromSqlError> for RowError {
     fn from(error: FromSqlError) -> Self {
-        Self::Row(error.into())
+        Self::Corrupt(error.into())
     }
 }
 
-impl From<rusqlite::Error> for Damage {
+impl From<rusqlite::Error> for RowError {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::Error as E;
-        let is_the_rows = match &error {
+        let is_corrupt = match &error {
             E::FromSqlConversionFailure(..)
             | E::IntegralValueOutOfRange(..)
             | E::InvalidColumnType(..)
@@ -47,11 +49,11 @@ impl From<rusqlite::Error> for Damage {
             E::SqliteFailure(failure, _) => failure.code == ErrorCode::DatabaseCorrupt,
             _ => false,
         };
-        if is_the_rows { Self::Row(error.into()) } else { Self::Database(error) }
+        if is_corrupt { Self::Corrupt(error.into()) } else { Self::Database(error) }
     }
 }
 
 /// The store failed; trying again may help.
-pub(super) fn unavailable(why: impl Into<BoxError>) -> Error {
-    Error::Unavailable { backend: BACKEND, source: why.into() }
+pub(super) fn unavailable(source: impl Into<BoxError>) -> Error {
+    Error::Unavailable { backend: BACKEND, source: source.into() }
 }

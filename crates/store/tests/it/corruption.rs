@@ -2,34 +2,35 @@
 
 use latimer_protocol::{Revision, TaskState};
 use latimer_store::{
-    Durability, Error, Query, Retention, Sent, SentKey, Sqlite, SqliteConfig, TaskStore,
+    Durability, Error, IdempotencyKey, IdempotencyRecord, Retention, SqliteConfig, SqliteStore,
+    TaskQuery, TaskStore,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::sample::{create, grow, key, open, time};
+use crate::fixtures::{chunk_append, create_append, key, open, time};
 
 /// A store of three tasks, of which the second was damaged by `sql`.
-async fn damaged(folder: &TempDir, sql: &str) -> Sqlite {
-    let store = open(folder.path(), Durability::Process);
+async fn store_with_corrupt_task(directory: &TempDir, sql: &str) -> SqliteStore {
+    let store = open(directory.path(), Durability::Process);
     for id in ["a", "b", "c"] {
-        let mut revision = store.append(create(id)).await.unwrap();
+        let mut revision = store.append(create_append(id)).await.unwrap();
         for _ in 0..3 {
-            revision = store.append(grow(id, revision, "x")).await.unwrap();
+            revision = store.append(chunk_append(id, revision, "x")).await.unwrap();
         }
     }
     drop(store);
-    let database = Connection::open(folder.path().join("tasks.db")).unwrap();
+    let database = Connection::open(directory.path().join("tasks.db")).unwrap();
     assert!(database.execute(sql, []).unwrap() > 0, "{sql}");
     drop(database);
-    open(folder.path(), Durability::Process)
+    open(directory.path(), Durability::Process)
 }
 
 /// The rows of the second task.
 const EVENTS: &str = "place >> 24 = (SELECT number FROM tasks WHERE id = 'b')";
 
 #[tokio::test]
-async fn a_damaged_task_is_told_and_the_others_are_well() {
+async fn corrupt_task_is_reported_and_others_stay_readable() {
     for (sql, why) in [
         (format!("UPDATE events SET body = x'00' WHERE {EVENTS}"), "expected value"),
         (format!("UPDATE events SET body = '[]' WHERE {EVENTS}"), "0 events where 1 should be"),
@@ -38,9 +39,9 @@ async fn a_damaged_task_is_told_and_the_others_are_well() {
         (format!("DELETE FROM events WHERE {EVENTS} AND place & 7 = 4"), "end at revision 3"),
         ("UPDATE tasks SET dialect = 77 WHERE id = 'b'".to_owned(), "no dialect 77"),
     ] {
-        let folder = TempDir::new().unwrap();
+        let directory = TempDir::new().unwrap();
         let sql = sql.replace("body = '[]'", "body = x'5b5d'");
-        let store = damaged(&folder, &sql).await;
+        let store = store_with_corrupt_task(&directory, &sql).await;
         match store.load(&key("b")).await {
             Err(Error::Unreadable { task, source, .. }) => {
                 assert_eq!(task, "b", "{sql}");
@@ -52,19 +53,19 @@ async fn a_damaged_task_is_told_and_the_others_are_well() {
             let stored = store.load(&key(id)).await.unwrap().expect("it is there");
             assert_eq!(stored.revision, Revision::new(4), "{sql}");
         }
-        let listed = store.list(&everything()).await.unwrap();
+        let listed = store.list(&query_all()).await.unwrap();
         let ids: Vec<_> = listed.tasks.iter().map(|it| it.id.as_str()).collect();
         assert_eq!((ids, listed.total), (vec!["c", "b", "a"], 3), "{sql}");
-        let taken = store.take_abandoned(1).await.unwrap();
-        assert_eq!(taken.len(), 1, "{sql}");
-        let taken = store.take_abandoned(1).await.unwrap();
-        assert_eq!(taken[0].key, key("c"), "what cannot be read is passed over: {sql}");
-        store.append(create("new")).await.unwrap();
+        let claimed = store.claim_abandoned(1).await.unwrap();
+        assert_eq!(claimed.len(), 1, "{sql}");
+        let claimed = store.claim_abandoned(1).await.unwrap();
+        assert_eq!(claimed[0].key, key("c"), "what cannot be read is passed over: {sql}");
+        store.append(create_append("new")).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_damaged_task_of_one_row_is_told_as_well() {
+async fn corrupt_single_row_task_is_reported() {
     for (damage, why) in [
         ("body = x'00'", "expected value"),
         ("body = x'5b5d'", "0 events where 1 should be"),
@@ -72,19 +73,19 @@ async fn a_damaged_task_of_one_row_is_told_as_well() {
         ("format = NULL", "end at revision 0"),
         ("body = NULL", "Invalid type"),
     ] {
-        let folder = TempDir::new().unwrap();
-        let store = open(folder.path(), Durability::Process);
+        let directory = TempDir::new().unwrap();
+        let store = open(directory.path(), Durability::Process);
         for id in ["a", "b", "c"] {
-            let mut append = create(id);
+            let mut append = create_append(id);
             append.header.state = TaskState::Completed;
             store.append(append).await.unwrap();
         }
         drop(store);
-        let database = Connection::open(folder.path().join("tasks.db")).unwrap();
+        let database = Connection::open(directory.path().join("tasks.db")).unwrap();
         let sql = format!("UPDATE tasks SET {damage} WHERE id = 'b'");
         assert_eq!(database.execute(&sql, []), Ok(1), "{sql}");
         drop(database);
-        let store = open(folder.path(), Durability::Process);
+        let store = open(directory.path(), Durability::Process);
         let error = store.load(&key("b")).await.unwrap_err();
         assert!(matches!(error, Error::Unreadable { .. }), "{sql}: {error}");
         assert!(error.to_string().contains(why), "{sql}: {error}");
@@ -93,27 +94,28 @@ async fn a_damaged_task_of_one_row_is_told_as_well() {
             let events = store.events(&key(id), Revision::START, 10).await.unwrap();
             assert_eq!(events.len(), 1, "{sql}");
         }
-        assert_eq!(store.list(&everything()).await.unwrap().tasks.len(), 3, "{sql}");
+        assert_eq!(store.list(&query_all()).await.unwrap().tasks.len(), 3, "{sql}");
     }
 }
 
 #[tokio::test]
-async fn damaged_lists_of_what_finished_and_what_was_sent_are_got_over() {
-    let folder = TempDir::new().unwrap();
-    let retention = Retention { max_tasks: 2, ..Retention::DISK };
+async fn corrupt_finished_and_idempotency_rows_are_skipped() {
+    let directory = TempDir::new().unwrap();
+    let retention = Retention { max_tasks: 2, ..Retention::DEFAULT_DISK };
     let reopen = || {
         let config = SqliteConfig { retention: retention.clone(), ..SqliteConfig::default() };
-        Sqlite::open(folder.path().join("tasks.db"), config).unwrap()
+        SqliteStore::open(directory.path().join("tasks.db"), config).unwrap()
     };
     let store = reopen();
     for (number, id) in (1..).zip(["a", "b"]) {
-        let mut append = create(id);
+        let mut append = create_append(id);
         append.header.state = TaskState::Completed;
-        append.sent = Some(Sent { key: SentKey([number; 16]), expires: time(100) });
+        append.idempotency =
+            Some(IdempotencyRecord { key: IdempotencyKey([number; 16]), expires_at: time(100) });
         store.append(append).await.unwrap();
     }
     drop(store);
-    let database = Connection::open(folder.path().join("tasks.db")).unwrap();
+    let database = Connection::open(directory.path().join("tasks.db")).unwrap();
     for sql in [
         "UPDATE finished SET tasks = x'00' WHERE place = 1",
         "UPDATE sent SET messages = x'0011' WHERE place = 1",
@@ -122,41 +124,46 @@ async fn damaged_lists_of_what_finished_and_what_was_sent_are_got_over() {
     }
     drop(database);
     let store = reopen();
-    assert!(store.sent(&SentKey([1; 16]), time(1)).await.unwrap().is_none());
-    assert!(store.sent(&SentKey([2; 16]), time(1)).await.unwrap().is_some());
-    store.append(create("c")).await.unwrap();
+    assert!(store.find_prior_outcome(&IdempotencyKey([1; 16]), time(1)).await.unwrap().is_none());
+    assert!(store.find_prior_outcome(&IdempotencyKey([2; 16]), time(1)).await.unwrap().is_some());
+    store.append(create_append("c")).await.unwrap();
     assert!(store.load(&key("b")).await.unwrap().is_none(), "the next that can be told made room");
     assert_eq!(store.sweep(time(100)).await.unwrap(), 0);
 }
 
 #[tokio::test]
-async fn the_events_of_a_damaged_task_are_told_as_well() {
-    let folder = TempDir::new().unwrap();
-    let store = damaged(&folder, &format!("UPDATE events SET body = x'00' WHERE {EVENTS}")).await;
+async fn reading_events_of_corrupt_task_fails() {
+    let directory = TempDir::new().unwrap();
+    let store = store_with_corrupt_task(
+        &directory,
+        &format!("UPDATE events SET body = x'00' WHERE {EVENTS}"),
+    )
+    .await;
     let error = store.events(&key("b"), Revision::START, 10).await.unwrap_err();
     assert!(matches!(error, Error::Unreadable { .. }), "{error}");
     assert_eq!(store.events(&key("a"), Revision::START, 10).await.unwrap().len(), 4);
 }
 
 #[tokio::test]
-async fn a_task_that_cannot_be_read_is_listed_by_its_header() {
-    let folder = TempDir::new().unwrap();
-    let store = damaged(&folder, &format!("DELETE FROM events WHERE {EVENTS}")).await;
-    let listed = store.list(&everything()).await.unwrap();
+async fn unreadable_task_is_listed_by_its_header() {
+    let directory = TempDir::new().unwrap();
+    let store =
+        store_with_corrupt_task(&directory, &format!("DELETE FROM events WHERE {EVENTS}")).await;
+    let listed = store.list(&query_all()).await.unwrap();
     assert_eq!(listed.tasks[1].id, "b");
     assert_eq!(listed.tasks[1].status.state, TaskState::Working);
     assert!(listed.tasks[1].artifacts.is_empty());
 }
 
-fn everything() -> Query {
-    Query {
-        caller: "caller".into(),
+fn query_all() -> TaskQuery {
+    TaskQuery {
+        owner: "caller".into(),
         agent: None,
-        except: Vec::new(),
+        excluded_agents: Vec::new(),
         context: None,
         state: None,
-        updated_since: None,
-        behind: None,
+        status_changed_since: None,
+        after: None,
         limit: 10,
     }
 }

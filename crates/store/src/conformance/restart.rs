@@ -1,0 +1,164 @@
+//! What outlives the process, where something does.
+
+use latimer_protocol::TaskState;
+
+use super::StoreFixture;
+use super::script::{Script, UNLIMITED, append, idempotency_record, message, query_all, time};
+use crate::{PendingWork, PriorOutcome, Retention, TaskStore};
+
+pub(super) async fn new_store_has_no_abandoned_tasks(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
+    assert_eq!(store.claim_abandoned(10).await.expect("takes"), []);
+    let mut script = Script::new("t");
+    append(&*store, script.create(1)).await;
+    append(&*store, script.set_status(TaskState::Working, 2)).await;
+    assert_eq!(store.claim_abandoned(10).await.expect("takes"), [], "its own tasks are its own");
+}
+
+pub(super) async fn tasks_and_records_survive_restart(fixture: &dyn StoreFixture) {
+    if !fixture.is_durable() {
+        return;
+    }
+    let store = fixture.open(UNLIMITED).await;
+    let mut scripts: Vec<_> = (0..30).map(|it| Script::new(&format!("t{it}"))).collect();
+    for (number, script) in (0u8..).zip(&mut scripts) {
+        let mut create = script.create(i64::from(number));
+        create.idempotency = Some(idempotency_record(number, 1_000));
+        append(&*store, create).await;
+        for round in 0..number {
+            append(&*store, script.append_chunk(&round.to_string())).await;
+        }
+        let states = [TaskState::Working, TaskState::InputRequired, TaskState::Completed];
+        append(&*store, script.set_status(states[usize::from(number % 3)], 50)).await;
+    }
+    let reply = message("m", "an answer");
+    store.record_direct_reply(idempotency_record(200, 1_000), &reply).await.expect("remembers");
+    let listed = store.list(&query_all("caller")).await.expect("lists");
+    drop(store);
+
+    let store = fixture.open(UNLIMITED).await;
+    for (number, script) in (0u8..).zip(&scripts) {
+        script.assert_stored(&*store).await;
+        let outcome = store
+            .find_prior_outcome(&idempotency_record(number, 0).key, time(60))
+            .await
+            .expect("looks up");
+        let Some(PriorOutcome::Task { key, .. }) = outcome else { panic!("message {number}") };
+        assert_eq!(key, script.key);
+    }
+    let outcome = store
+        .find_prior_outcome(&idempotency_record(200, 0).key, time(60))
+        .await
+        .expect("looks up");
+    assert_eq!(outcome, Some(PriorOutcome::DirectReply(reply)));
+    assert_eq!(store.list(&query_all("caller")).await.expect("lists"), listed);
+    append(&*store, scripts[0].append_chunk("and it goes on")).await;
+    drop(store);
+
+    let store = fixture.open(UNLIMITED).await;
+    for script in &scripts {
+        script.assert_stored(&*store).await;
+    }
+}
+
+pub(super) async fn eviction_order_survives_restart(fixture: &dyn StoreFixture) {
+    if !fixture.is_durable() {
+        return;
+    }
+    let retention = || Retention { max_tasks: 3, ..UNLIMITED };
+    let store = fixture.open(retention()).await;
+    let mut scripts = ["a", "b", "c"].map(Script::new);
+    for script in &mut scripts {
+        append(&*store, script.create(1)).await;
+    }
+    for at in [1, 2, 0] {
+        append(&*store, scripts[at].set_status(TaskState::Completed, 2)).await;
+    }
+    drop(store);
+    for (number, evicted) in [1, 2, 0].into_iter().enumerate() {
+        let store = fixture.open(retention()).await;
+        let mut new = Script::new(&format!("new {number}"));
+        append(&*store, new.create(3)).await;
+        scripts[evicted].assert_absent(&*store).await;
+        new.assert_stored(&*store).await;
+    }
+}
+
+pub(super) async fn abandoned_tasks_are_claimed_once_in_creation_order(fixture: &dyn StoreFixture) {
+    if !fixture.is_durable() {
+        return;
+    }
+    let store = fixture.open(UNLIMITED).await;
+    let mut abandoned = Vec::new();
+    // Later ids first, so that neither ids nor times give the order.
+    for number in (0..20).rev() {
+        let mut script = Script::new(&format!("t{number:02}"));
+        append(&*store, script.create(number)).await;
+        match number % 4 {
+            0 => {}
+            1 => {
+                append(&*store, script.set_status(TaskState::Working, 30)).await;
+                append(&*store, script.append_chunk("so far")).await;
+            }
+            2 => {
+                append(&*store, script.set_status(TaskState::InputRequired, 30)).await;
+            }
+            _ => {
+                append(&*store, script.set_status(TaskState::Completed, 30)).await;
+            }
+        }
+        if script.header.pending_work != PendingWork::None {
+            abandoned.push(script.stored_task());
+        }
+    }
+    drop(store);
+
+    let store = fixture.open(UNLIMITED).await;
+    let mut own = Script::new("own");
+    append(&*store, own.create(40)).await;
+    let mut claimed = Vec::new();
+    for limit in [1, 3, 100, 100] {
+        let batch = store.claim_abandoned(limit).await.expect("takes");
+        assert!(batch.len() <= limit, "at most {limit} were asked for");
+        claimed.extend(batch);
+    }
+    assert_eq!(claimed, abandoned, "each of them once, in the order of their creation");
+    own.assert_stored(&*store).await;
+}
+
+pub(super) async fn claimed_tasks_can_be_abandoned_again(fixture: &dyn StoreFixture) {
+    if !fixture.is_durable() {
+        return;
+    }
+    let store = fixture.open(UNLIMITED).await;
+    let mut scripts = ["a", "b", "c", "d"].map(Script::new);
+    for script in &mut scripts {
+        append(&*store, script.create(1)).await;
+        append(&*store, script.set_status(TaskState::Working, 2)).await;
+    }
+    drop(store);
+
+    let store = fixture.open(UNLIMITED).await;
+    let ids = |tasks: &[crate::StoredTask]| {
+        tasks.iter().map(|it| it.key.id.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    // The third is gone on with before anybody takes it, which takes it.
+    append(&*store, scripts[2].append_chunk("on")).await;
+    let claimed = claim(&*store, 2).await;
+    assert_eq!(ids(&claimed), "a b");
+    append(&*store, scripts[0].set_status(TaskState::Failed, 3)).await;
+    append(&*store, scripts[1].append_chunk("on")).await;
+    drop(store);
+
+    let store = fixture.open(UNLIMITED).await;
+    let claimed = claim(&*store, 100).await;
+    assert_eq!(ids(&claimed), "b c d", "what was finished is nobody's any more");
+    assert_eq!(claim(&*store, 100).await, []);
+    for script in &scripts {
+        script.assert_stored(&*store).await;
+    }
+}
+
+async fn claim(store: &dyn TaskStore, limit: usize) -> Vec<crate::StoredTask> {
+    store.claim_abandoned(limit).await.expect("the store takes over")
+}

@@ -1,0 +1,220 @@
+//! Finished tasks that were asked for of late, in memory.
+//!
+//! A finished task never changes: it is here as it is in the file until it goes, and then it goes
+//! here first. Readers put in what they read, unless the writer is about to remove tasks: what they
+//! read then may be gone before it is in. What only was written is not here: nobody may ever ask for
+//! it, and its many parts are freed more easily by whoever made them.
+
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::{StoredTask, TaskKey};
+
+const SHARDS: usize = 16;
+
+/// The most tasks of a shard.
+const MAX_TASKS_PER_SHARD: usize = 64;
+
+/// The most bytes of a shard, as they are in the file. In memory it is about three times that.
+const MAX_BYTES_PER_SHARD: usize = 1024 * 1024;
+
+/// Tasks that are finished.
+#[derive(Debug)]
+pub(super) struct FinishedTaskCache {
+    shards: Vec<Mutex<Shard>>,
+    hasher: DefaultHashBuilder,
+    /// Odd while the writer removes tasks, and another number each time.
+    removals: AtomicU64,
+}
+
+/// A moment in which nothing was being removed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CacheEpoch(u64);
+
+#[derive(Debug, Default)]
+struct Shard {
+    tasks: HashTable<CachedTask>,
+    /// The same in the order in which they came, by hash and turn, with some that are gone already.
+    order: VecDeque<(u64, u64)>,
+    next_sequence: u64,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct CachedTask {
+    hash: u64,
+    sequence: u64,
+    stored: StoredTask,
+    bytes: usize,
+}
+
+impl Default for FinishedTaskCache {
+    fn default() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: DefaultHashBuilder::default(),
+            removals: AtomicU64::new(0),
+        }
+    }
+}
+
+impl FinishedTaskCache {
+    /// A task, if it is here.
+    pub(super) fn get(&self, key: &TaskKey) -> Option<StoredTask> {
+        let hash = self.hash(key);
+        let shard = self.shard(hash);
+        shard.tasks.find(hash, |it| it.stored.key == *key).map(|it| it.stored.clone())
+    }
+
+    /// Now, for a reader that is about to read; nothing while tasks are being removed.
+    pub(super) fn epoch(&self) -> Option<CacheEpoch> {
+        let removals = self.removals.load(Ordering::SeqCst);
+        removals.is_multiple_of(2).then_some(CacheEpoch(removals))
+    }
+
+    /// A reader puts in a task of so many bytes in the file that it read since that moment, unless
+    /// some were removed meanwhile.
+    pub(super) fn add(&self, epoch: CacheEpoch, stored: &StoredTask, bytes: usize) {
+        let hash = self.hash(&stored.key);
+        let mut shard = self.shard(hash);
+        if self.removals.load(Ordering::SeqCst) == epoch.0 {
+            shard.insert(hash, stored.clone(), bytes);
+        }
+    }
+
+    /// The writer removes a task, in a transaction that it has not committed yet.
+    pub(super) fn remove(&self, key: &TaskKey) {
+        self.removals.fetch_or(1, Ordering::SeqCst);
+        let hash = self.hash(key);
+        let mut shard = self.shard(hash);
+        if let Ok(entry) = shard.tasks.find_entry(hash, |it| it.stored.key == *key) {
+            let (removed, _) = entry.remove();
+            shard.bytes -= removed.bytes;
+        }
+    }
+
+    /// The transaction is over, whatever came of it.
+    pub(super) fn end_removal(&self) {
+        // Only the writer changes it.
+        let removals = self.removals.load(Ordering::SeqCst);
+        self.removals.store(removals + removals % 2, Ordering::SeqCst);
+    }
+
+    fn hash(&self, key: &TaskKey) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// Nothing can panic while a shard is held.
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
+        // The low bits choose a slot within a table; the high ones choose the table.
+        let shard = &self.shards[(hash >> 32) as usize % SHARDS];
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shard {
+    fn insert(&mut self, hash: u64, stored: StoredTask, bytes: usize) {
+        let is_cached = self.tasks.find(hash, |it| it.stored.key == stored.key).is_some();
+        if is_cached || bytes > MAX_BYTES_PER_SHARD / 8 {
+            return;
+        }
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        self.bytes += bytes;
+        self.order.push_back((hash, sequence));
+        self.tasks.insert_unique(hash, CachedTask { hash, sequence, stored, bytes }, |it| it.hash);
+        while self.order.len() > MAX_TASKS_PER_SHARD || self.bytes > MAX_BYTES_PER_SHARD {
+            let Some((hash, sequence)) = self.order.pop_front() else { break };
+            if let Ok(entry) = self.tasks.find_entry(hash, |it| it.sequence == sequence) {
+                let (removed, _) = entry.remove();
+                self.bytes -= removed.bytes;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use latimer_protocol::{ContextId, Dialect, Revision, Task, TaskId, TaskState, Timestamp};
+
+    use super::*;
+    use crate::{PendingWork, TaskHeader};
+
+    fn finished_task(number: usize) -> StoredTask {
+        let id = TaskId::new(number.to_string()).unwrap();
+        let (context, state) = (ContextId::new("c").unwrap(), TaskState::Completed);
+        let task = Arc::new(Task::new(id.clone(), context.clone(), state));
+        let (status_changed_at, created_in, pending_work) =
+            (Timestamp::EPOCH, Dialect::V1_0, PendingWork::None);
+        let header =
+            TaskHeader { context, state, status_changed_at, created_in, pending_work, note: None };
+        let key = TaskKey { owner: "caller".into(), agent: "agent".into(), id };
+        StoredTask { key, task, revision: Revision::new(1), header }
+    }
+
+    fn add(cache: &FinishedTaskCache, stored: StoredTask, bytes: usize) {
+        cache.add(cache.epoch().unwrap(), &stored, bytes);
+    }
+
+    fn count(cache: &FinishedTaskCache, numbers: std::ops::Range<usize>) -> usize {
+        numbers.filter(|it| cache.get(&finished_task(*it).key).is_some()).count()
+    }
+
+    #[test]
+    fn cache_keeps_latest_tasks_within_capacity() {
+        let cache = FinishedTaskCache::default();
+        let many = SHARDS * MAX_TASKS_PER_SHARD;
+        for number in 0..10 * many {
+            add(&cache, finished_task(number), 1);
+        }
+        assert!((many / 2..=many).contains(&count(&cache, 0..10 * many)));
+        assert_eq!(count(&cache, 10 * many - MAX_TASKS_PER_SHARD..10 * many), MAX_TASKS_PER_SHARD);
+    }
+
+    #[test]
+    fn cache_limits_bytes_and_skips_oversized_tasks() {
+        let cache = FinishedTaskCache::default();
+        add(&cache, finished_task(0), MAX_BYTES_PER_SHARD / 8 + 1);
+        assert_eq!(count(&cache, 0..1), 0);
+        for number in 1..1_000 {
+            add(&cache, finished_task(number), MAX_BYTES_PER_SHARD / 8);
+        }
+        assert!((SHARDS..=8 * SHARDS).contains(&count(&cache, 0..1_000)));
+    }
+
+    #[test]
+    fn removed_tasks_free_cache_bytes() {
+        let cache = FinishedTaskCache::default();
+        for number in 0..1_000 {
+            add(&cache, finished_task(number), MAX_BYTES_PER_SHARD / 8);
+            cache.remove(&finished_task(number).key);
+            cache.end_removal();
+        }
+        assert_eq!(count(&cache, 0..1_000), 0);
+        assert!(cache.shards.iter().all(|it| it.lock().unwrap().bytes == 0));
+    }
+
+    #[test]
+    fn task_read_before_removal_is_not_cached_again() {
+        let cache = FinishedTaskCache::default();
+        let earlier_epoch = cache.epoch().unwrap();
+        cache.add(earlier_epoch, &finished_task(1), 1);
+        assert_eq!(count(&cache, 0..9), 1);
+        cache.remove(&finished_task(1).key);
+        assert!(cache.epoch().is_none(), "while it is removed");
+        cache.add(earlier_epoch, &finished_task(1), 1);
+        assert_eq!(count(&cache, 0..9), 0, "while it is removed");
+        cache.end_removal();
+        cache.add(earlier_epoch, &finished_task(1), 1);
+        assert_eq!(count(&cache, 0..9), 0, "when it is removed");
+        cache.end_removal();
+        cache.add(cache.epoch().unwrap(), &finished_task(2), 1);
+        assert_eq!(count(&cache, 0..9), 1);
+    }
+}
