@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use latimer_server::{Agent, Executor, Failure, Server, Turn};
+use latimer_server::{Agent, AgentFailure, Executor, Server, Turn};
 use latimer_store::{SqliteConfig, SqliteStore};
 
 /// Counts as far as it is told, one number a second.
@@ -21,14 +21,15 @@ use latimer_store::{SqliteConfig, SqliteStore};
 struct Counter;
 
 impl Counter {
-    async fn count(&self, turn: Turn) -> Result<(), Failure> {
-        let end: usize = turn.text().trim().parse().map_err(|_| Failure::new("how far?"))?;
+    async fn count(&self, turn: Turn) -> Result<(), AgentFailure> {
+        let end: usize = turn.text().trim().parse().map_err(|_| AgentFailure::new("how far?"))?;
         // What became durable before the process ended is in the task.
-        let begun = turn.task().and_then(|it| it.artifacts.first());
-        let (mut numbers, counted) = match begun {
-            Some(begun) => {
-                (turn.artifact("numbers").continuing(begun.artifact_id.clone()), begun.parts.len())
-            }
+        let artifact = turn.task().and_then(|it| it.artifacts.first());
+        let (mut numbers, counted) = match artifact {
+            Some(artifact) => (
+                turn.artifact("numbers").with_id(artifact.artifact_id.clone()),
+                artifact.parts.len(),
+            ),
             None => (turn.artifact("numbers"), 0),
         };
         for number in counted + 1..=end {
@@ -42,11 +43,11 @@ impl Counter {
 
 #[async_trait]
 impl Executor for Counter {
-    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+    async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         self.count(turn).await
     }
 
-    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+    async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         self.count(turn).await
     }
 }

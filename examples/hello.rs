@@ -13,7 +13,7 @@ use latimer_server::{Server, Turn};
 #[tokio::main]
 async fn main() -> latimer_server::Result<()> {
     Server::agent("shouter", |turn: Turn| async move {
-        turn.status("thinking").await?;
+        turn.progress("thinking").await?;
         turn.reply(turn.text().to_uppercase()).await
     })
     .bind("127.0.0.1:8080")

@@ -11,15 +11,15 @@
 //!   "parts":[{"text":"for four"}]}}'
 //! ```
 
-use latimer_server::{Failure, Server, Turn};
+use latimer_server::{AgentFailure, Server, Turn};
 
-async fn book(turn: Turn) -> Result<(), Failure> {
+async fn book(turn: Turn) -> Result<(), AgentFailure> {
     // What was asked for first; none when this is it.
-    let Some(wish) = turn.history().first().map(|it| it.text()) else {
-        turn.ask("For how many people?").await?;
+    let Some(request) = turn.history().first().map(|it| it.text()) else {
+        turn.request_input("For how many people?").await?;
         return Ok(());
     };
-    turn.reply(format!("Done: {wish}, {}.", turn.text())).await?;
+    turn.reply(format!("Done: {request}, {}.", turn.text())).await?;
     Ok(())
 }
 

@@ -11,14 +11,14 @@
 
 use std::time::Duration;
 
-use latimer_server::{Failure, Server, Turn};
+use latimer_server::{AgentFailure, Server, Turn};
 
-async fn read_aloud(turn: Turn) -> Result<(), Failure> {
-    turn.status("clearing its throat").await?;
-    let mut spoken = turn.artifact("reading");
+async fn read_aloud(turn: Turn) -> Result<(), AgentFailure> {
+    turn.progress("clearing its throat").await?;
+    let mut reading = turn.artifact("reading");
     for word in turn.text().split_whitespace() {
         tokio::time::sleep(Duration::from_millis(300)).await;
-        spoken.push(format!("{word} ")).await?;
+        reading.push(format!("{word} ")).await?;
     }
     Ok(())
 }

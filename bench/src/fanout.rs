@@ -10,7 +10,7 @@ use latimer_protocol::{
     SendMessageRequest, SendMessageResponse, Service as _, StreamResponse, SubscribeToTaskRequest,
     TaskId,
 };
-use latimer_server::{Engine, Limits, Registry};
+use latimer_server::{AgentRegistry, Engine, EngineLimits};
 use latimer_store::MemoryStore;
 use tokio::task::JoinSet;
 
@@ -45,8 +45,8 @@ pub fn run(plan: InProcess) -> Result<Outcome, Failure> {
 }
 
 async fn write_and_read(plan: InProcess) -> Result<Outcome, Failure> {
-    let registry = Arc::new(Registry::new([worker()])?);
-    let limits = Limits { streams: 1_000_000, ..Limits::default() };
+    let registry = Arc::new(AgentRegistry::new([worker()])?);
+    let limits = EngineLimits { max_streams: 1_000_000, ..EngineLimits::default() };
     let engine = Engine::new(registry, Arc::new(MemoryStore::new(plenty())), limits);
     let task = send(&engine, &format!("tick {} {}", plan.pieces, plan.rate)).await?;
     let over = Arc::new(AtomicBool::new(false));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use latimer_runtime::Echo;
-use latimer_server::{Agent, Failure as AgentFailure, HttpLimits, Limits, Server, Settings, Turn};
+use latimer_server::{Agent, AgentFailure, EngineLimits, HttpLimits, Server, Settings, Turn};
 use latimer_store::{Durability, MemoryStore, Retention, SqliteConfig, SqliteStore};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -58,8 +58,12 @@ pub fn serve(setup: Setup) -> Result<(), Failure> {
         let server = match setup.agent {
             Kind::Echo => Server::new(Echo::agent("echo")),
             Kind::Worker => Server::new(worker()).settings(Settings {
-                limits: Limits { streams: PLENTY, turns: PLENTY, ..Limits::default() },
-                http: HttpLimits { connections: PLENTY, ..HttpLimits::default() },
+                limits: EngineLimits {
+                    max_streams: PLENTY,
+                    max_turns: PLENTY,
+                    ..EngineLimits::default()
+                },
+                http: HttpLimits { max_connections: PLENTY, ..HttpLimits::default() },
                 ..Settings::default()
             }),
         };
@@ -102,7 +106,7 @@ pub fn worker() -> Agent {
             let words: Vec<&str> = text.split(' ').collect();
             match words[..] {
                 ["wait"] => {
-                    turn.working().await?;
+                    turn.set_working().await?;
                     std::future::pending().await
                 }
                 ["go"] => {
@@ -114,7 +118,7 @@ pub fn worker() -> Agent {
                     let started = go.notified();
                     tokio::pin!(started);
                     started.as_mut().enable();
-                    turn.working().await?;
+                    turn.set_working().await?;
                     turn.flush().await?;
                     started.await;
                     let pace = tick(&turn, count.parse()?, rate.parse()?).await?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use latimer_protocol::card::{
     AgentCard, CardFormat, InvalidKey, JwsAlgorithm, KeySet, SigningKey, VerifyPolicy,
 };
-use latimer_server::generate;
+use latimer_server::generate_key;
 use serde_json::Value;
 
 use crate::arguments::{Algorithm, CardKeygen, CardSign, CardVerify};
@@ -21,7 +21,7 @@ pub(crate) fn keygen(arguments: &CardKeygen) -> Result<(), Failure> {
         Algorithm::Eddsa => JwsAlgorithm::EdDsa,
         Algorithm::Rs256 => JwsAlgorithm::Rs256,
     };
-    let pem = generate(algorithm).map_err(|error| Failure::new(error.to_string()))?;
+    let pem = generate_key(algorithm).map_err(|error| Failure::new(error.to_string()))?;
     let public = public_half(pem.reveal()).map_err(|error| Failure::new(error.to_string()))?;
     match &arguments.out {
         Some(path) => {

@@ -1,7 +1,7 @@
 //! `latimer push`.
 
 use latimer_daemon::config::Loaded;
-use latimer_daemon::{Operator, Replayed, Secret};
+use latimer_daemon::{Operator, ReplayOutcome, Secret};
 use serde_json::Value;
 
 use crate::arguments::{DeadLetters, Format, ListDead, WhichDead};
@@ -33,12 +33,12 @@ pub(crate) fn replay(arguments: &WhichDead) -> Result<(), Failure> {
         let mut failed = 0;
         for id in which(&operator, arguments).await? {
             match operator.replay(&id).await? {
-                Replayed::Delivered => output::print(&format!("{id}  delivered")),
-                Replayed::Failed(reason) => {
+                ReplayOutcome::Delivered => output::print(&format!("{id}  delivered")),
+                ReplayOutcome::Failed(reason) => {
                     failed += 1;
                     output::complain(&format!("{id}  not delivered: {reason}"));
                 }
-                Replayed::Unknown => {
+                ReplayOutcome::NotFound => {
                     failed += 1;
                     output::complain(&format!("{id}  there is no such dead letter"));
                 }

@@ -11,7 +11,7 @@ pub(crate) fn methods(config: &Config) -> Result<Option<AnyOf>, StartError> {
     let mut methods = AnyOf::default();
     let keys = config.auth.keys.clone();
     let keys = match &config.api_key {
-        Some(key) => keys.with_unnamed(key),
+        Some(key) => keys.with_operator_key(key),
         None => keys,
     };
     if !keys.is_empty() {
@@ -29,5 +29,5 @@ pub(crate) fn methods(config: &Config) -> Result<Option<AnyOf>, StartError> {
 /// The digest of a key, as `sha256` of `[[auth.keys]]` has it.
 #[must_use]
 pub fn hash_key(key: &str) -> String {
-    KeyDigest::of(&Secret::new(key)).to_string()
+    KeyDigest::from_key(&Secret::new(key)).to_string()
 }

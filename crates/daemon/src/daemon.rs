@@ -6,7 +6,7 @@ use axum::Router;
 use axum::routing::any;
 use http::StatusCode;
 use latimer_runtime::Lookout;
-use latimer_server::{Keyring, Registry, Running, Server};
+use latimer_server::{AgentRegistry, Keyring, RunningServer, Server};
 use tokio::net::lookup_host;
 use tokio::task::JoinHandle;
 
@@ -22,7 +22,7 @@ use crate::store;
 /// A daemon that runs until it is shut down, or dropped: then it stops at once.
 #[derive(Debug)]
 pub struct Daemon {
-    running: Running,
+    running: RunningServer,
     banner: Banner,
     /// Goes on as long as the daemon does.
     _keys: Option<Following>,
@@ -53,7 +53,7 @@ impl Daemon {
         let server = store::attach(server(config, keyring.clone())?, config)?;
         let external = external(config)?;
         let running = server.listen().await.map_err(StartError::Server)?;
-        let banner = Banner::new(config, running.address(), running.recovered());
+        let banner = Banner::new(config, running.address(), running.recovered_tasks());
         let keys = keyring.zip(config.signing.clone()).map(|(keyring, signing)| {
             Following(tokio::spawn(signing::follow(signing, keyring, seen, signing::EVERY)))
         });
@@ -91,7 +91,8 @@ pub async fn check(config: &Config) -> Result<(), StartError> {
     if let Some(tls) = &config.tls {
         tls.check().map_err(StartError::Server)?;
     }
-    let registry = Registry::new(agents(config)?).map_err(|it| StartError::Server(it.into()))?;
+    let registry =
+        AgentRegistry::new(agents(config)?).map_err(|it| StartError::Server(it.into()))?;
     if let Some(primary) = &config.primary_agent {
         registry.with_primary(primary).map_err(|it| StartError::Server(it.into()))?;
     }
@@ -115,11 +116,11 @@ fn server(config: &Config, keyring: Option<Keyring>) -> Result<Server, StartErro
         server = server.tls(tls.clone());
     }
     if let Some(keyring) = keyring {
-        server = server.signing(keyring);
+        server = server.with_keyring(keyring);
     }
     Ok(match config.serving {
         Serving::On | Serving::Disabled => server,
-        Serving::Absent => server.routes(nothing(&config.settings.listen_path)),
+        Serving::Absent => server.merge_routes(nothing(&config.settings.listen_path)),
     })
 }
 

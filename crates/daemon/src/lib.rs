@@ -21,5 +21,5 @@ pub use daemon::{Daemon, check};
 pub use error::StartError;
 pub use latimer_protocol::Secret;
 pub use latimer_runtime::shell;
-pub use latimer_server::Replayed;
+pub use latimer_server::ReplayOutcome;
 pub use operator::{Operator, OperatorError};

@@ -6,7 +6,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderValue, Method, Request, Uri};
 use latimer_protocol::Secret;
 use latimer_server::outbound::{Guard, HttpClient, RequestError, RequestLimits, Rules};
-use latimer_server::{Courier, Replayed};
+use latimer_server::{ReplayOutcome, WebhookDispatcher};
 use latimer_store::OpenError;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ enum Way {
     /// The daemon runs: it is asked.
     Api(Box<Api>),
     /// It does not: nobody else has its store.
-    Store(Courier),
+    Store(WebhookDispatcher),
 }
 
 /// A daemon that runs.
@@ -108,7 +108,7 @@ impl Operator {
                 opened => {
                     let push = config.settings.push.clone();
                     let loopback = store::is_private(config);
-                    let courier = Courier::new(Arc::from(opened?), push, loopback);
+                    let courier = WebhookDispatcher::new(Arc::from(opened?), push, loopback);
                     let issuer = || config.settings.public_url.clone().unwrap_or_else(here);
                     let failed = |it: latimer_server::outbound::InvalidTls| {
                         StartError::Server(latimer_server::Error::Setting {
@@ -118,7 +118,7 @@ impl Operator {
                     };
                     let courier = courier.map_err(failed)?;
                     Ok(Self(Way::Store(match keyring(config)? {
-                        Some(keyring) => courier.signed_by(keyring, issuer()),
+                        Some(keyring) => courier.with_signer(keyring, issuer()),
                         None => courier,
                     })))
                 }
@@ -136,7 +136,7 @@ impl Operator {
         let refused = |message: String| OperatorError::Refused { base: shown(&base), message };
         let mut client = HttpClient::builder(Guard::new(rules));
         // The server of this configuration is known by its own certificate.
-        if let Some(certificate) = config.tls.as_ref().and_then(|it| it.certificates().ok()) {
+        if let Some(certificate) = config.tls.as_ref().and_then(|it| it.certificate_pem().ok()) {
             client = client.root_certificates(certificate);
         }
         let client = client.build();
@@ -153,7 +153,7 @@ impl Operator {
             Way::Store(courier) => {
                 let letters = courier.dead_letters(usize::MAX).await;
                 let letters = letters.map_err(OperatorError::Store)?;
-                Ok(letters.iter().map(latimer_server::Letter::to_json).collect())
+                Ok(letters.iter().map(latimer_server::DeadLetterView::to_json).collect())
             }
             Way::Api(api) => {
                 let mut all = Vec::<Value>::new();
@@ -174,16 +174,16 @@ impl Operator {
     ///
     /// # Errors
     /// When the daemon or its store cannot be asked.
-    pub async fn replay(&self, id: &str) -> Result<Replayed, OperatorError> {
+    pub async fn replay(&self, id: &str) -> Result<ReplayOutcome, OperatorError> {
         match &self.0 {
             Way::Store(courier) => courier.replay(id).await.map_err(OperatorError::Store),
             Way::Api(api) => {
                 let answer = api.ask(Method::POST, &format!("/{id}/replay")).await?;
-                let Some(answer) = answer else { return Ok(Replayed::Unknown) };
+                let Some(answer) = answer else { return Ok(ReplayOutcome::NotFound) };
                 let reason = answer["reason"].as_str().unwrap_or("no reason was given");
                 Ok(match answer["delivered"] == Value::Bool(true) {
-                    true => Replayed::Delivered,
-                    false => Replayed::Failed(reason.to_owned()),
+                    true => ReplayOutcome::Delivered,
+                    false => ReplayOutcome::Failed(reason.to_owned()),
                 })
             }
         }
@@ -195,7 +195,9 @@ impl Operator {
     /// When the daemon or its store cannot be asked.
     pub async fn forget(&self, id: &str) -> Result<bool, OperatorError> {
         match &self.0 {
-            Way::Store(courier) => courier.drop_letter(id).await.map_err(OperatorError::Store),
+            Way::Store(courier) => {
+                courier.delete_dead_letter(id).await.map_err(OperatorError::Store)
+            }
             Way::Api(api) => Ok(api.ask(Method::DELETE, &format!("/{id}")).await?.is_some()),
         }
     }

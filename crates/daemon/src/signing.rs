@@ -71,7 +71,7 @@ pub(crate) fn read<T>(
 #[cfg(test)]
 mod tests {
     use latimer_protocol::card::JwsAlgorithm;
-    use latimer_server::generate;
+    use latimer_server::generate_key;
 
     use super::*;
 
@@ -84,7 +84,7 @@ mod tests {
             fs::write(&new, text).unwrap();
             fs::rename(new, &key).unwrap();
         };
-        let new = || generate(JwsAlgorithm::EdDsa).unwrap();
+        let new = || generate_key(JwsAlgorithm::EdDsa).unwrap();
         write(new().reveal());
         let signing = SigningConfig { key: key.clone(), publish: Vec::new() };
         let seen = texts(&signing);

@@ -35,5 +35,5 @@ pub(crate) fn open(config: &Config, holder: &str) -> Result<Box<dyn TaskStore>, 
 /// Whether only this machine reaches the server of a configuration.
 pub(crate) fn is_private(config: &Config) -> bool {
     let addresses = config.listen.to_socket_addrs();
-    addresses.is_ok_and(|mut all| all.all(|it| config.settings.is_private(it)))
+    addresses.is_ok_and(|mut all| all.all(|it| config.settings.is_loopback_only(it)))
 }

@@ -13,8 +13,8 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let rules = Rules { allow: vec!["hooks.internal:8443".parse()?], ..Rules::default() };
 //! let guard = Guard::new(rules);
-//! assert_eq!(guard.check("https://10.0.0.7/hook").await, Err(Forbidden::Address));
-//! assert_eq!(guard.check("http://0x7f.1/hook").await, Err(Forbidden::Address));
+//! assert_eq!(guard.check("https://10.0.0.7/hook").await, Err(Forbidden::BaseUrl));
+//! assert_eq!(guard.check("http://0x7f.1/hook").await, Err(Forbidden::BaseUrl));
 //! let client = Client::builder(guard).build()?;
 //! # let _ = client;
 //! # Ok(())

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use latimer_protocol::card::{AgentCard, AgentSkill};
 use latimer_protocol::{Artifact, ArtifactId, Part};
-use latimer_server::{Agent, Executor, Failure, Turn};
+use latimer_server::{Agent, AgentFailure, Executor, Turn};
 
 /// Answers each message with its own parts: one artifact, and the task is completed.
 ///
@@ -42,15 +42,15 @@ impl Echo {
 
 #[async_trait]
 impl Executor for Echo {
-    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+    async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         // Back to back and without a status, so that an echo is stored in one append.
-        turn.add(again(&turn.message().parts)).await?;
+        turn.add_artifact(again(&turn.message().parts)).await?;
         turn.complete().await?;
         Ok(())
     }
 
     /// An echo leaves nothing half done: it says all or nothing.
-    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+    async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         self.execute(turn).await
     }
 }

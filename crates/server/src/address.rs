@@ -16,7 +16,7 @@ use latimer_outbound::Network;
 use crate::error::Error;
 
 /// What forwarding proxies say, in the order of the `Vary` header.
-pub(crate) const FORWARDING: [&str; 5] = [
+pub(crate) const FORWARDING_HEADERS: [&str; 5] = [
     "Forwarded",
     "X-Forwarded-Host",
     "X-Forwarded-Port",
@@ -26,7 +26,7 @@ pub(crate) const FORWARDING: [&str; 5] = [
 
 /// Where a server is reached: everything of a URL before the paths it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Address {
+pub(crate) struct BaseUrl {
     scheme: Scheme,
     authority: String,
     /// A path before ours, without a slash at its end; usually empty.
@@ -39,7 +39,7 @@ pub(crate) enum Scheme {
     Https,
 }
 
-impl Address {
+impl BaseUrl {
     /// The URL of a path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}://{}{}{path}", self.scheme, self.authority, self.prefix)
@@ -71,21 +71,21 @@ impl Address {
     }
 }
 
-impl FromStr for Address {
+impl FromStr for BaseUrl {
     type Err = Error;
 
     fn from_str(url: &str) -> Result<Self, Error> {
-        let wrong = |problem: &str| Error::setting("public_url", format!("{url:?} {problem}"));
-        let uri: Uri = url.parse().map_err(|_| wrong("is not a URL"))?;
+        let invalid = |problem: &str| Error::setting("public_url", format!("{url:?} {problem}"));
+        let uri: Uri = url.parse().map_err(|_| invalid("is not a URL"))?;
         let scheme = match uri.scheme_str() {
             Some("http") => Scheme::Http,
             Some("https") => Scheme::Https,
-            _ => return Err(wrong("does not begin with http:// or https://")),
+            _ => return Err(invalid("does not begin with http:// or https://")),
         };
-        let authority = uri.authority().and_then(|it| host(it.as_str()));
-        let authority = authority.ok_or_else(|| wrong("names no host"))?;
+        let authority = uri.authority().and_then(|it| normalize_authority(it.as_str()));
+        let authority = authority.ok_or_else(|| invalid("names no host"))?;
         if uri.query().is_some() {
-            return Err(wrong("has a query"));
+            return Err(invalid("has a query"));
         }
         let prefix = uri.path().trim_end_matches('/').to_owned();
         Ok(Self { scheme, authority, prefix })
@@ -103,73 +103,83 @@ impl fmt::Display for Scheme {
 
 /// Finds out addresses.
 #[derive(Clone, Debug)]
-pub(crate) struct Addresses {
-    pub(crate) public: Option<Address>,
-    pub(crate) proxies: Vec<Network>,
+pub(crate) struct AddressResolver {
+    pub(crate) public_url: Option<BaseUrl>,
+    pub(crate) trusted_proxies: Vec<Network>,
     /// Where the server listens, for callers that do not say what they call.
-    pub(crate) local: Option<SocketAddr>,
+    pub(crate) listen_address: Option<SocketAddr>,
     /// How it listens there.
     pub(crate) scheme: Scheme,
 }
 
-impl Addresses {
+impl AddressResolver {
     /// The address under which the sender of a request reaches the server.
-    pub(crate) fn of(&self, uri: &Uri, headers: &HeaderMap, peer: Option<IpAddr>) -> Address {
-        if let Some(public) = &self.public {
-            return public.clone();
+    pub(crate) fn resolve(&self, uri: &Uri, headers: &HeaderMap, peer: Option<IpAddr>) -> BaseUrl {
+        if let Some(public_url) = &self.public_url {
+            return public_url.clone();
         }
-        let said = uri.authority().map(Authority::as_str).or_else(|| text(headers.get(HOST)));
-        let direct = || said.and_then(host).unwrap_or_else(|| self.fallback());
-        if !self.trusts(peer) {
-            return Address { scheme: self.scheme, authority: direct(), prefix: String::new() };
+        let declared =
+            uri.authority().map(Authority::as_str).or_else(|| header_str(headers.get(HOST)));
+        let declared_authority =
+            || declared.and_then(normalize_authority).unwrap_or_else(|| self.fallback_authority());
+        if !self.trusts_peer(peer) {
+            return BaseUrl {
+                scheme: self.scheme,
+                authority: declared_authority(),
+                prefix: String::new(),
+            };
         }
-        let forwarded = Forwarded::read(headers);
+        let forwarded = Forwarded::from_headers(headers);
         let scheme = match forwarded.proto.as_deref() {
             Some(proto) if proto.eq_ignore_ascii_case("https") => Scheme::Https,
             Some(_) => Scheme::Http,
             None => self.scheme,
         };
-        let authority = forwarded.host.as_deref().and_then(host).unwrap_or_else(direct);
+        let authority = forwarded
+            .host
+            .as_deref()
+            .and_then(normalize_authority)
+            .unwrap_or_else(declared_authority);
         let authority = with_port(authority, forwarded.port);
-        Address { scheme, authority, prefix: forwarded.prefix.unwrap_or_default() }
+        BaseUrl { scheme, authority, prefix: forwarded.prefix.unwrap_or_default() }
     }
 
     /// Whether what proxies say changes the address.
-    pub(crate) fn trusts(&self, peer: Option<IpAddr>) -> bool {
-        self.public.is_none() && peer.is_some_and(|it| self.is_proxy(it))
+    pub(crate) fn trusts_peer(&self, peer: Option<IpAddr>) -> bool {
+        self.public_url.is_none() && peer.is_some_and(|it| self.is_trusted_proxy(it))
     }
 
     /// Whether an address is that of a proxy whose word counts.
-    pub(crate) fn is_proxy(&self, address: IpAddr) -> bool {
-        self.proxies.iter().any(|it| it.contains(address))
+    pub(crate) fn is_trusted_proxy(&self, address: IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|it| it.contains(address))
     }
 
     /// The address of the sender of a request: that of the peer, unless it is a trusted proxy's;
     /// then the last one in front of it that is none of our proxies. What stands before that may be
     /// the sender's invention. Proxies use one of two headers, and leave the other as it came: when
     /// the two do not agree, neither counts.
-    pub(crate) fn sender(&self, headers: &HeaderMap, peer: IpAddr) -> IpAddr {
-        if !self.is_proxy(peer) {
+    pub(crate) fn client_ip(&self, headers: &HeaderMap, peer: IpAddr) -> IpAddr {
+        if !self.is_trusted_proxy(peer) {
             return peer;
         }
-        let (standard, usual) = (forwarded_for(headers), x_forwarded_for(headers));
-        match (standard.is_empty(), usual.is_empty()) {
-            (true, _) => self.first_stranger(&usual, peer),
-            (false, true) => self.first_stranger(&standard, peer),
+        let (forwarded, x_forwarded) = (forwarded_for(headers), x_forwarded_for(headers));
+        match (forwarded.is_empty(), x_forwarded.is_empty()) {
+            (true, _) => self.nearest_untrusted(&x_forwarded, peer),
+            (false, true) => self.nearest_untrusted(&forwarded, peer),
             (false, false) => {
-                let found = self.first_stranger(&usual, peer);
-                if found == self.first_stranger(&standard, peer) { found } else { peer }
+                let client = self.nearest_untrusted(&x_forwarded, peer);
+                if client == self.nearest_untrusted(&forwarded, peer) { client } else { peer }
             }
         }
     }
 
     /// The last of the addresses, as their proxies wrote them, that is none of a proxy.
-    fn first_stranger(&self, path: &[&str], peer: IpAddr) -> IpAddr {
+    fn nearest_untrusted(&self, hops: &[&str], peer: IpAddr) -> IpAddr {
         let mut nearest = peer;
-        for text in path.iter().rev() {
-            let Some(address) = node(text) else { return nearest };
+        for hop in hops.iter().rev() {
+            let Some(address) = parse_node(hop) else { return nearest };
             nearest = address;
-            if !self.is_proxy(address) {
+            if !self.is_trusted_proxy(address) {
                 return nearest;
             }
         }
@@ -179,20 +189,21 @@ impl Addresses {
     /// Whether an address is the server's own for certain, and not just what its caller made up. A
     /// signature is for those alone: otherwise anybody could have a card signed that leads to them.
     /// What a proxy says is not certain: most pass on some header as their caller wrote it.
-    pub(crate) fn vouch_for(&self, address: &Address) -> bool {
-        self.public.is_some() || address.is_loopback() || {
-            self.local.is_some_and(|it| address.authority == it.to_string())
+    pub(crate) fn is_authoritative(&self, base_url: &BaseUrl) -> bool {
+        self.public_url.is_some() || base_url.is_loopback() || {
+            self.listen_address.is_some_and(|it| base_url.authority == it.to_string())
         }
     }
 
     /// Whether addresses can be vouched for that callers elsewhere use.
-    pub(crate) fn are_known(&self) -> bool {
-        let local = self.local.is_some_and(|it| it.ip().to_canonical().is_loopback());
-        local || self.public.is_some()
+    pub(crate) fn has_authoritative(&self) -> bool {
+        let is_loopback =
+            self.listen_address.is_some_and(|it| it.ip().to_canonical().is_loopback());
+        is_loopback || self.public_url.is_some()
     }
 
-    fn fallback(&self) -> String {
-        self.local.map_or_else(|| "localhost".to_owned(), |it| it.to_string())
+    fn fallback_authority(&self) -> String {
+        self.listen_address.map_or_else(|| "localhost".to_owned(), |it| it.to_string())
     }
 }
 
@@ -207,70 +218,70 @@ struct Forwarded {
 }
 
 impl Forwarded {
-    fn read(headers: &HeaderMap) -> Self {
+    fn from_headers(headers: &HeaderMap) -> Self {
         let last = |name: &str| {
-            let value = text(headers.get_all(name).into_iter().next_back())?;
+            let value = header_str(headers.get_all(name).into_iter().next_back())?;
             let value = value.rsplit(',').next()?.trim();
             Some(value.to_owned()).filter(|it| !it.is_empty())
         };
-        let mut read = Self {
+        let mut forwarded = Self {
             proto: last("x-forwarded-proto"),
             host: last("x-forwarded-host"),
             port: last("x-forwarded-port").and_then(|it| it.parse().ok()),
-            prefix: last("x-forwarded-prefix").and_then(|it| prefix(&it)),
+            prefix: last("x-forwarded-prefix").and_then(|it| parse_prefix(&it)),
         };
         // The standard's own header wins over what was there before it.
         for pair in last(FORWARDED.as_str()).unwrap_or_default().split(';') {
             let Some((name, value)) = pair.split_once('=') else { continue };
             let value = Some(value.trim().trim_matches('"').to_owned());
             match name.trim().to_ascii_lowercase().as_str() {
-                "proto" => read.proto = value,
-                "host" => read.host = value,
+                "proto" => forwarded.proto = value,
+                "host" => forwarded.host = value,
                 _ => {}
             }
         }
-        read
+        forwarded
     }
 }
 
 /// For whom proxies say that they ask, the nearest last.
 fn x_forwarded_for(headers: &HeaderMap) -> Vec<&str> {
-    listed(headers, "x-forwarded-for").collect()
+    list_values(headers, "x-forwarded-for").collect()
 }
 
 /// The same, as the standard has it. A proxy that does not say it counts as one that hides it.
 fn forwarded_for(headers: &HeaderMap) -> Vec<&str> {
-    let asked_for = listed(headers, FORWARDED.as_str()).map(|element| {
+    let clients = list_values(headers, FORWARDED.as_str()).map(|element| {
         let mut pairs = element.split(';').filter_map(|pair| pair.split_once('='));
-        let named = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
-        named.map_or("", |(_, value)| value)
+        let for_pair = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
+        for_pair.map_or("", |(_, value)| value)
     });
-    asked_for.collect()
+    clients.collect()
 }
 
 /// What a header lists, however often it is there.
-fn listed<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
+fn list_values<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
     let values = headers.get_all(name).into_iter();
     values.flat_map(|it| it.to_str().unwrap_or_default().split(','))
 }
 
 /// The address of a node, with or without a port; none of those that are hidden or made up.
-fn node(text: &str) -> Option<IpAddr> {
+fn parse_node(text: &str) -> Option<IpAddr> {
     let text = text.trim().trim_matches('"');
-    let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(text);
-    let address = bare.parse().or_else(|_| text.parse::<SocketAddr>().map(|it| it.ip()));
+    let unbracketed = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(text);
+    let address = unbracketed.parse().or_else(|_| text.parse::<SocketAddr>().map(|it| it.ip()));
     address.ok().map(|it: IpAddr| it.to_canonical())
 }
 
-fn text(value: Option<&http::HeaderValue>) -> Option<&str> {
+fn header_str(value: Option<&http::HeaderValue>) -> Option<&str> {
     value.and_then(|it| it.to_str().ok())
 }
 
 /// A host with or without a port, if it is one and nothing else.
-fn host(text: &str) -> Option<String> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
-    let fits = !text.is_empty() && text.len() <= 255 && text.bytes().all(plain);
-    let authority: Authority = text.parse().ok().filter(|_| fits)?;
+fn normalize_authority(text: &str) -> Option<String> {
+    let is_valid_byte = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
+    let is_valid = !text.is_empty() && text.len() <= 255 && text.bytes().all(is_valid_byte);
+    let authority: Authority = text.parse().ok().filter(|_| is_valid)?;
     Some(authority.as_str().to_ascii_lowercase())
 }
 
@@ -285,11 +296,11 @@ fn with_port(authority: String, port: Option<u16>) -> String {
 }
 
 /// A path that can stand before ours.
-fn prefix(text: &str) -> Option<String> {
+fn parse_prefix(text: &str) -> Option<String> {
     let text = text.trim_end_matches('/');
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~%".contains(&byte);
-    let fits = text.starts_with('/') && !text.starts_with("//") && text.len() <= 255;
-    Some(text.to_owned()).filter(|it| fits && it.bytes().all(plain))
+    let is_valid_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~%".contains(&byte);
+    let is_valid = text.starts_with('/') && !text.starts_with("//") && text.len() <= 255;
+    Some(text.to_owned()).filter(|it| is_valid && it.bytes().all(is_valid_byte))
 }
 
 #[cfg(test)]
@@ -298,11 +309,11 @@ mod tests {
 
     use super::*;
 
-    fn addresses(public: Option<&str>) -> Addresses {
-        Addresses {
-            public: public.map(|it| it.parse().unwrap()),
-            proxies: vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
-            local: Some("127.0.0.1:8080".parse().unwrap()),
+    fn resolver(public_url: Option<&str>) -> AddressResolver {
+        AddressResolver {
+            public_url: public_url.map(|it| it.parse().unwrap()),
+            trusted_proxies: vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
+            listen_address: Some("127.0.0.1:8080".parse().unwrap()),
             scheme: Scheme::Http,
         }
     }
@@ -352,13 +363,13 @@ mod tests {
             ),
         ] {
             let peer = peer.map(|it| it.parse().unwrap());
-            let address = addresses(None).of(&"/a2a".parse().unwrap(), &headers(pairs), peer);
+            let address = resolver(None).resolve(&"/a2a".parse().unwrap(), &headers(pairs), peer);
             assert_eq!(address.url("/a2a"), want, "{peer:?} {pairs:?}");
         }
     }
 
     #[test]
-    fn only_trusted_proxies_say_who_the_sender_is() {
+    fn client_ip_comes_from_trusted_proxies_only() {
         let proxy = "10.0.0.1";
         for (peer, pairs, want) in [
             ("192.0.2.1", &[("x-forwarded-for", "198.51.100.7")][..], "192.0.2.1"),
@@ -393,48 +404,48 @@ mod tests {
                 "198.51.100.7",
             ),
         ] {
-            let sender = addresses(None).sender(&headers(pairs), peer.parse().unwrap());
-            assert_eq!(sender, want.parse::<IpAddr>().unwrap(), "{peer} {pairs:?}");
+            let client = resolver(None).client_ip(&headers(pairs), peer.parse().unwrap());
+            assert_eq!(client, want.parse::<IpAddr>().unwrap(), "{peer} {pairs:?}");
         }
-        let public = addresses(Some("https://a.example"));
-        let said = headers(&[("x-forwarded-for", "198.51.100.7")]);
-        let sender = public.sender(&said, proxy.parse().unwrap());
-        assert_eq!(sender.to_string(), "198.51.100.7", "a public URL is no address of a sender");
+        let public = resolver(Some("https://a.example"));
+        let forwarded = headers(&[("x-forwarded-for", "198.51.100.7")]);
+        let client = public.client_ip(&forwarded, proxy.parse().unwrap());
+        assert_eq!(client.to_string(), "198.51.100.7", "a public URL is no address of a sender");
     }
 
     #[test]
-    fn a_public_url_wins_over_everything() {
+    fn public_url_overrides_host_and_forwarded_headers() {
         let pairs = headers(&[("host", "inside"), ("x-forwarded-host", "b.example")]);
-        let found = addresses(Some("https://a.example/x/"));
+        let resolver = resolver(Some("https://a.example/x/"));
         let peer = Some("10.0.0.1".parse().unwrap());
-        let address = found.of(&"/".parse().unwrap(), &pairs, peer);
+        let address = resolver.resolve(&"/".parse().unwrap(), &pairs, peer);
         assert_eq!(address.url("/a2a"), "https://a.example/x/a2a");
         assert_eq!(address.host_and_port(), None, "gRPC has no prefix");
         for url in ["a.example", "ftp://a.example", "https://", "https://u@h", "https://h/?q"] {
-            assert!(url.parse::<Address>().is_err(), "{url}");
+            assert!(url.parse::<BaseUrl>().is_err(), "{url}");
         }
     }
 
     #[test]
-    fn what_is_no_host_is_not_repeated() {
-        for (said, want) in [
+    fn invalid_host_header_falls_back_to_listen_address() {
+        for (declared, want) in [
             (Some("Agents.Example:99"), "http://agents.example:99"),
             (Some("[::1]:80"), "http://[::1]:80"),
             (Some("a b"), "http://127.0.0.1:8080"),
             (Some("user@host"), "http://127.0.0.1:8080"),
             (None, "http://127.0.0.1:8080"),
         ] {
-            let pairs: Vec<_> = said.map(|it| ("host", it)).into_iter().collect();
-            let address = addresses(None).of(&"/".parse().unwrap(), &headers(&pairs), None);
-            assert_eq!(address.url(""), want, "{said:?}");
+            let pairs: Vec<_> = declared.map(|it| ("host", it)).into_iter().collect();
+            let address = resolver(None).resolve(&"/".parse().unwrap(), &headers(&pairs), None);
+            assert_eq!(address.url(""), want, "{declared:?}");
         }
     }
 
     #[test]
-    fn only_addresses_that_nobody_made_up_are_vouched_for() {
-        let mut direct = addresses(None);
-        direct.local = Some("192.0.2.7:8080".parse().unwrap());
-        let at = |url: &str| url.parse::<Address>().unwrap();
+    fn only_own_addresses_are_authoritative() {
+        let mut direct = resolver(None);
+        direct.listen_address = Some("192.0.2.7:8080".parse().unwrap());
+        let base_url = |url: &str| url.parse::<BaseUrl>().unwrap();
         for (url, want) in [
             ("http://192.0.2.7:8080", true),
             ("http://192.0.2.7", false),
@@ -444,15 +455,15 @@ mod tests {
             ("http://localhost.evil.example", false),
             ("http://evil.example", false),
         ] {
-            assert_eq!(direct.vouch_for(&at(url)), want, "{url}");
+            assert_eq!(direct.is_authoritative(&base_url(url)), want, "{url}");
         }
-        let public = addresses(Some("https://a.example"));
-        assert!(public.vouch_for(&at("https://a.example")));
+        let public = resolver(Some("https://a.example"));
+        assert!(public.is_authoritative(&base_url("https://a.example")));
     }
 
     #[test]
-    fn what_listens_securely_says_so() {
-        let secure = Addresses { scheme: Scheme::Https, ..addresses(None) };
+    fn tls_listener_resolves_to_https() {
+        let secure = AddressResolver { scheme: Scheme::Https, ..resolver(None) };
         let proxy = "10.0.0.1".parse().ok();
         for (pairs, peer, want) in [
             (vec![("host", "a.example")], None, "https://a.example"),
@@ -460,17 +471,17 @@ mod tests {
             (vec![("host", "a"), ("x-forwarded-proto", "http")], proxy, "http://a"),
             (vec![("host", "a"), ("x-forwarded-proto", "http")], None, "https://a"),
         ] {
-            let address = secure.of(&"/".parse().unwrap(), &headers(&pairs), peer);
+            let address = secure.resolve(&"/".parse().unwrap(), &headers(&pairs), peer);
             assert_eq!(address.url(""), want, "{pairs:?} {peer:?}");
         }
     }
 
     #[test]
-    fn grpc_has_a_host_and_a_port() {
+    fn grpc_address_has_host_and_port() {
         for (url, want) in
             [("http://h", "h:80"), ("https://h", "h:443"), ("http://[::1]:9", "[::1]:9")]
         {
-            let address: Address = url.parse().unwrap();
+            let address: BaseUrl = url.parse().unwrap();
             assert_eq!(address.host_and_port().as_deref(), Some(want));
         }
     }

@@ -10,10 +10,10 @@ use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::Directive;
 
 use crate::auth::Access;
-use crate::executor::{Executor, Function};
-use crate::placard::Placard;
+use crate::card_handle::CardHandle;
+use crate::executor::{Executor, FnExecutor};
 use crate::swarm::Swarm;
-use crate::turn::{Failure, Turn};
+use crate::turn::{AgentFailure, Turn};
 
 /// An agent to publish: a name, what stands behind it, a card and a policy.
 ///
@@ -30,21 +30,21 @@ use crate::turn::{Failure, Turn};
 pub struct Agent {
     name: Arc<str>,
     executor: Arc<dyn Executor>,
-    placard: Placard,
-    extended: Option<AgentCard>,
+    card_handle: CardHandle,
+    extended_card: Option<AgentCard>,
     policy: Policy,
     access: Access,
-    diverts: bool,
+    has_swarm: bool,
 }
 
 impl Agent {
     /// An agent of this name, which is also its tenant and a segment of its address.
     pub fn new(name: impl Into<Arc<str>>, executor: impl Executor) -> Self {
-        Self::shared(name, Arc::new(executor))
+        Self::from_shared(name, Arc::new(executor))
     }
 
     /// The same, of what is shared already.
-    pub fn shared(name: impl Into<Arc<str>>, executor: Arc<dyn Executor>) -> Self {
+    pub fn from_shared(name: impl Into<Arc<str>>, executor: Arc<dyn Executor>) -> Self {
         let name = name.into();
         let card = AgentCard {
             name: name.to_string(),
@@ -52,8 +52,8 @@ impl Agent {
             ..AgentCard::default()
         };
         let (policy, access) = (Policy::default(), Access::default());
-        let placard = Placard::new(card);
-        Self { name, executor, placard, extended: None, policy, access, diverts: false }
+        let card_handle = CardHandle::new(card);
+        Self { name, executor, card_handle, extended_card: None, policy, access, has_swarm: false }
     }
 
     /// An agent that is a function.
@@ -61,9 +61,9 @@ impl Agent {
     where
         F: Fn(Turn) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
-        E: Into<Failure> + 'static,
+        E: Into<AgentFailure> + 'static,
     {
-        Self::new(name, Function(function))
+        Self::new(name, FnExecutor(function))
     }
 
     /// Says what it is for.
@@ -78,14 +78,14 @@ impl Agent {
     /// webhooks, is believed: see [`Agent::streams`] and [`Agent::notifies`].
     #[must_use]
     pub fn with_card(mut self, card: AgentCard) -> Self {
-        self.placard = Placard::new(card);
+        self.card_handle = CardHandle::new(card);
         self
     }
 
     /// What it says about itself to those who may know more.
     #[must_use]
     pub fn with_extended_card(mut self, card: AgentCard) -> Self {
-        self.extended = Some(card);
+        self.extended_card = Some(card);
         self
     }
 
@@ -105,15 +105,15 @@ impl Agent {
     }
 
     /// The same agent, whose directives somebody else is handed.
-    pub(crate) fn behind(mut self, swarm: &Swarm) -> Self {
-        self.executor = swarm.before(self.executor);
-        self.diverts = true;
+    pub(crate) fn with_swarm(mut self, swarm: &Swarm) -> Self {
+        self.executor = swarm.wrap(self.executor);
+        self.has_swarm = true;
         self
     }
 
     /// Whether a message to it is for somebody else: a directive, where there is a handler.
-    pub(crate) fn diverts(&self, message: &Message) -> bool {
-        self.diverts && Directive::from_message(message).is_some()
+    pub(crate) fn is_directive(&self, message: &Message) -> bool {
+        self.has_swarm && Directive::from_message(message).is_some()
     }
 
     /// Its name.
@@ -131,32 +131,32 @@ impl Agent {
     /// What it says about itself, without addresses.
     #[must_use]
     pub fn card(&self) -> Arc<AgentCard> {
-        self.placard.card()
+        self.card_handle.card()
     }
 
     /// Where what it says about itself can be changed.
     #[must_use]
-    pub fn placard(&self) -> &Placard {
-        &self.placard
+    pub fn card_handle(&self) -> &CardHandle {
+        &self.card_handle
     }
 
     /// What it says to those who may know more, if that is something else.
     #[must_use]
     pub fn extended_card(&self) -> Option<&AgentCard> {
-        self.extended.as_ref()
+        self.extended_card.as_ref()
     }
 
     /// Whether its answers can be streamed and its tasks subscribed to. They can, unless its card
     /// says `streaming: false`: such calls are refused then.
     #[must_use]
-    pub fn streams(&self) -> bool {
+    pub fn supports_streaming(&self) -> bool {
         self.card().capabilities.streaming != Some(false)
     }
 
     /// Whether webhooks are told about its tasks, where the server does that at all. They are, unless
     /// its card says `pushNotifications: false`.
     #[must_use]
-    pub fn notifies(&self) -> bool {
+    pub fn supports_webhooks(&self) -> bool {
         self.card().capabilities.push_notifications != Some(false)
     }
 
@@ -177,25 +177,25 @@ impl Agent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// What happens when several messages come to one conversation.
-    pub contexts: Contexts,
+    pub context_concurrency: ContextConcurrency,
     /// How long a blocking send waits before it answers with the task as it stands.
     pub max_wait: Duration,
     /// How long one turn may take, if there is a limit.
-    pub max_turn: Option<Duration>,
+    pub turn_timeout: Option<Duration>,
     /// How long an agent has to stop by itself when its task is canceled.
     pub cancel_grace: Duration,
     /// For how long a message that comes again gets the answer it got before. Zero: never.
-    pub repeat_window: Duration,
+    pub idempotency_window: Duration,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            contexts: Contexts::Parallel,
+            context_concurrency: ContextConcurrency::Parallel,
             max_wait: Duration::from_secs(600),
-            max_turn: None,
+            turn_timeout: None,
             cancel_grace: Duration::from_secs(5),
-            repeat_window: Duration::from_secs(300),
+            idempotency_window: Duration::from_secs(300),
         }
     }
 }
@@ -203,7 +203,7 @@ impl Default for Policy {
 /// What happens when several messages come to one conversation. Answers to a task that asked for
 /// them always go through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Contexts {
+pub enum ContextConcurrency {
     /// They are worked on at the same time.
     #[default]
     Parallel,
@@ -215,13 +215,13 @@ pub enum Contexts {
 
 /// The agents that are published.
 #[derive(Clone, Debug, Default)]
-pub struct Registry {
+pub struct AgentRegistry {
     agents: Vec<Arc<Agent>>,
     by_name: HashMap<Arc<str>, usize>,
     primary: usize,
 }
 
-impl Registry {
+impl AgentRegistry {
     /// The agents in their order; the first is the primary one.
     ///
     /// # Errors
@@ -230,8 +230,8 @@ impl Registry {
         let mut registry = Self::default();
         for agent in agents {
             check_name(&agent.name)?;
-            let place = registry.agents.len();
-            if registry.by_name.insert(agent.name.clone(), place).is_some() {
+            let index = registry.agents.len();
+            if registry.by_name.insert(agent.name.clone(), index).is_some() {
                 return Err(InvalidAgents(format!("there are two agents named {:?}", agent.name)));
             }
             registry.agents.push(Arc::new(agent));
@@ -258,7 +258,7 @@ impl Registry {
     /// The agent of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Agent>> {
-        self.by_name.get(name).map(|place| &self.agents[*place])
+        self.by_name.get(name).map(|index| &self.agents[*index])
     }
 
     /// All agents, in their order.
@@ -285,15 +285,15 @@ impl Registry {
 pub struct InvalidAgents(String);
 
 /// Segments of addresses that mean something else.
-const RESERVED: [&str; 4] = ["agents", "tasks", "v1", "extendedAgentCard"];
+const RESERVED_NAMES: [&str; 4] = ["agents", "tasks", "v1", "extendedAgentCard"];
 
 fn check_name(name: &str) -> Result<(), InvalidAgents> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let problem = if name.is_empty() || name.len() > 64 {
         "must have 1 to 64 characters"
-    } else if !name.bytes().all(plain) || name.starts_with('.') {
+    } else if !name.bytes().all(is_allowed) || name.starts_with('.') {
         "may have only letters, digits, '-', '_' and '.', and not begin with '.'"
-    } else if RESERVED.contains(&name) {
+    } else if RESERVED_NAMES.contains(&name) {
         "is taken: it means something else in addresses"
     } else {
         return Ok(());
@@ -301,7 +301,7 @@ fn check_name(name: &str) -> Result<(), InvalidAgents> {
     Err(InvalidAgents(format!("the agent name {name:?} {problem}")))
 }
 
-impl fmt::Display for Contexts {
+impl fmt::Display for ContextConcurrency {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Parallel => "parallel",

@@ -47,6 +47,6 @@ impl Error {
 }
 
 /// Whether only this machine can reach an address.
-pub(crate) fn is_local(address: SocketAddr) -> bool {
+pub(crate) fn is_loopback_address(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }

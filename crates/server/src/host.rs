@@ -11,38 +11,43 @@ use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 use latimer_protocol::{Error, ErrorKind};
 
-use crate::address::Address;
-use crate::error::is_local;
+use crate::address::BaseUrl;
+use crate::error::is_loopback_address;
 use crate::settings::Settings;
 
 /// Any host, or any origin.
-const ANY: &str = "*";
+const WILDCARD: &str = "*";
 
 /// The names that a server on loopback answers to.
 #[derive(Clone, Debug)]
-pub(crate) struct Hosts {
+pub(crate) struct HostAllowList {
     /// What most callers write, which need not be read to be known.
-    usual: [String; 2],
+    common_host_values: [String; 2],
     /// Beside those of loopback.
-    names: Vec<String>,
-    origins: Vec<String>,
+    allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
 }
 
-impl Hosts {
+impl HostAllowList {
     /// The names that a server that listens here answers to; none when it answers to any.
     pub(crate) fn new(
         settings: &Settings,
-        public: Option<&Address>,
-        local: Option<SocketAddr>,
+        public_url: Option<&BaseUrl>,
+        listen_address: Option<SocketAddr>,
     ) -> Option<Self> {
-        let local = local.filter(|it| is_local(*it))?;
-        let mut names = settings.allowed_hosts.clone();
-        if names.iter().any(|it| it == ANY) {
+        let listen_address = listen_address.filter(|it| is_loopback_address(*it))?;
+        let mut allowed_hosts = settings.allowed_hosts.clone();
+        if allowed_hosts.iter().any(|it| it == WILDCARD) {
             return None;
         }
-        names.extend(public.and_then(|it| host_of(it.authority())).map(str::to_owned));
-        let usual = [local.to_string(), format!("localhost:{}", local.port())];
-        Some(Self { usual, names, origins: settings.allowed_origins.clone() })
+        allowed_hosts.extend(public_url.and_then(|it| host_of(it.authority())).map(str::to_owned));
+        let common_host_values =
+            [listen_address.to_string(), format!("localhost:{}", listen_address.port())];
+        Some(Self {
+            common_host_values,
+            allowed_hosts,
+            allowed_origins: settings.allowed_origins.clone(),
+        })
     }
 
     /// Whether a request is for one of the names.
@@ -52,14 +57,17 @@ impl Hosts {
     pub(crate) fn check_host(&self, head: &Parts) -> Result<(), Error> {
         let authority = head.uri.authority().map(|it| it.as_str().as_bytes());
         let hosts = head.headers.get_all(HOST).into_iter().map(|it| it.as_bytes());
-        let unusual = |said: &&[u8]| self.usual.iter().all(|it| it.as_bytes() != *said);
-        for said in authority.into_iter().chain(hosts).filter(unusual) {
-            let host = std::str::from_utf8(said).ok().and_then(host_of);
-            let Some(host) = host else { return Err(denied("the Host header names no host")) };
-            if !self.knows(host) {
+        let is_uncommon =
+            |value: &&[u8]| self.common_host_values.iter().all(|it| it.as_bytes() != *value);
+        for value in authority.into_iter().chain(hosts).filter(is_uncommon) {
+            let host = std::str::from_utf8(value).ok().and_then(host_of);
+            let Some(host) = host else {
+                return Err(permission_denied("the Host header names no host"));
+            };
+            if !self.allows(host) {
                 let message =
                     format!("this server is not {host}; if it is, add it to allowed_hosts");
-                return Err(denied(message));
+                return Err(permission_denied(message));
             }
         }
         Ok(())
@@ -70,37 +78,39 @@ impl Hosts {
     /// # Errors
     /// [`ErrorKind::PermissionDenied`] when that may not.
     pub(crate) fn check_origin(&self, head: &Parts) -> Result<(), Error> {
-        for said in head.headers.get_all(ORIGIN) {
-            let allowed =
-                self.origins.iter().any(|it| it == ANY || it.as_bytes() == said.as_bytes());
-            let host = said.to_str().ok().and_then(page_host);
-            if !allowed && !host.is_some_and(|it| self.knows(it)) {
+        for origin in head.headers.get_all(ORIGIN) {
+            let allowed = self
+                .allowed_origins
+                .iter()
+                .any(|it| it == WILDCARD || it.as_bytes() == origin.as_bytes());
+            let host = origin.to_str().ok().and_then(origin_host);
+            if !allowed && !host.is_some_and(|it| self.allows(it)) {
                 let message = "pages of this origin may not call; if they may, add it to \
                                allowed_origins";
-                return Err(denied(message));
+                return Err(permission_denied(message));
             }
         }
         Ok(())
     }
 
-    fn knows(&self, host: &str) -> bool {
-        is_loopback(host) || self.names.iter().any(|it| it.eq_ignore_ascii_case(host))
+    fn allows(&self, host: &str) -> bool {
+        is_loopback_host(host) || self.allowed_hosts.iter().any(|it| it.eq_ignore_ascii_case(host))
     }
 }
 
-fn denied(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+fn permission_denied(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::PermissionDenied, message)
 }
 
 /// Whether a host is this machine, whatever the network says.
-fn is_loopback(host: &str) -> bool {
+fn is_loopback_host(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host);
-    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
-    if let Ok(address) = bare.parse::<IpAddr>() {
+    let unbracketed = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
+    if let Ok(address) = unbracketed.parse::<IpAddr>() {
         return address.to_canonical().is_loopback();
     }
-    let last = host.rsplit('.').next().unwrap_or_default();
-    last.eq_ignore_ascii_case("localhost")
+    let last_label = host.rsplit('.').next().unwrap_or_default();
+    last_label.eq_ignore_ascii_case("localhost")
 }
 
 /// Whether a text is a host, without a port.
@@ -114,22 +124,22 @@ fn host_of(text: &str) -> Option<&str> {
         Some(at) if !text.ends_with(']') => (&text[..at], &text[at + 1..]),
         _ => (text, ""),
     };
-    let (inner, address) = match host.strip_prefix('[') {
+    let (inner, is_ip_literal) = match host.strip_prefix('[') {
         Some(rest) => (rest.strip_suffix(']')?, true),
         None => (host, false),
     };
-    let plain = |byte: u8| match address {
+    let is_valid_byte = |byte: u8| match is_ip_literal {
         true => byte.is_ascii_hexdigit() || b":.".contains(&byte),
         false => byte.is_ascii_alphanumeric() || b".-_".contains(&byte),
     };
-    let fits = !inner.is_empty() && inner.len() <= 253 && inner.bytes().all(plain);
-    (fits && port.bytes().all(|it| it.is_ascii_digit())).then_some(host)
+    let is_valid = !inner.is_empty() && inner.len() <= 253 && inner.bytes().all(is_valid_byte);
+    (is_valid && port.bytes().all(|it| it.is_ascii_digit())).then_some(host)
 }
 
 /// The host of a page, by its origin.
-fn page_host(origin: &str) -> Option<&str> {
-    let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))?;
-    host_of(rest)
+fn origin_host(origin: &str) -> Option<&str> {
+    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))?;
+    host_of(authority)
 }
 
 #[cfg(test)]
@@ -138,14 +148,14 @@ mod tests {
 
     use super::*;
 
-    fn hosts(local: &str) -> Option<Hosts> {
+    fn allow_list(listen_address: &str) -> Option<HostAllowList> {
         let settings = Settings {
             allowed_hosts: vec!["Agents.Internal".into()],
             allowed_origins: vec!["https://app.example".into()],
             ..Settings::default()
         };
-        let public = "https://public.example:8443/x".parse().unwrap();
-        Hosts::new(&settings, Some(&public), Some(local.parse().unwrap()))
+        let public_url = "https://public.example:8443/x".parse().unwrap();
+        HostAllowList::new(&settings, Some(&public_url), Some(listen_address.parse().unwrap()))
     }
 
     fn head(uri: &str, headers: &[(&str, &str)]) -> Parts {
@@ -157,21 +167,21 @@ mod tests {
     }
 
     #[test]
-    fn only_a_listener_of_this_machine_asks_for_its_name() {
-        for (local, want) in [
+    fn host_allow_list_applies_only_to_loopback_listeners() {
+        for (listen_address, want) in [
             ("127.0.0.1:80", true),
             ("127.1.2.3:80", true),
             ("[::1]:80", true),
             ("0.0.0.0:80", false),
             ("192.0.2.1:80", false),
         ] {
-            assert_eq!(hosts(local).is_some(), want, "{local}");
+            assert_eq!(allow_list(listen_address).is_some(), want, "{listen_address}");
         }
-        let none = Hosts::new(&Settings::default(), None, None);
+        let none = HostAllowList::new(&Settings::default(), None, None);
         assert!(none.is_none(), "whoever does not listen does not know");
         let any = Settings { allowed_hosts: vec!["*".into()], ..Settings::default() };
-        let local = Some("127.0.0.1:80".parse().unwrap());
-        assert!(Hosts::new(&any, None, local).is_none());
+        let listen_address = Some("127.0.0.1:80".parse().unwrap());
+        assert!(HostAllowList::new(&any, None, listen_address).is_none());
         for (text, want) in [
             ("agents.internal", true),
             ("[::1]", true),
@@ -187,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_this_machine_answers_to_its_own_names() {
-        let hosts = hosts("127.0.0.1:80").unwrap();
+    fn loopback_server_accepts_only_its_own_hosts() {
+        let allow_list = allow_list("127.0.0.1:80").unwrap();
         for (host, want) in [
             ("localhost", true),
             ("LOCALHOST:8080", true),
@@ -213,9 +223,13 @@ mod tests {
             ("localhost:80:80", false),
             ("evil.example@localhost", false),
         ] {
-            assert_eq!(hosts.check_host(&head("/", &[("host", host)])).is_ok(), want, "{host}");
+            assert_eq!(
+                allow_list.check_host(&head("/", &[("host", host)])).is_ok(),
+                want,
+                "{host}"
+            );
         }
-        assert!(hosts.check_host(&head("/", &[])).is_ok(), "no page leaves it out");
+        assert!(allow_list.check_host(&head("/", &[])).is_ok(), "no page leaves it out");
         // HTTP/2 has it elsewhere; whoever says two names means the worse one.
         for (uri, headers, want) in [
             ("http://localhost/", &[][..], true),
@@ -224,13 +238,17 @@ mod tests {
             ("http://evil.example/", &[("host", "localhost")], false),
             ("/", &[("host", "localhost"), ("host", "evil.example")], false),
         ] {
-            assert_eq!(hosts.check_host(&head(uri, headers)).is_ok(), want, "{uri} {headers:?}");
+            assert_eq!(
+                allow_list.check_host(&head(uri, headers)).is_ok(),
+                want,
+                "{uri} {headers:?}"
+            );
         }
     }
 
     #[test]
-    fn only_pages_of_this_machine_and_those_that_are_named_may_call() {
-        let hosts = hosts("127.0.0.1:80").unwrap();
+    fn loopback_server_accepts_only_local_or_allowed_origins() {
+        let allow_list = allow_list("127.0.0.1:80").unwrap();
         for (origin, want) in [
             ("http://localhost:3000", true),
             ("https://127.0.0.1", true),
@@ -246,8 +264,8 @@ mod tests {
             ("chrome-extension://localhost", false),
         ] {
             let head = head("/", &[("origin", origin)]);
-            assert_eq!(hosts.check_origin(&head).is_ok(), want, "{origin}");
+            assert_eq!(allow_list.check_origin(&head).is_ok(), want, "{origin}");
         }
-        assert!(hosts.check_origin(&head("/", &[])).is_ok(), "no page, no origin");
+        assert!(allow_list.check_origin(&head("/", &[])).is_ok(), "no page, no origin");
     }
 }

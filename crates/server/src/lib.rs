@@ -8,13 +8,13 @@ mod address;
 mod agent;
 mod auth;
 mod binding;
+mod card_handle;
 mod engine;
 mod error;
 mod executor;
 mod host;
 mod listener;
 mod metrics;
-mod placard;
 mod push;
 mod rate;
 mod server;
@@ -23,24 +23,24 @@ mod signing;
 mod swarm;
 mod turn;
 
-pub use agent::{Agent, Contexts, InvalidAgents, Policy, Registry};
+pub use agent::{Agent, AgentRegistry, ContextConcurrency, InvalidAgents, Policy};
 pub use auth::{
-    Access, AnyOf, Authenticate, Certificates, ClientCertificate, Credentials, InvalidCertificate,
-    InvalidDigest, InvalidJwt, Jwt, JwtAlgorithm, JwtSettings, KeyDigest, Keys, Name, REASON,
-    Security,
+    AUTH_ERROR_KEY, Access, AnyOf, ApiKeys, Authenticate, CertificateAuth, CertificateName,
+    ClientCertificate, InvalidCertificate, InvalidDigest, InvalidJwt, Jwt, JwtAlgorithm,
+    JwtSettings, KeyDigest, PresentedCredentials, SecurityDeclaration,
 };
-pub use binding::OPERATOR;
-pub use engine::{Activity, CURSOR_EXTENSION, Engine, Limits, PerCaller, Rule};
+pub use binding::OPERATOR_SCOPE;
+pub use card_handle::CardHandle;
+pub use engine::{AccessRule, Activity, CURSOR_EXTENSION, CallerLimits, Engine, EngineLimits};
 pub use error::{Error, Result};
 pub use executor::{Executor, Health};
 pub use latimer_outbound as outbound;
 pub use latimer_outbound::{InvalidNetwork, Network};
 pub use latimer_store as store;
-pub use listener::{ClientCertificates, Tls};
-pub use placard::Placard;
-pub use push::{Courier, Letter, OlderBody, PushSettings, Replayed};
-pub use rate::Rate;
-pub use server::{Running, Server};
+pub use listener::{ClientCertificateMode, Tls};
+pub use push::{DeadLetterView, PushSettings, ReplayOutcome, V0_3Body, WebhookDispatcher};
+pub use rate::RateLimit;
+pub use server::{RunningServer, Server};
 pub use settings::{HttpLimits, Settings, StreamTerminator};
-pub use signing::{Delivery, Keyring, NoRandomness, generate};
-pub use turn::{ArtifactWriter, Failure, Turn, TurnError};
+pub use signing::{DeliveryClaims, KeyGenerationError, Keyring, generate_key};
+pub use turn::{AgentFailure, ArtifactWriter, Turn, TurnError};

@@ -6,13 +6,13 @@ use std::time::Duration;
 use latimer_outbound::Network;
 use latimer_protocol::binding::VersionPolicy;
 
-use crate::address::Address;
+use crate::address::BaseUrl;
 use crate::binding::cors::is_origin;
-use crate::engine::Limits;
-use crate::error::{Error, Result, is_local};
+use crate::engine::EngineLimits;
+use crate::error::{Error, Result, is_loopback_address};
 use crate::host::is_host;
 use crate::push::PushSettings;
-use crate::rate::Rate;
+use crate::rate::RateLimit;
 
 /// How a server is set up. Plain data; [`Server`](crate::Server) checks it when it starts.
 ///
@@ -28,7 +28,7 @@ pub struct Settings {
     /// The path under which everything of A2A is. `/` is allowed.
     pub listen_path: String,
     /// Whether the addresses that other servers have are served too: `/`, `/v1/rpc` and `/v1/…`.
-    pub aliases: bool,
+    pub path_aliases: bool,
     /// Another path for the card, beside those where everybody looks.
     pub agent_card_path: Option<String>,
     /// What callers reach the server under, as `https://agents.example.com`. When it is not given,
@@ -53,7 +53,7 @@ pub struct Settings {
     /// from pages that pretend to be on this machine.
     pub allowed_hosts: Vec<String>,
     /// What to make of callers that say no version.
-    pub version_rule: VersionPolicy,
+    pub version_policy: VersionPolicy,
     /// What a stream of server-sent events ends with.
     pub stream_terminator: StreamTerminator,
     /// How long a stream may be silent before a comment is sent to keep its connection alive.
@@ -63,13 +63,13 @@ pub struct Settings {
     /// Whether the card has the members of 0.3 beside those of 1.0, for callers that say no version.
     pub superset_card: bool,
     /// How long turns may go on once the server is told to stop.
-    pub drain: Duration,
+    pub drain_timeout: Duration,
     /// What callers can ask for.
-    pub limits: Limits,
+    pub limits: EngineLimits,
     /// How webhooks are told about tasks.
     pub push: PushSettings,
     /// How often they can ask.
-    pub rate: Rate,
+    pub rate: RateLimit,
     /// What requests and connections may cost.
     pub http: HttpLimits,
 }
@@ -79,7 +79,7 @@ impl Default for Settings {
         Self {
             enabled: true,
             listen_path: "/a2a".into(),
-            aliases: true,
+            path_aliases: true,
             agent_card_path: None,
             public_url: None,
             trusted_proxies: Vec::new(),
@@ -89,15 +89,15 @@ impl Default for Settings {
             metrics: None,
             reflection: None,
             allowed_hosts: Vec::new(),
-            version_rule: VersionPolicy::Lenient,
+            version_policy: VersionPolicy::Lenient,
             stream_terminator: StreamTerminator::None,
             keep_alive: Duration::from_secs(15),
             card_max_age: Duration::from_secs(300),
             superset_card: true,
-            drain: Duration::from_secs(30),
-            limits: Limits::default(),
+            drain_timeout: Duration::from_secs(30),
+            limits: EngineLimits::default(),
             push: PushSettings::default(),
-            rate: Rate::default(),
+            rate: RateLimit::default(),
             http: HttpLimits::default(),
         }
     }
@@ -107,11 +107,11 @@ impl Settings {
     /// Whether nobody but this machine reaches a server that listens here: it has no name that leads
     /// here from elsewhere, and no proxy passes others on.
     #[must_use]
-    pub fn is_private(&self, listens: SocketAddr) -> bool {
-        let here = |url: &str| url.parse::<Address>().is_ok_and(|it| it.is_loopback());
-        is_local(listens)
+    pub fn is_loopback_only(&self, listen_address: SocketAddr) -> bool {
+        let is_loopback = |url: &str| url.parse::<BaseUrl>().is_ok_and(|it| it.is_loopback());
+        is_loopback_address(listen_address)
             && self.trusted_proxies.is_empty()
-            && self.public_url.as_deref().is_none_or(here)
+            && self.public_url.as_deref().is_none_or(is_loopback)
     }
 
     /// Checks what a server would not start with.
@@ -119,20 +119,20 @@ impl Settings {
     /// # Errors
     /// The first setting that has no meaning.
     pub fn check(&self) -> Result<()> {
-        let plain =
+        let is_plain_path =
             |path: &str| path.starts_with('/') && !path.contains(['?', '#', '%', ' ', '{', '}']);
-        if !plain(&self.listen_path) || self.listen_path.contains("//") {
+        if !is_plain_path(&self.listen_path) || self.listen_path.contains("//") {
             return Err(Error::setting("listen_path", "must begin with / and be a plain path"));
         }
-        if self.agent_card_path.as_deref().is_some_and(|it| !plain(it)) {
+        if self.agent_card_path.as_deref().is_some_and(|it| !is_plain_path(it)) {
             return Err(Error::setting("agent_card_path", "must begin with / and be a plain path"));
         }
-        if let Some(wrong) = self.allowed_origins.iter().find(|it| *it != "*" && !is_origin(it)) {
-            let problem = format!("{wrong:?} is not an origin: write it like https://a.example");
+        if let Some(invalid) = self.allowed_origins.iter().find(|it| *it != "*" && !is_origin(it)) {
+            let problem = format!("{invalid:?} is not an origin: write it like https://a.example");
             return Err(Error::setting("allowed_origins", problem));
         }
-        if let Some(wrong) = self.allowed_hosts.iter().find(|it| *it != "*" && !is_host(it)) {
-            let problem = format!("{wrong:?} is not a host: write it like agents.example.com");
+        if let Some(invalid) = self.allowed_hosts.iter().find(|it| *it != "*" && !is_host(it)) {
+            let problem = format!("{invalid:?} is not a host: write it like agents.example.com");
             return Err(Error::setting("allowed_hosts", problem));
         }
         if self.keep_alive.is_zero() {
@@ -160,34 +160,34 @@ pub enum StreamTerminator {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
     /// The largest body of a request, in bytes.
-    pub body: usize,
+    pub max_body_bytes: usize,
     /// How long a body may take to arrive.
-    pub body_time: Duration,
+    pub body_timeout: Duration,
     /// The longest path with its query, in bytes.
-    pub url: usize,
+    pub max_url_bytes: usize,
     /// How many headers a request may have.
-    pub headers: usize,
+    pub max_headers: usize,
     /// How large they may be together, in bytes; at least 8192.
-    pub header_bytes: usize,
+    pub max_header_bytes: usize,
     /// How long they may take to arrive; also how long a connection of HTTP/1.1 may be idle.
-    pub header_time: Duration,
+    pub header_timeout: Duration,
     /// How many connections may be open. More wait to be accepted.
-    pub connections: usize,
+    pub max_connections: usize,
     /// How many calls may be under way on one connection of HTTP/2.
-    pub calls_per_connection: u32,
+    pub max_calls_per_connection: u32,
 }
 
 impl Default for HttpLimits {
     fn default() -> Self {
         Self {
-            body: 10 * 1024 * 1024,
-            body_time: Duration::from_secs(30),
-            url: 8 * 1024,
-            headers: 100,
-            header_bytes: 64 * 1024,
-            header_time: Duration::from_secs(60),
-            connections: 10_000,
-            calls_per_connection: 1000,
+            max_body_bytes: 10 * 1024 * 1024,
+            body_timeout: Duration::from_secs(30),
+            max_url_bytes: 8 * 1024,
+            max_headers: 100,
+            max_header_bytes: 64 * 1024,
+            header_timeout: Duration::from_secs(60),
+            max_connections: 10_000,
+            max_calls_per_connection: 1000,
         }
     }
 }
@@ -197,8 +197,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_a_name_or_a_proxy_elsewhere_is_not_private() {
-        for (listens, url, proxies, want) in [
+    fn loopback_only_requires_local_listener_and_no_proxy() {
+        for (listen_address, url, proxies, want) in [
             ("127.0.0.1:1", None, &[][..], true),
             ("[::1]:1", None, &[], true),
             ("[::ffff:127.0.0.1]:1", Some("http://localhost:1"), &[], true),
@@ -212,8 +212,8 @@ mod tests {
                 trusted_proxies: proxies.iter().map(|it| it.parse().unwrap()).collect(),
                 ..Settings::default()
             };
-            let found = settings.is_private(listens.parse().unwrap());
-            assert_eq!(found, want, "{listens} {url:?} {proxies:?}");
+            let actual = settings.is_loopback_only(listen_address.parse().unwrap());
+            assert_eq!(actual, want, "{listen_address} {url:?} {proxies:?}");
         }
     }
 }

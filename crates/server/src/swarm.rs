@@ -8,57 +8,57 @@ use async_trait::async_trait;
 use latimer_protocol::swarm::Directive;
 use latimer_protocol::{Message, Task};
 
+use crate::card_handle::CardHandle;
 use crate::executor::{Executor, Health};
-use crate::placard::Placard;
-use crate::turn::{Failure, Turn};
+use crate::turn::{AgentFailure, Turn};
 
 /// Who is handed directives.
 #[derive(Clone)]
 pub(crate) struct Swarm(Arc<Handler>);
 
-type Handler = dyn Fn(Directive, Turn) -> Done + Send + Sync;
-type Done = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
+type Handler = dyn Fn(Directive, Turn) -> HandlerFuture + Send + Sync;
+type HandlerFuture = Pin<Box<dyn Future<Output = Result<(), AgentFailure>> + Send>>;
 
 impl Swarm {
     pub(crate) fn new<F, R, E>(handler: F) -> Self
     where
         F: Fn(Directive, Turn) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
-        E: Into<Failure> + 'static,
+        E: Into<AgentFailure> + 'static,
     {
         Self(Arc::new(move |directive, turn| {
-            let done = handler(directive, turn);
-            Box::pin(async move { done.await.map_err(Into::into) })
+            let future = handler(directive, turn);
+            Box::pin(async move { future.await.map_err(Into::into) })
         }))
     }
 
     /// What is handed everything but directives.
-    pub(crate) fn before(&self, agent: Arc<dyn Executor>) -> Arc<dyn Executor> {
-        Arc::new(Diverted { agent, swarm: self.clone() })
+    pub(crate) fn wrap(&self, executor: Arc<dyn Executor>) -> Arc<dyn Executor> {
+        Arc::new(SwarmRouter { executor, swarm: self.clone() })
     }
 
-    async fn handle(&self, directive: Directive, turn: Turn) -> Result<(), Failure> {
+    async fn handle(&self, directive: Directive, turn: Turn) -> Result<(), AgentFailure> {
         (self.0)(directive, turn).await
     }
 }
 
 /// An agent whose directives somebody else is handed.
-struct Diverted {
-    agent: Arc<dyn Executor>,
+struct SwarmRouter {
+    executor: Arc<dyn Executor>,
     swarm: Swarm,
 }
 
-impl fmt::Debug for Diverted {
+impl fmt::Debug for SwarmRouter {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("Diverted").field(&self.agent).finish()
+        out.debug_tuple("Diverted").field(&self.executor).finish()
     }
 }
 
 #[async_trait]
-impl Executor for Diverted {
-    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+impl Executor for SwarmRouter {
+    async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         match Directive::from_message(turn.message()) {
-            None => self.agent.execute(turn).await,
+            None => self.executor.execute(turn).await,
             Some(_) if turn.caller().is_anonymous() => {
                 Ok(turn.reject("only callers who say who they are may give directives").await?)
             }
@@ -68,26 +68,26 @@ impl Executor for Diverted {
     }
 
     /// A directive is not given again: nobody knows how far its handler came.
-    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+    async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         match Directive::from_message(turn.message()) {
-            None => self.agent.recover(turn).await,
-            Some(_) => Err(Failure::restarted()),
+            None => self.executor.recover(turn).await,
+            Some(_) => Err(AgentFailure::interrupted_by_restart()),
         }
     }
 
-    async fn let_go(&self, task: &Task, note: Option<&str>) {
-        self.agent.let_go(task, note).await;
+    async fn release(&self, task: &Task, note: Option<&str>) {
+        self.executor.release(task, note).await;
     }
 
-    fn may_repeat(&self, message: &Message) -> bool {
-        Directive::from_message(message).is_none() && self.agent.may_repeat(message)
+    fn accepts_duplicate(&self, message: &Message) -> bool {
+        Directive::from_message(message).is_none() && self.executor.accepts_duplicate(message)
     }
 
-    fn publish(&self, placard: &Placard) {
-        self.agent.publish(placard);
+    fn on_publish(&self, card: &CardHandle) {
+        self.executor.on_publish(card);
     }
 
     fn health(&self) -> Option<Health> {
-        self.agent.health()
+        self.executor.health()
     }
 }

@@ -301,7 +301,7 @@ async fn waiting_has_an_end() {
 
 #[tokio::test]
 async fn an_engine_in_the_same_process_is_an_agent_like_any_other() {
-    let registry = latimer_server::Registry::new([Demo::agent("demo")]).unwrap();
+    let registry = latimer_server::AgentRegistry::new([Demo::agent("demo")]).unwrap();
     let store = std::sync::Arc::new(latimer_store::MemoryStore::default());
     let engine = latimer_server::Engine::new(registry.into(), store, Default::default());
     let client = Client::over(std::sync::Arc::new(engine));

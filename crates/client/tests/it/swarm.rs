@@ -18,7 +18,8 @@ async fn a_directive_arrives_whatever_is_spoken() {
     let known = |headers: &http::HeaderMap| {
         (headers.get("authorization")? == "Bearer t0ken").then(|| Caller::new("alpha"))
     };
-    let server = Server::new(Echo::agent("echo")).auth(known).register_swarm_handler(handler);
+    let server =
+        Server::new(Echo::agent("echo")).authenticate_with(known).register_swarm_handler(handler);
     let server = listen(server).await;
     // The oldest of all has no metadata.
     let oldest = (ProtocolBinding::HttpJson, Version::V0_1);

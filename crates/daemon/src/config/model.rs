@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use latimer_protocol::Secret;
 use latimer_protocol::card::AgentSkill;
-use latimer_server::{Access, Certificates, JwtSettings, Keys, Policy, Settings, Tls};
+use latimer_server::{Access, ApiKeys, CertificateAuth, JwtSettings, Policy, Settings, Tls};
 use latimer_store::Retention;
 
 use super::{Origin, UpstreamConfig};
@@ -62,11 +62,11 @@ impl Config {
 #[non_exhaustive]
 pub struct AuthConfig {
     /// Those with a key of their own.
-    pub keys: Keys,
+    pub keys: ApiKeys,
     /// Those with a token.
     pub jwt: Option<JwtSettings>,
     /// Those with a certificate.
-    pub certificates: Option<Certificates>,
+    pub certificates: Option<CertificateAuth>,
 }
 
 /// Whether A2A is served.

@@ -7,7 +7,7 @@ use latimer_daemon::check;
 use latimer_daemon::config::{
     Behind, McpTransport, Place as Store, Serving, Signatures, UpstreamConfig,
 };
-use latimer_server::{Contexts, Limits, PerCaller, Rate, StreamTerminator};
+use latimer_server::{CallerLimits, ContextConcurrency, EngineLimits, RateLimit, StreamTerminator};
 
 use crate::surroundings::Place;
 
@@ -101,9 +101,9 @@ fn the_environment_says_values_of_every_type() {
     let config = &loaded.config;
     assert_eq!(config.store.place, Store::Memory);
     assert_eq!(config.store.retention.max_tasks, 7);
-    assert!(!config.settings.aliases);
+    assert!(!config.settings.path_aliases);
     assert_eq!(config.settings.allowed_origins, ["https://a"]);
-    assert_eq!(config.settings.drain, Duration::from_secs(3));
+    assert_eq!(config.settings.drain_timeout, Duration::from_secs(3));
     assert_eq!(config.api_key.as_ref().unwrap().reveal(), "12345");
     assert_eq!(loaded.overrides(), 6);
 }
@@ -260,10 +260,10 @@ fn an_agent_gets_what_its_table_says() {
     let place = Place::with(text);
     let config = place.load().unwrap().config;
     let agent = &config.agents[0];
-    assert_eq!(agent.policy.contexts, Contexts::Queue);
+    assert_eq!(agent.policy.context_concurrency, ContextConcurrency::Queue);
     assert_eq!(agent.policy.max_wait, Duration::from_secs(30));
-    assert_eq!(agent.policy.max_turn, Some(Duration::from_secs(3600)));
-    assert_eq!(agent.policy.repeat_window, Duration::ZERO);
+    assert_eq!(agent.policy.turn_timeout, Some(Duration::from_secs(3600)));
+    assert_eq!(agent.policy.idempotency_window, Duration::ZERO);
     assert_eq!(agent.card.skills[0].name, "shout");
     let Behind::Command(command) = &agent.behind else { panic!("{agent:?}") };
     assert_eq!(Path::new(&command.command[0]), place.folder.path().join("./shout"));
@@ -290,14 +290,15 @@ fn the_end_of_a_stream_is_chosen_by_name() {
 #[test]
 fn callers_have_the_limits_that_are_said_and_else_those_of_the_server() {
     let usual = Place::empty().load().unwrap().config.settings;
-    assert_eq!((usual.rate, usual.limits), (Rate::default(), Limits::default()));
+    assert_eq!((usual.rate, usual.limits), (RateLimit::default(), EngineLimits::default()));
     let text = "[limits]\nrate = 60\nburst = 7\nauth_failures = 3\nrate_loopback = true\n\
                 max_tasks_per_caller = 4\nmax_streams_per_caller = 5\n\
                 [server]\nallowed_hosts = [\"agents.internal\"]\n";
     let said = Place::with(text).load().unwrap().config.settings;
-    let rate = Rate { per_minute: 60, burst: 7, failures: 3, loopback: true };
+    let rate =
+        RateLimit { per_minute: 60, burst: 7, auth_failures_per_minute: 3, include_loopback: true };
     assert_eq!(said.rate, rate);
-    assert_eq!(said.limits.per_caller, PerCaller { tasks: 4, streams: 5 });
+    assert_eq!(said.limits.per_caller, CallerLimits { max_tasks: 4, max_streams: 5 });
     assert_eq!(said.allowed_hosts, ["agents.internal"]);
 }
 

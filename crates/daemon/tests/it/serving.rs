@@ -172,7 +172,7 @@ async fn cards_are_signed_and_all_keys_published() {
     let folder = place.folder.path();
     std::fs::create_dir(folder.join("keys")).unwrap();
     for name in ["new.pem", "keys/former.pem"] {
-        let key = latimer_server::generate(JwsAlgorithm::EdDsa).unwrap();
+        let key = latimer_server::generate_key(JwsAlgorithm::EdDsa).unwrap();
         std::fs::write(folder.join(name), key.reveal()).unwrap();
     }
     let daemon = start(&place).await;

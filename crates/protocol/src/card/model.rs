@@ -11,7 +11,7 @@ use crate::operation::Capability;
 /// What an agent says about itself: who it is, what it can do, and how it is called.
 ///
 /// ```
-/// # use latimer_protocol::card::{AgentCard, AgentInterface, AgentSkill, Form, ProtocolBinding};
+/// # use latimer_protocol::card::{AgentCard, AgentInterface, AgentSkill, CardFormat, ProtocolBinding};
 /// let card = AgentCard {
 ///     name: "weather".into(),
 ///     description: "Forecasts for any place".into(),
@@ -29,7 +29,7 @@ use crate::operation::Capability;
 ///     }],
 ///     ..Default::default()
 /// };
-/// let json = card.to_json(Form::V1_0);
+/// let json = card.to_json(CardFormat::V1_0);
 /// assert_eq!(json["supportedInterfaces"][0]["protocolBinding"], "JSONRPC");
 /// assert_eq!(AgentCard::from_json(&json)?, card);
 /// # Ok::<(), latimer_protocol::InvalidField>(())

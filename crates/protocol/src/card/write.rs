@@ -44,13 +44,13 @@ pub enum TransitionHistory {
 }
 
 impl AgentCard {
-    /// The card as JSON, in the shape its reader expects. See [`Form`] for what each cannot carry.
+    /// The card as JSON, in the shape its reader expects. See [`CardFormat`] for what each cannot carry.
     ///
     /// ```
-    /// # use latimer_protocol::card::{AgentCard, AgentInterface, Form, TransitionHistory};
+    /// # use latimer_protocol::card::{AgentCard, AgentInterface, CardFormat, TransitionHistory};
     /// let interface = AgentInterface { url: "https://a.example".into(), ..Default::default() };
     /// let card = AgentCard { supported_interfaces: vec![interface], ..Default::default() };
-    /// let oldest = card.to_json(Form::V0_1(TransitionHistory::Kept));
+    /// let oldest = card.to_json(CardFormat::V0_1(TransitionHistory::Kept));
     /// assert_eq!(oldest["url"], "https://a.example");
     /// assert_eq!(oldest["defaultInputModes"][0], "text");
     /// ```

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use latimer_protocol::card::{AgentCard, AgentSkill};
-use latimer_server::{Agent, Executor, Failure, Turn};
+use latimer_server::{Agent, AgentFailure, Executor, Turn};
 
 use crate::process::SHELL;
 use home::Home;
@@ -241,7 +241,7 @@ pub fn shell(line: &str) -> [String; 3] {
 
 #[async_trait]
 impl Executor for Command {
-    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+    async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         Run::start(self, turn)?.finish().await
     }
 }

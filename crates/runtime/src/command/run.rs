@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use std::{env, pin::pin};
 
-use latimer_server::{ArtifactWriter, Failure, Turn, TurnError};
+use latimer_server::{AgentFailure, ArtifactWriter, Turn, TurnError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{sleep, timeout};
@@ -47,7 +47,7 @@ enum Stopped {
 
 impl<'a> Run<'a> {
     /// Starts the program.
-    pub(super) fn start(command: &'a Command, turn: Turn) -> Result<Self, Failure> {
+    pub(super) fn start(command: &'a Command, turn: Turn) -> Result<Self, AgentFailure> {
         let start = || Process::start(&mut prepare(command, &turn)?);
         match start() {
             Ok((process, pipes)) => {
@@ -62,14 +62,14 @@ impl<'a> Run<'a> {
                     io::ErrorKind::PermissionDenied => "that is not permitted",
                     _ => "see the log of the server",
                 };
-                Err(Failure::new(format!("the agent's command cannot be started: {why}")))
+                Err(AgentFailure::new(format!("the agent's command cannot be started: {why}")))
             }
         }
     }
 
     /// Feeds it, passes on what it says, and waits for its end.
-    pub(super) async fn finish(mut self) -> Result<(), Failure> {
-        let cancelled = self.turn.cancelled().clone();
+    pub(super) async fn finish(mut self) -> Result<(), AgentFailure> {
+        let cancelled = self.turn.cancellation_token().clone();
         let limit = self.command.time_limit;
         let ended = tokio::select! {
             biased;
@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
         Ok(status)
     }
 
-    async fn conclude(self, status: ExitStatus) -> Result<(), Failure> {
+    async fn conclude(self, status: ExitStatus) -> Result<(), AgentFailure> {
         if status.success() {
             return Ok(self.turn.complete().await?);
         }
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
             Errors::Shown if !said.is_empty() => format!(": {said}"),
             Errors::Shown | Errors::Logged => String::new(),
         };
-        Err(Failure::new(format!("the agent's command {how}{shown}")))
+        Err(AgentFailure::new(format!("the agent's command {how}{shown}")))
     }
 }
 
@@ -220,7 +220,7 @@ impl From<io::Error> for Stopped {
     }
 }
 
-impl From<Stopped> for Failure {
+impl From<Stopped> for AgentFailure {
     fn from(why: Stopped) -> Self {
         match why {
             Stopped::Over(over) => over.into(),

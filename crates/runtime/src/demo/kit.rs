@@ -51,21 +51,21 @@ impl Scenario {
     pub(super) async fn play(self, turn: &Turn) -> Result<(), TurnError> {
         match self {
             Self::Complete => turn.complete_with("Task completed").await,
-            Self::InputRequired => turn.ask("What else do you need?").await,
+            Self::InputRequired => turn.request_input("What else do you need?").await,
             Self::Text => complete(turn, Part::text("Generated text content")).await,
             Self::File => complete(turn, file(Part::raw("Generated file content", TEXT))).await,
             Self::FileUrl => {
                 complete(turn, file(Part::url("https://example.com/output.txt", TEXT))).await
             }
             Self::Data => complete(turn, Part::data(json!({"key": "value", "count": 42}))).await,
-            Self::Direct => turn.say("Direct message response").await,
+            Self::Direct => turn.direct_reply("Direct message response").await,
             Self::Stream => {
-                turn.working().await?;
+                turn.set_working().await?;
                 complete(turn, Part::text("Streamed text content")).await
             }
             Self::Reject => turn.reject("Task rejected").await,
             Self::Resubscribe => {
-                turn.working().await?;
+                turn.set_working().await?;
                 // Twice the time that the kit waits for an event.
                 unless_stopped(turn, Duration::from_secs(4)).await?;
                 complete(turn, Part::text("Still here")).await
@@ -81,7 +81,7 @@ fn file(part: Part) -> Part {
 }
 
 async fn complete(turn: &Turn, part: Part) -> Result<(), TurnError> {
-    turn.add(Artifact::new(ArtifactId::first(), part)).await?;
+    turn.add_artifact(Artifact::new(ArtifactId::first(), part)).await?;
     turn.complete().await
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use latimer_protocol::card::{AgentCard, AgentSkill};
 use latimer_protocol::{Message, Part, Phase, Task, Timestamp};
-use latimer_server::{Agent, Executor, Failure, Turn, TurnError};
+use latimer_server::{Agent, AgentFailure, Executor, Turn, TurnError};
 use tokio::time::sleep;
 
 use crate::echo::again;
@@ -81,7 +81,7 @@ impl Demo {
 
 #[async_trait]
 impl Executor for Demo {
-    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+    async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         if let Some(scenario) = Scenario::of(turn.message()) {
             return Ok(scenario.play(&turn).await?);
         }
@@ -91,9 +91,9 @@ impl Executor for Demo {
         match Instruction::of(&turn.text()) {
             Ok(Some(instruction)) => follow(&turn, instruction).await?,
             Ok(None) => {
-                turn.add(again(&turn.message().parts)).await?;
+                turn.add_artifact(again(&turn.message().parts)).await?;
                 if self.open_ended {
-                    turn.ask("Anything else?").await?;
+                    turn.request_input("Anything else?").await?;
                 }
             }
             Err(misuse) => turn.reject(misuse.to_string()).await?,
@@ -103,7 +103,7 @@ impl Executor for Demo {
 
     /// Goes on with what takes its time; the rest is too quick for anybody to tell how much of it
     /// was done.
-    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+    async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         let Some(task) = turn.task() else { return self.execute(turn).await };
         match Instruction::of(&turn.text()) {
             Ok(Some(Instruction::Chunks { count, pause })) => {
@@ -113,12 +113,12 @@ impl Executor for Demo {
                 let waited = since(task.status.timestamp);
                 Ok(wait(&turn, time.saturating_sub(waited)).await?)
             }
-            _ => Err(Failure::restarted()),
+            _ => Err(AgentFailure::interrupted_by_restart()),
         }
     }
 
     /// The official kit sends some messages again as they were, and means them.
-    fn may_repeat(&self, message: &Message) -> bool {
+    fn accepts_duplicate(&self, message: &Message) -> bool {
         Scenario::of(message).is_some()
     }
 }
@@ -126,14 +126,14 @@ impl Executor for Demo {
 async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> {
     match instruction {
         Instruction::Echo(text) => echo(turn, text).await,
-        Instruction::Say(text) => turn.say(text).await,
+        Instruction::Say(text) => turn.direct_reply(text).await,
         Instruction::Chunks { count, pause } => chunks(turn, count, pause).await,
         Instruction::Wait(time) => {
-            turn.status(format!("waiting for {time:?}")).await?;
+            turn.progress(format!("waiting for {time:?}")).await?;
             wait(turn, time).await
         }
-        Instruction::Ask(question) => turn.ask(question).await,
-        Instruction::Auth => turn.ask_authorization("Any message authorizes this task").await,
+        Instruction::Ask(question) => turn.request_input(question).await,
+        Instruction::Auth => turn.request_authorization("Any message authorizes this task").await,
         Instruction::Fail(reason) => turn.fail(reason).await,
         Instruction::Reject(reason) => turn.reject(reason).await,
         Instruction::File { name, bytes } => turn.reply_with(file(name, bytes)).await,
@@ -142,7 +142,7 @@ async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> 
             turn.reply_with(Part::data(value).with_media_type("application/json")).await
         }
         Instruction::Stubborn(time) => {
-            turn.status(format!("not listening for {time:?}")).await?;
+            turn.progress(format!("not listening for {time:?}")).await?;
             sleep(time).await;
             turn.complete().await
         }
@@ -154,7 +154,7 @@ async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> 
 async fn echo(turn: &Turn, text: String) -> Result<(), TurnError> {
     let others = turn.message().parts.iter().filter(|it| it.as_text().is_none());
     let parts: Vec<_> = [Part::text(text)].into_iter().chain(others.cloned()).collect();
-    turn.add(again(&parts)).await
+    turn.add_artifact(again(&parts)).await
 }
 
 /// Makes an artifact of `count` numbered chunks, from the first that is not there yet.
@@ -163,7 +163,7 @@ async fn chunks(turn: &Turn, count: usize, pause: Duration) -> Result<(), TurnEr
     let mut made = 0;
     if let Some(begun) = turn.task().and_then(begun_chunks) {
         made = begun.parts.len();
-        writer = writer.continuing(begun.artifact_id.clone());
+        writer = writer.with_id(begun.artifact_id.clone());
     }
     for number in made + 1..=count {
         let chunk = format!("chunk {number} of {count}\n");
@@ -190,7 +190,7 @@ async fn wait(turn: &Turn, time: Duration) -> Result<(), TurnError> {
 /// Says as many things as it can at once, to see whether readers keep up.
 async fn burst(turn: &Turn, count: usize) -> Result<(), TurnError> {
     for number in 1..=count {
-        turn.status(format!("{number} of {count}")).await?;
+        turn.progress(format!("{number} of {count}")).await?;
     }
     turn.complete().await
 }
@@ -205,7 +205,7 @@ fn file(name: String, length: usize) -> Part {
 async fn unless_stopped(turn: &Turn, time: Duration) -> Result<(), TurnError> {
     tokio::select! {
         biased;
-        () = turn.cancelled().cancelled() => Err(TurnError::Stopped),
+        () = turn.cancellation_token().cancelled() => Err(TurnError::Stopped),
         () = sleep(time) => Ok(()),
     }
 }

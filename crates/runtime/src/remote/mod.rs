@@ -32,7 +32,7 @@ use latimer_client::{Builder, Error as ClientError, Source};
 use latimer_protocol::Task;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::Directive;
-use latimer_server::{Agent, Executor, Failure, Health, Placard, Turn};
+use latimer_server::{Agent, AgentFailure, CardHandle, Executor, Health, Turn};
 use tracing::warn;
 
 pub(crate) use contexts::{Contexts, context_of};
@@ -163,14 +163,14 @@ impl Remote {
         self.place.get_or_init(|| place(turn.agent()))
     }
 
-    fn look_after(&self, placard: Option<&Placard>) {
+    fn look_after(&self, placard: Option<&CardHandle>) {
         self.keeper.get_or_init(|| Keeper::new(Arc::clone(&self.upstream), placard.cloned()));
     }
 }
 
 #[async_trait]
 impl Executor for Remote {
-    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+    async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         self.look_after(None);
         if Directive::from_message(turn.message()).is_some() {
             return Ok(turn.reject(NO_DIRECTIVES).await?);
@@ -179,7 +179,7 @@ impl Executor for Remote {
             Ok(path) => path,
             Err(problem) => return Ok(turn.reject(problem.to_string()).await?),
         };
-        let mut pass = self.upstream.pass(PATIENCE).await.map_err(Failure::refused)?;
+        let mut pass = self.upstream.pass(PATIENCE).await.map_err(AgentFailure::reject_message)?;
         let client = pass.client(turn.extensions());
         let naming = Naming::of(client.choice());
         let mut outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts, naming).await?;
@@ -187,7 +187,7 @@ impl Executor for Remote {
             outgoing.tell(turn.caller());
         }
         // To make a stream costs many agents more than to make an answer.
-        let following = match turn.is_awaited() && turn.opens_conversation() {
+        let following = match turn.is_result_only() && turn.starts_context() {
             true => client.follow_late(outgoing.request),
             false => client.follow(outgoing.request),
         };
@@ -196,13 +196,13 @@ impl Executor for Remote {
     }
 
     /// Goes on with the task that the agent has been given, if that was known in time.
-    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+    async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         self.look_after(None);
-        let note = turn.kept().and_then(Note::read);
+        let note = turn.note().and_then(Note::read);
         let Some((note, id)) = note.and_then(|it| Some((it.clone(), it.task?))) else {
-            return Err(Failure::restarted());
+            return Err(AgentFailure::interrupted_by_restart());
         };
-        let unreachable = |error: latimer_protocol::Error| Failure::new(error.message());
+        let unreachable = |error: latimer_protocol::Error| AgentFailure::new(error.message());
         let mut pass = self.upstream.pass(LONG_PATIENCE).await.map_err(unreachable)?;
         let client = pass.client(turn.extensions());
         let following = client.follow_task(id);
@@ -210,7 +210,7 @@ impl Executor for Remote {
         relay.run(following, &mut pass).await
     }
 
-    async fn let_go(&self, task: &Task, note: Option<&str>) {
+    async fn release(&self, task: &Task, note: Option<&str>) {
         let Some(id) = note.and_then(Note::read).and_then(|it| it.task) else { return };
         // It goes on when nobody waits for it any more.
         let stopped = tokio::spawn(Arc::clone(&self.upstream).stop(id));
@@ -219,7 +219,7 @@ impl Executor for Remote {
         }
     }
 
-    fn publish(&self, placard: &Placard) {
+    fn on_publish(&self, placard: &CardHandle) {
         self.look_after(Some(placard));
     }
 

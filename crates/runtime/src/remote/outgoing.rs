@@ -6,7 +6,7 @@ use latimer_protocol::{
     Caller, ContextId, Message, Metadata, SendMessageConfiguration, SendMessageRequest, TaskId,
     Version,
 };
-use latimer_server::{CURSOR_EXTENSION, Failure, Turn};
+use latimer_server::{AgentFailure, CURSOR_EXTENSION, Turn};
 
 use super::contexts::{self, Contexts};
 use super::note::Note;
@@ -48,8 +48,8 @@ impl Outgoing {
         path: &Path,
         known: &Contexts,
         naming: Naming,
-    ) -> Result<Self, Failure> {
-        let mut note = turn.kept().and_then(Note::read).unwrap_or_default();
+    ) -> Result<Self, AgentFailure> {
+        let mut note = turn.note().and_then(Note::read).unwrap_or_default();
         if naming == Naming::Caller && note.task.is_none() {
             // So that it can be canceled before there is an answer.
             note.task = contexts::task(turn);
@@ -93,9 +93,9 @@ impl Outgoing {
 }
 
 /// What the agent behind calls the conversation.
-async fn conversation(turn: &Turn, known: &Contexts) -> Result<Option<ContextId>, Failure> {
+async fn conversation(turn: &Turn, known: &Contexts) -> Result<Option<ContextId>, AgentFailure> {
     let ours = contexts::context(turn);
-    if turn.opens_conversation() {
+    if turn.starts_context() {
         return Ok(ours);
     }
     let Some(ours) = ours else { return Ok(None) };
@@ -103,8 +103,8 @@ async fn conversation(turn: &Turn, known: &Contexts) -> Result<Option<ContextId>
         return Ok(Some(theirs));
     }
     let mut theirs = ours.clone();
-    for task in turn.conversation(1).await? {
-        let note = turn.kept_with(&task.id).await?;
+    for task in turn.context_tasks(1).await? {
+        let note = turn.note_of(&task.id).await?;
         let note = note.and_then(|it| Note::read(&it));
         theirs = note.and_then(|it| it.context).unwrap_or(theirs);
     }
@@ -113,10 +113,10 @@ async fn conversation(turn: &Turn, known: &Contexts) -> Result<Option<ContextId>
 }
 
 /// The tasks that the message refers to, as the agent behind knows them.
-async fn references(turn: &Turn) -> Result<Vec<TaskId>, Failure> {
+async fn references(turn: &Turn) -> Result<Vec<TaskId>, AgentFailure> {
     let mut found = Vec::new();
-    for task in turn.references() {
-        let note = turn.kept_with(&task.id).await?;
+    for task in turn.referenced_tasks() {
+        let note = turn.note_of(&task.id).await?;
         found.extend(note.and_then(|it| Note::read(&it)).and_then(|it| it.task));
     }
     Ok(found)

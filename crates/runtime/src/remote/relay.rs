@@ -10,7 +10,7 @@ use latimer_protocol::{
     Artifact, Error, ErrorKind, Message, Metadata, Phase, StreamResponse, Task,
     TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
-use latimer_server::{Failure, Turn, TurnError};
+use latimer_server::{AgentFailure, Turn, TurnError};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 use tracing::{debug, warn};
@@ -64,7 +64,7 @@ impl<'a> Relay<'a> {
         note: Note,
     ) -> Self {
         let told = turn.task().map(Told::of).unwrap_or_default();
-        let kept = turn.kept().and_then(Note::read).and_then(|it| it.task);
+        let kept = turn.note().and_then(Note::read).and_then(|it| it.task);
         let answers = turn.task().is_some_and(|it| it.status.state.is_interrupted());
         Self {
             turn,
@@ -86,7 +86,7 @@ impl<'a> Relay<'a> {
         &mut self,
         mut following: Following,
         pass: &mut Pass<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AgentFailure> {
         loop {
             let happened = self.next(&mut following).await;
             if let Happened::Told(told) = &happened {
@@ -116,7 +116,8 @@ impl<'a> Relay<'a> {
                     if !is_unknown(&error) {
                         let why = self.upstream.words.error(error);
                         let why = format!("the agent behind does not stop: {}", why.message());
-                        self.turn.decline_cancel(Error::new(ErrorKind::TaskNotCancelable, why));
+                        self.turn
+                            .decline_cancellation(Error::new(ErrorKind::TaskNotCancelable, why));
                     }
                 }
                 Happened::Quiet => self.keep().await?,
@@ -134,7 +135,7 @@ impl<'a> Relay<'a> {
             // It was no question from before: it is the same one again.
             Some(task) => Ok(self.status(task.status, Metadata::new()).await?),
             None if self.answered || self.told.state.is_interrupted() => Ok(()),
-            None => Err(Failure::new("the agent behind this one stopped before the end")),
+            None => Err(AgentFailure::new("the agent behind this one stopped before the end")),
         }
     }
 
@@ -143,7 +144,7 @@ impl<'a> Relay<'a> {
         let stop = async {
             match canceling {
                 Canceling::No => {
-                    turn.cancelled().cancelled().await;
+                    turn.cancellation_token().cancelled().await;
                     Happened::CancelWanted
                 }
                 Canceling::Asked(asked) => Happened::Canceled(asked.await),
@@ -167,8 +168,8 @@ impl<'a> Relay<'a> {
     }
 
     /// Ends a turn that the agent behind did not end.
-    fn fail(&self, error: ClientError) -> Result<(), Failure> {
-        if self.turn.is_cancelled() {
+    fn fail(&self, error: ClientError) -> Result<(), AgentFailure> {
+        if self.turn.is_canceled() {
             return Ok(());
         }
         warn!(agent = self.upstream.name, task = %self.turn.task_id(), %error, "the agent behind failed");
@@ -176,10 +177,10 @@ impl<'a> Relay<'a> {
         let error = self.upstream.words.error(error);
         Err(match () {
             () if unknown => {
-                Failure::new("the agent behind this one does not know the task any more")
+                AgentFailure::new("the agent behind this one does not know the task any more")
             }
-            () if self.first => Failure::refused(error),
-            () => Failure::new(error.message()),
+            () if self.first => AgentFailure::reject_message(error),
+            () => AgentFailure::new(error.message()),
         })
     }
 
@@ -190,7 +191,7 @@ impl<'a> Relay<'a> {
         match event {
             StreamResponse::Message(message) => {
                 self.answered = true;
-                self.turn.say_message(cleaned(message)).await
+                self.turn.direct_reply_with(cleaned(message)).await
             }
             StreamResponse::StatusUpdate(update) => {
                 self.before = None;
@@ -238,7 +239,7 @@ impl<'a> Relay<'a> {
     /// Keeps which task it is there, with whatever is said next.
     async fn keep(&mut self) -> Result<(), TurnError> {
         match std::mem::take(&mut self.noted) {
-            true => self.turn.keep(self.note.write()).await,
+            true => self.turn.set_note(self.note.write()).await,
             false => Ok(()),
         }
     }
@@ -257,7 +258,7 @@ impl<'a> Relay<'a> {
         let message = message.map(|it| Arc::new(cleaned(Arc::unwrap_or_clone(it))));
         let status = TaskStatus { message, ..state.into() };
         let update = TaskStatusUpdateEvent::new(self.turn.task_id().clone(), status);
-        self.turn.set_with(TaskStatusUpdateEvent { metadata, ..update }).await
+        self.turn.update_status(TaskStatusUpdateEvent { metadata, ..update }).await
     }
 
     async fn artifact(&mut self, update: TaskArtifactUpdateEvent) -> Result<(), TurnError> {
@@ -268,7 +269,7 @@ impl<'a> Relay<'a> {
         let metadata = passed_on(&update.metadata);
         let task_id = self.turn.task_id().clone();
         let update = TaskArtifactUpdateEvent { task_id, append, metadata, ..update };
-        self.turn.add_piece(update).await
+        self.turn.update_artifact(update).await
     }
 
     /// Says what a whole task has more than ours.

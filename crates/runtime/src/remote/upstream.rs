@@ -7,7 +7,7 @@ use std::time::Duration;
 use latimer_client::{Builder, Client, Error as ClientError, Source};
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind, TaskId};
-use latimer_server::{Health, Placard};
+use latimer_server::{CardHandle, Health};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -124,8 +124,8 @@ impl Upstream {
 
     pub(super) fn health(&self) -> Health {
         match self.client.borrow().is_some() {
-            _ if self.missing.load(Relaxed) || self.breaker().is_open() => Health::Failing,
-            true => Health::Well,
+            _ if self.missing.load(Relaxed) || self.breaker().is_open() => Health::Unhealthy,
+            true => Health::Healthy,
             false => Health::Unknown,
         }
     }
@@ -142,7 +142,7 @@ impl Upstream {
     }
 
     /// Looks for the agent, for as long as somebody wants it.
-    async fn keep(&self, placard: Option<Placard>) {
+    async fn keep(&self, placard: Option<CardHandle>) {
         let mut pause = FIRST;
         loop {
             let found = self.look(placard.as_ref()).await;
@@ -167,7 +167,7 @@ impl Upstream {
         }
     }
 
-    async fn look(&self, placard: Option<&Placard>) -> Result<(), ClientError> {
+    async fn look(&self, placard: Option<&CardHandle>) -> Result<(), ClientError> {
         let client = (self.set_up)(Client::builder(self.source.clone()))?.connect().await?;
         let known = self.client.borrow().clone();
         let same = |it: Client| it.card() == client.card() && it.choice() == client.choice();
@@ -182,7 +182,7 @@ impl Upstream {
         if let Some(placard) = placard {
             let mut card = card::published(found, &self.words);
             (self.describe)(&mut card);
-            placard.show(card);
+            placard.set(card);
         }
         if let Some(choice) = client.choice() {
             let (version, binding) = (choice.version, &choice.binding);
@@ -236,7 +236,7 @@ impl Pass<'_> {
 pub(super) struct Keeper(JoinHandle<()>);
 
 impl Keeper {
-    pub(super) fn new(upstream: Arc<Upstream>, placard: Option<Placard>) -> Self {
+    pub(super) fn new(upstream: Arc<Upstream>, placard: Option<CardHandle>) -> Self {
         Self(tokio::spawn(async move { upstream.keep(placard).await }))
     }
 }

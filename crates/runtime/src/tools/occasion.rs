@@ -20,7 +20,7 @@ impl Occasion {
     /// A turn. What is called for it stops when it is canceled.
     #[must_use]
     pub fn of(turn: &Turn) -> Self {
-        Self { turn: Some(turn.clone()), cancel: turn.cancelled().clone() }
+        Self { turn: Some(turn.clone()), cancel: turn.cancellation_token().clone() }
     }
 
     /// The same occasion, stopped by this token and no other.

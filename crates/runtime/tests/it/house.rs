@@ -10,7 +10,7 @@ use latimer_protocol::{
     SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Service, StreamResponse,
     Task, TaskId, TaskState,
 };
-use latimer_server::{Agent, Engine, Limits, Policy, Registry};
+use latimer_server::{Agent, AgentRegistry, Engine, EngineLimits, Policy};
 use latimer_store::{MemoryStore, TaskStore};
 
 /// An engine with one agent.
@@ -25,8 +25,8 @@ impl House {
 
     pub(crate) fn with_store(agent: Agent, store: Arc<dyn TaskStore>) -> Self {
         let policy = Policy { cancel_grace: Duration::from_secs(2), ..Policy::default() };
-        let registry = Registry::new([agent.with_policy(policy)]).unwrap();
-        Self { engine: Engine::new(Arc::new(registry), store, Limits::default()) }
+        let registry = AgentRegistry::new([agent.with_policy(policy)]).unwrap();
+        Self { engine: Engine::new(Arc::new(registry), store, EngineLimits::default()) }
     }
 
     async fn call(&self, request: Request) -> Result<Reply, Error> {

@@ -2,10 +2,10 @@
 
 use latimer_protocol::{Caller, Error, ErrorKind};
 
-use super::{INSUFFICIENT_SCOPE, REASON};
+use super::{AUTH_ERROR_KEY, INSUFFICIENT_SCOPE};
 
 /// The fact of an error that names scopes.
-pub(crate) const SCOPE: &str = "scope";
+pub(crate) const SCOPE_KEY: &str = "scope";
 
 /// Who may use an agent: everybody whom the server lets in, unless something is listed.
 ///
@@ -28,7 +28,7 @@ pub struct Access {
 impl Access {
     /// Whether everybody may.
     #[must_use]
-    pub fn is_open(&self) -> bool {
+    pub fn is_unrestricted(&self) -> bool {
         self.principals.is_empty() && self.scopes.is_empty()
     }
 
@@ -38,27 +38,27 @@ impl Access {
     /// [`ErrorKind::PermissionDenied`] when it may not, and [`ErrorKind::Unauthenticated`] when it
     /// did not say who it is.
     pub fn check(&self, caller: &Caller) -> Result<(), Error> {
-        if self.is_open() {
+        if self.is_unrestricted() {
             return Ok(());
         }
         if caller.is_anonymous() {
             return Err(ErrorKind::Unauthenticated.into());
         }
-        let listed = |it: &String| **it == **caller.id();
-        if !self.principals.is_empty() && !self.principals.iter().any(listed) {
+        let is_caller = |it: &String| **it == **caller.id();
+        if !self.principals.is_empty() && !self.principals.iter().any(is_caller) {
             return Err(Error::new(ErrorKind::PermissionDenied, "you may not use this agent"));
         }
-        require(&self.scopes, caller)
+        require_scopes(&self.scopes, caller)
     }
 }
 
 /// Whether a caller has all of these scopes.
-pub(super) fn require(scopes: &[String], caller: &Caller) -> Result<(), Error> {
+pub(super) fn require_scopes(scopes: &[String], caller: &Caller) -> Result<(), Error> {
     if scopes.iter().all(|it| caller.scopes().contains(it)) {
         return Ok(());
     }
     let scopes = scopes.join(" ");
     let message = format!("that needs the scope {scopes}");
     let error = Error::new(ErrorKind::PermissionDenied, message);
-    Err(error.with_metadata(REASON, INSUFFICIENT_SCOPE).with_metadata(SCOPE, scopes))
+    Err(error.with_metadata(AUTH_ERROR_KEY, INSUFFICIENT_SCOPE).with_metadata(SCOPE_KEY, scopes))
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use latimer_protocol::{Caller, Error, ErrorKind};
 
-use super::{Authenticate, Credentials, INVALID_REQUEST, REASON, Security};
+use super::{
+    AUTH_ERROR_KEY, Authenticate, INVALID_REQUEST, PresentedCredentials, SecurityDeclaration,
+};
 
 /// Several ways to know callers, tried one after the other: the first that knows a caller lets it
 /// in. What nobody can read ends the search, so that no two readers see two things in it.
@@ -29,32 +31,32 @@ impl AnyOf {
 
 #[async_trait]
 impl Authenticate for AnyOf {
-    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Caller, Error> {
-        let mut refused = Error::from(ErrorKind::Unauthenticated);
+    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
+        let mut rejection = Error::from(ErrorKind::Unauthenticated);
         for method in &self.0 {
-            let error = match method.authenticate(shown).await {
+            let error = match method.authenticate(credentials).await {
                 Ok(caller) => return Ok(caller),
                 Err(error) => error,
             };
-            let reason = error.metadata().get(REASON).map(String::as_str);
+            let reason = error.metadata().get(AUTH_ERROR_KEY).map(String::as_str);
             if error.kind() != ErrorKind::Unauthenticated || reason == Some(INVALID_REQUEST) {
                 return Err(error);
             }
             // The last that has something to say knows best.
             if reason.is_some() {
-                refused = error;
+                rejection = error;
             }
         }
-        Err(refused)
+        Err(rejection)
     }
 
     fn challenge(&self) -> &str {
         self.0.first().map_or("Bearer", |it| it.challenge())
     }
 
-    fn security(&self) -> Security {
-        let mut all = Security::default();
-        for Security { schemes, requirements } in self.0.iter().map(|it| it.security()) {
+    fn security(&self) -> SecurityDeclaration {
+        let mut all = SecurityDeclaration::default();
+        for SecurityDeclaration { schemes, requirements } in self.0.iter().map(|it| it.security()) {
             all.schemes.extend(schemes);
             all.requirements.extend(requirements);
         }

@@ -12,7 +12,9 @@ use x509_cert::der::Decode as _;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-use super::{Authenticate, Credentials, INVALID_TOKEN, Security, wrong};
+use super::{
+    Authenticate, INVALID_TOKEN, PresentedCredentials, SecurityDeclaration, invalid_credentials,
+};
 
 /// The name of the scheme in cards.
 const SCHEME: &str = "mtls";
@@ -25,15 +27,15 @@ const CHALLENGE: &str = "Certificate realm=\"latimer\"";
 /// A caller is named by what its certificate names: `cert:CN=alice,O=Example` by the subject,
 /// `cert:dns:alice.example`, `cert:uri:spiffe://example/alice` or `cert:email:alice@example`.
 #[derive(Clone, Debug, Default)]
-pub struct Certificates {
-    name: Name,
+pub struct CertificateAuth {
+    name: CertificateName,
     scopes: Vec<String>,
 }
 
 /// What of a certificate names its caller. Of several alternative names of one kind it is the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Name {
+pub enum CertificateName {
     /// The subject.
     #[default]
     Subject,
@@ -45,10 +47,10 @@ pub enum Name {
     Email,
 }
 
-impl Certificates {
+impl CertificateAuth {
     /// Names callers by this.
     #[must_use]
-    pub fn by(name: Name) -> Self {
+    pub fn named_by(name: CertificateName) -> Self {
         Self { name, scopes: Vec::new() }
     }
 
@@ -59,32 +61,37 @@ impl Certificates {
         self
     }
 
-    fn principal(&self, shown: &ClientCertificate) -> Option<String> {
-        let Read { subject, alternatives, .. } = &*shown.0;
-        let alternative = |kind| {
-            let found = alternatives.iter().find(|(it, _)| *it == kind);
-            found.map(|(_, name)| name.as_str())
+    fn principal(&self, certificate: &ClientCertificate) -> Option<String> {
+        let ParsedCertificate { subject, alternatives, .. } = &*certificate.0;
+        let find_alternative = |kind| {
+            let entry = alternatives.iter().find(|(it, _)| *it == kind);
+            entry.map(|(_, name)| name.as_str())
         };
         Some(match self.name {
-            Name::Subject if subject.is_empty() => return None,
-            Name::Subject => format!("cert:{subject}"),
-            Name::Dns => format!("cert:dns:{}", alternative(Name::Dns)?),
-            Name::Uri => format!("cert:uri:{}", alternative(Name::Uri)?),
-            Name::Email => format!("cert:email:{}", alternative(Name::Email)?),
+            CertificateName::Subject if subject.is_empty() => return None,
+            CertificateName::Subject => format!("cert:{subject}"),
+            CertificateName::Dns => format!("cert:dns:{}", find_alternative(CertificateName::Dns)?),
+            CertificateName::Uri => format!("cert:uri:{}", find_alternative(CertificateName::Uri)?),
+            CertificateName::Email => {
+                format!("cert:email:{}", find_alternative(CertificateName::Email)?)
+            }
         })
     }
 }
 
 #[async_trait]
-impl Authenticate for Certificates {
-    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Caller, Error> {
-        let certificate = shown.certificate.ok_or(ErrorKind::Unauthenticated)?;
+impl Authenticate for CertificateAuth {
+    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
+        let certificate = credentials.certificate.ok_or(ErrorKind::Unauthenticated)?;
         // A connection may outlive the certificate that it was opened with.
         if certificate.0.expires < SystemTime::now() {
-            return Err(wrong(INVALID_TOKEN, "the client certificate has expired"));
+            return Err(invalid_credentials(INVALID_TOKEN, "the client certificate has expired"));
         }
         let principal = self.principal(certificate).ok_or_else(|| {
-            wrong(INVALID_TOKEN, "the client certificate has no name of the kind that counts here")
+            invalid_credentials(
+                INVALID_TOKEN,
+                "the client certificate has no name of the kind that counts here",
+            )
         })?;
         Ok(Caller::new(principal).with_scopes(self.scopes.iter().cloned()))
     }
@@ -93,20 +100,20 @@ impl Authenticate for Certificates {
         CHALLENGE
     }
 
-    fn security(&self) -> Security {
-        Security::default()
-            .or(SCHEME, SecurityScheme::MutualTls(MutualTlsSecurityScheme::default()))
+    fn security(&self) -> SecurityDeclaration {
+        SecurityDeclaration::default()
+            .with_alternative(SCHEME, SecurityScheme::MutualTls(MutualTlsSecurityScheme::default()))
     }
 }
 
 /// A certificate that the sender of a request showed, and that was verified. Whoever serves the
 /// router behind TLS of their own puts it into the extensions of each request.
 #[derive(Clone)]
-pub struct ClientCertificate(Arc<Read>);
+pub struct ClientCertificate(Arc<ParsedCertificate>);
 
-struct Read {
+struct ParsedCertificate {
     subject: String,
-    alternatives: Vec<(Name, String)>,
+    alternatives: Vec<(CertificateName, String)>,
     expires: SystemTime,
 }
 
@@ -123,22 +130,22 @@ impl ClientCertificate {
     pub fn from_der(der: &[u8]) -> Result<Self, InvalidCertificate> {
         let certificate = Certificate::from_der(der).map_err(|_| InvalidCertificate)?;
         let certificate = certificate.tbs_certificate();
-        let found =
+        let extension =
             certificate.get_extension::<SubjectAltName>().map_err(|_| InvalidCertificate)?;
-        let alternatives = found.map(|(_, names)| names.0).unwrap_or_default();
-        Ok(Self(Arc::new(Read {
+        let alternatives = extension.map(|(_, names)| names.0).unwrap_or_default();
+        Ok(Self(Arc::new(ParsedCertificate {
             subject: certificate.subject().to_string(),
-            alternatives: alternatives.iter().filter_map(name).collect(),
+            alternatives: alternatives.iter().filter_map(alternative_name).collect(),
             expires: certificate.validity().not_after.to_system_time(),
         })))
     }
 }
 
-fn name(name: &GeneralName) -> Option<(Name, String)> {
+fn alternative_name(name: &GeneralName) -> Option<(CertificateName, String)> {
     let (kind, text) = match name {
-        GeneralName::DnsName(text) => (Name::Dns, text),
-        GeneralName::UniformResourceIdentifier(text) => (Name::Uri, text),
-        GeneralName::Rfc822Name(text) => (Name::Email, text),
+        GeneralName::DnsName(text) => (CertificateName::Dns, text),
+        GeneralName::UniformResourceIdentifier(text) => (CertificateName::Uri, text),
+        GeneralName::Rfc822Name(text) => (CertificateName::Email, text),
         _ => return None,
     };
     Some((kind, text.as_str().to_owned()))
@@ -161,20 +168,23 @@ mod tests {
         let mut params = CertificateParams::default();
         params.distinguished_name.remove(DnType::CommonName);
         change(&mut params);
-        let made = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-        ClientCertificate::from_der(made.der()).unwrap()
+        let signed = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        ClientCertificate::from_der(signed.der()).unwrap()
     }
 
-    async fn who(method: Certificates, shown: &ClientCertificate) -> Result<Caller, Error> {
+    async fn authenticate(
+        method: CertificateAuth,
+        certificate: &ClientCertificate,
+    ) -> Result<Caller, Error> {
         let headers = HeaderMap::new();
-        let mut credentials = Credentials::new(&headers);
-        credentials.certificate = Some(shown);
+        let mut credentials = PresentedCredentials::new(&headers);
+        credentials.certificate = Some(certificate);
         method.authenticate(credentials).await
     }
 
     #[tokio::test]
-    async fn a_caller_is_what_its_certificate_names() {
-        let shown = certificate(|params| {
+    async fn principal_comes_from_selected_certificate_name() {
+        let certificate = certificate(|params| {
             params.distinguished_name.push(DnType::OrganizationName, "Example, Inc");
             params.distinguished_name.push(DnType::CommonName, "alice");
             params.subject_alt_names = vec![
@@ -184,12 +194,14 @@ mod tests {
             ];
         });
         for (name, want) in [
-            (Name::Subject, Some("cert:CN=alice,O=Example\\, Inc")),
-            (Name::Dns, Some("cert:dns:alice.example")),
-            (Name::Uri, Some("cert:uri:spiffe://example/alice")),
-            (Name::Email, None),
+            (CertificateName::Subject, Some("cert:CN=alice,O=Example\\, Inc")),
+            (CertificateName::Dns, Some("cert:dns:alice.example")),
+            (CertificateName::Uri, Some("cert:uri:spiffe://example/alice")),
+            (CertificateName::Email, None),
         ] {
-            let caller = who(Certificates::by(name).with_scopes(["s"]), &shown).await;
+            let caller =
+                authenticate(CertificateAuth::named_by(name).with_scopes(["s"]), &certificate)
+                    .await;
             assert_eq!(caller.as_ref().ok().map(|it| &**it.id()), want, "{name:?}");
             if let Ok(caller) = caller {
                 assert_eq!(caller.scopes(), ["s"]);
@@ -198,14 +210,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_certificate_without_a_name_or_past_its_time_is_nobodys() {
+    async fn nameless_or_expired_certificate_is_rejected() {
         let nameless = certificate(|_| {});
         let expired = certificate(|params| {
             params.distinguished_name.push(DnType::CommonName, "alice");
             params.not_after = rcgen::date_time_ymd(2020, 1, 1);
         });
-        for (shown, want) in [(nameless, "no name"), (expired, "has expired")] {
-            let error = who(Certificates::default(), &shown).await.unwrap_err();
+        for (certificate, want) in [(nameless, "no name"), (expired, "has expired")] {
+            let error = authenticate(CertificateAuth::default(), &certificate).await.unwrap_err();
             assert!(error.message().contains(want), "{error}");
         }
         assert!(ClientCertificate::from_der(b"no").is_err());

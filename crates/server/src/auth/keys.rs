@@ -9,56 +9,59 @@ use latimer_protocol::{Caller, Error, ErrorKind, Secret};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::binding::OPERATOR;
+use crate::binding::OPERATOR_SCOPE;
 
-use super::{Authenticate, BEARER, Credentials, INVALID_TOKEN, Security, shown, wrong};
+use super::{
+    Authenticate, BEARER_CHALLENGE, INVALID_TOKEN, PresentedCredentials, SecurityDeclaration,
+    extract, invalid_credentials,
+};
 
 /// The caller that shows the one key which has no name.
-const UNNAMED: &str = "api-key";
+const OPERATOR_PRINCIPAL: &str = "api-key";
 /// Names of the schemes in cards.
-const AS_BEARER: &str = "apiKey";
-const AS_HEADER: &str = "apiKeyHeader";
+const BEARER_SCHEME: &str = "apiKey";
+const HEADER_SCHEME: &str = "apiKeyHeader";
 
 /// Lets in whoever shows one of several keys, as a bearer token or in the header `X-API-Key`. All
 /// who show one key are one caller.
 ///
 /// ```
-/// # use latimer_server::{KeyDigest, Keys};
+/// # use latimer_server::{KeyDigest, ApiKeys};
 /// # use latimer_protocol::Secret;
 /// let digest = KeyDigest::of(&Secret::new("correct horse battery staple"));
-/// let keys = Keys::default().with("ci", digest, ["deploy"]);
+/// let keys = ApiKeys::default().with("ci", digest, ["deploy"]);
 /// # drop(keys);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Keys(Vec<Known>);
+pub struct ApiKeys(Vec<ApiKeyEntry>);
 
 #[derive(Clone, Debug)]
-struct Known {
+struct ApiKeyEntry {
     digest: KeyDigest,
     caller: Caller,
 }
 
-impl Keys {
+impl ApiKeys {
     /// The same keys, and one that has no name: whoever shows it is the caller `api-key`, and runs the
     /// server.
     #[must_use]
-    pub fn with_unnamed(mut self, key: &Secret) -> Self {
-        let caller = Caller::new(UNNAMED).with_scopes([OPERATOR]);
-        self.0.push(Known { digest: KeyDigest::of(key), caller });
+    pub fn with_operator_key(mut self, key: &Secret) -> Self {
+        let caller = Caller::new(OPERATOR_PRINCIPAL).with_scopes([OPERATOR_SCOPE]);
+        self.0.push(ApiKeyEntry { digest: KeyDigest::from_key(key), caller });
         self
     }
 
     /// The same keys, and one of this digest: whoever shows it is the caller `key:NAME`, and has
     /// these scopes.
     #[must_use]
-    pub fn with<S: Into<String>>(
+    pub fn with_key<S: Into<String>>(
         mut self,
         name: &str,
         digest: KeyDigest,
         scopes: impl IntoIterator<Item = S>,
     ) -> Self {
         let caller = Caller::new(format!("key:{name}")).with_scopes(scopes);
-        self.0.push(Known { digest, caller });
+        self.0.push(ApiKeyEntry { digest, caller });
         self
     }
 
@@ -70,33 +73,35 @@ impl Keys {
 
     /// The caller of a key. How long this takes says nothing about which keys there are: every
     /// digest is looked at, to its end.
-    fn find(&self, key: &str) -> Option<&Caller> {
-        let digest = KeyDigest::digest(key);
-        let mut found = None;
-        for known in &self.0 {
-            if digest.0.ct_eq(&known.digest.0).into() {
-                found = Some(&known.caller);
+    fn find_caller(&self, key: &str) -> Option<&Caller> {
+        let digest = KeyDigest::hash(key);
+        let mut caller = None;
+        for entry in &self.0 {
+            if digest.0.ct_eq(&entry.digest.0).into() {
+                caller = Some(&entry.caller);
             }
         }
-        found
+        caller
     }
 }
 
 #[async_trait]
-impl Authenticate for Keys {
-    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Caller, Error> {
-        let key = shown::key(shown.headers)?.ok_or(ErrorKind::Unauthenticated)?;
-        self.find(key).cloned().ok_or_else(|| wrong(INVALID_TOKEN, "the key is not known"))
+impl Authenticate for ApiKeys {
+    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
+        let key = extract::api_key(credentials.headers)?.ok_or(ErrorKind::Unauthenticated)?;
+        self.find_caller(key)
+            .cloned()
+            .ok_or_else(|| invalid_credentials(INVALID_TOKEN, "the key is not known"))
     }
 
     fn challenge(&self) -> &str {
-        BEARER
+        BEARER_CHALLENGE
     }
 
-    fn security(&self) -> Security {
-        Security::default()
-            .or(AS_BEARER, SecurityScheme::bearer())
-            .or(AS_HEADER, SecurityScheme::api_key("X-API-Key"))
+    fn security(&self) -> SecurityDeclaration {
+        SecurityDeclaration::default()
+            .with_alternative(BEARER_SCHEME, SecurityScheme::bearer())
+            .with_alternative(HEADER_SCHEME, SecurityScheme::api_key("X-API-Key"))
     }
 }
 
@@ -115,11 +120,11 @@ pub struct KeyDigest([u8; 32]);
 impl KeyDigest {
     /// The digest of a key.
     #[must_use]
-    pub fn of(key: &Secret) -> Self {
-        Self::digest(key.reveal())
+    pub fn from_key(key: &Secret) -> Self {
+        Self::hash(key.reveal())
     }
 
-    fn digest(key: &str) -> Self {
+    fn hash(key: &str) -> Self {
         Self(Sha256::digest(key).into())
     }
 }
@@ -147,8 +152,8 @@ impl FromStr for KeyDigest {
     fn from_str(text: &str) -> Result<Self, InvalidDigest> {
         let hex = text.len() == 64 && text.bytes().all(|it| it.is_ascii_hexdigit());
         let mut digest = [0; 32];
-        for (byte, place) in digest.iter_mut().zip((0..).step_by(2)) {
-            let pair = text.get(place..place + 2).filter(|_| hex).ok_or(InvalidDigest)?;
+        for (byte, index) in digest.iter_mut().zip((0..).step_by(2)) {
+            let pair = text.get(index..index + 2).filter(|_| hex).ok_or(InvalidDigest)?;
             *byte = u8::from_str_radix(pair, 16).map_err(|_| InvalidDigest)?;
         }
         Ok(Self(digest))
@@ -162,14 +167,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn each_key_is_a_caller() {
-        let digest = |key: &str| KeyDigest::of(&Secret::new(key));
-        let keys = Keys::default()
-            .with_unnamed(&Secret::new("open sesame"))
-            .with("ci", digest("one"), ["read"])
-            .with("ops", digest("two"), ["read", "write"]);
+    async fn each_key_maps_to_its_own_caller() {
+        let digest = |key: &str| KeyDigest::from_key(&Secret::new(key));
+        let keys = ApiKeys::default()
+            .with_operator_key(&Secret::new("open sesame"))
+            .with_key("ci", digest("one"), ["read"])
+            .with_key("ops", digest("two"), ["read", "write"]);
         for (name, value, want) in [
-            ("authorization", "Bearer open sesame", Some(("api-key", OPERATOR))),
+            ("authorization", "Bearer open sesame", Some(("api-key", OPERATOR_SCOPE))),
             ("authorization", "Bearer one", Some(("key:ci", "read"))),
             ("x-api-key", "two", Some(("key:ops", "read write"))),
             ("x-api-key", "three", None),
@@ -178,15 +183,15 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            let found = keys.authenticate(Credentials::new(&headers)).await.ok();
-            let found = found.as_ref().map(|it| (&**it.id(), it.scopes().join(" ")));
-            assert_eq!(found, want.map(|(id, scopes)| (id, scopes.to_owned())), "{value}");
+            let caller = keys.authenticate(PresentedCredentials::new(&headers)).await.ok();
+            let caller = caller.as_ref().map(|it| (&**it.id(), it.scopes().join(" ")));
+            assert_eq!(caller, want.map(|(id, scopes)| (id, scopes.to_owned())), "{value}");
         }
     }
 
     #[test]
     fn a_digest_is_64_hexadecimal_digits() {
-        let digest = KeyDigest::of(&Secret::new("abc"));
+        let digest = KeyDigest::from_key(&Secret::new("abc"));
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest.to_string(), text);
         assert_eq!(text.to_uppercase().parse(), Ok(digest));

@@ -6,9 +6,9 @@
 mod access;
 mod any;
 mod certificate;
+mod extract;
 mod jwt;
 mod keys;
-mod shown;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,11 +20,11 @@ use latimer_protocol::card::{AgentCard, SecurityRequirement, SecurityScheme};
 use latimer_protocol::{Caller, Error, ErrorKind};
 
 pub use access::Access;
-pub(crate) use access::SCOPE;
+pub(crate) use access::SCOPE_KEY;
 pub use any::AnyOf;
-pub use certificate::{Certificates, ClientCertificate, InvalidCertificate, Name};
+pub use certificate::{CertificateAuth, CertificateName, ClientCertificate, InvalidCertificate};
 pub use jwt::{InvalidJwt, Jwt, JwtAlgorithm, JwtSettings};
-pub use keys::{InvalidDigest, KeyDigest, Keys};
+pub use keys::{ApiKeys, InvalidDigest, KeyDigest};
 
 /// Finds out who makes a request.
 ///
@@ -37,9 +37,9 @@ pub trait Authenticate: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`ErrorKind::Unauthenticated`] when it shows nothing that counts, and
     /// [`ErrorKind::PermissionDenied`] when that is known and not welcome. An error with the fact
-    /// [`REASON`] says that something was shown, and what is wrong with it: such a caller is not
+    /// [`AUTH_ERROR_KEY`] says that something was shown, and what is wrong with it: such a caller is not
     /// let in as an anonymous one, not even where everybody may.
-    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Caller, Error>;
+    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error>;
 
     /// What the `WWW-Authenticate` header asks for.
     fn challenge(&self) -> &str {
@@ -47,14 +47,14 @@ pub trait Authenticate: fmt::Debug + Send + Sync + 'static {
     }
 
     /// What cards say about it. When it is nothing, a card says what its author does.
-    fn security(&self) -> Security {
-        Security::default()
+    fn security(&self) -> SecurityDeclaration {
+        SecurityDeclaration::default()
     }
 }
 
 /// The fact of an error that says what is wrong with what was shown, in the words of RFC 6750:
 /// `invalid_token`, `invalid_request` or `insufficient_scope`. The challenge repeats it.
-pub const REASON: &str = "error";
+pub const AUTH_ERROR_KEY: &str = "error";
 
 /// What was shown does not count.
 pub(crate) const INVALID_TOKEN: &str = "invalid_token";
@@ -64,12 +64,12 @@ pub(crate) const INVALID_REQUEST: &str = "invalid_request";
 pub(crate) const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
 
 /// The challenge of everything that takes bearer tokens.
-const BEARER: &str = "Bearer realm=\"latimer\"";
+const BEARER_CHALLENGE: &str = "Bearer realm=\"latimer\"";
 
 /// What a request shows of its sender.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Credentials<'a> {
+pub struct PresentedCredentials<'a> {
     /// Its headers, or the metadata of gRPC.
     pub headers: &'a HeaderMap,
     /// Where it came from, if that is known.
@@ -78,7 +78,7 @@ pub struct Credentials<'a> {
     pub certificate: Option<&'a ClientCertificate>,
 }
 
-impl<'a> Credentials<'a> {
+impl<'a> PresentedCredentials<'a> {
     /// What a request with these headers shows.
     #[must_use]
     pub fn new(headers: &'a HeaderMap) -> Self {
@@ -89,17 +89,17 @@ impl<'a> Credentials<'a> {
 /// What cards say about how to authenticate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Security {
+pub struct SecurityDeclaration {
     /// The schemes, by name.
     pub schemes: BTreeMap<String, SecurityScheme>,
     /// Combinations of them, of which any one is enough.
     pub requirements: Vec<SecurityRequirement>,
 }
 
-impl Security {
+impl SecurityDeclaration {
     /// The same, with one more scheme, which is enough by itself.
     #[must_use]
-    pub fn or(mut self, name: impl Into<String>, scheme: SecurityScheme) -> Self {
+    pub fn with_alternative(mut self, name: impl Into<String>, scheme: SecurityScheme) -> Self {
         let name = name.into();
         self.requirements.push(SecurityRequirement::scheme(name.clone()));
         self.schemes.insert(name, scheme);
@@ -107,46 +107,50 @@ impl Security {
     }
 
     /// Has a card say so. An agent may need scopes, which only some schemes can give.
-    pub(crate) fn declare(&self, card: &mut AgentCard, scopes: &[String]) {
+    pub(crate) fn apply_to(&self, card: &mut AgentCard, scopes: &[String]) {
         if self.schemes.is_empty() {
             return;
         }
         card.security_schemes.clone_from(&self.schemes);
         card.security_requirements.clone_from(&self.requirements);
         for requirement in &mut card.security_requirements {
-            for (name, listed) in &mut requirement.schemes {
-                let scoped = matches!(
+            for (name, required_scopes) in &mut requirement.schemes {
+                let supports_scopes = matches!(
                     self.schemes.get(name),
                     Some(SecurityScheme::OpenIdConnect(_) | SecurityScheme::OAuth2(_))
                 );
-                let missing = scopes.iter().filter(|it| scoped && !listed.contains(it));
+                let missing =
+                    scopes.iter().filter(|it| supports_scopes && !required_scopes.contains(it));
                 let missing: Vec<_> = missing.cloned().collect();
-                listed.extend(missing);
+                required_scopes.extend(missing);
             }
         }
     }
 }
 
 /// An error about something that was shown and is wrong.
-fn wrong(reason: &'static str, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    Error::new(ErrorKind::Unauthenticated, message).with_metadata(REASON, reason)
+fn invalid_credentials(
+    reason: &'static str,
+    message: impl Into<std::borrow::Cow<'static, str>>,
+) -> Error {
+    Error::new(ErrorKind::Unauthenticated, message).with_metadata(AUTH_ERROR_KEY, reason)
 }
 
 /// A function that knows callers by their headers.
-pub(crate) struct Extractor<F>(pub(crate) F);
+pub(crate) struct HeaderAuth<F>(pub(crate) F);
 
-impl<F> fmt::Debug for Extractor<F> {
+impl<F> fmt::Debug for HeaderAuth<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Extractor")
     }
 }
 
 #[async_trait]
-impl<F> Authenticate for Extractor<F>
+impl<F> Authenticate for HeaderAuth<F>
 where
     F: Fn(&HeaderMap) -> Option<Caller> + Send + Sync + 'static,
 {
-    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Caller, Error> {
-        (self.0)(shown.headers).ok_or_else(|| ErrorKind::Unauthenticated.into())
+    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
+        (self.0)(credentials.headers).ok_or_else(|| ErrorKind::Unauthenticated.into())
     }
 }

@@ -10,30 +10,30 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use latimer_protocol::{Error, ErrorKind};
 
-use super::grpc::Frames;
-use super::sse::Events;
+use super::grpc::GrpcBody;
+use super::sse::SseBody;
 
 /// The body of an answer.
 pub(crate) enum Body {
     /// All of it at once; none when it was given away.
-    Whole(Option<Bytes>),
+    Full(Option<Bytes>),
     /// Server-sent events.
-    Events(Box<Events>),
+    Sse(Box<SseBody>),
     /// Messages of gRPC, and its trailers.
-    Grpc(Box<Frames>),
+    Grpc(Box<GrpcBody>),
     /// What somebody else makes.
     Other(axum::body::Body),
 }
 
 impl Body {
     pub(super) fn empty() -> Self {
-        Self::Whole(None)
+        Self::Full(None)
     }
 }
 
 impl<T: Into<Bytes>> From<T> for Body {
     fn from(bytes: T) -> Self {
-        Self::Whole(Some(bytes.into()).filter(|it| !it.is_empty()))
+        Self::Full(Some(bytes.into()).filter(|it| !it.is_empty()))
     }
 }
 
@@ -46,8 +46,8 @@ impl HttpBody for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut *self {
-            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
-            Self::Events(events) => events.poll(context).map(|it| it.map(|it| Ok(Frame::data(it)))),
+            Self::Full(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
+            Self::Sse(events) => events.poll(context).map(|it| it.map(|it| Ok(Frame::data(it)))),
             Self::Grpc(frames) => frames.poll(context).map(|it| it.map(Ok)),
             Self::Other(body) => Pin::new(body).poll_frame(context).map_err(Into::into),
         }
@@ -55,17 +55,17 @@ impl HttpBody for Body {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Whole(bytes) => bytes.is_none(),
-            Self::Events(events) => events.is_over(),
-            Self::Grpc(frames) => frames.is_over(),
+            Self::Full(bytes) => bytes.is_none(),
+            Self::Sse(events) => events.is_finished(),
+            Self::Grpc(frames) => frames.is_finished(),
             Self::Other(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Self::Events(_) | Self::Grpc(_) => SizeHint::default(),
+            Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Self::Sse(_) | Self::Grpc(_) => SizeHint::default(),
             Self::Other(body) => body.size_hint(),
         }
     }
@@ -73,42 +73,42 @@ impl HttpBody for Body {
 
 /// Why a body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(super) enum BodyError {
     /// It is larger than this.
     TooLarge(usize),
     /// It takes longer than this.
-    TooSlow(Duration),
+    TimedOut(Duration),
     /// It ended before its end.
-    Cut,
+    Truncated,
 }
 
-impl Unread {
+impl BodyError {
     /// The HTTP status that says so, where the binding has statuses.
     pub(super) fn status(self) -> http::StatusCode {
         match self {
             Self::TooLarge(_) => http::StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooSlow(_) => http::StatusCode::REQUEST_TIMEOUT,
-            Self::Cut => http::StatusCode::BAD_REQUEST,
+            Self::TimedOut(_) => http::StatusCode::REQUEST_TIMEOUT,
+            Self::Truncated => http::StatusCode::BAD_REQUEST,
         }
     }
 }
 
-impl From<Unread> for Error {
-    fn from(unread: Unread) -> Self {
+impl From<BodyError> for Error {
+    fn from(error: BodyError) -> Self {
         let invalid = |message: String| Self::new(ErrorKind::InvalidRequest, message);
-        match unread {
-            Unread::TooLarge(limit) => invalid(format!("the body is larger than {limit} bytes"))
+        match error {
+            BodyError::TooLarge(limit) => invalid(format!("the body is larger than {limit} bytes"))
                 .with_metadata("limit", limit.to_string()),
-            Unread::TooSlow(limit) => {
+            BodyError::TimedOut(limit) => {
                 invalid(format!("the body took longer than {} s to arrive", limit.as_secs_f32()))
             }
-            Unread::Cut => invalid("the body ended too early".to_owned()),
+            BodyError::Truncated => invalid("the body ended too early".to_owned()),
         }
     }
 }
 
 /// Reads a body of at most `limit` bytes that arrives within `time`.
-pub(super) async fn read<B>(body: B, limit: usize, time: Duration) -> Result<Bytes, Unread>
+pub(super) async fn read<B>(body: B, limit: usize, timeout: Duration) -> Result<Bytes, BodyError>
 where
     B: HttpBody<Data = Bytes>,
 {
@@ -117,15 +117,15 @@ where
     }
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limit {
-        return Err(Unread::TooLarge(limit));
+        return Err(BodyError::TooLarge(limit));
     }
-    match tokio::time::timeout(time, collect(body, limit, announced)).await {
-        Ok(read) => read,
-        Err(_) => Err(Unread::TooSlow(time)),
+    match tokio::time::timeout(timeout, collect(body, limit, announced)).await {
+        Ok(result) => result,
+        Err(_) => Err(BodyError::TimedOut(timeout)),
     }
 }
 
-async fn collect<B>(body: B, limit: usize, announced: usize) -> Result<Bytes, Unread>
+async fn collect<B>(body: B, limit: usize, announced: usize) -> Result<Bytes, BodyError>
 where
     B: HttpBody<Data = Bytes>,
 {
@@ -134,19 +134,19 @@ where
     let mut first = Bytes::new();
     let mut all = Vec::new();
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
-        let Ok(piece) = frame.map_err(|_| Unread::Cut)?.into_data() else { continue };
-        if first.len().max(all.len()) + piece.len() > limit {
-            return Err(Unread::TooLarge(limit));
+        let Ok(chunk) = frame.map_err(|_| BodyError::Truncated)?.into_data() else { continue };
+        if first.len().max(all.len()) + chunk.len() > limit {
+            return Err(BodyError::TooLarge(limit));
         }
         if first.is_empty() && all.is_empty() {
-            first = piece;
+            first = chunk;
             continue;
         }
         if all.is_empty() {
-            all.reserve(announced.max(first.len() + piece.len()));
+            all.reserve(announced.max(first.len() + chunk.len()));
             all.extend_from_slice(&first);
         }
-        all.extend_from_slice(&piece);
+        all.extend_from_slice(&chunk);
     }
     Ok(if all.is_empty() { first } else { all.into() })
 }

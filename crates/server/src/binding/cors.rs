@@ -11,20 +11,20 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
-use super::Front;
+use super::Frontend;
 use super::body::Body;
-use super::place::Place;
+use super::route_table::RouteTarget;
 
-const ANY: HeaderValue = HeaderValue::from_static("*");
-const HEADERS: HeaderValue = HeaderValue::from_static(
+const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "Accept, A2A-Extensions, A2A-Version, Authorization, Content-Type, If-None-Match, \
      Last-Event-ID, X-A2A-Extensions, X-API-Key",
 );
-const EXPOSED: HeaderValue = HeaderValue::from_static(
+const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
     "A2A-Extensions, ETag, Retry-After, WWW-Authenticate, X-A2A-Extensions",
 );
 /// What the answer to a browser that asks depends on.
-const ASKED: HeaderValue =
+const PREFLIGHT_VARY: HeaderValue =
     HeaderValue::from_static("Access-Control-Request-Headers, Access-Control-Request-Method");
 
 /// Where a page comes from that makes a request.
@@ -34,43 +34,45 @@ pub(super) fn origin(head: &Parts) -> Option<&HeaderValue> {
 
 /// Whether a text is an origin as browsers write it: a scheme, a host, perhaps a port, and no more.
 pub(crate) fn is_origin(text: &str) -> bool {
-    let plain =
+    let is_valid_byte =
         |it: u8| it.is_ascii_graphic() && !it.is_ascii_uppercase() && !b"/?#@*".contains(&it);
     text.split_once("://").is_some_and(|(scheme, host)| {
-        [scheme, host].iter().all(|it| !it.is_empty() && it.bytes().all(plain))
+        [scheme, host].iter().all(|it| !it.is_empty() && it.bytes().all(is_valid_byte))
     })
 }
 
 /// Whose pages may read what is at a place.
-enum Readers<'a> {
-    Nobody,
-    Everybody,
-    These(&'a [String]),
+enum AllowedOrigins<'a> {
+    None,
+    Any,
+    Listed(&'a [String]),
 }
 
-impl Front {
+impl Frontend {
     /// The answer to a browser that asks whether it may.
     pub(super) fn preflight(
         &self,
         head: &Parts,
         origin: &HeaderValue,
-        place: Place<'_>,
+        target: RouteTarget<'_>,
     ) -> Option<Response<Body>> {
-        let asks = head.method == Method::OPTIONS
+        let is_preflight = head.method == Method::OPTIONS
             && head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        let methods = match place {
-            Place::Card(..) | Place::Agents | Place::Keys => "GET, HEAD, OPTIONS",
+        let methods = match target {
+            RouteTarget::Card(..) | RouteTarget::CardList | RouteTarget::Jwks => {
+                "GET, HEAD, OPTIONS"
+            }
             _ => "GET, POST, DELETE, OPTIONS",
         };
-        self.allowed(Some(origin), place).filter(|_| asks)?;
+        self.allow_origin_value(Some(origin), target).filter(|_| is_preflight)?;
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
-        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
         headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600"));
-        headers.insert(VARY, ASKED);
-        self.allow_origin(Some(origin), place, headers);
+        headers.insert(VARY, PREFLIGHT_VARY);
+        self.allow_origin(Some(origin), target, headers);
         Some(response)
     }
 
@@ -79,43 +81,53 @@ impl Front {
     pub(super) fn allow_origin(
         &self,
         origin: Option<&HeaderValue>,
-        place: Place<'_>,
+        target: RouteTarget<'_>,
         headers: &mut HeaderMap,
     ) {
-        if let Readers::These(_) = self.readers(place) {
+        if let AllowedOrigins::Listed(_) = self.allowed_origins(target) {
             headers.append(VARY, HeaderValue::from_static("Origin"));
         }
-        if let Some(allowed) = self.allowed(origin, place) {
-            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
-            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        if let Some(value) = self.allow_origin_value(origin, target) {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, value);
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
         }
     }
 
-    fn allowed(&self, origin: Option<&HeaderValue>, place: Place<'_>) -> Option<HeaderValue> {
-        match self.readers(place) {
-            Readers::Nobody => None,
-            Readers::Everybody => Some(ANY),
-            Readers::These(named) => origin
-                .filter(|it| named.iter().any(|name| name.as_bytes() == it.as_bytes()))
+    fn allow_origin_value(
+        &self,
+        origin: Option<&HeaderValue>,
+        target: RouteTarget<'_>,
+    ) -> Option<HeaderValue> {
+        match self.allowed_origins(target) {
+            AllowedOrigins::None => None,
+            AllowedOrigins::Any => Some(ANY_ORIGIN),
+            AllowedOrigins::Listed(listed) => origin
+                .filter(|it| listed.iter().any(|name| name.as_bytes() == it.as_bytes()))
                 .cloned(),
         }
     }
 
-    fn readers(&self, place: Place<'_>) -> Readers<'_> {
-        let named = &self.settings.allowed_origins;
-        match place {
-            Place::Card(..) | Place::Agents | Place::Keys => Readers::Everybody,
-            Place::JsonRpc(_) | Place::Rest(..) if named.is_empty() => Readers::Nobody,
-            Place::JsonRpc(_) | Place::Rest(..) if named.iter().any(|it| it == "*") => {
-                Readers::Everybody
+    fn allowed_origins(&self, target: RouteTarget<'_>) -> AllowedOrigins<'_> {
+        let listed = &self.settings.allowed_origins;
+        match target {
+            RouteTarget::Card(..) | RouteTarget::CardList | RouteTarget::Jwks => {
+                AllowedOrigins::Any
             }
-            Place::JsonRpc(_) | Place::Rest(..) => Readers::These(named),
-            Place::Grpc
-            | Place::Health
-            | Place::Ready
-            | Place::Metrics
-            | Place::DeadLetters(_)
-            | Place::Nothing => Readers::Nobody,
+            RouteTarget::JsonRpc(_) | RouteTarget::Rest(..) if listed.is_empty() => {
+                AllowedOrigins::None
+            }
+            RouteTarget::JsonRpc(_) | RouteTarget::Rest(..)
+                if listed.iter().any(|it| it == "*") =>
+            {
+                AllowedOrigins::Any
+            }
+            RouteTarget::JsonRpc(_) | RouteTarget::Rest(..) => AllowedOrigins::Listed(listed),
+            RouteTarget::Grpc
+            | RouteTarget::Health
+            | RouteTarget::Ready
+            | RouteTarget::Metrics
+            | RouteTarget::DeadLetters(_)
+            | RouteTarget::NotFound => AllowedOrigins::None,
         }
     }
 }

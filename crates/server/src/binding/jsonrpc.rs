@@ -11,239 +11,274 @@ use axum::BoxError;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
-use latimer_protocol::binding::{jsonrpc, rest as address, sse::CONTENT_TYPE as EVENT_STREAM};
+use latimer_protocol::binding::{jsonrpc, rest as rest_binding, sse::CONTENT_TYPE as EVENT_STREAM};
 use latimer_protocol::{
     CallResponse, Caller, Dialect, Error, ErrorKind, Operation, Reply, Request, Task, Version,
 };
 
 use super::body::{self, Body};
-use super::sse::{self, Events, Writer};
-use super::{At, Front, kept, respond};
+use super::sse::{self, SseBody, SseWriter};
+use super::{Frontend, RequestContext, reply_context, respond};
 use crate::engine::ids;
-use crate::metrics::{Counted, Outcome, Transport};
+use crate::metrics::{CallLabels, CallOutcome, Transport};
 
 /// The shape of an answer that is an error.
 #[derive(Clone, Copy)]
-enum Shape {
+enum ErrorShape {
     Object,
     /// A stream with one event.
     Stream,
 }
 
 /// A body that is no call, why, and what its sender says about its version.
-struct Refusal<'a> {
+struct RejectedBody<'a> {
     body: &'a [u8],
-    refused: jsonrpc::Rejection,
-    said: Option<Version>,
+    rejection: jsonrpc::Rejection,
+    declared: Option<Version>,
 }
 
-impl Front {
+impl Frontend {
     /// Answers whatever is sent to the address of JSON-RPC.
-    pub(super) async fn jsonrpc<B>(&self, at: &At<'_>, body: B) -> Response<Body>
+    pub(super) async fn jsonrpc<B>(&self, ctx: &RequestContext<'_>, body: B) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
         let started = Instant::now();
-        if at.head.method != Method::POST {
+        if ctx.head.method != Method::POST {
             let error = Error::new(ErrorKind::InvalidRequest, "JSON-RPC is called with POST");
-            let response = self.without_id(StatusCode::METHOD_NOT_ALLOWED, &error);
-            return respond::allowing(response, "POST");
+            let response = self.error_without_id(StatusCode::METHOD_NOT_ALLOWED, &error);
+            return respond::with_allow_header(response, "POST");
         }
-        if let Err((status, error)) = self.admit_call(at) {
-            return self.refuse(started, status, &error);
+        if let Err((status, error)) = self.admit_call(ctx) {
+            return self.reject_unread(started, status, &error);
         }
-        let caller = match self.caller(at).await {
+        let caller = match self.authenticate(ctx).await {
             Ok(caller) => caller,
             Err(error) => {
                 let status = status_of(&error);
-                return self.refuse(started, status, &error);
+                return self.reject_unread(started, status, &error);
             }
         };
         let limits = &self.settings.http;
-        let body = match body::read(body, limits.body, limits.body_time).await {
+        let body = match body::read(body, limits.max_body_bytes, limits.body_timeout).await {
             Ok(body) => body,
-            Err(unread) => {
-                return match self.charge(at, &caller, None) {
-                    Ok(()) => self.refuse(started, StatusCode::OK, &unread.into()),
-                    Err(error) => self.refuse(started, StatusCode::TOO_MANY_REQUESTS, &error),
+            Err(body_error) => {
+                return match self.charge_rate(ctx, &caller, None) {
+                    Ok(()) => self.reject_unread(started, StatusCode::OK, &body_error.into()),
+                    Err(error) => {
+                        self.reject_unread(started, StatusCode::TOO_MANY_REQUESTS, &error)
+                    }
                 };
             }
         };
-        self.jsonrpc_read(at, &body, caller, started).await
+        self.jsonrpc_body(ctx, &body, caller, started).await
     }
 
-    async fn jsonrpc_read(
+    async fn jsonrpc_body(
         &self,
-        at: &At<'_>,
+        ctx: &RequestContext<'_>,
         body: &[u8],
         caller: Caller,
         started: Instant,
     ) -> Response<Body> {
-        let said = match said(at, body) {
-            Ok(said) => said,
+        let declared = match declared_version(ctx, body) {
+            Ok(declared) => declared,
             Err(error) => {
-                let refusal = Refusal { body, refused: unread(body, error), said: None };
-                return self.refused(at, &caller, refusal, started);
+                let rejected = RejectedBody {
+                    body,
+                    rejection: reject_before_parsing(body, error),
+                    declared: None,
+                };
+                return self.reject_body(ctx, &caller, rejected, started);
             }
         };
-        let rule = self.settings.version_rule;
-        let call = match jsonrpc::Call::read(body, said, rule, &ids::message) {
+        let policy = self.settings.version_policy;
+        let call = match jsonrpc::Call::read(body, declared, policy, &ids::message) {
             Ok(call) => call,
-            Err(refused) => {
-                return self.refused(at, &caller, Refusal { body, refused, said }, started);
+            Err(rejection) => {
+                return self.reject_body(
+                    ctx,
+                    &caller,
+                    RejectedBody { body, rejection, declared },
+                    started,
+                );
             }
         };
         let jsonrpc::Call { id, request, dialect } = call;
-        let asked = kept(&request);
-        let (operation, version) = (asked.operation(), dialect.version());
-        let what = Counted { transport: Transport::JsonRpc, operation: Some(operation), version };
-        if let Err(error) = self.charge(at, &caller, Some(operation)) {
-            self.count(what, error.kind().into(), started);
-            return self.too_often(&id, version, &error);
+        let reply_context = reply_context(&request);
+        let (operation, version) = (reply_context.operation(), dialect.version());
+        let labels =
+            CallLabels { transport: Transport::JsonRpc, operation: Some(operation), version };
+        if let Err(error) = self.charge_rate(ctx, &caller, Some(operation)) {
+            self.record_call(labels, error.kind().into(), started);
+            return self.rate_limited(&id, version, &error);
         }
-        let shape = self.shape(at, operation, at.named(&request));
-        let answer = match self.ask(at, request, dialect, caller) {
+        let error_shape = self.error_shape(ctx, operation, ctx.target_agent(&request));
+        let result = match self.build_call(ctx, request, dialect, caller) {
             Ok(call) => self.service.call(call).await,
             Err(error) => Err(error),
         };
-        let response = answer.and_then(|mut answer| {
-            self.complete(&mut answer.reply, at, &asked);
-            let dialect = answer_dialect(dialect, said, &asked, answer.task_dialect);
-            self.jsonrpc_answer(answer, &id, &asked, dialect)
+        let response = result.and_then(|mut call_response| {
+            self.complete_card(&mut call_response.reply, ctx, &reply_context);
+            let dialect =
+                response_dialect(dialect, declared, &reply_context, call_response.task_dialect);
+            self.jsonrpc_response(call_response, &id, &reply_context, dialect)
         });
         match response {
             Ok(response) => {
-                self.count(what, Outcome::Ok, started);
+                self.record_call(labels, CallOutcome::Ok, started);
                 response
             }
             Err(error) => {
-                self.count(what, error.kind().into(), started);
-                self.error(&id, shape, dialect, &error)
+                self.record_call(labels, error.kind().into(), started);
+                self.jsonrpc_error(&id, error_shape, dialect, &error)
             }
         }
     }
 
-    fn jsonrpc_answer(
+    fn jsonrpc_response(
         &self,
-        answer: CallResponse,
+        call_response: CallResponse,
         id: &jsonrpc::Id<'_>,
-        asked: &Request,
+        request: &Request,
         dialect: Dialect,
     ) -> Result<Response<Body>, Error> {
-        let response = match answer.reply {
+        let response = match call_response.reply {
             Reply::Stream(stream) => {
-                let writer = Writer::new(dialect, asked, Some(id));
-                respond::events(Events::new(stream, writer, self.style()))
+                let writer = SseWriter::new(dialect, request, Some(id));
+                respond::event_stream(SseBody::new(stream, writer, self.stream_options()))
             }
             reply => {
-                let reply = hide_history(reply, dialect, asked);
-                respond::json(jsonrpc::write_reply(dialect, id, asked, &reply)?)
+                let reply = hide_history(reply, dialect, request);
+                respond::json(jsonrpc::write_reply(dialect, id, request, &reply)?)
             }
         };
-        Ok(respond::extended(response, &answer.extensions, dialect.version()))
+        Ok(respond::with_extensions_header(response, &call_response.extensions, dialect.version()))
     }
 
     /// The answer to a body that is no call.
     #[cold]
-    fn refused(
+    fn reject_body(
         &self,
-        at: &At<'_>,
+        ctx: &RequestContext<'_>,
         caller: &Caller,
-        refusal: Refusal<'_>,
+        rejected: RejectedBody<'_>,
         started: Instant,
     ) -> Response<Body> {
-        if let Err(error) = self.charge(at, caller, None) {
-            return self.refuse(started, StatusCode::TOO_MANY_REQUESTS, &error);
+        if let Err(error) = self.charge_rate(ctx, caller, None) {
+            return self.reject_unread(started, StatusCode::TOO_MANY_REQUESTS, &error);
         }
-        let Refusal { body, refused, said } = refusal;
+        let RejectedBody { body, rejection, declared } = rejected;
         let method = jsonrpc::Request::read(body).ok();
-        let meant = method.and_then(|it| Operation::from_method(&it.method));
-        let version = said.or(meant.map(|(_, version)| version)).unwrap_or(Version::V1_0);
-        let operation = meant.map(|(operation, _)| operation);
-        let what = Counted { transport: Transport::JsonRpc, operation, version };
-        self.count(what, refused.error.kind().into(), started);
+        let parsed_method = method.and_then(|it| Operation::from_method(&it.method));
+        let version =
+            declared.or(parsed_method.map(|(_, version)| version)).unwrap_or(Version::V1_0);
+        let operation = parsed_method.map(|(operation, _)| operation);
+        let labels = CallLabels { transport: Transport::JsonRpc, operation, version };
+        self.record_call(labels, rejection.error.kind().into(), started);
         let dialect = Dialect::over_jsonrpc(version);
         match operation {
             Some(operation) => {
-                let shape = self.shape(at, operation, at.agent.as_deref());
-                self.error(&refused.id, shape, dialect, &refused.error)
+                let error_shape = self.error_shape(ctx, operation, ctx.agent.as_deref());
+                self.jsonrpc_error(&rejection.id, error_shape, dialect, &rejection.error)
             }
             None => {
-                let response = respond::json(refused.to_response(version));
-                respond::explained(response, &refused.error, self.challenge())
+                let response = respond::json(rejection.to_response(version));
+                respond::with_error_headers(response, &rejection.error, self.challenge())
             }
         }
     }
 
     /// The shape of an error of the agent of this name. What would be a stream fails as one, as long
     /// as the caller can expect a stream.
-    fn shape(&self, at: &At<'_>, operation: Operation, name: Option<&str>) -> Shape {
-        let streams = || self.meant(name).is_none_or(|it| it.streams());
-        match operation.is_streaming() && (streams() || at.names(EVENT_STREAM)) {
-            true => Shape::Stream,
-            false => Shape::Object,
+    fn error_shape(
+        &self,
+        ctx: &RequestContext<'_>,
+        operation: Operation,
+        name: Option<&str>,
+    ) -> ErrorShape {
+        let supports_streaming =
+            || self.agent_or_primary(name).is_none_or(|it| it.supports_streaming());
+        match operation.is_streaming()
+            && (supports_streaming() || ctx.accepts_explicitly(EVENT_STREAM))
+        {
+            true => ErrorShape::Stream,
+            false => ErrorShape::Object,
         }
     }
 
     /// An error in the form of what was asked for.
     #[cold]
-    fn error(
+    fn jsonrpc_error(
         &self,
         id: &jsonrpc::Id<'_>,
-        shape: Shape,
+        error_shape: ErrorShape,
         dialect: Dialect,
         error: &Error,
     ) -> Response<Body> {
-        let response = match (shape, error.kind()) {
+        let response = match (error_shape, error.kind()) {
             // Whoever is not let in reads the status first, and expects nothing else.
             (_, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied) => {
                 let body = jsonrpc::write_error(dialect.version(), id, error);
-                respond::whole(status_of(error), address::JSON, body)
+                respond::with_body(status_of(error), rest_binding::JSON, body)
             }
-            (Shape::Stream, _) => respond::all_events(sse::only_error(dialect, id, error)),
-            (Shape::Object, _) => respond::json(jsonrpc::write_error(dialect.version(), id, error)),
+            (ErrorShape::Stream, _) => {
+                respond::buffered_events(sse::single_error_event(dialect, id, error))
+            }
+            (ErrorShape::Object, _) => {
+                respond::json(jsonrpc::write_error(dialect.version(), id, error))
+            }
         };
-        respond::explained(response, error, self.challenge())
+        respond::with_error_headers(response, error, self.challenge())
     }
 
     /// The answer to a call of somebody who makes too many. It concerns the sender, and has a status
     /// of its own.
     #[cold]
-    fn too_often(&self, id: &jsonrpc::Id<'_>, version: Version, error: &Error) -> Response<Body> {
+    fn rate_limited(
+        &self,
+        id: &jsonrpc::Id<'_>,
+        version: Version,
+        error: &Error,
+    ) -> Response<Body> {
         let body = jsonrpc::write_error(version, id, error);
-        let response = respond::whole(StatusCode::TOO_MANY_REQUESTS, address::JSON, body);
-        respond::explained(response, error, self.challenge())
+        let response = respond::with_body(StatusCode::TOO_MANY_REQUESTS, rest_binding::JSON, body);
+        respond::with_error_headers(response, error, self.challenge())
     }
 
     /// Refuses a request that is not read.
     #[cold]
-    fn refuse(&self, started: Instant, status: StatusCode, error: &Error) -> Response<Body> {
-        let what =
-            Counted { transport: Transport::JsonRpc, operation: None, version: Version::V1_0 };
-        self.count(what, error.kind().into(), started);
-        self.without_id(status, error)
+    fn reject_unread(&self, started: Instant, status: StatusCode, error: &Error) -> Response<Body> {
+        let labels =
+            CallLabels { transport: Transport::JsonRpc, operation: None, version: Version::V1_0 };
+        self.record_call(labels, error.kind().into(), started);
+        self.error_without_id(status, error)
     }
 
-    fn without_id(&self, status: StatusCode, error: &Error) -> Response<Body> {
+    fn error_without_id(&self, status: StatusCode, error: &Error) -> Response<Body> {
         let body = jsonrpc::write_error(Version::V1_0, &jsonrpc::Id::NULL, error);
-        respond::explained(respond::whole(status, address::JSON, body), error, self.challenge())
+        respond::with_error_headers(
+            respond::with_body(status, rest_binding::JSON, body),
+            error,
+            self.challenge(),
+        )
     }
 }
 
 /// What the caller says about its version, if the body is to be read at all.
-fn said(at: &At<'_>, body: &[u8]) -> Result<Option<Version>, Error> {
-    if !address::is_readable(at.header(CONTENT_TYPE), body) {
-        let message = format!("the content type must be {}", address::JSON);
+fn declared_version(ctx: &RequestContext<'_>, body: &[u8]) -> Result<Option<Version>, Error> {
+    if !rest_binding::is_readable(ctx.header(CONTENT_TYPE), body) {
+        let message = format!("the content type must be {}", rest_binding::JSON);
         return Err(Error::new(ErrorKind::ContentTypeNotSupported, message));
     }
-    at.said()
+    ctx.declared_version()
 }
 
 /// The refusal of a body that was not read but for whom to answer.
 #[cold]
-fn unread(body: &[u8], error: Error) -> jsonrpc::Rejection {
+fn reject_before_parsing(body: &[u8], error: Error) -> jsonrpc::Rejection {
     let id = jsonrpc::Request::read(body).map(|it| it.id.into_owned());
-    jsonrpc::Rejection { id: id.unwrap_or_else(|refused| refused.id), error }
+    jsonrpc::Rejection { id: id.unwrap_or_else(|rejection| rejection.id), error }
 }
 
 /// Errors about the sender have statuses of their own.
@@ -258,34 +293,36 @@ fn status_of(error: &Error) -> StatusCode {
 
 /// The dialect to answer in. 0.1 and 0.3 share some methods; a caller that does not say its version
 /// expects what it began its task with.
-fn answer_dialect(
-    asked_in: Dialect,
-    said: Option<Version>,
-    asked: &Request,
-    made_in: Option<Dialect>,
+fn response_dialect(
+    request_dialect: Dialect,
+    declared: Option<Version>,
+    request: &Request,
+    task_dialect: Option<Dialect>,
 ) -> Dialect {
-    let shared = matches!(
-        asked.operation(),
+    let is_shared_operation = matches!(
+        request.operation(),
         Operation::GetTask | Operation::CancelTask | Operation::SubscribeToTask
     );
-    match made_in {
+    match task_dialect {
         Some(Dialect::V0_1 | Dialect::Legacy)
-            if shared && said.is_none() && asked_in == Dialect::V0_3 =>
+            if is_shared_operation && declared.is_none() && request_dialect == Dialect::V0_3 =>
         {
             Dialect::V0_1
         }
-        _ => asked_in,
+        _ => request_dialect,
     }
 }
 
 /// 0.1 shows the history only to those who ask for it.
-fn hide_history(reply: Reply, dialect: Dialect, asked: &Request) -> Reply {
-    let wanted = match asked {
-        Request::GetTask(asked) => asked.history_length.is_some(),
+fn hide_history(reply: Reply, dialect: Dialect, request: &Request) -> Reply {
+    let wants_history = match request {
+        Request::GetTask(get_task) => get_task.history_length.is_some(),
         _ => false,
     };
     match reply {
-        Reply::Task(task) if dialect == Dialect::V0_1 && !wanted && !task.history.is_empty() => {
+        Reply::Task(task)
+            if dialect == Dialect::V0_1 && !wants_history && !task.history.is_empty() =>
+        {
             let task = Arc::unwrap_or_clone(task);
             Reply::Task(Arc::new(Task { history: Vec::new(), ..task }))
         }

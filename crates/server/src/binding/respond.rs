@@ -7,36 +7,36 @@ use latimer_protocol::binding::{parameters, rest, sse};
 use latimer_protocol::{Error, ErrorKind, Version};
 
 use super::body::Body;
-use super::sse::Events;
-use crate::auth::{REASON, SCOPE};
+use super::sse::SseBody;
+use crate::auth::{AUTH_ERROR_KEY, SCOPE_KEY};
 
 /// When to try again, unless the error says it.
-const RETRY_SECONDS: u64 = 1;
+const DEFAULT_RETRY_SECONDS: u64 = 1;
 
 /// An answer that is all there.
-pub(super) fn whole(
+pub(super) fn with_body(
     status: StatusCode,
-    kind: &'static str,
+    content_type: &'static str,
     body: impl Into<Bytes>,
 ) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
 /// JSON, all there and well.
 pub(super) fn json(body: impl Into<Bytes>) -> Response<Body> {
-    whole(StatusCode::OK, rest::JSON, body)
+    with_body(StatusCode::OK, rest::JSON, body)
 }
 
 /// A stream of server-sent events.
-pub(super) fn events(events: Events) -> Response<Body> {
-    streaming(Body::Events(Box::new(events)))
+pub(super) fn event_stream(events: SseBody) -> Response<Body> {
+    streaming(Body::Sse(Box::new(events)))
 }
 
 /// A stream of server-sent events of which all are there.
-pub(super) fn all_events(events: Vec<u8>) -> Response<Body> {
+pub(super) fn buffered_events(events: Vec<u8>) -> Response<Body> {
     streaming(Body::from(events))
 }
 
@@ -51,13 +51,16 @@ fn streaming(body: Body) -> Response<Body> {
 }
 
 /// Names the methods that an address takes.
-pub(super) fn allowing(mut response: Response<Body>, methods: &'static str) -> Response<Body> {
+pub(super) fn with_allow_header(
+    mut response: Response<Body>,
+    methods: &'static str,
+) -> Response<Body> {
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     response
 }
 
 /// Names the extensions that are active.
-pub(super) fn extended(
+pub(super) fn with_extensions_header(
     mut response: Response<Body>,
     active: &[String],
     version: Version,
@@ -74,7 +77,7 @@ pub(super) fn extended(
 }
 
 /// Adds what headers say about an error.
-pub(super) fn explained(
+pub(super) fn with_error_headers(
     mut response: Response<Body>,
     error: &Error,
     challenge: &str,
@@ -85,11 +88,11 @@ pub(super) fn explained(
             headers.insert(RETRY_AFTER, retry_after(error));
         }
         ErrorKind::Unauthenticated => {
-            headers.insert(WWW_AUTHENTICATE, demand(challenge, error));
+            headers.insert(WWW_AUTHENTICATE, challenge_header(challenge, error));
         }
         // Whoever lacks a scope can come back with it.
-        ErrorKind::PermissionDenied if error.metadata().contains_key(REASON) => {
-            headers.insert(WWW_AUTHENTICATE, demand(challenge, error));
+        ErrorKind::PermissionDenied if error.metadata().contains_key(AUTH_ERROR_KEY) => {
+            headers.insert(WWW_AUTHENTICATE, challenge_header(challenge, error));
         }
         _ => {}
     }
@@ -97,19 +100,19 @@ pub(super) fn explained(
 }
 
 /// A challenge with what was wrong with what was shown, as RFC 6750 says it.
-fn demand(challenge: &str, error: &Error) -> HeaderValue {
+fn challenge_header(challenge: &str, error: &Error) -> HeaderValue {
     let mut text = challenge.to_owned();
     // What could end a quoted text has no place in one.
-    let quoted = |it: &str| it.replace(['"', '\\'], "'");
-    if let Some(reason) = error.metadata().get(REASON) {
+    let escape_quotes = |it: &str| it.replace(['"', '\\'], "'");
+    if let Some(reason) = error.metadata().get(AUTH_ERROR_KEY) {
         let comma = if text.contains('=') { "," } else { "" };
-        let about = quoted(error.message());
+        let description = escape_quotes(error.message());
         text.push_str(&format!(
-            "{comma} error=\"{}\", error_description=\"{about}\"",
-            quoted(reason)
+            "{comma} error=\"{}\", error_description=\"{description}\"",
+            escape_quotes(reason)
         ));
-        if let Some(scope) = error.metadata().get(SCOPE) {
-            text.push_str(&format!(", scope=\"{}\"", quoted(scope)));
+        if let Some(scope) = error.metadata().get(SCOPE_KEY) {
+            text.push_str(&format!(", scope=\"{}\"", escape_quotes(scope)));
         }
     }
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("Bearer"))
@@ -117,5 +120,5 @@ fn demand(challenge: &str, error: &Error) -> HeaderValue {
 
 /// When to try again, in seconds.
 pub(super) fn retry_after(error: &Error) -> HeaderValue {
-    HeaderValue::from(error.retry_after_seconds().unwrap_or(RETRY_SECONDS))
+    HeaderValue::from(error.retry_after_seconds().unwrap_or(DEFAULT_RETRY_SECONDS))
 }

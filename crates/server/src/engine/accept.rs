@@ -8,43 +8,43 @@ use latimer_protocol::{
     Part, Request, Revision, SendMessageConfiguration, SendMessageRequest, TaskId,
 };
 
-use super::access::Access;
-use super::send::stopping;
-use super::{Engine, permitted};
+use super::send::shutting_down_error;
+use super::task_scope::TaskScope;
+use super::{Engine, authorize};
 use crate::agent::Agent;
 
 /// What a caller that sends a message waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum ReplyMode {
     /// The end, or a question.
-    Answer,
+    Blocking,
     /// That there is a task.
-    Task,
+    Immediate,
     /// Everything, as it happens.
-    Events,
+    Streaming,
 }
 
 /// A message that is to be worked on.
-pub(super) struct Letter {
+pub(super) struct InboundMessage {
     pub(super) message: Arc<Message>,
     pub(super) configuration: SendMessageConfiguration,
     pub(super) metadata: Metadata,
     pub(super) caller: Caller,
-    pub(super) access: Access,
+    pub(super) scope: TaskScope,
     pub(super) agent: Arc<Agent>,
     pub(super) extensions: Vec<String>,
     pub(super) dialect: Dialect,
-    pub(super) want: Want,
+    pub(super) reply_mode: ReplyMode,
     /// Whether it begins its conversation.
-    pub(super) opens: bool,
+    pub(super) starts_context: bool,
     /// Whether its sender reads nothing but the answer, here or at a webhook.
-    pub(super) awaited: bool,
-    pub(super) after: Option<Revision>,
+    pub(super) result_only: bool,
+    pub(super) resume_after: Option<Revision>,
 }
 
-impl Letter {
+impl InboundMessage {
     /// Says in the message which task and conversation it belongs to.
-    pub(super) fn address(&mut self, task: &TaskId, context: &ContextId) {
+    pub(super) fn assign_ids(&mut self, task: &TaskId, context: &ContextId) {
         let message = Arc::make_mut(&mut self.message);
         message.task_id = Some(task.clone());
         message.context_id = Some(context.clone());
@@ -53,77 +53,78 @@ impl Letter {
 
 impl Engine {
     /// Checks a message before anything is done about it.
-    pub(super) async fn accept(&self, mut call: Call) -> Result<Letter, Error> {
-        let access = Access::of(&call)?;
-        let agent = Arc::clone(self.recipient(&call, &access).await?);
-        self.check_offered(&call, &agent)?;
+    pub(super) async fn accept(&self, mut call: Call) -> Result<InboundMessage, Error> {
+        let scope = TaskScope::for_call(&call)?;
+        let agent = Arc::clone(self.resolve_agent(&call, &scope).await?);
+        self.check_streaming_supported(&call, &agent)?;
         if self.is_draining() {
-            return Err(stopping());
+            return Err(shutting_down_error());
         }
-        if self.0.turns.load(Ordering::Relaxed) >= self.0.limits.turns {
+        if self.0.turns.load(Ordering::Relaxed) >= self.0.limits.max_turns {
             let message = "too many tasks are being worked on; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
-        let extensions = self.activate(&call, &agent)?;
+        let extensions = self.active_extensions(&call, &agent)?;
         let request = std::mem::replace(&mut call.request, Request::GetAgentCard);
-        let (request, streams) = match request {
+        let (request, is_streaming) = match request {
             Request::SendMessage(request) => (request, false),
             Request::SendStreamingMessage(request) => (request, true),
             _ => return Err(Error::internal()),
         };
         let SendMessageRequest { message, configuration, metadata, .. } = request;
         let configuration = configuration.unwrap_or_default();
-        let tells = configuration.task_push_notification_config.is_some();
-        if tells {
-            self.courier(&agent)?;
+        let has_webhook = configuration.task_push_notification_config.is_some();
+        if has_webhook {
+            self.dispatcher(&agent)?;
         }
-        check_parts(&message, &agent, self.0.limits.parts)?;
-        let want = match (streams, configuration.return_immediately) {
-            (true, _) => Want::Events,
-            (false, true) => Want::Task,
-            (false, false) => Want::Answer,
+        check_parts(&message, &agent, self.0.limits.max_parts)?;
+        let reply_mode = match (is_streaming, configuration.return_immediately) {
+            (true, _) => ReplyMode::Streaming,
+            (false, true) => ReplyMode::Immediate,
+            (false, false) => ReplyMode::Blocking,
         };
-        Ok(Letter {
+        Ok(InboundMessage {
             message: Arc::new(message),
             configuration,
             metadata,
             caller: call.caller,
-            access,
+            scope,
             agent,
             extensions,
             dialect: call.dialect,
-            want,
-            opens: false,
-            awaited: want == Want::Answer && !tells,
-            after: call.resume_after,
+            reply_mode,
+            starts_context: false,
+            result_only: reply_mode == ReplyMode::Blocking && !has_webhook,
+            resume_after: call.resume_after,
         })
     }
 
     /// The agent that a message is for: the one that is named, or whose task it continues, or that
     /// its metadata name, or the primary one.
-    async fn recipient(&self, call: &Call, access: &Access) -> Result<&Arc<Agent>, Error> {
+    async fn resolve_agent(&self, call: &Call, scope: &TaskScope) -> Result<&Arc<Agent>, Error> {
         let (Request::SendMessage(request) | Request::SendStreamingMessage(request)) =
             &call.request
         else {
             return Err(Error::internal());
         };
-        if let Some(agent) = self.named(call)? {
+        if let Some(agent) = self.named_agent(call)? {
             return Ok(agent);
         }
         let metadata = [&request.metadata, &request.message.metadata];
-        let meant = metadata.into_iter().find_map(|it| it.get("agent").and_then(|it| it.as_str()));
-        if let Some(agent) = meant.and_then(|name| self.0.registry.get(name)) {
-            return permitted(call, agent);
+        let agent_name =
+            metadata.into_iter().find_map(|it| it.get("agent").and_then(|it| it.as_str()));
+        if let Some(agent) = agent_name.and_then(|name| self.0.registry.get(name)) {
+            return authorize(call, agent);
         }
         match &request.message.task_id {
             Some(id) if !call.dialect.clients_assign_task_ids() => {
-                self.whose(call, access, id).await
+                self.find_task_agent(call, scope, id).await
             }
-            Some(id) => match self.whose(call, access, id).await {
-                Err(error) if error.kind() == ErrorKind::TaskNotFound => self.addressed(call),
+            Some(id) => match self.find_task_agent(call, scope, id).await {
+                Err(error) if error.kind() == ErrorKind::TaskNotFound => self.target_agent(call),
                 agent => agent,
             },
-            None => self.addressed(call),
+            None => self.target_agent(call),
         }
     }
 }
@@ -134,17 +135,17 @@ fn check_parts(message: &Message, agent: &Agent, limit: usize) -> Result<(), Err
         let problem = format!("must not have more than {limit} parts");
         return Err(InvalidField::new("message.parts", problem).into());
     }
-    if agent.diverts(message) {
+    if agent.is_directive(message) {
         return Ok(());
     }
     let card = agent.card();
     let skills = card.skills.iter().flat_map(|it| &it.input_modes);
     let modes: Vec<&str> =
         card.default_input_modes.iter().chain(skills).map(String::as_str).collect();
-    for (place, part) in message.parts.iter().enumerate() {
+    for (index, part) in message.parts.iter().enumerate() {
         let Some(media_type) = media_type(part) else { continue };
         if !modes.iter().any(|mode| accepts(mode, media_type)) {
-            let message = format!("the agent does not read {media_type} (message.parts[{place}])");
+            let message = format!("the agent does not read {media_type} (message.parts[{index}])");
             return Err(Error::new(ErrorKind::ContentTypeNotSupported, message));
         }
     }
@@ -153,12 +154,12 @@ fn check_parts(message: &Message, agent: &Agent, limit: usize) -> Result<(), Err
 
 /// The media type of a part, if that is known.
 fn media_type(part: &Part) -> Option<&str> {
-    let said = part.media_type.as_deref();
+    let declared = part.media_type.as_deref();
     match &part.content {
         // A text is a text whatever its markup.
         Content::Text(_) => None,
-        Content::Data(_) => Some(said.unwrap_or("application/json")),
-        Content::Raw(_) | Content::Url(_) => said,
+        Content::Data(_) => Some(declared.unwrap_or("application/json")),
+        Content::Raw(_) | Content::Url(_) => declared,
     }
 }
 

@@ -6,90 +6,92 @@ use latimer_protocol::{
     Call, CallResponse, Error, ErrorKind, Event, Reply, Request, Revision, Task, TaskState,
     TaskStatus, TaskStatusUpdateEvent,
 };
-use latimer_store::{Append, Error as StoreError, PendingWork as Needed, StoredTask, TaskHeader};
+use latimer_store::{Append, Error as StoreError, PendingWork, StoredTask, TaskHeader};
 use tokio::sync::oneshot;
 
-use super::live::{Guard, Published};
-use super::tasks::Found;
-use super::{Engine, ids, unavailable};
+use super::live::{CommittedState, LiveTaskRef};
+use super::tasks::AuthorizedTask;
+use super::{Engine, ids, store_error};
 
 impl Engine {
     pub(super) async fn cancel(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::CancelTask(request) = &call.request else { return Err(Error::internal()) };
-        let Found { stored, extensions } = self.find(&call, &request.id).await?;
-        let made_in = Some(stored.header.created_in);
+        let AuthorizedTask { stored, extensions } = self.find_task(&call, &request.id).await?;
+        let task_dialect = Some(stored.header.created_in);
         let task = match stored.header.state.is_terminal() {
             true => stored.task,
-            false => self.stop(self.0.lives.get(&stored.key)).await?,
+            false => self.cancel_detached(self.0.live_tasks.get_or_create(&stored.key)).await?,
         };
         if task.status.state != TaskState::Canceled {
             let message = format!("task {} is over ({})", task.id, task.status.state);
             return Err(Error::new(ErrorKind::TaskNotCancelable, message));
         }
-        Ok(CallResponse { reply: Reply::Task(task), task_dialect: made_in, extensions })
+        Ok(CallResponse { reply: Reply::Task(task), task_dialect, extensions })
     }
 
     /// Brings a task to an end, and returns it as it ended. Goes on when nobody waits for it.
-    async fn stop(&self, live: Guard) -> Result<Arc<Task>, Error> {
-        let (done, ended) = oneshot::channel();
+    async fn cancel_detached(&self, live: LiveTaskRef) -> Result<Arc<Task>, Error> {
+        let (result_sender, result_receiver) = oneshot::channel();
         let engine = self.clone();
         self.0.tracker.spawn(async move {
-            let result = engine.stop_live(&live).await;
+            let result = engine.cancel_live(&live).await;
             if result.is_err() {
-                live.change(|state| state.canceling = false);
+                live.update(|state| state.canceling = false);
             }
             // The caller may have gone.
-            let _ = done.send(result);
+            let _ = result_sender.send(result);
         });
-        ended.await.unwrap_or_else(|_| Err(Error::internal()))
+        result_receiver.await.unwrap_or_else(|_| Err(Error::internal()))
     }
 
-    async fn stop_live(&self, live: &Guard) -> Result<Arc<Task>, Error> {
+    async fn cancel_live(&self, live: &LiveTaskRef) -> Result<Arc<Task>, Error> {
         live.lock().canceling = true;
         let declined = async {
             // It may begin only now.
-            let turn = live.until(|state| state.turn.clone()).await;
-            turn.cancelled().cancel();
+            let turn = live.wait_for(|state| state.turn.clone()).await;
+            turn.cancellation_token().cancel();
             turn.declined().await
         };
         tokio::select! {
             biased;
-            ended = live.until(|state| {
-                state.settled.clone().filter(|_| state.status.is_terminal())
+            ended = live.wait_for(|state| {
+                state.settled.clone().filter(|_| state.task_state.is_terminal())
             }) => Ok(ended),
-            why = declined => Err(why),
-            turn = live.turns().acquire() => {
+            reason = declined => Err(reason),
+            permit = live.writer_permits().acquire() => {
                 // Nobody is at it, and nobody will be while this goes on.
-                let _turn = turn.map_err(|_| Error::internal())?;
+                let _permit = permit.map_err(|_| Error::internal())?;
                 self.append_canceled(live).await
             }
         }
     }
 
     /// Ends a task that nobody is at.
-    async fn append_canceled(&self, live: &Guard) -> Result<Arc<Task>, Error> {
-        let stored = self.store().load(live.key()).await.map_err(unavailable)?;
+    async fn append_canceled(&self, live: &LiveTaskRef) -> Result<Arc<Task>, Error> {
+        let stored = self.store().load(live.key()).await.map_err(store_error)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(&live.key().id))?;
         if stored.header.state.is_terminal() {
-            live.learn(&stored);
+            live.sync_from_store(&stored);
             return Ok(stored.task);
         }
-        self.let_go(&stored).await;
-        self.end(live, stored, TaskState::Canceled.into()).await.map_err(unavailable)
+        self.release_task(&stored).await;
+        self.append_final_status(live, stored, TaskState::Canceled.into())
+            .await
+            .map_err(store_error)
     }
 
     /// Has the agent let go of a task.
-    async fn let_go(&self, stored: &StoredTask) {
+    async fn release_task(&self, stored: &StoredTask) {
         let Some(agent) = self.0.registry.get(&stored.key.agent) else { return };
-        let letting_go = agent.executor().let_go(&stored.task, stored.header.note.as_deref());
+        let release = agent.executor().release(&stored.task, stored.header.note.as_deref());
         // One that takes too long does not keep its caller waiting.
-        let _ = tokio::time::timeout(agent.policy().cancel_grace, letting_go).await;
+        let _ = tokio::time::timeout(agent.policy().cancel_grace, release).await;
     }
 
     /// Gives a task that nobody is at its last status.
-    pub(super) async fn end(
+    pub(super) async fn append_final_status(
         &self,
-        live: &Guard,
+        live: &LiveTaskRef,
         stored: StoredTask,
         status: TaskStatus,
     ) -> Result<Arc<Task>, StoreError> {
@@ -112,7 +114,7 @@ impl Engine {
             header: TaskHeader {
                 state,
                 status_changed_at: now,
-                pending_work: Needed::None,
+                pending_work: PendingWork::None,
                 ..header
             },
             snapshot: Some(Arc::clone(&task)),
@@ -121,12 +123,12 @@ impl Engine {
         };
         let revision: Revision = self.store().append(append).await?;
         if state.is_terminal() {
-            self.shares().end(live.key());
+            self.quota().release_task(live.key());
         }
         let settled = Some(Arc::clone(&task));
-        let published = Published { revision, status: state, settled, turn_ends: true };
-        live.publish(vec![event], published);
-        self.happened(live.key());
+        let committed = CommittedState { revision, task_state: state, settled, turn_ends: true };
+        live.publish(vec![event], committed);
+        self.notify_webhooks(live.key());
         Ok(task)
     }
 }

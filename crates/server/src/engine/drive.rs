@@ -11,142 +11,151 @@ use latimer_protocol::{Error, Message, Part, TaskState, TaskStatus};
 use tokio::time::{Instant, sleep_until};
 use tracing::error;
 
-use super::lanes::Right;
-use super::live::Guard;
-use super::send::now;
-use super::work::{Batch, Turning, Work};
-use super::{ids, unavailable};
-use crate::turn::{Emitted, Failure, TurnError};
+use super::context_queue::ContextPermit;
+use super::live::LiveTaskRef;
+use super::send::poll_once;
+use super::work::{Batch, TurnProgress, TurnRunner};
+use super::{ids, store_error};
+use crate::turn::{AgentFailure, Emitted, TurnError};
 
 /// Whether the agent begins a turn, or goes on with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Start {
+pub(super) enum ExecutorCall {
     Execute,
     Recover,
 }
 
 /// How the agent came to an end.
-enum Ending {
-    Returned(Result<(), Failure>),
+enum TurnEnd {
+    Returned(Result<(), AgentFailure>),
     Canceled,
-    TookTooLong(Duration),
+    TimedOut(Duration),
     /// The server stops. The task goes on with the next one.
-    Halted,
+    ShutDown,
 }
 
-impl Work {
+impl TurnRunner {
     /// Runs the turn to its end. What is said becomes durable whenever the agent waits.
     ///
-    /// With `at_once` the task exists before the agent is asked. The right to work in a conversation,
+    /// With `immediate_request` the task exists before the agent is asked. The right to work in a conversation,
     /// where one is needed, is given back at the end.
-    pub(super) async fn drive(mut self, start: Start, at_once: bool, right: Option<Right>) {
+    pub(super) async fn run(
+        mut self,
+        executor_call: ExecutorCall,
+        create_task_first: bool,
+        context_permit: Option<ContextPermit>,
+    ) {
         let turn = self.turn.clone();
         let executor = self.agent.executor().clone();
-        let agent = match start {
-            Start::Execute => executor.execute(turn.clone()),
-            Start::Recover => executor.recover(turn.clone()),
+        let execution = match executor_call {
+            ExecutorCall::Execute => executor.execute(turn.clone()),
+            ExecutorCall::Recover => executor.recover(turn.clone()),
         };
-        let mut agent = Caught(agent);
-        let driven = self.run(&mut agent, at_once).await;
-        drop(agent);
+        let mut execution = CatchPanic(execution);
+        let result = self.run_executor(&mut execution, create_task_first).await;
+        drop(execution);
         turn.outbox().close(TurnError::Stopped);
-        if let Err(error) = driven {
-            self.abandon(error);
+        if let Err(error) = result {
+            self.give_up_storing(error);
         }
         drop(self);
-        drop(right);
+        drop(context_permit);
     }
 
     /// Waits for something before the turn can begin; the task is there meanwhile. None when it
     /// came to an end instead.
-    pub(super) async fn wait_for<T, E>(
+    pub(super) async fn wait_before_start<T, E>(
         &mut self,
         waited: impl Future<Output = Result<T, E>>,
     ) -> Option<T> {
-        if !self.exists()
-            && let Err(error) = self.flush(Turning::Waits).await
+        if !self.task_exists()
+            && let Err(error) = self.flush(TurnProgress::Queued).await
         {
-            self.abandon(error);
+            self.give_up_storing(error);
             return None;
         }
-        let (turn, halt) = (self.turn.clone(), self.engine.halt().clone());
+        let (turn, shutdown) = (self.turn.clone(), self.engine.shutdown().clone());
         tokio::pin!(waited);
         let stored = loop {
             tokio::select! {
                 waited = &mut waited => return waited.ok(),
-                () = turn.cancelled().cancelled() => break self.finish(Ending::Canceled).await,
+                () = turn.cancellation_token().cancelled() => break self.finish(TurnEnd::Canceled).await,
                 // The next process begins it.
-                () = halt.stopped() => return None,
+                () = shutdown.stopped() => return None,
                 // Its caller said more meanwhile.
-                () = turn.outbox().filled() => {
-                    if let Err(error) = self.flush(Turning::Waits).await {
+                () = turn.outbox().not_empty() => {
+                    if let Err(error) = self.flush(TurnProgress::Queued).await {
                         break Err(error);
                     }
                 }
             }
         };
         if let Err(error) = stored {
-            self.abandon(error);
+            self.give_up_storing(error);
         }
         None
     }
 
-    async fn run(&mut self, agent: &mut Caught<'_>, at_once: bool) -> Result<(), Error> {
-        if at_once {
-            self.flush(Turning::GoesOn).await?;
+    async fn run_executor(
+        &mut self,
+        execution: &mut CatchPanic<'_>,
+        create_task_first: bool,
+    ) -> Result<(), Error> {
+        if create_task_first {
+            self.flush(TurnProgress::Running).await?;
         }
         // Many agents need no second look.
-        let ending = match now(Pin::new(&mut *agent)).await {
-            Poll::Ready(result) => Ending::Returned(result),
+        let turn_end = match poll_once(Pin::new(&mut *execution)).await {
+            Poll::Ready(result) => TurnEnd::Returned(result),
             // Apart, so that those who do not need it do not carry it.
-            Poll::Pending => Box::pin(self.attend(agent)).await?,
+            Poll::Pending => Box::pin(self.supervise(execution)).await?,
         };
-        self.finish(ending).await
+        self.finish(turn_end).await
     }
 
     /// Stores what is said while the agent goes on, until it ends or is stopped.
-    async fn attend(&mut self, agent: &mut Caught<'_>) -> Result<Ending, Error> {
-        let (turn, halt) = (self.turn.clone(), self.engine.halt().clone());
+    async fn supervise(&mut self, execution: &mut CatchPanic<'_>) -> Result<TurnEnd, Error> {
+        let (turn, shutdown) = (self.turn.clone(), self.engine.shutdown().clone());
         let policy = self.agent.policy().clone();
         let mut canceled_at: Option<Instant> = None;
-        let mut over_at: Option<Instant> = None;
+        let mut finished_at: Option<Instant> = None;
         // The agent was looked at a moment ago, and nothing was waited for since.
-        let mut looked = true;
+        let mut just_polled = true;
         loop {
-            let answered = self.answer_directly().await?;
-            looked &= !answered;
-            canceled_at = turn.is_cancelled().then(|| canceled_at.unwrap_or_else(Instant::now));
-            if over_at.is_none() && (answered || self.state().is_terminal()) {
-                over_at = Some(Instant::now());
+            let replied = self.send_direct_reply().await?;
+            just_polled &= !replied;
+            canceled_at = turn.is_canceled().then(|| canceled_at.unwrap_or_else(Instant::now));
+            if finished_at.is_none() && (replied || self.state().is_terminal()) {
+                finished_at = Some(Instant::now());
             }
-            let limit = over_at.or(canceled_at).map(|at| at + policy.cancel_grace);
-            let limit = limit.or_else(|| turn.deadline().map(Instant::from_std));
+            let deadline = finished_at.or(canceled_at).map(|at| at + policy.cancel_grace);
+            let deadline = deadline.or_else(|| turn.deadline().map(Instant::from_std));
             // Looked at before anything else: an agent that never stops talking is stopped too.
-            if halt.is_stopped() {
+            if shutdown.is_stopped() {
                 turn.outbox().close(TurnError::Stopped);
-                return Ok(Ending::Halted);
+                return Ok(TurnEnd::ShutDown);
             }
-            if limit.is_some_and(|it| it <= Instant::now()) {
+            if deadline.is_some_and(|it| it <= Instant::now()) {
                 turn.outbox().close(TurnError::Stopped);
-                return Ok(match over_at.or(canceled_at) {
-                    Some(_) => Ending::Canceled,
-                    None => Ending::TookTooLong(policy.max_turn.unwrap_or_default()),
+                return Ok(match finished_at.or(canceled_at) {
+                    Some(_) => TurnEnd::Canceled,
+                    None => TurnEnd::TimedOut(policy.turn_timeout.unwrap_or_default()),
                 });
             }
-            let forced = turn.outbox().is_forced() || self.exists();
-            let begins = forced && !answered && self.is_unstarted();
-            if begins || !turn.outbox().is_empty() {
+            let task_required = turn.outbox().is_task_required() || self.task_exists();
+            let reports_start = task_required && !replied && self.is_start_unreported();
+            if reports_start || !turn.outbox().is_empty() {
                 // The agent goes on while its words are written down.
-                looked = false;
-                let Some(batch) = self.next_batch(Turning::GoesOn)? else { continue };
+                just_polled = false;
+                let Some(batch) = self.next_batch(TurnProgress::Running)? else { continue };
                 let storing = self.store(batch);
                 tokio::pin!(storing);
                 tokio::select! {
                     biased;
                     stored = &mut storing => stored?,
-                    result = &mut *agent => {
+                    result = &mut *execution => {
                         storing.await?;
-                        return Ok(Ending::Returned(result));
+                        return Ok(TurnEnd::Returned(result));
                     }
                 }
                 // Others want to go on, too.
@@ -155,63 +164,68 @@ impl Work {
             }
             tokio::select! {
                 biased;
-                result = poll_fn(|context| match mem::take(&mut looked) {
+                result = poll_fn(|context| match mem::take(&mut just_polled) {
                     true => Poll::Pending,
-                    false => Pin::new(&mut *agent).poll(context),
-                }) => return Ok(Ending::Returned(result)),
-                () = turn.outbox().filled() => {}
-                () = turn.cancelled().cancelled(), if !turn.cancelled().is_cancelled() => {}
+                    false => Pin::new(&mut *execution).poll(context),
+                }) => return Ok(TurnEnd::Returned(result)),
+                () = turn.outbox().not_empty() => {}
+                () = turn.cancellation_token().cancelled(), if !turn.cancellation_token().is_cancelled() => {}
                 _ = turn.declined(), if canceled_at.is_some() => {}
-                () = at(limit) => {}
-                () = halt.stopped() => {}
+                () = sleep_until_deadline(deadline) => {}
+                () = shutdown.stopped() => {}
             }
         }
     }
 
-    fn next_batch(&mut self, turning: Turning) -> Result<Option<Batch>, Error> {
+    fn next_batch(&mut self, progress: TurnProgress) -> Result<Option<Batch>, Error> {
         let emitted = self.turn.outbox().take();
-        self.batch(emitted, None, turning).map_err(|refused| {
-            error!(task = %self.turn.task_id(), %refused, "the agent broke the protocol");
+        self.apply_emitted(emitted, None, progress).map_err(|error| {
+            error!(task = %self.turn.task_id(), %error, "the agent broke the protocol");
             Error::internal()
         })
     }
 
     /// Says that the task exists, and stores what the agent said.
-    pub(super) async fn flush(&mut self, turning: Turning) -> Result<(), Error> {
-        match self.next_batch(turning)? {
+    pub(super) async fn flush(&mut self, progress: TurnProgress) -> Result<(), Error> {
+        match self.next_batch(progress)? {
             Some(batch) => self.store(batch).await,
             None => Ok(()),
         }
     }
 
     /// Ends the turn as its ending demands.
-    async fn finish(&mut self, ending: Ending) -> Result<(), Error> {
-        self.turn.outbox().close(TurnError::Answered);
-        if self.answer_directly().await? {
+    async fn finish(&mut self, turn_end: TurnEnd) -> Result<(), Error> {
+        self.turn.outbox().close(TurnError::Finished);
+        if self.send_direct_reply().await? {
             return Ok(());
         }
-        if let Ending::Returned(Err(failure)) = &ending
-            && let Some(error) = failure.refusal()
-            && self.is_untold()
+        if let TurnEnd::Returned(Err(failure)) = &turn_end
+            && let Some(error) = failure.rejection()
+            && self.is_unrecorded()
             && self.turn.outbox().is_empty()
         {
-            self.take_ticket();
-            self.live.change(|state| state.refused = Some(error.clone()));
+            self.take_idempotency();
+            self.live.update(|state| state.rejection = Some(error.clone()));
             return Ok(());
         }
         let emitted = self.turn.outbox().take();
-        let said = emitted.iter().rev().find_map(Emitted::state);
-        let (last, turning) = match ending {
-            Ending::Halted => (None, Turning::GoesOn),
-            _ if said.unwrap_or(self.state()).is_terminal() => (None, Turning::Ends),
-            Ending::Canceled => (Some(TaskState::Canceled.into()), Turning::Ends),
-            Ending::TookTooLong(limit) => {
-                (Some(failed(format!("the agent took longer than {limit:?}"))), Turning::Ends)
+        let last_emitted_state = emitted.iter().rev().find_map(Emitted::state);
+        let (final_status, progress) = match turn_end {
+            TurnEnd::ShutDown => (None, TurnProgress::Running),
+            _ if last_emitted_state.unwrap_or(self.state()).is_terminal() => {
+                (None, TurnProgress::Ended)
             }
-            Ending::Returned(result) => (self.conclude(result, said), Turning::Ends),
+            TurnEnd::Canceled => (Some(TaskState::Canceled.into()), TurnProgress::Ended),
+            TurnEnd::TimedOut(limit) => (
+                Some(failed_status(format!("the agent took longer than {limit:?}"))),
+                TurnProgress::Ended,
+            ),
+            TurnEnd::Returned(result) => {
+                (self.final_status(result, last_emitted_state), TurnProgress::Ended)
+            }
         };
-        let batch = self.batch(emitted, last, turning).map_err(|refused| {
-            error!(task = %self.turn.task_id(), %refused, "the agent broke the protocol");
+        let batch = self.apply_emitted(emitted, final_status, progress).map_err(|error| {
+            error!(task = %self.turn.task_id(), %error, "the agent broke the protocol");
             Error::internal()
         })?;
         match batch {
@@ -222,19 +236,28 @@ impl Work {
 
     /// The status that follows from how the agent returned; `said` is the last one it gave that is
     /// not stored yet.
-    fn conclude(&self, result: Result<(), Failure>, said: Option<TaskState>) -> Option<TaskStatus> {
-        if self.turn.is_cancelled() {
+    fn final_status(
+        &self,
+        result: Result<(), AgentFailure>,
+        last_emitted_state: Option<TaskState>,
+    ) -> Option<TaskStatus> {
+        if self.turn.is_canceled() {
             return Some(TaskState::Canceled.into());
         }
         if let Err(failure) = result
-            && !failure.is_over()
+            && !failure.is_turn_over()
         {
             failure.log(self.turn.agent());
-            return Some(failed(failure.reason()));
+            return Some(failed_status(failure.reason()));
         }
-        match said.unwrap_or(self.state()) {
+        match last_emitted_state.unwrap_or(self.state()) {
             // It waits for its caller.
-            state if state.is_interrupted() && (said.is_some() || !self.is_needed()) => None,
+            state
+                if state.is_interrupted()
+                    && (last_emitted_state.is_some() || !self.has_pending_work()) =>
+            {
+                None
+            }
             // So it does, but when that was stored the agent was still at it.
             state if state.is_interrupted() => {
                 Some(TaskStatus { message: self.status_message(), ..state.into() })
@@ -244,56 +267,56 @@ impl Work {
     }
 
     /// Answers without a task, if that is what the agent wants and there is none. True when it did.
-    async fn answer_directly(&mut self) -> Result<bool, Error> {
-        if self.exists() || self.turn.outbox().is_forced() || self.answered {
-            return Ok(self.answered);
+    async fn send_direct_reply(&mut self) -> Result<bool, Error> {
+        if self.task_exists() || self.turn.outbox().is_task_required() || self.replied_directly {
+            return Ok(self.replied_directly);
         }
-        let Some(mut message) = self.turn.outbox().take_answer() else { return Ok(false) };
-        self.answered = true;
+        let Some(mut message) = self.turn.outbox().take_direct_reply() else { return Ok(false) };
+        self.replied_directly = true;
         message.context_id = Some(self.turn.context_id().clone());
-        if let Some((sent, _ticket)) = self.take_ticket() {
-            let remembered = self.engine.store().record_direct_reply(sent, &message).await;
-            remembered.map_err(unavailable)?;
+        if let Some((record, _claim)) = self.take_idempotency() {
+            let recorded = self.engine.store().record_direct_reply(record, &message).await;
+            recorded.map_err(store_error)?;
         }
-        self.engine.shares().end(self.live.key());
-        self.live.change(|state| state.answer = Some(message));
-        self.turn.outbox().stored(1);
+        self.engine.quota().release_task(self.live.key());
+        self.live.update(|state| state.direct_reply = Some(message));
+        self.turn.outbox().mark_stored(1);
         Ok(true)
     }
 
     /// Nothing more can be stored for now: tells everybody, and sees to it that the task does not
     /// look as if somebody were at work.
-    fn abandon(&mut self, error: Error) {
-        self.turn.outbox().close(TurnError::NotStored);
-        self.live.change(|state| state.failure = Some(error));
-        self.take_ticket();
-        if !self.lost {
+    fn give_up_storing(&mut self, error: Error) {
+        self.turn.outbox().close(TurnError::StoreFailed);
+        self.live.update(|state| state.failure = Some(error));
+        self.take_idempotency();
+        if !self.superseded {
             let reason = "what the agent did could not be stored".to_owned();
-            self.engine.repair(Guard::clone(&self.live), reason);
+            self.engine.fail_orphaned_task(LiveTaskRef::clone(&self.live), reason);
         }
     }
 }
 
-async fn at(limit: Option<Instant>) {
-    match limit {
-        Some(limit) => sleep_until(limit).await,
+async fn sleep_until_deadline(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }
 
-pub(super) fn failed(reason: impl Into<String>) -> TaskStatus {
+pub(super) fn failed_status(reason: impl Into<String>) -> TaskStatus {
     let message = Message::agent(ids::message(), Part::text(reason));
     TaskStatus::from(TaskState::Failed).with_message(message)
 }
 
 /// An agent that panics has failed, and nobody else has.
-struct Caught<'a>(Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>);
+struct CatchPanic<'a>(Pin<Box<dyn Future<Output = Result<(), AgentFailure>> + Send + 'a>>);
 
-impl Future for Caught<'_> {
-    type Output = Result<(), Failure>;
+impl Future for CatchPanic<'_> {
+    type Output = Result<(), AgentFailure>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = std::panic::catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context)));
-        polled.unwrap_or_else(|_| Poll::Ready(Err(Failure::new("the agent failed"))))
+        polled.unwrap_or_else(|_| Poll::Ready(Err(AgentFailure::new("the agent failed"))))
     }
 }

@@ -2,61 +2,61 @@
 
 use std::ops::Deref;
 
-use super::halt::Halt;
-use super::live::Guard;
+use super::live::LiveTaskRef;
+use super::shutdown::Shutdown;
 
 /// The right to change a task: there is one at a time.
 #[derive(Debug)]
-pub(super) struct Floor(Guard);
+pub(super) struct WriterPermit(LiveTaskRef);
 
-impl Floor {
+impl WriterPermit {
     /// The floor of a task that nobody else knows of: whoever begins it has it.
-    pub(super) fn of_new(live: Guard) -> Self {
+    pub(super) fn for_new_task(live: LiveTaskRef) -> Self {
         Self(live)
     }
 
     /// Takes the floor, if nobody has it and the task is not being canceled.
-    pub(super) fn take(live: &Guard) -> Option<Self> {
-        live.turns().try_acquire().ok()?.forget();
+    pub(super) fn try_acquire(live: &LiveTaskRef) -> Option<Self> {
+        live.writer_permits().try_acquire().ok()?.forget();
         Some(Self(live.clone())).filter(|it| !it.lock().canceling)
     }
 
     /// Waits for the floor. None when the task comes to an end first, or the engine stops.
-    pub(super) async fn wait(live: &Guard, halt: &Halt) -> Option<Self> {
+    pub(super) async fn acquire(live: &LiveTaskRef, shutdown: &Shutdown) -> Option<Self> {
         loop {
             tokio::select! {
                 biased;
-                () = halt.stopped() => return None,
-                turn = live.turns().acquire() => turn.ok()?.forget(),
+                () = shutdown.stopped() => return None,
+                permit = live.writer_permits().acquire() => permit.ok()?.forget(),
             }
-            let floor = Self(live.clone());
-            if !floor.lock().canceling {
-                return Some(floor);
+            let permit = Self(live.clone());
+            if !permit.lock().canceling {
+                return Some(permit);
             }
-            drop(floor);
+            drop(permit);
             // Whoever cancels it has the floor next, and perhaps fails.
-            let over = live.until(|state| {
-                let over = state.status.is_terminal();
-                (over || !state.canceling).then_some(over)
+            let terminal = live.wait_for(|state| {
+                let is_terminal = state.task_state.is_terminal();
+                (is_terminal || !state.canceling).then_some(is_terminal)
             });
-            if over.await {
+            if terminal.await {
                 return None;
             }
         }
     }
 }
 
-impl Deref for Floor {
-    type Target = Guard;
+impl Deref for WriterPermit {
+    type Target = LiveTaskRef;
 
-    fn deref(&self) -> &Guard {
+    fn deref(&self) -> &LiveTaskRef {
         &self.0
     }
 }
 
-impl Drop for Floor {
+impl Drop for WriterPermit {
     fn drop(&mut self) {
-        self.0.change(|state| state.turn = None);
-        self.0.turns().add_permits(1);
+        self.0.update(|state| state.turn = None);
+        self.0.writer_permits().add_permits(1);
     }
 }

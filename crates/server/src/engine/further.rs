@@ -6,159 +6,168 @@ use latimer_protocol::{Error, ErrorKind, InvalidField, Message, Revision, Task};
 use latimer_store::StoredTask;
 use tokio::sync::oneshot;
 
-use super::accept::{Letter, Want};
-use super::drive::Start;
-use super::floor::Floor;
-use super::live::Guard;
-use super::repeat::Flight;
-use super::send::{Begun, How, Told, place, stopping};
-use super::work::Work;
-use super::{Engine, unavailable};
+use super::accept::{InboundMessage, ReplyMode};
+use super::drive::ExecutorCall;
+use super::floor::WriterPermit;
+use super::idempotency::InFlightTurn;
+use super::live::LiveTaskRef;
+use super::send::{IdempotencyClaim, Submission, SubmissionKind, attach, shutting_down_error};
+use super::work::TurnRunner;
+use super::{Engine, store_error};
 use crate::turn::Emitted;
 
 /// Tells how a further turn began: behind which event, and with which task.
-type Beginning = oneshot::Sender<Result<(Revision, Arc<Task>), Error>>;
+type StartSender = oneshot::Sender<Result<(Revision, Arc<Task>), Error>>;
 
 impl Engine {
     /// Has a message to a task worked on, when it is its turn.
     pub(super) async fn continue_task(
         &self,
-        mut letter: Letter,
+        mut inbound: InboundMessage,
         stored: StoredTask,
-        sent: Told,
-    ) -> Result<Begun, Error> {
+        idempotency: IdempotencyClaim,
+    ) -> Result<Submission, Error> {
         let context = &stored.header.context;
-        if letter.message.context_id.as_ref().is_some_and(|it| it != context) {
+        if inbound.message.context_id.as_ref().is_some_and(|it| it != context) {
             let problem = "is not that of the task; leave it out, or name the task's";
             return Err(InvalidField::new("message.contextId", problem).into());
         }
         if stored.header.state.is_terminal() {
-            return Err(finished(&stored));
+            return Err(task_finished(&stored));
         }
-        letter.address(&stored.key.id, context);
+        inbound.assign_ids(&stored.key.id, context);
         if let Some(webhook) =
-            self.inline_webhook(&mut letter, &stored.key, stored.revision).await?
+            self.inline_webhook(&mut inbound, &stored.key, stored.revision).await?
         {
-            self.register(webhook).await?;
+            self.register_webhook(webhook).await?;
         }
-        let live = self.0.lives.get(&stored.key);
-        let (want, message) = (letter.want, letter.message.clone());
-        let max_wait = letter.agent.policy().max_wait;
-        let later = Begun {
-            live: place(&live, want),
+        let live = self.0.live_tasks.get_or_create(&stored.key);
+        let (reply_mode, message) = (inbound.reply_mode, inbound.message.clone());
+        let max_wait = inbound.agent.policy().max_wait;
+        let queued = Submission {
+            attachment: attach(&live, reply_mode),
             after: stored.revision,
-            opening: None,
-            made_in: stored.header.created_in,
-            how: How::Later,
-            rest: None,
+            prior_task: None,
+            task_dialect: stored.header.created_in,
+            kind: SubmissionKind::Queued,
+            attached_turn: None,
         };
-        let floor = Floor::take(&live);
-        let waits = floor.is_none();
-        let ticket = sent.as_ref().map(|(_, ticket)| Arc::clone(ticket));
-        let (done, mut begun) = oneshot::channel();
-        self.run(self.clone().further(letter, live.clone(), floor, sent, done));
-        let written_down = async || {
-            let heard = hear(&live, &message).await;
-            if let (true, Some(ticket)) = (heard, &ticket) {
-                ticket.flies(Flight { live: live.clone(), after: later.after });
+        let permit = WriterPermit::try_acquire(&live);
+        let must_wait = permit.is_none();
+        let claim = idempotency.as_ref().map(|(_, claim)| Arc::clone(claim));
+        let (start_sender, mut start_receiver) = oneshot::channel();
+        self.spawn_detached(self.clone().run_follow_up(
+            inbound,
+            live.clone(),
+            permit,
+            idempotency,
+            start_sender,
+        ));
+        let record_message = async || {
+            let recorded = store_follow_up(&live, &message).await;
+            if let (true, Some(claim)) = (recorded, &claim) {
+                claim.set_location(InFlightTurn { live: live.clone(), after: queued.after });
             }
-            heard
+            recorded
         };
-        if waits && want == Want::Task && written_down().await {
-            return Ok(later);
+        if must_wait && reply_mode == ReplyMode::Immediate && record_message().await {
+            return Ok(queued);
         }
-        if waits && want == Want::Answer {
+        if must_wait && reply_mode == ReplyMode::Blocking {
             tokio::select! {
-                begun = &mut begun => return self.begun(begun, want, later),
+                start = &mut start_receiver => return self.started_submission(start, reply_mode, queued),
                 () = tokio::time::sleep(max_wait) => {}
             }
-            if written_down().await {
-                return Ok(later);
+            if record_message().await {
+                return Ok(queued);
             }
         }
-        self.begun(begun.await, want, later)
+        self.started_submission(start_receiver.await, reply_mode, queued)
     }
 
-    fn begun(
+    fn started_submission(
         &self,
-        begun: Result<Result<(Revision, Arc<Task>), Error>, oneshot::error::RecvError>,
-        want: Want,
-        later: Begun,
-    ) -> Result<Begun, Error> {
-        let (after, task) = begun.unwrap_or_else(|_| Err(stopping()))?;
-        let opening = (want == Want::Events).then(|| Box::new(Arc::unwrap_or_clone(task)));
-        Ok(Begun { after, opening, how: How::New, ..later })
+        start: Result<Result<(Revision, Arc<Task>), Error>, oneshot::error::RecvError>,
+        reply_mode: ReplyMode,
+        queued: Submission,
+    ) -> Result<Submission, Error> {
+        let (after, task) = start.unwrap_or_else(|_| Err(shutting_down_error()))?;
+        let prior_task =
+            (reply_mode == ReplyMode::Streaming).then(|| Box::new(Arc::unwrap_or_clone(task)));
+        Ok(Submission { after, prior_task, kind: SubmissionKind::New, ..queued })
     }
 
     /// Takes a further turn as soon as it can.
-    pub(super) async fn further(
+    pub(super) async fn run_follow_up(
         self,
-        letter: Letter,
-        live: Guard,
-        floor: Option<Floor>,
-        sent: Told,
-        done: Beginning,
+        inbound: InboundMessage,
+        live: LiveTaskRef,
+        permit: Option<WriterPermit>,
+        idempotency: IdempotencyClaim,
+        start_sender: StartSender,
     ) {
-        let floor = match floor {
-            Some(floor) => Some(floor),
-            None => Floor::wait(&live, self.halt()).await,
+        let permit = match permit {
+            Some(permit) => Some(permit),
+            None => WriterPermit::acquire(&live, self.shutdown()).await,
         };
-        let want = letter.want;
+        let reply_mode = inbound.reply_mode;
         // Whoever asked may have gone.
-        match self.next_turn(letter, live, floor, sent).await {
-            Ok((work, opening)) => {
-                let _ = done.send(Ok(opening));
-                work.drive(Start::Execute, want == Want::Task, None).await;
+        match self.prepare_follow_up(inbound, live, permit, idempotency).await {
+            Ok((runner, start)) => {
+                let _ = start_sender.send(Ok(start));
+                runner.run(ExecutorCall::Execute, reply_mode == ReplyMode::Immediate, None).await;
             }
             Err(error) => {
-                let _ = done.send(Err(error));
+                let _ = start_sender.send(Err(error));
             }
         }
     }
 
-    async fn next_turn(
+    async fn prepare_follow_up(
         &self,
-        letter: Letter,
-        live: Guard,
-        floor: Option<Floor>,
-        sent: Told,
-    ) -> Result<(Work, (Revision, Arc<Task>)), Error> {
-        let stored = self.store().load(live.key()).await.map_err(unavailable)?;
+        inbound: InboundMessage,
+        live: LiveTaskRef,
+        permit: Option<WriterPermit>,
+        idempotency: IdempotencyClaim,
+    ) -> Result<(TurnRunner, (Revision, Arc<Task>)), Error> {
+        let stored = self.store().load(live.key()).await.map_err(store_error)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(&live.key().id))?;
-        live.learn(&stored);
-        let floor = match floor {
-            _ if stored.header.state.is_terminal() => return Err(finished(&stored)),
-            None => return Err(stopping()),
-            Some(_) if self.halt().is_stopped() => return Err(stopping()),
-            Some(floor) => floor,
+        live.sync_from_store(&stored);
+        let permit = match permit {
+            _ if stored.header.state.is_terminal() => return Err(task_finished(&stored)),
+            None => return Err(shutting_down_error()),
+            Some(_) if self.shutdown().is_stopped() => return Err(shutting_down_error()),
+            Some(permit) => permit,
         };
-        let opening = (stored.revision, Arc::clone(&stored.task));
-        let references = self.references(&letter).await?;
-        let agent = letter.agent.clone();
-        let heard = live.lock().serve(&letter.message.message_id);
-        let message = (!heard).then(|| letter.message.clone());
+        let start = (stored.revision, Arc::clone(&stored.task));
+        let referenced_tasks = self.referenced_tasks(&inbound).await?;
+        let agent = inbound.agent.clone();
+        let already_recorded = live.lock().take_queued(&inbound.message.message_id);
+        let message = (!already_recorded).then(|| inbound.message.clone());
         let (id, context) = (stored.key.id.clone(), stored.header.context.clone());
-        let turn = self.turn(letter, id, context, Some(&stored), references);
-        if let Some((_, ticket)) = &sent {
-            ticket.flies(Flight { live, after: stored.revision });
+        let turn = self.new_turn(inbound, id, context, Some(&stored), referenced_tasks);
+        if let Some((_, claim)) = &idempotency {
+            claim.set_location(InFlightTurn { live, after: stored.revision });
         }
-        let mut work = Work::resume(self.clone(), agent, floor, turn, stored, message);
-        if let Some((sent, ticket)) = sent {
-            work.remember(sent, ticket);
+        let mut runner =
+            TurnRunner::for_existing_task(self.clone(), agent, permit, turn, stored, message);
+        if let Some((record, claim)) = idempotency {
+            runner.set_idempotency(record, claim);
         }
-        Ok((work, opening))
+        Ok((runner, start))
     }
 }
 
 /// Has a message written down that comes while a turn goes on, so that it can be acknowledged before
 /// its own turn. False when no turn goes on.
-async fn hear(live: &Guard, message: &Arc<Message>) -> bool {
+async fn store_follow_up(live: &LiveTaskRef, message: &Arc<Message>) -> bool {
     let Some(turn) = live.lock().turn.clone() else { return false };
     let outbox = turn.outbox();
-    outbox.emit(Emitted::Heard(Arc::clone(message))).await.is_ok() && outbox.flush().await.is_ok()
+    outbox.emit(Emitted::FollowUp(Arc::clone(message))).await.is_ok()
+        && outbox.flush().await.is_ok()
 }
 
-fn finished(stored: &StoredTask) -> Error {
+fn task_finished(stored: &StoredTask) -> Error {
     let message = format!("task {} is over ({})", stored.key.id, stored.header.state);
     Error::new(ErrorKind::TaskFinished, message)
 }

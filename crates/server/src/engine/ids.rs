@@ -6,7 +6,7 @@ use latimer_protocol::{ArtifactId, ContextId, MessageId, PushConfigId, TaskId, T
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-macro_rules! new {
+macro_rules! id_functions {
     ($($(#[$doc:meta])* $name:ident -> $id:ident)+) => {$(
         $(#[$doc])*
         pub(crate) fn $name() -> $id {
@@ -17,7 +17,7 @@ macro_rules! new {
     )+};
 }
 
-new! {
+id_functions! {
     /// A task that did not exist before.
     task -> TaskId
     /// A conversation that did not exist before.
@@ -32,7 +32,7 @@ new! {
 
 /// Now. A clock that is out of the calendar reads as its beginning.
 pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let milliseconds = i64::try_from(since.as_millis()).unwrap_or_default();
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let milliseconds = i64::try_from(since_epoch.as_millis()).unwrap_or_default();
     Timestamp::from_millis(milliseconds).unwrap_or(Timestamp::EPOCH)
 }

@@ -5,23 +5,23 @@
 //! visible. See `ARCHITECTURE.md` for the invariants.
 
 mod accept;
-mod access;
 mod cancel;
+mod context_queue;
 mod drive;
 mod floor;
 mod further;
-mod halt;
+mod idempotency;
 pub(crate) mod ids;
-mod lanes;
 mod live;
 mod outcome;
-mod page;
+mod page_token;
+mod quota;
 mod reader;
 mod recover;
-mod repeat;
 mod rest;
 mod send;
-mod shares;
+mod shutdown;
+mod task_scope;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -43,58 +43,63 @@ use latimer_store::{Error as StoreError, TaskKey, TaskStore};
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
-use self::access::Access;
-pub use self::access::Rule;
-pub(crate) use self::access::weight;
-use self::halt::Halt;
-use self::lanes::Lanes;
-use self::live::Lives;
-use self::repeat::Repeats;
-pub use self::shares::PerCaller;
-use self::shares::{OpenShare, Shares};
-use crate::agent::{Agent, Registry};
-use crate::push::Courier;
+use self::context_queue::ContextQueue;
+use self::idempotency::InFlightMessages;
+use self::live::LiveTasks;
+pub use self::quota::CallerLimits;
+use self::quota::{CallerQuota, CallerStreamGuard};
+use self::shutdown::Shutdown;
+pub use self::task_scope::AccessRule;
+use self::task_scope::TaskScope;
+pub(crate) use self::task_scope::weight;
+use crate::agent::{Agent, AgentRegistry};
+use crate::push::WebhookDispatcher;
 
 /// How long turns that are stopped have to write down what was said.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs tasks. Cheap to clone; clones are one engine.
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
 struct Inner {
-    registry: Arc<Registry>,
+    registry: Arc<AgentRegistry>,
     store: Arc<dyn TaskStore>,
-    limits: Limits,
+    limits: EngineLimits,
     /// None when nobody is told about tasks.
-    courier: OnceLock<Courier>,
-    lives: Arc<Lives>,
-    lanes: Arc<Lanes>,
-    repeats: Arc<Repeats>,
-    shares: Arc<Shares>,
+    dispatcher: OnceLock<WebhookDispatcher>,
+    live_tasks: Arc<LiveTasks>,
+    context_queue: Arc<ContextQueue>,
+    in_flight_messages: Arc<InFlightMessages>,
+    quota: Arc<CallerQuota>,
     /// Everything that goes on when nobody waits for it.
     tracker: TaskTracker,
-    halt: Halt,
+    shutdown: Shutdown,
     streams: Arc<AtomicUsize>,
     turns: AtomicUsize,
 }
 
 /// What one caller, or all of them, can ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct EngineLimits {
     /// Parts of one message.
-    pub parts: usize,
+    pub max_parts: usize,
     /// Streams that are open at the same time.
-    pub streams: usize,
+    pub max_streams: usize,
     /// Turns that go on at the same time.
-    pub turns: usize,
+    pub max_turns: usize,
     /// What one caller can have of it.
-    pub per_caller: PerCaller,
+    pub per_caller: CallerLimits,
 }
 
-impl Default for Limits {
+impl Default for EngineLimits {
     fn default() -> Self {
-        Self { parts: 1_000, streams: 20_000, turns: 10_000, per_caller: PerCaller::default() }
+        Self {
+            max_parts: 1_000,
+            max_streams: 20_000,
+            max_turns: 10_000,
+            per_caller: CallerLimits::default(),
+        }
     }
 }
 
@@ -114,17 +119,21 @@ impl Engine {
     /// An engine for these agents, whose tasks are kept in `store`. Call [`Engine::recover`] before
     /// anybody calls the agents.
     #[must_use]
-    pub fn new(registry: Arc<Registry>, store: Arc<dyn TaskStore>, limits: Limits) -> Self {
+    pub fn new(
+        registry: Arc<AgentRegistry>,
+        store: Arc<dyn TaskStore>,
+        limits: EngineLimits,
+    ) -> Self {
         Self(Arc::new(Inner {
             registry,
             store,
-            courier: OnceLock::new(),
-            lives: Arc::default(),
-            lanes: Arc::default(),
-            repeats: Arc::default(),
-            shares: Arc::new(Shares::new(limits.per_caller.clone())),
+            dispatcher: OnceLock::new(),
+            live_tasks: Arc::default(),
+            context_queue: Arc::default(),
+            in_flight_messages: Arc::default(),
+            quota: Arc::new(CallerQuota::new(limits.per_caller.clone())),
             tracker: TaskTracker::new(),
-            halt: Halt::default(),
+            shutdown: Shutdown::default(),
             streams: Arc::default(),
             turns: AtomicUsize::new(0),
             limits,
@@ -133,8 +142,8 @@ impl Engine {
 
     /// The same engine, which also tells webhooks about tasks. The first courier stays.
     #[must_use]
-    pub fn with_courier(self, courier: Courier) -> Self {
-        self.0.courier.get_or_init(|| courier);
+    pub fn with_dispatcher(self, dispatcher: WebhookDispatcher) -> Self {
+        self.0.dispatcher.get_or_init(|| dispatcher);
         self
     }
 
@@ -142,7 +151,7 @@ impl Engine {
     #[must_use]
     pub fn activity(&self) -> Activity {
         Activity {
-            live_tasks: self.0.lives.len(),
+            live_tasks: self.0.live_tasks.len(),
             turns: self.0.turns.load(Ordering::Relaxed),
             streams: self.0.streams.load(Ordering::Relaxed),
         }
@@ -151,44 +160,44 @@ impl Engine {
     /// Whether it takes no more work.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.0.halt.is_draining()
+        self.0.shutdown.is_draining()
     }
 
     /// Takes no more work, and waits until what goes on is done, for at most `limit`. What is not
     /// done then stays in the store as it is, for [`Engine::recover`] of the next process; streams
     /// are told.
     pub async fn drain(&self, limit: Duration) {
-        self.0.halt.drain();
+        self.0.shutdown.drain();
         self.0.tracker.close();
         let done = tokio::time::timeout(limit, self.0.tracker.wait()).await;
-        self.0.halt.stop();
+        self.0.shutdown.stop();
         if done.is_err() {
             // They only have to write down what was said.
-            let _ = tokio::time::timeout(LAST_WORDS, self.0.tracker.wait()).await;
+            let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.0.tracker.wait()).await;
         }
-        self.stop_courier();
-        if let Some(courier) = self.0.courier.get() {
-            courier.stopped().await;
+        self.stop_dispatcher();
+        if let Some(dispatcher) = self.0.dispatcher.get() {
+            dispatcher.stopped().await;
         }
     }
 
     /// Takes no more work, and leaves what goes on as it is.
     pub(crate) fn stop_now(&self) {
-        self.0.halt.drain();
-        self.0.halt.stop();
-        self.stop_courier();
+        self.0.shutdown.drain();
+        self.0.shutdown.stop();
+        self.stop_dispatcher();
     }
 
-    fn stop_courier(&self) {
-        if let Some(courier) = self.0.courier.get() {
-            courier.stop();
+    fn stop_dispatcher(&self) {
+        if let Some(dispatcher) = self.0.dispatcher.get() {
+            dispatcher.stop();
         }
     }
 
     /// Tells webhooks that a task has new events.
-    fn happened(&self, task: &TaskKey) {
-        if let Some(courier) = self.0.courier.get() {
-            courier.happened(task);
+    fn notify_webhooks(&self, task: &TaskKey) {
+        if let Some(dispatcher) = self.0.dispatcher.get() {
+            dispatcher.notify(task);
         }
     }
 
@@ -196,16 +205,16 @@ impl Engine {
         &self.0.store
     }
 
-    fn shares(&self) -> &Shares {
-        &self.0.shares
+    fn quota(&self) -> &CallerQuota {
+        &self.0.quota
     }
 
-    fn halt(&self) -> &Halt {
-        &self.0.halt
+    fn shutdown(&self) -> &Shutdown {
+        &self.0.shutdown
     }
 
     /// The agent that a call names, if it names one, and whoever the caller is.
-    fn meant(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
+    fn named_agent_unchecked(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
         let name = match (&call.agent, call.request.tenant()) {
             (Some(agent), _) => &**agent,
             (None, Some(tenant)) => tenant,
@@ -223,15 +232,15 @@ impl Engine {
     }
 
     /// The agent that a call names, if it names one.
-    fn named(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
-        self.meant(call)?.map(|agent| permitted(call, agent)).transpose()
+    fn named_agent(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
+        self.named_agent_unchecked(call)?.map(|agent| authorize(call, agent)).transpose()
     }
 
     /// The agent that a call names, else the primary one.
-    fn addressed(&self, call: &Call) -> Result<&Arc<Agent>, Error> {
-        match self.named(call)? {
+    fn target_agent(&self, call: &Call) -> Result<&Arc<Agent>, Error> {
+        match self.named_agent(call)? {
             Some(agent) => Ok(agent),
-            None => permitted(call, self.primary()?),
+            None => authorize(call, self.primary()?),
         }
     }
 
@@ -239,21 +248,22 @@ impl Engine {
     ///
     /// # Errors
     /// When the agent needs one that the caller did not activate.
-    fn activate(&self, call: &Call, agent: &Agent) -> Result<Vec<String>, Error> {
-        let asked = |uri: &str| call.extensions.iter().any(|it| it == uri);
+    fn active_extensions(&self, call: &Call, agent: &Agent) -> Result<Vec<String>, Error> {
+        let is_requested = |uri: &str| call.extensions.iter().any(|it| it == uri);
         let card = agent.card();
-        let offered = &card.capabilities.extensions;
-        if let Some(missing) = offered.iter().find(|it| it.required && !asked(&it.uri)) {
+        let supported = &card.capabilities.extensions;
+        if let Some(missing) = supported.iter().find(|it| it.required && !is_requested(&it.uri)) {
             let message = format!("the agent needs the extension {}", missing.uri);
             return Err(Error::new(ErrorKind::ExtensionSupportRequired, message));
         }
-        let known = |uri: &str| uri == CURSOR_EXTENSION || offered.iter().any(|it| it.uri == uri);
-        Ok(call.extensions.iter().filter(|it| known(it)).cloned().collect())
+        let is_supported =
+            |uri: &str| uri == CURSOR_EXTENSION || supported.iter().any(|it| it.uri == uri);
+        Ok(call.extensions.iter().filter(|it| is_supported(it)).cloned().collect())
     }
 
     /// §3.3.4: whether the card of the agent that is asked offers it comes before anything else.
-    fn check_offered(&self, call: &Call, agent: &Agent) -> Result<(), Error> {
-        if call.request.operation().is_streaming() && !agent.streams() {
+    fn check_streaming_supported(&self, call: &Call, agent: &Agent) -> Result<(), Error> {
+        if call.request.operation().is_streaming() && !agent.supports_streaming() {
             let message = "the agent does not stream; send without, and get the task";
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
@@ -262,14 +272,14 @@ impl Engine {
 
     /// A card is for everybody, whoever may use the agent.
     fn card(&self, call: &Call) -> Result<Reply, Error> {
-        Access::of(call)?.card()?;
-        let agent = self.meant(call)?.map_or_else(|| self.primary(), Ok)?;
+        TaskScope::for_call(call)?.check_card_access()?;
+        let agent = self.named_agent_unchecked(call)?.map_or_else(|| self.primary(), Ok)?;
         Ok(Reply::Card(Box::new((*agent.card()).clone())))
     }
 
     fn extended_card(&self, call: &Call) -> Result<Reply, Error> {
-        Access::of(call)?.card()?;
-        let agent = self.addressed(call)?;
+        TaskScope::for_call(call)?.check_card_access()?;
+        let agent = self.target_agent(call)?;
         match agent.extended_card() {
             Some(card) => Ok(Reply::Card(Box::new(card.clone()))),
             // §3.3.4: 1.0 does not know the operation without the capability.
@@ -282,11 +292,11 @@ impl Engine {
 }
 
 /// What `#[async_trait]` makes of a method.
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<CallResponse, Error>> + Send + 'a>>;
+type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<CallResponse, Error>> + Send + 'a>>;
 
 impl Service for Engine {
     /// Written out, so that each operation has a future of its own size.
-    fn call<'a, 'b>(&'a self, call: Call) -> Answering<'b>
+    fn call<'a, 'b>(&'a self, call: Call) -> CallFuture<'b>
     where
         'a: 'b,
         Self: 'b,
@@ -317,12 +327,12 @@ impl fmt::Debug for Engine {
 }
 
 /// The agent, if the caller may use it. Every operation on an agent or its tasks comes by here.
-fn permitted<'a>(call: &Call, agent: &'a Arc<Agent>) -> Result<&'a Arc<Agent>, Error> {
+fn authorize<'a>(call: &Call, agent: &'a Arc<Agent>) -> Result<&'a Arc<Agent>, Error> {
     agent.access().check(&call.caller).map(|()| agent)
 }
 
 /// What a caller learns of a failure of the store. The log has the rest.
-fn unavailable(error: StoreError) -> Error {
+fn store_error(error: StoreError) -> Error {
     match error {
         StoreError::Full { .. } => {
             Error::new(ErrorKind::Unavailable, "too many tasks are going on; try again later")
@@ -343,9 +353,10 @@ fn unavailable(error: StoreError) -> Error {
 }
 
 /// The task with as much of its history as was asked for.
-fn trimmed(task: Arc<Task>, length: Option<u32>) -> Arc<Task> {
-    let enough = |length: u32| usize::try_from(length).is_ok_and(|it| it >= task.history.len());
-    if length.is_none_or(enough) {
+fn trim_history(task: Arc<Task>, length: Option<u32>) -> Arc<Task> {
+    let is_long_enough =
+        |length: u32| usize::try_from(length).is_ok_and(|it| it >= task.history.len());
+    if length.is_none_or(is_long_enough) {
         return task;
     }
     Arc::new(Task {
@@ -353,37 +364,41 @@ fn trimmed(task: Arc<Task>, length: Option<u32>) -> Arc<Task> {
         context_id: task.context_id.clone(),
         status: task.status.clone(),
         artifacts: task.artifacts.clone(),
-        history: last(&task.history, length).to_vec(),
+        history: last_messages(&task.history, length).to_vec(),
         metadata: task.metadata.clone(),
     })
 }
 
 /// As many of the last messages as are asked for; all unless a number is.
-fn last(history: &[Arc<Message>], length: Option<u32>) -> &[Arc<Message>] {
+fn last_messages(history: &[Arc<Message>], length: Option<u32>) -> &[Arc<Message>] {
     let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
     &history[history.len().saturating_sub(length)..]
 }
 
 /// Counts a stream until it is dropped.
-struct Open {
-    all: Arc<AtomicUsize>,
-    _own: OpenShare,
+struct StreamGuard {
+    open_streams: Arc<AtomicUsize>,
+    _caller_stream: CallerStreamGuard,
 }
 
-impl Open {
+impl StreamGuard {
     /// Counts one more, if there may be.
-    fn new(count: &Arc<AtomicUsize>, limit: usize, own: OpenShare) -> Result<Self, Error> {
-        let open = Self { all: Arc::clone(count), _own: own };
+    fn new(
+        count: &Arc<AtomicUsize>,
+        limit: usize,
+        caller_stream: CallerStreamGuard,
+    ) -> Result<Self, Error> {
+        let guard = Self { open_streams: Arc::clone(count), _caller_stream: caller_stream };
         if count.fetch_add(1, Ordering::Relaxed) >= limit {
             let message = "too many streams are open; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
-        Ok(open)
+        Ok(guard)
     }
 }
 
-impl Drop for Open {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
-        self.all.fetch_sub(1, Ordering::Relaxed);
+        self.open_streams.fetch_sub(1, Ordering::Relaxed);
     }
 }

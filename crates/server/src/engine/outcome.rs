@@ -8,43 +8,43 @@ use std::task::Poll;
 use latimer_protocol::{Error, Revision, SendMessageResponse, Timestamp};
 use latimer_store::{IdempotencyRecord, PriorOutcome, TaskKey};
 
-use super::accept::Letter;
+use super::accept::InboundMessage;
+use super::idempotency::{self, Claim, ClaimGuard, InFlightTurn};
 use super::live::State;
-use super::repeat::{self, Flight, Seen, Ticket};
-use super::send::{Begun, How, place};
-use super::{Engine, ids, unavailable};
+use super::send::{Submission, SubmissionKind, attach};
+use super::{Engine, ids, store_error};
 use crate::agent::Agent;
 
 /// Whether a message was sent before.
-pub(super) enum Known {
+pub(super) enum DuplicateCheck {
     /// Nobody asks.
-    No,
+    Exempt,
     /// It was not.
-    First(IdempotencyRecord, Arc<Ticket>),
+    First(IdempotencyRecord, Arc<ClaimGuard>),
     /// It was, and this came of it.
-    Before(Begun),
+    Duplicate(Submission),
 }
 
 /// What waiting came to.
-enum Waited {
+enum WaitResult {
     /// The end, or a question.
     Settled(Result<SendMessageResponse, Error>),
     /// All work that the caller goes on with is done.
-    Over,
+    TurnFinished,
     /// It is not waited any longer.
-    Enough,
+    LimitReached,
 }
 
-impl Begun {
+impl Submission {
     /// The end, or a question, if it came to that.
-    pub(super) fn settled(&self) -> Option<Result<SendMessageResponse, Error>> {
-        self.settled_in(&self.live.guard().lock())
+    pub(super) fn settled_reply(&self) -> Option<Result<SendMessageResponse, Error>> {
+        self.settled_reply_in(&self.attachment.live().lock())
     }
 
-    fn settled_in(&self, state: &State) -> Option<Result<SendMessageResponse, Error>> {
-        let failure = state.failure.as_ref().or(state.refused.as_ref());
-        match (&state.answer, &state.settled, failure) {
-            (Some(answer), _, _) => Some(Ok(SendMessageResponse::Message(answer.clone()))),
+    fn settled_reply_in(&self, state: &State) -> Option<Result<SendMessageResponse, Error>> {
+        let failure = state.failure.as_ref().or(state.rejection.as_ref());
+        match (&state.direct_reply, &state.settled, failure) {
+            (Some(message), _, _) => Some(Ok(SendMessageResponse::Message(message.clone()))),
             (None, Some(task), _) if state.revision > self.after => {
                 Some(Ok(SendMessageResponse::Task(Arc::clone(task))))
             }
@@ -56,141 +56,177 @@ impl Begun {
 
 impl Engine {
     /// Finds out whether a message was sent before.
-    pub(super) async fn recognise(
+    pub(super) async fn check_duplicate(
         &self,
-        letter: &Letter,
+        inbound: &InboundMessage,
         key: &TaskKey,
-        continues: bool,
-    ) -> Result<Known, Error> {
-        let window = letter.agent.policy().repeat_window;
+        names_task: bool,
+    ) -> Result<DuplicateCheck, Error> {
+        let window = inbound.agent.policy().idempotency_window;
         let exempt = window.is_zero()
-            || !letter.dialect.has_message_ids()
-            || letter.agent.executor().may_repeat(&letter.message);
+            || !inbound.dialect.has_message_ids()
+            || inbound.agent.executor().accepts_duplicate(&inbound.message);
         if exempt {
-            return Ok(Known::No);
+            return Ok(DuplicateCheck::Exempt);
         }
-        let sent = repeat::key(key, continues, &letter.message, &letter.metadata);
-        let ticket = match self.0.repeats.enter(sent).await {
-            Seen::First(ticket) => ticket,
-            Seen::Again(Flight { live, after }) => {
-                let live = place(&live, letter.want);
-                let made_in = letter.dialect;
-                let how = How::Again;
-                let (opening, rest) = (None, None);
-                return Ok(Known::Before(Begun { live, after, opening, made_in, how, rest }));
+        let idempotency_key =
+            idempotency::idempotency_key(key, names_task, &inbound.message, &inbound.metadata);
+        let claim = match self.0.in_flight_messages.claim(idempotency_key).await {
+            Claim::First(claim) => claim,
+            Claim::InFlight(InFlightTurn { live, after }) => {
+                let attachment = attach(&live, inbound.reply_mode);
+                let task_dialect = inbound.dialect;
+                let kind = SubmissionKind::Duplicate;
+                let (prior_task, attached_turn) = (None, None);
+                return Ok(DuplicateCheck::Duplicate(Submission {
+                    attachment,
+                    after,
+                    prior_task,
+                    task_dialect,
+                    kind,
+                    attached_turn,
+                }));
             }
         };
         let now = ids::now();
-        let outcome = self.store().find_prior_outcome(&sent, now).await.map_err(unavailable)?;
-        Ok(match outcome {
-            Some(outcome) => Known::Before(self.again(letter, outcome).await?),
+        let prior =
+            self.store().find_prior_outcome(&idempotency_key, now).await.map_err(store_error)?;
+        Ok(match prior {
+            Some(prior) => {
+                DuplicateCheck::Duplicate(self.replay_prior_outcome(inbound, prior).await?)
+            }
             None => {
                 let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
                 let expires = now.as_millis().saturating_add(window);
                 let expires = Timestamp::from_millis(expires).unwrap_or(now);
-                Known::First(IdempotencyRecord { key: sent, expires_at: expires }, Arc::new(ticket))
+                DuplicateCheck::First(
+                    IdempotencyRecord { key: idempotency_key, expires_at: expires },
+                    Arc::new(claim),
+                )
             }
         })
     }
 
     /// What came of a message that was sent before.
-    async fn again(&self, letter: &Letter, outcome: PriorOutcome) -> Result<Begun, Error> {
-        let made_in = letter.dialect;
-        match outcome {
+    async fn replay_prior_outcome(
+        &self,
+        inbound: &InboundMessage,
+        prior: PriorOutcome,
+    ) -> Result<Submission, Error> {
+        let task_dialect = inbound.dialect;
+        match prior {
             PriorOutcome::Task { key, revision } => {
-                let live = self.0.lives.get(&key);
-                let stored = self.store().load(&key).await.map_err(unavailable)?;
+                let live = self.0.live_tasks.get_or_create(&key);
+                let stored = self.store().load(&key).await.map_err(store_error)?;
                 let stored = stored.ok_or_else(|| Error::task_not_found(&key.id))?;
-                live.learn(&stored);
+                live.sync_from_store(&stored);
                 // The message is in the append that ends here, if not before.
                 let after = Revision::new(revision.get() - 1);
-                let live = place(&live, letter.want);
-                Ok(Begun { live, after, opening: None, made_in, how: How::Again, rest: None })
+                let attachment = attach(&live, inbound.reply_mode);
+                Ok(Submission {
+                    attachment,
+                    after,
+                    prior_task: None,
+                    task_dialect,
+                    kind: SubmissionKind::Duplicate,
+                    attached_turn: None,
+                })
             }
             PriorOutcome::DirectReply(message) => {
-                let key = letter.access.new_task(letter.agent.name(), ids::task())?;
-                let live = self.0.lives.begin(key);
-                live.lock().answer = Some(message);
-                let live = place(&live, letter.want);
+                let key = inbound.scope.new_task_key(inbound.agent.name(), ids::task())?;
+                let live = self.0.live_tasks.create(key);
+                live.lock().direct_reply = Some(message);
+                let attachment = attach(&live, inbound.reply_mode);
                 let after = Revision::START;
-                Ok(Begun { live, after, opening: None, made_in, how: How::Again, rest: None })
+                Ok(Submission {
+                    attachment,
+                    after,
+                    prior_task: None,
+                    task_dialect,
+                    kind: SubmissionKind::Duplicate,
+                    attached_turn: None,
+                })
             }
         }
     }
 
     /// Waits for the end, or a question, and goes on with the rest of the work meanwhile; for so long,
     /// and then for the task as it stands.
-    pub(super) async fn outcome(
+    pub(super) async fn wait_until_settled(
         &self,
-        begun: &mut Begun,
+        submission: &mut Submission,
         agent: &Agent,
     ) -> Result<SendMessageResponse, Error> {
-        let mut rest = begun.rest.take();
+        let mut attached_turn = submission.attached_turn.take();
         // Many need no second look, and so no limit.
         let mut limit = None;
-        let waited = poll_fn(|context| {
-            let over = rest.as_mut().is_none_or(|it| Pin::new(it).poll(context).is_ready());
-            if let Some(settled) = begun.settled() {
-                return Poll::Ready(Waited::Settled(settled));
+        let wait = poll_fn(|context| {
+            let finished =
+                attached_turn.as_mut().is_none_or(|it| Pin::new(it).poll(context).is_ready());
+            if let Some(settled) = submission.settled_reply() {
+                return Poll::Ready(WaitResult::Settled(settled));
             }
-            if over {
-                return Poll::Ready(Waited::Over);
+            if finished {
+                return Poll::Ready(WaitResult::TurnFinished);
             }
-            let limit = limit.get_or_insert_with(|| Box::pin(self.limit(agent)));
-            limit.as_mut().poll(context).map(|()| Waited::Enough)
+            let limit = limit.get_or_insert_with(|| Box::pin(self.wait_timeout(agent)));
+            limit.as_mut().poll(context).map(|()| WaitResult::LimitReached)
         });
-        let waited = waited.await;
-        drop(rest);
-        match waited {
-            Waited::Settled(outcome) => outcome,
+        let result = wait.await;
+        drop(attached_turn);
+        match result {
+            WaitResult::Settled(reply) => reply,
             // Nobody else settles a task while a turn of it goes on.
-            Waited::Over => Box::pin(self.settled_elsewhere(begun, agent)).await,
-            Waited::Enough => Box::pin(self.first_sight(begun)).await,
+            WaitResult::TurnFinished => Box::pin(self.wait_for_other_turn(submission, agent)).await,
+            WaitResult::LimitReached => Box::pin(self.wait_until_created(submission)).await,
         }
     }
 
     /// Waits for what somebody else works on.
-    async fn settled_elsewhere(
+    async fn wait_for_other_turn(
         &self,
-        begun: &Begun,
+        submission: &Submission,
         agent: &Agent,
     ) -> Result<SendMessageResponse, Error> {
         tokio::select! {
             biased;
-            outcome = begun.live.guard().until(|state| begun.settled_in(state)) => outcome,
-            () = self.limit(agent) => self.first_sight(begun).await,
+            reply = submission.attachment.live().wait_for(|state| submission.settled_reply_in(state)) => reply,
+            () = self.wait_timeout(agent) => self.wait_until_created(submission).await,
         }
     }
 
     /// As long as a caller waits.
-    async fn limit(&self, agent: &Agent) {
+    async fn wait_timeout(&self, agent: &Agent) {
         tokio::select! {
             () = tokio::time::sleep(agent.policy().max_wait) => {}
-            () = self.halt().stopped() => {}
+            () = self.shutdown().stopped() => {}
         }
     }
 
     /// Waits until there is a task, whatever its state.
-    pub(super) async fn first_sight(&self, begun: &Begun) -> Result<SendMessageResponse, Error> {
-        let live = begun.live.guard();
+    pub(super) async fn wait_until_created(
+        &self,
+        submission: &Submission,
+    ) -> Result<SendMessageResponse, Error> {
+        let live = submission.attachment.live();
         if let Some(turn) = live.lock().turn.clone() {
-            turn.outbox().force();
+            turn.outbox().require_task();
         }
-        let failure = |state: &State| state.failure.clone().or_else(|| state.refused.clone());
-        let seen = |state: &State| match (&state.answer, failure(state)) {
-            (Some(answer), _) => Some(Ok(Some(answer.clone()))),
-            (None, _) if state.revision > begun.after => Some(Ok(None)),
+        let failure = |state: &State| state.failure.clone().or_else(|| state.rejection.clone());
+        let created = |state: &State| match (&state.direct_reply, failure(state)) {
+            (Some(message), _) => Some(Ok(Some(message.clone()))),
+            (None, _) if state.revision > submission.after => Some(Ok(None)),
             (None, Some(failure)) => Some(Err(failure)),
             (None, None) => None,
         };
-        if let Some(answer) = live.until(seen).await? {
-            return Ok(SendMessageResponse::Message(answer));
+        if let Some(message) = live.wait_for(created).await? {
+            return Ok(SendMessageResponse::Message(message));
         }
         let settled = live.lock().settled.clone();
         if let Some(task) = settled {
             return Ok(SendMessageResponse::Task(task));
         }
-        let stored = self.store().load(live.key()).await.map_err(unavailable)?;
+        let stored = self.store().load(live.key()).await.map_err(store_error)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(&live.key().id))?;
         Ok(SendMessageResponse::Task(stored.task))
     }

@@ -16,92 +16,94 @@ use latimer_protocol::{
 use latimer_store::TaskStore;
 use serde_json::Value;
 
-use super::live::{Next, Recent, Watch};
-use super::{CURSOR_EXTENSION, Halt, unavailable};
+use super::live::{BufferedEvent, ReadResult, Subscription};
+use super::{CURSOR_EXTENSION, Shutdown, store_error};
 
 /// When a stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Until {
+pub(super) enum EndsAt {
     /// When there is nothing to expect without the caller: the stream of a message.
     Settled,
     /// When the task is over: the stream of a subscriber.
-    Over,
+    Terminal,
 }
 
 /// A stream of the events behind a revision.
 pub(super) struct Reader {
-    live: Watch,
+    live: Subscription,
     store: Arc<dyn TaskStore>,
-    halt: Halt,
+    shutdown: Shutdown,
     cursor: Revision,
     /// What came up to here does not end the stream: it was before what the stream is about.
-    since: Revision,
-    until: Until,
+    ignore_end_through: Revision,
+    ends_at: EndsAt,
     /// The task as it was at the cursor, when the stream must begin with one.
-    opening: Option<Box<Task>>,
+    initial_task: Option<Box<Task>>,
     /// Whether each event carries its revision in its metadata.
-    numbered: bool,
+    revision_in_metadata: bool,
     ready: VecDeque<StreamEvent>,
-    pending: Option<Pending>,
+    pending: Option<PendingEvents>,
     ended: bool,
     /// Counts as an open stream until it is dropped.
-    _open: super::Open,
+    _stream_guard: super::StreamGuard,
 }
 
-type Pending = Pin<Box<dyn Future<Output = Result<Vec<(Revision, Recent)>, Error>> + Send>>;
+type PendingEvents =
+    Pin<Box<dyn Future<Output = Result<Vec<(Revision, BufferedEvent)>, Error>> + Send>>;
 
 /// What a reader begins with.
-pub(super) struct From {
+pub(super) struct ReaderStart {
     pub(super) cursor: Revision,
-    pub(super) since: Revision,
-    pub(super) until: Until,
-    pub(super) opening: Option<Box<Task>>,
-    pub(super) numbered: bool,
+    pub(super) ignore_end_through: Revision,
+    pub(super) ends_at: EndsAt,
+    pub(super) initial_task: Option<Box<Task>>,
+    pub(super) revision_in_metadata: bool,
 }
 
 impl Reader {
     pub(super) fn new(
-        live: Watch,
+        live: Subscription,
         store: Arc<dyn TaskStore>,
-        halt: Halt,
-        open: super::Open,
-        from: From,
+        shutdown: Shutdown,
+        stream_guard: super::StreamGuard,
+        start: ReaderStart,
     ) -> Self {
-        let From { cursor, since, until, opening, numbered } = from;
+        let ReaderStart { cursor, ignore_end_through, ends_at, initial_task, revision_in_metadata } =
+            start;
         Self {
             live,
             store,
-            halt,
+            shutdown,
             cursor,
-            since,
-            until,
-            opening,
-            numbered,
+            ignore_end_through,
+            ends_at,
+            initial_task,
+            revision_in_metadata,
             ready: VecDeque::new(),
             pending: None,
             ended: false,
-            _open: open,
+            _stream_guard: stream_guard,
         }
     }
 
     /// Begins with the task as it stands at the cursor.
-    pub(super) fn show(&mut self, task: Task) {
-        let then = self.then(task.status.state, self.cursor);
-        self.give(self.cursor, StreamResponse::Task(task).into(), then);
+    pub(super) fn push_snapshot(&mut self, task: Task) {
+        let finality = self.finality(task.status.state, self.cursor);
+        self.push_event(self.cursor, StreamResponse::Task(task).into(), finality);
     }
 
     /// Looks for events behind the cursor, as far as they are at hand.
-    fn look(&mut self) {
-        match self.live.next(self.cursor) {
-            Next::Events(events) => self.take(events),
-            Next::Older => self.pending = Some(self.fetch()),
-            Next::Wait if let Some(error) = self.refused() => {
+    fn read_buffered(&mut self) {
+        match self.live.read_after(self.cursor) {
+            ReadResult::Events(events) => self.enqueue(events),
+            ReadResult::NotBuffered => self.pending = Some(self.fetch()),
+            ReadResult::Pending if let Some(error) = self.rejection() => {
                 self.pending = Some(Box::pin(std::future::ready(Err(error))));
             }
-            Next::Wait if self.is_at_the_end() => self.ended = true,
-            Next::Wait => self.pending = Some(self.wait()),
-            Next::End => self.ended = true,
-            Next::Answer(message) => {
+            ReadResult::Pending if self.is_at_end() => self.ended = true,
+            ReadResult::Pending => self.pending = Some(self.wait()),
+            ReadResult::Ended => self.ended = true,
+            ReadResult::DirectReply(message) => {
                 let event = StreamResponse::Message(message).into();
                 self.ready.push_back(StreamEvent {
                     revision: None,
@@ -110,79 +112,80 @@ impl Reader {
                 });
                 self.ended = true;
             }
-            Next::Failed(error) => {
+            ReadResult::Failed(error) => {
                 self.pending = Some(Box::pin(std::future::ready(Err(error))));
             }
         }
     }
 
-    fn take(&mut self, events: Vec<(Revision, Recent)>) {
-        for (revision, recent) in events {
+    fn enqueue(&mut self, events: Vec<(Revision, BufferedEvent)>) {
+        for (revision, buffered) in events {
             self.cursor = revision;
-            let event = match (recent, self.opening.take()) {
-                (Recent::Shown(event), None) => event,
-                (Recent::Shown(event), Some(mut task)) => {
+            let event = match (buffered, self.initial_task.take()) {
+                (BufferedEvent::Streamed(event), None) => event,
+                (BufferedEvent::Streamed(event), Some(mut task)) => {
                     // Refused by the fold is what the log cannot have.
                     let _ =
                         Event::from_stream_response(event.event().clone()).map(|it| task.apply(it));
                     StreamResponse::Task(*task).into()
                 }
-                (Recent::Said(message), Some(mut task)) => {
+                (BufferedEvent::HistoryOnly(message), Some(mut task)) => {
                     let _ = task.apply(Event::Message(message));
-                    self.opening = Some(task);
+                    self.initial_task = Some(task);
                     continue;
                 }
-                (Recent::Said(_), None) => continue,
+                (BufferedEvent::HistoryOnly(_), None) => continue,
             };
             let state = event.event().status().map(|it| it.state);
-            let then = state.map_or(Finality::More, |state| self.then(state, revision));
-            self.give(revision, event, then);
+            let finality = state.map_or(Finality::More, |state| self.finality(state, revision));
+            self.push_event(revision, event, finality);
             if self.ended {
                 return;
             }
         }
     }
 
-    fn give(&mut self, revision: Revision, event: SharedEvent, then: Finality) {
-        self.ended = then == Finality::Last;
-        let event = if self.numbered { number(&event, revision) } else { event };
-        self.ready.push_back(StreamEvent { revision: Some(revision), event, finality: then });
+    fn push_event(&mut self, revision: Revision, event: SharedEvent, finality: Finality) {
+        self.ended = finality == Finality::Last;
+        let event =
+            if self.revision_in_metadata { add_revision_metadata(&event, revision) } else { event };
+        self.ready.push_back(StreamEvent { revision: Some(revision), event, finality });
     }
 
     /// Why the message that the stream is about was not taken, if it was not.
-    fn refused(&self) -> Option<Error> {
-        self.live.lock().refused.clone().filter(|_| self.until == Until::Settled)
+    fn rejection(&self) -> Option<Error> {
+        self.live.lock().rejection.clone().filter(|_| self.ends_at == EndsAt::Settled)
     }
 
     /// Whether everything that the stream is about was seen.
-    fn is_at_the_end(&self) -> bool {
+    fn is_at_end(&self) -> bool {
         let state = self.live.lock();
-        let seen = self.cursor >= state.revision && state.revision > self.since;
-        self.until == Until::Settled && seen && state.is_quiet()
+        let caught_up = self.cursor >= state.revision && state.revision > self.ignore_end_through;
+        self.ends_at == EndsAt::Settled && caught_up && state.is_idle()
     }
 
     /// Whether a stream goes on behind an event with this state.
-    fn then(&self, state: TaskState, revision: Revision) -> Finality {
-        if revision <= self.since && !state.is_terminal() {
+    fn finality(&self, state: TaskState, revision: Revision) -> Finality {
+        if revision <= self.ignore_end_through && !state.is_terminal() {
             return Finality::More;
         }
-        let closes = match (state, self.until) {
+        let is_last = match (state, self.ends_at) {
             (state, _) if state.is_terminal() => true,
-            (_, Until::Over) => false,
-            (TaskState::InputRequired, Until::Settled) => true,
-            (TaskState::AuthRequired, Until::Settled) => {
+            (_, EndsAt::Terminal) => false,
+            (TaskState::InputRequired, EndsAt::Settled) => true,
+            (TaskState::AuthRequired, EndsAt::Settled) => {
                 let state = self.live.lock();
                 state.turn.is_none() && state.revision == revision
             }
-            (_, Until::Settled) => false,
+            (_, EndsAt::Settled) => false,
         };
-        if closes { Finality::Last } else { Finality::More }
+        if is_last { Finality::Last } else { Finality::More }
     }
 
-    fn fetch(&self) -> Pending {
+    fn fetch(&self) -> PendingEvents {
         let (store, key, cursor) = (self.store.clone(), self.live.key().clone(), self.cursor);
         Box::pin(async move {
-            let events = store.events(&key, cursor, FETCH).await.map_err(unavailable)?;
+            let events = store.events(&key, cursor, FETCH_BATCH).await.map_err(store_error)?;
             if events.is_empty() {
                 // It was there, and was removed meanwhile.
                 return Err(Error::task_not_found(&key.id));
@@ -192,26 +195,28 @@ impl Reader {
     }
 
     /// Waits for something to happen, and finds nothing itself.
-    fn wait(&self) -> Pending {
-        let (live, halt, cursor) = ((*self.live).clone(), self.halt.clone(), self.cursor);
-        let (since, settles) = (self.since, self.until == Until::Settled);
+    fn wait(&self) -> PendingEvents {
+        let (live, shutdown, cursor) = ((*self.live).clone(), self.shutdown.clone(), self.cursor);
+        let (ignore_end_through, ends_when_settled) =
+            (self.ignore_end_through, self.ends_at == EndsAt::Settled);
         Box::pin(async move {
-            let news = live.until(|state| {
-                let refused = settles && state.refused.is_some();
-                let over = state.answer.is_some() || state.failure.is_some() || refused;
-                let quiet = settles && state.revision > since && state.is_quiet();
-                (state.revision > cursor || over || quiet).then_some(())
+            let changed = live.wait_for(|state| {
+                let rejected = ends_when_settled && state.rejection.is_some();
+                let finished = state.direct_reply.is_some() || state.failure.is_some() || rejected;
+                let idle =
+                    ends_when_settled && state.revision > ignore_end_through && state.is_idle();
+                (state.revision > cursor || finished || idle).then_some(())
             });
             tokio::select! {
-                () = news => Ok(Vec::new()),
-                () = halt.streams(&live) => Err(halted(cursor)),
+                () = changed => Ok(Vec::new()),
+                () = shutdown.stream_should_end(&live) => Err(stream_shutdown_error(cursor)),
             }
         })
     }
 }
 
 /// How many events are read from the store at once.
-const FETCH: usize = 256;
+const FETCH_BATCH: usize = 256;
 
 impl Stream for Reader {
     type Item = Result<StreamEvent, Error>;
@@ -225,13 +230,13 @@ impl Stream for Reader {
                 return Poll::Ready(None);
             }
             let Some(pending) = self.pending.as_mut() else {
-                self.look();
+                self.read_buffered();
                 continue;
             };
-            let found = ready!(pending.as_mut().poll(context));
+            let result = ready!(pending.as_mut().poll(context));
             self.pending = None;
-            match found {
-                Ok(events) => self.take(events),
+            match result {
+                Ok(events) => self.enqueue(events),
                 Err(error) => {
                     self.ended = true;
                     return Poll::Ready(Some(Err(error)));
@@ -242,7 +247,7 @@ impl Stream for Reader {
 }
 
 /// The event with its revision in its metadata, for bindings without event ids.
-fn number(event: &SharedEvent, revision: Revision) -> SharedEvent {
+fn add_revision_metadata(event: &SharedEvent, revision: Revision) -> SharedEvent {
     let mut event = event.event().clone();
     let metadata = match &mut event {
         StreamResponse::Task(it) => &mut it.metadata,
@@ -254,7 +259,7 @@ fn number(event: &SharedEvent, revision: Revision) -> SharedEvent {
     event.into()
 }
 
-fn halted(cursor: Revision) -> Error {
+fn stream_shutdown_error(cursor: Revision) -> Error {
     let message = "the server is shutting down; subscribe again to go on";
     Error::new(ErrorKind::Unavailable, message).with_metadata("lastEventId", cursor.to_string())
 }

@@ -7,21 +7,21 @@ use std::time::Duration;
 use latimer_protocol::{
     Caller, Error, Event, Message, Revision, SendMessageConfiguration, TaskState,
 };
-use latimer_store::{Error as StoreError, LoggedEvent, PendingWork as Needed, StoredTask};
+use latimer_store::{Error as StoreError, LoggedEvent, PendingWork, StoredTask};
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
-use super::accept::{Letter, Want};
-use super::access::Access;
-use super::drive::{Start, failed};
-use super::floor::Floor;
-use super::live::{Guard, is_settled};
-use super::work::Work;
-use super::{Engine, ids, unavailable};
-use crate::agent::{Agent, Contexts};
+use super::accept::{InboundMessage, ReplyMode};
+use super::drive::{ExecutorCall, failed_status};
+use super::floor::WriterPermit;
+use super::live::{LiveTaskRef, is_settled};
+use super::task_scope::TaskScope;
+use super::work::TurnRunner;
+use super::{Engine, ids, store_error};
+use crate::agent::{Agent, ContextConcurrency};
 
 /// How many tasks are taken over at once.
-const BATCH: usize = 256;
+const RECOVERY_BATCH: usize = 256;
 
 impl Engine {
     /// Takes over the tasks of processes that are gone, and looks after the store from now on. Tasks
@@ -34,7 +34,7 @@ impl Engine {
         self.0.tracker.spawn(self.clone().sweep());
         let mut abandoned = Vec::new();
         loop {
-            let more = self.store().claim_abandoned(BATCH).await.map_err(unavailable)?;
+            let more = self.store().claim_abandoned(RECOVERY_BATCH).await.map_err(store_error)?;
             if more.is_empty() {
                 break;
             }
@@ -44,24 +44,24 @@ impl Engine {
             info!(tasks = abandoned.len(), "taking over the tasks of a former process");
         }
         let count = abandoned.len() as u64;
-        if let Some(courier) = self.0.courier.get() {
-            courier.resume().await.map_err(unavailable)?;
+        if let Some(dispatcher) = self.0.dispatcher.get() {
+            dispatcher.resume().await.map_err(store_error)?;
         }
         // What was going on is before what was waiting for it.
-        abandoned.sort_by_key(|it| it.header.pending_work == Needed::Queued);
+        abandoned.sort_by_key(|it| it.header.pending_work == PendingWork::Queued);
         for stored in abandoned {
-            self.take_over(stored).await?;
+            self.recover_task(stored).await?;
         }
         Ok(count)
     }
 
     /// Has the store remove what is too old, now and then.
     async fn sweep(self) {
-        let every = self.store().retention().sweep_interval;
+        let interval = self.store().retention().sweep_interval;
         loop {
             tokio::select! {
-                () = tokio::time::sleep(every) => {}
-                () = self.halt().draining() => return,
+                () = tokio::time::sleep(interval) => {}
+                () = self.shutdown().draining() => return,
             }
             match self.store().sweep(ids::now()).await {
                 Ok(0) => {}
@@ -71,115 +71,133 @@ impl Engine {
         }
     }
 
-    async fn take_over(&self, stored: StoredTask) -> Result<(), Error> {
-        let live = self.0.lives.get(&stored.key);
-        live.learn(&stored);
-        self.shares().add(&stored.key);
+    async fn recover_task(&self, stored: StoredTask) -> Result<(), Error> {
+        let live = self.0.live_tasks.get_or_create(&stored.key);
+        live.sync_from_store(&stored);
+        self.quota().count_task(&stored.key);
         let Some(agent) = self.0.registry.get(&stored.key.agent).cloned() else {
             let reason = format!("the agent {:?} is not published any more", stored.key.agent);
-            self.repair(live, reason);
+            self.fail_orphaned_task(live, reason);
             return Ok(());
         };
-        let Turns { current, pending } = self.turns_of(&stored).await?;
-        let letter = |message| recovered(&agent, &stored, message);
-        let later: Vec<_> = pending.into_iter().map(letter).collect();
-        let now = letter(current);
-        live.lock().heard.extend(later.iter().map(|it| it.message.message_id.clone()));
-        if let Some(floor) = Floor::take(&live)
+        let InterruptedTurns { current, pending } = self.interrupted_turns(&stored).await?;
+        let to_inbound = |message| recovered_message(&agent, &stored, message);
+        let queued: Vec<_> = pending.into_iter().map(to_inbound).collect();
+        let interrupted = to_inbound(current);
+        live.lock().queued_messages.extend(queued.iter().map(|it| it.message.message_id.clone()));
+        if let Some(permit) = WriterPermit::try_acquire(&live)
             && !is_settled(stored.header.state)
         {
-            self.go_on(now, floor, stored);
+            self.resume_turn(interrupted, permit, stored);
         }
-        for letter in later {
+        for inbound in queued {
             // Nobody waits for it any more.
-            let (done, _) = oneshot::channel();
-            self.run(self.clone().further(letter, live.clone(), None, None, done));
+            let (start_sender, _) = oneshot::channel();
+            self.spawn_detached(self.clone().run_follow_up(
+                inbound,
+                live.clone(),
+                None,
+                None,
+                start_sender,
+            ));
         }
         Ok(())
     }
 
     /// Goes on with the turn that was going on, or begins the one that was waiting.
-    fn go_on(&self, letter: Letter, floor: Floor, stored: StoredTask) {
-        let waiting = stored.header.pending_work == Needed::Queued;
-        let agent = Arc::clone(&letter.agent);
+    fn resume_turn(&self, inbound: InboundMessage, permit: WriterPermit, stored: StoredTask) {
+        let is_queued = stored.header.pending_work == PendingWork::Queued;
+        let agent = Arc::clone(&inbound.agent);
         let (id, context) = (stored.key.id.clone(), stored.header.context.clone());
-        let lane = self.0.lanes.lane(&stored.key, &context);
-        let turn = self.turn(letter, id, context, (!waiting).then_some(&stored), Vec::new());
-        let mut work = Work::resume(self.clone(), agent, floor, turn, stored, None);
-        let contexts = work.agent.policy().contexts;
-        if waiting && contexts == Contexts::Queue {
+        let slot = self.0.context_queue.slot(&stored.key, &context);
+        let turn = self.new_turn(inbound, id, context, (!is_queued).then_some(&stored), Vec::new());
+        let mut runner =
+            TurnRunner::for_existing_task(self.clone(), agent, permit, turn, stored, None);
+        let concurrency = runner.agent.policy().context_concurrency;
+        if is_queued && concurrency == ContextConcurrency::Queue {
             // Nobody waits for it any more.
-            return self.queue(work, true).let_go();
+            return self.run_in_context_order(runner, true).detach();
         }
-        let right = match contexts {
-            Contexts::Parallel => None,
-            Contexts::Queue | Contexts::Reject => lane.enter().ok(),
+        let context_permit = match concurrency {
+            ContextConcurrency::Parallel => None,
+            ContextConcurrency::Queue | ContextConcurrency::Reject => slot.try_acquire().ok(),
         };
-        let start = if waiting { Start::Execute } else { Start::Recover };
-        if !waiting {
-            work.already_started();
+        let executor_call = if is_queued { ExecutorCall::Execute } else { ExecutorCall::Recover };
+        if !is_queued {
+            runner.mark_started();
         }
-        self.run(work.drive(start, waiting, right));
+        self.spawn_detached(runner.run(executor_call, is_queued, context_permit));
     }
 
     /// The message of the turn that was going on, and those whose turns had not come.
-    async fn turns_of(&self, stored: &StoredTask) -> Result<Turns, Error> {
-        let mut turns =
-            Turns { current: Message::user(ids::message(), "").into(), pending: VecDeque::new() };
+    async fn interrupted_turns(&self, stored: &StoredTask) -> Result<InterruptedTurns, Error> {
+        let mut turns = InterruptedTurns {
+            current: Message::user(ids::message(), "").into(),
+            pending: VecDeque::new(),
+        };
         let mut state = TaskState::Submitted;
-        let mut seen = Revision::START;
+        let mut cursor = Revision::START;
         loop {
-            let events =
-                self.store().events(&stored.key, seen, BATCH).await.map_err(unavailable)?;
+            let events = self
+                .store()
+                .events(&stored.key, cursor, RECOVERY_BATCH)
+                .await
+                .map_err(store_error)?;
             let Some(last) = events.last() else { return Ok(turns) };
-            seen = last.revision;
+            cursor = last.revision;
             for LoggedEvent { event, .. } in events {
-                turns.follow(event, &mut state);
+                turns.observe(event, &mut state);
             }
         }
     }
 
     /// Sees to it that a task whose events could not be stored does not look as if somebody were at
     /// work, as soon as the store works again.
-    pub(super) fn repair(&self, live: Guard, reason: String) {
-        let (engine, halt) = (self.clone(), self.halt().clone());
+    pub(super) fn fail_orphaned_task(&self, live: LiveTaskRef, reason: String) {
+        let (engine, shutdown) = (self.clone(), self.shutdown().clone());
         self.0.tracker.spawn(async move {
-            let mut pause = Duration::from_millis(100);
+            let mut backoff = Duration::from_millis(100);
             loop {
-                match engine.try_repair(&live, &reason).await {
+                match engine.try_fail_orphaned_task(&live, &reason).await {
                     Ok(()) => break,
                     Err(error) => warn!(task = %live.key().id, %error, "task is not repaired yet"),
                 }
                 tokio::select! {
-                    () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(30)),
+                    () = tokio::time::sleep(backoff) => backoff = (backoff * 2).min(Duration::from_secs(30)),
                     // The next process takes it over.
-                    () = halt.stopped() => break,
+                    () = shutdown.stopped() => break,
                 }
             }
         });
     }
 
-    async fn try_repair(&self, live: &Guard, reason: &str) -> Result<(), StoreError> {
+    async fn try_fail_orphaned_task(
+        &self,
+        live: &LiveTaskRef,
+        reason: &str,
+    ) -> Result<(), StoreError> {
         // Whoever has the floor now sees to it.
-        let Some(_floor) = Floor::wait(live, self.halt()).await else { return Ok(()) };
+        let Some(_permit) = WriterPermit::acquire(live, self.shutdown()).await else {
+            return Ok(());
+        };
         let stored = self.store().load(live.key()).await?;
-        if let Some(stored) = stored.filter(|it| it.header.pending_work != Needed::None) {
-            self.end(live, stored, failed(reason)).await?;
+        if let Some(stored) = stored.filter(|it| it.header.pending_work != PendingWork::None) {
+            self.append_final_status(live, stored, failed_status(reason)).await?;
         }
-        live.change(|state| state.failure = None);
+        live.update(|state| state.failure = None);
         Ok(())
     }
 }
 
 /// Whose turn it was when a process ended.
-struct Turns {
+struct InterruptedTurns {
     current: Arc<Message>,
     pending: VecDeque<Arc<Message>>,
 }
 
-impl Turns {
+impl InterruptedTurns {
     /// Takes note of one more event of the log, in which the task was in `state`.
-    fn follow(&mut self, event: Event, state: &mut TaskState) {
+    fn observe(&mut self, event: Event, state: &mut TaskState) {
         match event {
             Event::Created(task) => {
                 *state = task.status.state;
@@ -202,22 +220,26 @@ impl Turns {
 }
 
 /// A message as its caller sent it, as far as that is known.
-fn recovered(agent: &Arc<Agent>, stored: &StoredTask, message: Arc<Message>) -> Letter {
-    Letter {
+fn recovered_message(
+    agent: &Arc<Agent>,
+    stored: &StoredTask,
+    message: Arc<Message>,
+) -> InboundMessage {
+    InboundMessage {
         configuration: SendMessageConfiguration::default(),
         metadata: message.metadata.clone(),
         caller: match &*stored.key.owner {
             "" => Caller::anonymous(),
             id => Caller::new(id),
         },
-        access: Access::again(&stored.key),
+        scope: TaskScope::for_owner(&stored.key),
         agent: Arc::clone(agent),
         extensions: message.extensions.clone(),
         dialect: stored.header.created_in,
-        want: Want::Answer,
-        opens: false,
-        awaited: false,
-        after: None,
+        reply_mode: ReplyMode::Blocking,
+        starts_context: false,
+        result_only: false,
+        resume_after: None,
         message,
     }
 }

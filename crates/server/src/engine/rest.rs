@@ -12,51 +12,58 @@ use super::Engine;
 
 impl Engine {
     /// Runs what nobody waits for: at once as far as it goes, and then by itself.
-    pub(super) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.start(work).let_go();
+    pub(super) fn spawn_detached(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.start_attached(future).detach();
     }
 
     /// Runs what a caller waits for, whenever the caller looks at it.
-    pub(super) fn start(&self, work: impl Future<Output = ()> + Send + 'static) -> Rest {
-        let work = Mutex::new(Box::pin(work) as Boxed);
-        Rest(Some(Left { work, counted: Counted::new(self), tracked: None }))
+    pub(super) fn start_attached(
+        &self,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) -> DetachOnDrop {
+        let future = Mutex::new(Box::pin(future) as BoxedFuture);
+        DetachOnDrop(Some(Inner {
+            future,
+            active_turn: ActiveTurnCount::new(self),
+            tracker_token: None,
+        }))
     }
 }
 
-type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
+type BoxedFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The rest of some work. Its caller polls it as long as it waits, which spares a task of the
 /// runtime and the way there and back. The work is not the caller's, though: when this is dropped,
 /// the work goes on by itself.
-pub(super) struct Rest(Option<Left>);
+pub(super) struct DetachOnDrop(Option<Inner>);
 
-struct Left {
+struct Inner {
     /// Never locked, because nobody shares it; but it may stand beside what is shared.
-    work: Mutex<Boxed>,
-    counted: Counted,
+    future: Mutex<BoxedFuture>,
+    active_turn: ActiveTurnCount,
     /// The engine does not come to its end without what was begun.
-    tracked: Option<TaskTrackerToken>,
+    tracker_token: Option<TaskTrackerToken>,
 }
 
-impl Rest {
+impl DetachOnDrop {
     /// Goes on without a caller: at once as far as it goes, and then by itself.
-    pub(super) fn let_go(mut self) {
+    pub(super) fn detach(mut self) {
         // Whoever polls it next is told when to.
         let _ = Pin::new(&mut self).poll(&mut Context::from_waker(Waker::noop()));
     }
 }
 
-impl Future for Rest {
+impl Future for DetachOnDrop {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let Some(left) = &mut self.0 else { return Poll::Ready(()) };
-        let work = left.work.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let polled = work.as_mut().poll(context);
+        let Some(inner) = &mut self.0 else { return Poll::Ready(()) };
+        let future = inner.future.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let polled = future.as_mut().poll(context);
         match polled {
             Poll::Ready(()) => self.0 = None,
-            Poll::Pending if left.tracked.is_none() => {
-                left.tracked = Some(left.counted.0.0.tracker.token());
+            Poll::Pending if inner.tracker_token.is_none() => {
+                inner.tracker_token = Some(inner.active_turn.0.0.tracker.token());
             }
             Poll::Pending => {}
         }
@@ -64,30 +71,30 @@ impl Future for Rest {
     }
 }
 
-impl Drop for Rest {
+impl Drop for DetachOnDrop {
     fn drop(&mut self) {
-        let Some(Left { work, counted, tracked }) = self.0.take() else { return };
+        let Some(Inner { future, active_turn, tracker_token }) = self.0.take() else { return };
         // Without a runtime nothing goes on.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                work.into_inner().unwrap_or_else(PoisonError::into_inner).await;
-                drop((counted, tracked));
+                future.into_inner().unwrap_or_else(PoisonError::into_inner).await;
+                drop((active_turn, tracker_token));
             });
         }
     }
 }
 
 /// Counts a turn until it is over.
-struct Counted(Engine);
+struct ActiveTurnCount(Engine);
 
-impl Counted {
+impl ActiveTurnCount {
     fn new(engine: &Engine) -> Self {
         engine.0.turns.fetch_add(1, Ordering::Relaxed);
         Self(engine.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for ActiveTurnCount {
     fn drop(&mut self) {
         self.0.0.turns.fetch_sub(1, Ordering::Relaxed);
     }

@@ -13,293 +13,333 @@ use latimer_store::{IdempotencyRecord, StoredTask, TaskKey};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use super::accept::{Letter, Want};
-use super::drive::Start;
-use super::floor::Floor;
-use super::live::{Guard, Watch};
-use super::outcome::Known;
-use super::reader::{From, Reader, Until};
-use super::repeat::{Flight, Ticket};
-use super::rest::Rest;
-use super::tasks::resume_after;
-use super::work::Work;
-use super::{CURSOR_EXTENSION, Engine, ids, trimmed, unavailable};
-use crate::agent::Contexts;
+use super::accept::{InboundMessage, ReplyMode};
+use super::drive::ExecutorCall;
+use super::floor::WriterPermit;
+use super::idempotency::{ClaimGuard, InFlightTurn};
+use super::live::{LiveTaskRef, Subscription};
+use super::outcome::DuplicateCheck;
+use super::reader::{EndsAt, Reader, ReaderStart};
+use super::rest::DetachOnDrop;
+use super::tasks::check_resume_cursor;
+use super::work::TurnRunner;
+use super::{CURSOR_EXTENSION, Engine, ids, store_error, trim_history};
+use crate::agent::ContextConcurrency;
 use crate::turn::{Inner, Outbox, Turn};
 
 /// A message that is being worked on.
-pub(super) struct Begun {
-    pub(super) live: Place,
+pub(super) struct Submission {
+    pub(super) attachment: Attachment,
     /// The last event before the message.
     pub(super) after: Revision,
     /// The task before the message, when it is not the first.
-    pub(super) opening: Option<Box<Task>>,
-    pub(super) made_in: Dialect,
-    pub(super) how: How,
+    pub(super) prior_task: Option<Box<Task>>,
+    pub(super) task_dialect: Dialect,
+    pub(super) kind: SubmissionKind,
     /// What is left of the work, if its caller waits for its end.
-    pub(super) rest: Option<Rest>,
+    pub(super) attached_turn: Option<DetachOnDrop>,
 }
 
 /// How a message came to be worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum SubmissionKind {
     /// It came, and is.
     New,
     /// It came before, and is or was.
-    Again,
+    Duplicate,
     /// It came, and waits for its turn for so long that its caller is told how the task stands.
-    Later,
+    Queued,
 }
 
 /// Where the work goes on, and whether its events are kept for a stream.
-pub(super) enum Place {
-    Waited(Guard),
-    Watched(Watch),
+pub(super) enum Attachment {
+    Waiting(LiveTaskRef),
+    Watching(Subscription),
 }
 
-impl Place {
-    pub(super) fn guard(&self) -> &Guard {
+impl Attachment {
+    pub(super) fn live(&self) -> &LiveTaskRef {
         match self {
-            Self::Waited(guard) => guard,
-            Self::Watched(watch) => watch,
+            Self::Waiting(live) => live,
+            Self::Watching(subscription) => subscription,
         }
     }
 }
 
 impl Engine {
     pub(super) async fn send(&self, call: Call) -> Result<CallResponse, Error> {
-        let letter = self.accept(call).await?;
-        let (agent, want) = (letter.agent.clone(), letter.want);
-        let (history, extensions) =
-            (letter.configuration.history_length, letter.extensions.clone());
-        let mut begun = self.begin(letter).await?;
-        let sent = match (want, begun.how) {
-            (Want::Task, _) | (_, How::Later) => Box::pin(self.first_sight(&begun)).await?,
-            (Want::Answer | Want::Events, _) => self.outcome(&mut begun, &agent).await?,
+        let inbound = self.accept(call).await?;
+        let (agent, reply_mode) = (inbound.agent.clone(), inbound.reply_mode);
+        let (history_length, extensions) =
+            (inbound.configuration.history_length, inbound.extensions.clone());
+        let mut submission = self.submit(inbound).await?;
+        let response = match (reply_mode, submission.kind) {
+            (ReplyMode::Immediate, _) | (_, SubmissionKind::Queued) => {
+                Box::pin(self.wait_until_created(&submission)).await?
+            }
+            (ReplyMode::Blocking | ReplyMode::Streaming, _) => {
+                self.wait_until_settled(&mut submission, &agent).await?
+            }
         };
-        let reply = Reply::SendMessage(match sent {
-            SendMessageResponse::Task(task) => SendMessageResponse::Task(trimmed(task, history)),
+        let reply = Reply::SendMessage(match response {
+            SendMessageResponse::Task(task) => {
+                SendMessageResponse::Task(trim_history(task, history_length))
+            }
             message @ SendMessageResponse::Message(_) => message,
         });
-        Ok(CallResponse { reply, task_dialect: Some(begun.made_in), extensions })
+        Ok(CallResponse { reply, task_dialect: Some(submission.task_dialect), extensions })
     }
 
     pub(super) async fn stream(&self, call: Call) -> Result<CallResponse, Error> {
-        let letter = self.accept(call).await?;
-        let open = self.open_stream(&letter.caller)?;
-        let extensions = letter.extensions.clone();
-        let resumed = letter.after;
-        let begun = self.begin(letter).await?;
-        let watch = match begun.live {
-            Place::Watched(watch) => watch,
-            Place::Waited(guard) => guard.watch(),
+        let inbound = self.accept(call).await?;
+        let stream_guard = self.open_stream(&inbound.caller)?;
+        let extensions = inbound.extensions.clone();
+        let requested_cursor = inbound.resume_after;
+        let submission = self.submit(inbound).await?;
+        let subscription = match submission.attachment {
+            Attachment::Watching(subscription) => subscription,
+            Attachment::Waiting(live) => live.subscribe(),
         };
-        let mut from = From {
-            cursor: begun.after,
-            since: begun.after,
-            until: Until::Settled,
-            opening: begun.opening,
-            numbered: extensions.iter().any(|it| it == CURSOR_EXTENSION),
+        let mut start = ReaderStart {
+            cursor: submission.after,
+            ignore_end_through: submission.after,
+            ends_at: EndsAt::Settled,
+            initial_task: submission.prior_task,
+            revision_in_metadata: extensions.iter().any(|it| it == CURSOR_EXTENSION),
         };
-        let mut shown = None;
+        let mut snapshot = None;
         // Only a message that was sent before has events that could have been seen.
-        if begun.how == How::Again
-            && let Some(stored) = self.store().load(watch.key()).await.map_err(unavailable)?
+        if submission.kind == SubmissionKind::Duplicate
+            && let Some(stored) =
+                self.store().load(subscription.key()).await.map_err(store_error)?
         {
-            watch.learn(&stored);
-            let seen = resume_after(resumed, stored.revision)?;
-            from.cursor = seen.unwrap_or(stored.revision);
-            shown = seen.is_none().then_some(stored.task);
+            subscription.sync_from_store(&stored);
+            let cursor = check_resume_cursor(requested_cursor, stored.revision)?;
+            start.cursor = cursor.unwrap_or(stored.revision);
+            snapshot = cursor.is_none().then_some(stored.task);
         }
-        let mut reader = Reader::new(watch, self.store().clone(), self.halt().clone(), open, from);
-        if let Some(task) = shown {
-            reader.show(Arc::unwrap_or_clone(task));
+        let mut reader = Reader::new(
+            subscription,
+            self.store().clone(),
+            self.shutdown().clone(),
+            stream_guard,
+            start,
+        );
+        if let Some(task) = snapshot {
+            reader.push_snapshot(Arc::unwrap_or_clone(task));
         }
         let reply = Reply::Stream(Box::pin(reader));
-        Ok(CallResponse { reply, task_dialect: Some(begun.made_in), extensions })
+        Ok(CallResponse { reply, task_dialect: Some(submission.task_dialect), extensions })
     }
 
     /// Has a message worked on.
-    async fn begin(&self, letter: Letter) -> Result<Begun, Error> {
-        let continues = letter.message.task_id.clone();
-        let agent = letter.agent.name();
-        let key = match &continues {
-            Some(id) => letter.access.task(agent, id)?,
-            None => letter.access.new_task(agent, ids::task())?,
+    async fn submit(&self, inbound: InboundMessage) -> Result<Submission, Error> {
+        let task_id = inbound.message.task_id.clone();
+        let agent = inbound.agent.name();
+        let key = match &task_id {
+            Some(id) => inbound.scope.task_key(agent, id)?,
+            None => inbound.scope.new_task_key(agent, ids::task())?,
         };
-        let sent = match self.recognise(&letter, &key, continues.is_some()).await? {
-            Known::No => None,
-            Known::First(sent, ticket) => Some((sent, ticket)),
-            Known::Before(begun) => return Ok(begun),
+        let idempotency = match self.check_duplicate(&inbound, &key, task_id.is_some()).await? {
+            DuplicateCheck::Exempt => None,
+            DuplicateCheck::First(record, claim) => Some((record, claim)),
+            DuplicateCheck::Duplicate(submission) => return Ok(submission),
         };
-        let Some(id) = continues else {
-            let floor = Floor::of_new(self.0.lives.begin(key));
-            return self.begin_task(letter, floor, sent).await;
+        let Some(id) = task_id else {
+            let permit = WriterPermit::for_new_task(self.0.live_tasks.create(key));
+            return self.create_task(inbound, permit, idempotency).await;
         };
-        match self.store().load(&key).await.map_err(unavailable)? {
-            Some(stored) => Box::pin(self.continue_task(letter, stored, sent)).await,
-            None if letter.dialect.clients_assign_task_ids() => {
-                Box::pin(self.begin_named(letter, key, sent)).await
+        match self.store().load(&key).await.map_err(store_error)? {
+            Some(stored) => Box::pin(self.continue_task(inbound, stored, idempotency)).await,
+            None if inbound.dialect.clients_assign_task_ids() => {
+                Box::pin(self.create_with_client_id(inbound, key, idempotency)).await
             }
             None => Err(Error::task_not_found(&id)),
         }
     }
 
     /// Begins a task whose caller chose the name, unless somebody else did meanwhile.
-    async fn begin_named(&self, letter: Letter, key: TaskKey, sent: Told) -> Result<Begun, Error> {
-        let live = self.0.lives.get(&key);
-        let floor = match Floor::take(&live) {
-            Some(floor) => Some(floor),
-            None => Floor::wait(&live, self.halt()).await,
+    async fn create_with_client_id(
+        &self,
+        inbound: InboundMessage,
+        key: TaskKey,
+        idempotency: IdempotencyClaim,
+    ) -> Result<Submission, Error> {
+        let live = self.0.live_tasks.get_or_create(&key);
+        let permit = match WriterPermit::try_acquire(&live) {
+            Some(permit) => Some(permit),
+            None => WriterPermit::acquire(&live, self.shutdown()).await,
         };
-        let stored = self.store().load(&key).await.map_err(unavailable)?;
-        match (stored, floor) {
-            (Some(stored), floor) => {
-                drop(floor);
-                self.continue_task(letter, stored, sent).await
+        let stored = self.store().load(&key).await.map_err(store_error)?;
+        match (stored, permit) {
+            (Some(stored), permit) => {
+                drop(permit);
+                self.continue_task(inbound, stored, idempotency).await
             }
-            (None, Some(floor)) => self.begin_task(letter, floor, sent).await,
-            (None, None) => Err(stopping()),
+            (None, Some(permit)) => self.create_task(inbound, permit, idempotency).await,
+            (None, None) => Err(shutting_down_error()),
         }
     }
 
-    async fn begin_task(
+    async fn create_task(
         &self,
-        mut letter: Letter,
-        floor: Floor,
-        sent: Told,
-    ) -> Result<Begun, Error> {
-        let key = floor.key();
-        let context = letter.message.context_id.clone().unwrap_or_else(ids::context);
-        let right = match letter.agent.policy().contexts {
-            Contexts::Parallel | Contexts::Queue => None,
-            Contexts::Reject => match self.0.lanes.lane(key, &context).enter() {
-                Ok(right) => Some(right),
-                Err(_) => {
-                    let message = "the agent is busy with this conversation; try again later";
-                    return Err(Error::new(ErrorKind::Unavailable, message));
+        mut inbound: InboundMessage,
+        permit: WriterPermit,
+        idempotency: IdempotencyClaim,
+    ) -> Result<Submission, Error> {
+        let key = permit.key();
+        let context = inbound.message.context_id.clone().unwrap_or_else(ids::context);
+        let context_permit = match inbound.agent.policy().context_concurrency {
+            ContextConcurrency::Parallel | ContextConcurrency::Queue => None,
+            ContextConcurrency::Reject => {
+                match self.0.context_queue.slot(key, &context).try_acquire() {
+                    Ok(context_permit) => Some(context_permit),
+                    Err(_) => {
+                        let message = "the agent is busy with this conversation; try again later";
+                        return Err(Error::new(ErrorKind::Unavailable, message));
+                    }
                 }
-            },
+            }
         };
-        letter.opens = letter.message.context_id.is_none();
-        letter.address(&key.id, &context);
-        let references = self.references(&letter).await?;
-        let webhook = self.inline_webhook(&mut letter, key, Revision::START).await?;
-        let (dialect, want, agent) = (letter.dialect, letter.want, letter.agent.clone());
-        self.shares().begin(key)?;
-        let live = Guard::clone(&floor);
-        let place = place(&live, want);
-        let turn = self.turn(letter, live.key().id.clone(), context, None, references);
-        let mut work = Work::begin(self.clone(), agent, floor, turn, dialect);
+        inbound.starts_context = inbound.message.context_id.is_none();
+        inbound.assign_ids(&key.id, &context);
+        let referenced_tasks = self.referenced_tasks(&inbound).await?;
+        let webhook = self.inline_webhook(&mut inbound, key, Revision::START).await?;
+        let (dialect, reply_mode, agent) =
+            (inbound.dialect, inbound.reply_mode, inbound.agent.clone());
+        self.quota().reserve_task(key)?;
+        let live = LiveTaskRef::clone(&permit);
+        let attachment = attach(&live, reply_mode);
+        let turn = self.new_turn(inbound, live.key().id.clone(), context, None, referenced_tasks);
+        let mut runner = TurnRunner::for_new_task(self.clone(), agent, permit, turn, dialect);
         if let Some(webhook) = webhook {
-            work.register(webhook);
+            runner.set_webhook(webhook);
         }
-        if let Some((sent, ticket)) = sent {
-            ticket.flies(Flight { live, after: Revision::START });
-            work.remember(sent, ticket);
+        if let Some((record, claim)) = idempotency {
+            claim.set_location(InFlightTurn { live, after: Revision::START });
+            runner.set_idempotency(record, claim);
         }
-        let at_once = want == Want::Task || dialect.clients_assign_task_ids();
-        let rest = if work.agent.policy().contexts == Contexts::Queue {
-            self.queue(work, at_once)
-        } else {
-            self.start(work.drive(Start::Execute, at_once, right))
-        };
-        let rest = match want {
-            Want::Answer => Some(rest),
-            Want::Events | Want::Task => {
-                rest.let_go();
+        let create_task_first =
+            reply_mode == ReplyMode::Immediate || dialect.clients_assign_task_ids();
+        let attached_turn =
+            if runner.agent.policy().context_concurrency == ContextConcurrency::Queue {
+                self.run_in_context_order(runner, create_task_first)
+            } else {
+                self.start_attached(runner.run(
+                    ExecutorCall::Execute,
+                    create_task_first,
+                    context_permit,
+                ))
+            };
+        let attached_turn = match reply_mode {
+            ReplyMode::Blocking => Some(attached_turn),
+            ReplyMode::Streaming | ReplyMode::Immediate => {
+                attached_turn.detach();
                 None
             }
         };
-        let (after, how) = (Revision::START, How::New);
-        Ok(Begun { live: place, after, opening: None, made_in: dialect, how, rest })
+        let (after, kind) = (Revision::START, SubmissionKind::New);
+        Ok(Submission {
+            attachment,
+            after,
+            prior_task: None,
+            task_dialect: dialect,
+            kind,
+            attached_turn,
+        })
     }
 
     /// Has a turn worked on behind whatever else its conversation waits for.
-    pub(super) fn queue(&self, mut work: Work, at_once: bool) -> Rest {
-        let context = work.turn.context_id();
-        let waiting = self.0.lanes.lane(work.live.key(), context).wait();
-        self.start(async move {
+    pub(super) fn run_in_context_order(
+        &self,
+        mut runner: TurnRunner,
+        create_task_first: bool,
+    ) -> DetachOnDrop {
+        let context = runner.turn.context_id();
+        let waiting = self.0.context_queue.slot(runner.live.key(), context).acquire();
+        self.start_attached(async move {
             tokio::pin!(waiting);
             // The place in the queue is taken before anything else happens.
-            let right = match now(waiting.as_mut()).await {
-                Poll::Ready(right) => right.ok(),
-                Poll::Pending => work.wait_for(waiting).await,
+            let acquired = match poll_once(waiting.as_mut()).await {
+                Poll::Ready(acquired) => acquired.ok(),
+                Poll::Pending => runner.wait_before_start(waiting).await,
             };
             // Otherwise the task came to an end while it waited.
-            let Some(right) = right else { return };
-            let at_once = at_once || work.exists();
-            work.drive(Start::Execute, at_once, Some(right)).await;
+            let Some(context_permit) = acquired else { return };
+            let create_task_first = create_task_first || runner.task_exists();
+            runner.run(ExecutorCall::Execute, create_task_first, Some(context_permit)).await;
         })
     }
 
     /// A turn about a message.
-    pub(super) fn turn(
+    pub(super) fn new_turn(
         &self,
-        letter: Letter,
+        inbound: InboundMessage,
         task_id: TaskId,
         context_id: ContextId,
-        before: Option<&StoredTask>,
-        references: Vec<Arc<Task>>,
+        stored: Option<&StoredTask>,
+        referenced_tasks: Vec<Arc<Task>>,
     ) -> Turn {
         Turn::new(Inner {
-            message: letter.message,
+            message: inbound.message,
             task_id,
             context_id,
-            agent: letter.agent.name().clone(),
-            caller: letter.caller,
-            task: before.map(|it| Arc::clone(&it.task)),
-            note: before.and_then(|it| it.header.note.clone()),
-            opens: letter.opens,
-            awaited: letter.awaited,
-            references,
-            metadata: letter.metadata,
-            accepted_output_modes: letter.configuration.accepted_output_modes,
-            extensions: letter.extensions,
-            deadline: letter.agent.policy().max_turn.map(|it| Instant::now() + it),
-            cancel: CancellationToken::new(),
-            declined: SetOnce::new(),
+            agent: inbound.agent.name().clone(),
+            caller: inbound.caller,
+            task: stored.map(|it| Arc::clone(&it.task)),
+            note: stored.and_then(|it| it.header.note.clone()),
+            starts_context: inbound.starts_context,
+            result_only: inbound.result_only,
+            referenced_tasks,
+            metadata: inbound.metadata,
+            accepted_output_modes: inbound.configuration.accepted_output_modes,
+            extensions: inbound.extensions,
+            deadline: inbound.agent.policy().turn_timeout.map(|it| Instant::now() + it),
+            cancellation_token: CancellationToken::new(),
+            decline_reason: SetOnce::new(),
             outbox: Outbox::default(),
             store: Arc::clone(self.store()),
         })
     }
 
     /// The tasks that a message refers to, as far as they are the caller's.
-    pub(super) async fn references(&self, letter: &Letter) -> Result<Vec<Arc<Task>>, Error> {
-        let mut found = Vec::new();
-        let access = &letter.access;
-        for id in letter.message.reference_task_ids.iter().take(MAX_REFERENCES) {
-            let agents =
-                self.store().find_agents(access.owner()?, id).await.map_err(unavailable)?;
+    pub(super) async fn referenced_tasks(
+        &self,
+        inbound: &InboundMessage,
+    ) -> Result<Vec<Arc<Task>>, Error> {
+        let mut tasks = Vec::new();
+        let scope = &inbound.scope;
+        for id in inbound.message.reference_task_ids.iter().take(MAX_REFERENCED_TASKS) {
+            let agents = self.store().find_agents(scope.owner()?, id).await.map_err(store_error)?;
             if let Some(agent) = agents.into_iter().next() {
-                let key = access.task(&agent, id)?;
-                let stored = self.store().load(&key).await.map_err(unavailable)?;
-                found.extend(stored.map(|it| it.task));
+                let key = scope.task_key(&agent, id)?;
+                let stored = self.store().load(&key).await.map_err(store_error)?;
+                tasks.extend(stored.map(|it| it.task));
             }
         }
-        Ok(found)
+        Ok(tasks)
     }
 }
 
 /// What to remember of a message, if it is to be recognised.
-pub(super) type Told = Option<(IdempotencyRecord, Arc<Ticket>)>;
+pub(super) type IdempotencyClaim = Option<(IdempotencyRecord, Arc<ClaimGuard>)>;
 
 /// How many tasks a message can usefully refer to.
-const MAX_REFERENCES: usize = 16;
+const MAX_REFERENCED_TASKS: usize = 16;
 
-pub(super) fn place(live: &Guard, want: Want) -> Place {
-    match want {
-        Want::Events => Place::Watched(live.watch()),
-        Want::Answer | Want::Task => Place::Waited(live.clone()),
+pub(super) fn attach(live: &LiveTaskRef, reply_mode: ReplyMode) -> Attachment {
+    match reply_mode {
+        ReplyMode::Streaming => Attachment::Watching(live.subscribe()),
+        ReplyMode::Blocking | ReplyMode::Immediate => Attachment::Waiting(live.clone()),
     }
 }
 
 /// The answer to those who come when the engine is about to stop.
-pub(super) fn stopping() -> Error {
+pub(super) fn shutting_down_error() -> Error {
     Error::new(ErrorKind::Unavailable, "the server is shutting down; try again in a moment")
 }
 
 /// Polls once.
-pub(super) async fn now<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+pub(super) async fn poll_once<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Poll<F::Output> {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }

@@ -6,20 +6,20 @@ use latimer_protocol::{
 };
 use latimer_store::{AddWebhookOutcome, TaskKey, Webhook};
 
-use super::accept::Letter;
-use super::tasks::Found;
-use super::{Engine, unavailable};
+use super::accept::InboundMessage;
+use super::tasks::AuthorizedTask;
+use super::{Engine, store_error};
 use crate::agent::Agent;
-use crate::push::Courier;
+use crate::push::WebhookDispatcher;
 
 impl Engine {
     /// Who tells webhooks about the tasks of an agent.
     ///
     /// # Errors
     /// When nobody does.
-    pub(super) fn courier(&self, agent: &Agent) -> Result<&Courier, Error> {
-        let courier = self.0.courier.get().filter(|_| agent.notifies());
-        courier.ok_or_else(|| ErrorKind::PushNotificationNotSupported.into())
+    pub(super) fn dispatcher(&self, agent: &Agent) -> Result<&WebhookDispatcher, Error> {
+        let dispatcher = self.0.dispatcher.get().filter(|_| agent.supports_webhooks());
+        dispatcher.ok_or_else(|| ErrorKind::PushNotificationNotSupported.into())
     }
 
     pub(super) async fn create_webhook(&self, call: Call) -> Result<CallResponse, Error> {
@@ -27,12 +27,12 @@ impl Engine {
             return Err(Error::internal());
         };
         let task = config.task_id.clone().ok_or_else(Error::internal)?;
-        let Asked { courier, found } = self.asked(&call, &task).await?;
-        let Found { stored, extensions } = found;
-        let seen = stored.revision;
-        let webhook = courier.admit(config.clone(), stored.key, seen, call.dialect).await?;
+        let WebhookTarget { dispatcher, authorized } = self.webhook_target(&call, &task).await?;
+        let AuthorizedTask { stored, extensions } = authorized;
+        let cursor = stored.revision;
+        let webhook = dispatcher.validate(config.clone(), stored.key, cursor, call.dialect).await?;
         let config = webhook.config.clone();
-        self.register(webhook).await?;
+        self.register_webhook(webhook).await?;
         Ok(CallResponse { reply: Reply::PushConfig(config), task_dialect: None, extensions })
     }
 
@@ -41,25 +41,25 @@ impl Engine {
         let Request::GetTaskPushNotificationConfig(request) = &call.request else {
             return Err(Error::internal());
         };
-        let Asked { found, .. } = self.asked(&call, &request.task_id).await?;
-        let webhooks = self.webhooks(&found.stored.key, request.id.as_ref()).await?;
+        let WebhookTarget { authorized, .. } = self.webhook_target(&call, &request.task_id).await?;
+        let webhooks = self.webhooks(&authorized.stored.key, request.id.as_ref()).await?;
         let webhook = webhooks.into_iter().next();
-        let webhook = webhook.ok_or_else(|| no_webhook(&request.task_id))?;
+        let webhook = webhook.ok_or_else(|| webhook_not_found(&request.task_id))?;
         let reply = Reply::PushConfig(webhook.config);
-        Ok(CallResponse { reply, task_dialect: None, extensions: found.extensions })
+        Ok(CallResponse { reply, task_dialect: None, extensions: authorized.extensions })
     }
 
     pub(super) async fn list_webhooks(&self, call: Call) -> Result<CallResponse, Error> {
         let Request::ListTaskPushNotificationConfigs(request) = &call.request else {
             return Err(Error::internal());
         };
-        let Asked { found, .. } = self.asked(&call, &request.task_id).await?;
-        let webhooks = self.webhooks(&found.stored.key, None).await?;
+        let WebhookTarget { authorized, .. } = self.webhook_target(&call, &request.task_id).await?;
+        let webhooks = self.webhooks(&authorized.stored.key, None).await?;
         let reply = Reply::PushConfigList(ListTaskPushNotificationConfigsResponse {
             configs: webhooks.into_iter().map(|it| it.config).collect(),
             ..ListTaskPushNotificationConfigsResponse::default()
         });
-        Ok(CallResponse { reply, task_dialect: None, extensions: found.extensions })
+        Ok(CallResponse { reply, task_dialect: None, extensions: authorized.extensions })
     }
 
     /// Without a name, all are meant.
@@ -67,45 +67,46 @@ impl Engine {
         let Request::DeleteTaskPushNotificationConfig(request) = &call.request else {
             return Err(Error::internal());
         };
-        let Asked { courier, found } = self.asked(&call, &request.task_id).await?;
-        let key = found.stored.key;
+        let WebhookTarget { dispatcher, authorized } =
+            self.webhook_target(&call, &request.task_id).await?;
+        let key = authorized.stored.key;
         let ids = match &request.id {
             Some(id) => vec![id.clone()],
             None => self.webhooks(&key, None).await?.into_iter().map(|it| it.id).collect(),
         };
         let mut removed = 0;
         for id in ids {
-            let there = self.store().webhooks().remove(&key, &id).await;
-            removed += u32::from(there.map_err(unavailable)?);
+            let existed = self.store().webhooks().remove(&key, &id).await;
+            removed += u32::from(existed.map_err(store_error)?);
         }
-        courier.changed(&key);
+        dispatcher.notify_changed(&key);
         let reply = Reply::PushConfigsDeleted(removed);
-        Ok(CallResponse { reply, task_dialect: None, extensions: found.extensions })
+        Ok(CallResponse { reply, task_dialect: None, extensions: authorized.extensions })
     }
 
     /// The webhook that came with a message, if it may be registered.
     pub(super) async fn inline_webhook(
         &self,
-        letter: &mut Letter,
+        inbound: &mut InboundMessage,
         task: &TaskKey,
-        seen: Revision,
+        cursor: Revision,
     ) -> Result<Option<Webhook>, Error> {
-        let Some(config) = letter.configuration.task_push_notification_config.take() else {
+        let Some(config) = inbound.configuration.task_push_notification_config.take() else {
             return Ok(None);
         };
-        let courier = self.courier(&letter.agent)?;
-        let webhook = courier.admit(*config, task.clone(), seen, letter.dialect).await;
+        let dispatcher = self.dispatcher(&inbound.agent)?;
+        let webhook = dispatcher.validate(*config, task.clone(), cursor, inbound.dialect).await;
         webhook.map(Some)
     }
 
     /// Registers a webhook with a task that is there.
-    pub(super) async fn register(&self, webhook: Webhook) -> Result<(), Error> {
-        let Some(courier) = self.0.courier.get() else { return Err(Error::internal()) };
+    pub(super) async fn register_webhook(&self, webhook: Webhook) -> Result<(), Error> {
+        let Some(dispatcher) = self.0.dispatcher.get() else { return Err(Error::internal()) };
         let (task, id) = (webhook.task.clone(), webhook.id.clone());
-        let limit = courier.settings().per_task;
-        let added = self.store().webhooks().add(webhook, limit).await.map_err(unavailable)?;
+        let limit = dispatcher.settings().max_per_task;
+        let added = self.store().webhooks().add(webhook, limit).await.map_err(store_error)?;
         match added {
-            AddWebhookOutcome::Added => courier.take_on(&task, &id),
+            AddWebhookOutcome::Added => dispatcher.activate(&task, &id),
             AddWebhookOutcome::TaskNotFound => return Err(Error::task_not_found(&task.id)),
             AddWebhookOutcome::LimitReached => {
                 let message = format!("the task has {limit} webhooks, and may not have more");
@@ -116,18 +117,18 @@ impl Engine {
     }
 
     /// §3.3.4: whether there are webhooks at all comes before anything else.
-    async fn asked(&self, call: &Call, task: &TaskId) -> Result<Asked<'_>, Error> {
-        match self.named(call)? {
-            Some(agent) => drop(self.courier(agent)?),
-            None if self.0.courier.get().is_none() => {
+    async fn webhook_target(&self, call: &Call, task: &TaskId) -> Result<WebhookTarget<'_>, Error> {
+        match self.named_agent(call)? {
+            Some(agent) => drop(self.dispatcher(agent)?),
+            None if self.0.dispatcher.get().is_none() => {
                 return Err(ErrorKind::PushNotificationNotSupported.into());
             }
             None => {}
         }
-        let found = self.find(call, task).await?;
-        let agent = self.0.registry.get(&found.stored.key.agent);
-        let courier = self.courier(agent.ok_or_else(Error::internal)?)?;
-        Ok(Asked { courier, found })
+        let authorized = self.find_task(call, task).await?;
+        let agent = self.0.registry.get(&authorized.stored.key.agent);
+        let dispatcher = self.dispatcher(agent.ok_or_else(Error::internal)?)?;
+        Ok(WebhookTarget { dispatcher, authorized })
     }
 
     /// One webhook of a task, or all of them.
@@ -136,24 +137,24 @@ impl Engine {
         task: &TaskKey,
         id: Option<&PushConfigId>,
     ) -> Result<Vec<Webhook>, Error> {
-        let found = match id {
+        let webhooks = match id {
             Some(id) => {
                 self.store().webhooks().get(task, id).await.map(|it| it.into_iter().collect())
             }
             None => self.store().webhooks().list_for_task(task).await,
         };
-        found.map_err(unavailable)
+        webhooks.map_err(store_error)
     }
 }
 
 /// What a call about webhooks is about.
-struct Asked<'a> {
-    courier: &'a Courier,
-    found: Found,
+struct WebhookTarget<'a> {
+    dispatcher: &'a WebhookDispatcher,
+    authorized: AuthorizedTask,
 }
 
 /// There is no error of its own for this.
-fn no_webhook(task: &TaskId) -> Error {
+fn webhook_not_found(task: &TaskId) -> Error {
     let message = format!("task {task} has no such webhook");
     Error::new(ErrorKind::TaskNotFound, message).with_metadata("taskId", task.to_string())
 }

@@ -7,49 +7,49 @@ use latimer_protocol::{
     TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
 };
 use latimer_store::{
-    Append, Error as StoreError, IdempotencyRecord, PendingWork as Needed, StoredTask, TaskHeader,
-    TaskKey, Webhook,
+    Append, Error as StoreError, IdempotencyRecord, PendingWork, StoredTask, TaskHeader, TaskKey,
+    Webhook,
 };
 use tracing::warn;
 
-use super::floor::Floor;
-use super::live::{Published, is_settled};
-use super::repeat::Ticket;
-use super::{Engine, ids, unavailable};
+use super::floor::WriterPermit;
+use super::idempotency::ClaimGuard;
+use super::live::{CommittedState, is_settled};
+use super::{Engine, ids, store_error};
 use crate::agent::Agent;
 use crate::turn::{Emitted, Turn};
 
 /// One turn in progress, and the only writer of its task.
-pub(super) struct Work {
+pub(super) struct TurnRunner {
     pub(super) engine: Engine,
     pub(super) agent: Arc<Agent>,
-    pub(super) live: Floor,
+    pub(super) live: WriterPermit,
     pub(super) turn: Turn,
     /// The task with everything that was said, durable or not.
     draft: Arc<Task>,
     /// What begins the turn, until it is appended.
-    opening: Option<Event>,
+    opening_event: Option<Event>,
     /// Whether the turn has not been said to have begun.
-    unstarted: bool,
+    start_unreported: bool,
     revision: Revision,
     /// When the status last changed.
-    updated: Timestamp,
+    status_changed_at: Timestamp,
     dialect: Dialect,
-    sent: Option<(IdempotencyRecord, Arc<Ticket>)>,
+    idempotency: Option<(IdempotencyRecord, Arc<ClaimGuard>)>,
     /// A webhook that came with the message, until it is registered with the first events.
     webhook: Option<Box<Webhook>>,
     /// The revision of the last whole task in the store.
-    snapshot: Revision,
+    snapshot_revision: Revision,
     /// What the store believes has to be done.
-    needed: Needed,
+    pending_work: PendingWork,
     /// What the agent keeps with the task.
     note: Option<Arc<str>>,
     /// Whether the answer was direct, and no task is made.
-    pub(super) answered: bool,
+    pub(super) replied_directly: bool,
     /// Messages that came meanwhile, each for a turn of its own, and are not stored yet.
-    heard: Vec<MessageId>,
+    queued_messages: Vec<MessageId>,
     /// Whether somebody else changed the task, whose it is now.
-    pub(super) lost: bool,
+    pub(super) superseded: bool,
 }
 
 /// Events on their way to the store, and what becomes known when they are there.
@@ -57,25 +57,25 @@ pub(super) struct Batch {
     /// For readers; none when there are no readers.
     events: Vec<Event>,
     /// How many of them the agent said.
-    said: usize,
+    emitted_count: usize,
     append: Append,
-    published: Published,
+    committed: CommittedState,
 }
 
 /// Whether a turn goes on behind a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turning {
-    Waits,
-    GoesOn,
-    Ends,
+pub(super) enum TurnProgress {
+    Queued,
+    Running,
+    Ended,
 }
 
-impl Work {
+impl TurnRunner {
     /// The first turn of a new task.
-    pub(super) fn begin(
+    pub(super) fn for_new_task(
         engine: Engine,
         agent: Arc<Agent>,
-        live: Floor,
+        live: WriterPermit,
         turn: Turn,
         dialect: Dialect,
     ) -> Self {
@@ -83,7 +83,7 @@ impl Work {
         let status = TaskStatus::from(TaskState::Submitted).with_timestamp(now);
         let mut draft = Task::new(turn.task_id().clone(), turn.context_id().clone(), status);
         draft.history.push(Arc::clone(turn.shared_message()));
-        let opening = Some(Event::Created(draft.clone()));
+        let opening_event = Some(Event::Created(draft.clone()));
         live.lock().turn = Some(turn.clone());
         Self {
             engine,
@@ -91,27 +91,27 @@ impl Work {
             live,
             turn,
             draft: Arc::new(draft),
-            opening,
-            unstarted: true,
+            opening_event,
+            start_unreported: true,
             revision: Revision::START,
-            updated: now,
+            status_changed_at: now,
             dialect,
-            sent: None,
+            idempotency: None,
             webhook: None,
-            snapshot: Revision::START,
-            needed: Needed::None,
+            snapshot_revision: Revision::START,
+            pending_work: PendingWork::None,
             note: None,
-            answered: false,
-            heard: Vec::new(),
-            lost: false,
+            replied_directly: false,
+            queued_messages: Vec::new(),
+            superseded: false,
         }
     }
 
     /// A further turn of a task, with its message unless that was appended before.
-    pub(super) fn resume(
+    pub(super) fn for_existing_task(
         engine: Engine,
         agent: Arc<Agent>,
-        live: Floor,
+        live: WriterPermit,
         turn: Turn,
         stored: StoredTask,
         message: Option<Arc<Message>>,
@@ -120,13 +120,13 @@ impl Work {
         state.turn = Some(turn.clone());
         // What a former turn failed with is not this one's.
         state.failure = None;
-        state.refused = None;
+        state.rejection = None;
         let canceling = state.canceling;
         drop(state);
         if canceling {
             // Whoever cancels looked for the turn before it was here.
-            turn.cancelled().cancel();
-            live.change(|_| {});
+            turn.cancellation_token().cancel();
+            live.update(|_| {});
         }
         Self {
             engine,
@@ -134,35 +134,35 @@ impl Work {
             live,
             turn,
             draft: stored.task,
-            opening: message.map(Event::Message),
-            unstarted: true,
+            opening_event: message.map(Event::Message),
+            start_unreported: true,
             revision: stored.revision,
-            updated: stored.header.status_changed_at,
+            status_changed_at: stored.header.status_changed_at,
             dialect: stored.header.created_in,
-            sent: None,
+            idempotency: None,
             webhook: None,
-            snapshot: stored.revision,
-            needed: stored.header.pending_work,
+            snapshot_revision: stored.revision,
+            pending_work: stored.header.pending_work,
             note: stored.header.note,
-            answered: false,
-            heard: Vec::new(),
-            lost: false,
+            replied_directly: false,
+            queued_messages: Vec::new(),
+            superseded: false,
         }
     }
 
     /// Remembers the message that began the turn, with its first events.
-    pub(super) fn remember(&mut self, sent: IdempotencyRecord, ticket: Arc<Ticket>) {
-        self.sent = Some((sent, ticket));
+    pub(super) fn set_idempotency(&mut self, record: IdempotencyRecord, claim: Arc<ClaimGuard>) {
+        self.idempotency = Some((record, claim));
     }
 
     /// Registers a webhook with the first events.
-    pub(super) fn register(&mut self, webhook: Webhook) {
+    pub(super) fn set_webhook(&mut self, webhook: Webhook) {
         self.webhook = Some(Box::new(webhook));
     }
 
     /// Goes on where a former process was in the middle of a turn.
-    pub(super) fn already_started(&mut self) {
-        self.unstarted = false;
+    pub(super) fn mark_started(&mut self) {
+        self.start_unreported = false;
     }
 
     pub(super) fn state(&self) -> TaskState {
@@ -170,23 +170,23 @@ impl Work {
     }
 
     /// Whether there is a task, for others to see.
-    pub(super) fn exists(&self) -> bool {
+    pub(super) fn task_exists(&self) -> bool {
         self.revision > Revision::START
     }
 
     /// Whether the turn has still to be said to have begun.
-    pub(super) fn is_unstarted(&self) -> bool {
-        self.unstarted
+    pub(super) fn is_start_unreported(&self) -> bool {
+        self.start_unreported
     }
 
     /// Whether the store believes that somebody is at work.
-    pub(super) fn is_needed(&self) -> bool {
-        self.needed != Needed::None
+    pub(super) fn has_pending_work(&self) -> bool {
+        self.pending_work != PendingWork::None
     }
 
     /// Whether nothing of the turn is on record.
-    pub(super) fn is_untold(&self) -> bool {
-        self.opening.is_some() && !self.turn.outbox().is_forced()
+    pub(super) fn is_unrecorded(&self) -> bool {
+        self.opening_event.is_some() && !self.turn.outbox().is_task_required()
     }
 
     /// What was said with the present status.
@@ -194,80 +194,80 @@ impl Work {
         self.draft.status.message.clone()
     }
 
-    pub(super) fn take_ticket(&mut self) -> Option<(IdempotencyRecord, Arc<Ticket>)> {
-        self.sent.take()
+    pub(super) fn take_idempotency(&mut self) -> Option<(IdempotencyRecord, Arc<ClaimGuard>)> {
+        self.idempotency.take()
     }
 
     /// What the agent said, and then perhaps a last status, as a batch. None when it is nothing.
-    pub(super) fn batch(
+    pub(super) fn apply_emitted(
         &mut self,
         emitted: Vec<Emitted>,
-        last: Option<TaskStatus>,
-        turning: Turning,
+        final_status: Option<TaskStatus>,
+        progress: TurnProgress,
     ) -> Result<Option<Batch>, ApplyError> {
-        let said = emitted.len();
-        let mut events = Vec::with_capacity(said + 3);
-        let mut now = ids::now().max(self.updated);
-        if let Some(opening) = self.opening.take() {
-            if let Event::Message(message) = &opening {
+        let emitted_count = emitted.len();
+        let mut events = Vec::with_capacity(emitted_count + 3);
+        let mut now = ids::now().max(self.status_changed_at);
+        if let Some(opening_event) = self.opening_event.take() {
+            if let Event::Message(message) = &opening_event {
                 Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
             }
-            events.push(opening);
+            events.push(opening_event);
         }
-        if self.unstarted && turning != Turning::Waits {
-            self.unstarted = false;
-            if !begins(&emitted, last.as_ref()) {
-                self.add(&mut events, self.status(TaskState::Working.into()), now)?;
+        if self.start_unreported && progress != TurnProgress::Queued {
+            self.start_unreported = false;
+            if !implies_start(&emitted, final_status.as_ref()) {
+                self.push_status(&mut events, self.status_update(TaskState::Working.into()), now)?;
             }
         }
-        let mut noted = false;
+        let mut note_changed = false;
         for event in emitted {
-            now = now.max(self.updated);
+            now = now.max(self.status_changed_at);
             match event {
-                Emitted::Status(update) if self.says_nothing(&update) => {}
-                Emitted::Status(update) => self.add(&mut events, update, now)?,
-                Emitted::Artifact(update) => self.add_artifact(&mut events, update)?,
+                Emitted::Status(update) if self.is_redundant(&update) => {}
+                Emitted::Status(update) => self.push_status(&mut events, update, now)?,
+                Emitted::Artifact(update) => self.push_artifact(&mut events, update)?,
                 Emitted::Note(note) => {
                     self.note = Some(note);
-                    noted = true;
+                    note_changed = true;
                 }
-                Emitted::Heard(message) => {
-                    self.heard.push(message.message_id.clone());
+                Emitted::FollowUp(message) => {
+                    self.queued_messages.push(message.message_id.clone());
                     Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
                     events.push(Event::Message(message));
                 }
                 // There is a task: what should have been the answer is its last word.
-                Emitted::Say(message) => {
+                Emitted::DirectReply(message) => {
                     let status = TaskStatus::from(TaskState::Completed).with_message(message);
-                    self.add(&mut events, self.status(status), now)?;
+                    self.push_status(&mut events, self.status_update(status), now)?;
                 }
             }
         }
-        if let Some(status) = last {
-            self.add(&mut events, self.status(status), now)?;
+        if let Some(status) = final_status {
+            self.push_status(&mut events, self.status_update(status), now)?;
         }
-        if noted && events.is_empty() && self.state() == TaskState::Working {
+        if note_changed && events.is_empty() && self.state() == TaskState::Working {
             // A note goes with an event.
-            self.add(&mut events, self.status(TaskState::Working.into()), now)?;
+            self.push_status(&mut events, self.status_update(TaskState::Working.into()), now)?;
         }
         if events.is_empty() {
-            self.turn.outbox().stored(said);
+            self.turn.outbox().mark_stored(emitted_count);
             return Ok(None);
         }
-        Ok(Some(self.pack(events, said, turning)))
+        Ok(Some(self.build_batch(events, emitted_count, progress)))
     }
 
     /// Whether a status only says that the work goes on, which is known.
-    fn says_nothing(&self, update: &TaskStatusUpdateEvent) -> bool {
-        let bare = update.status.message.is_none() && update.metadata.is_empty();
-        bare && update.status.state == TaskState::Working && self.state() == TaskState::Working
+    fn is_redundant(&self, update: &TaskStatusUpdateEvent) -> bool {
+        let is_bare = update.status.message.is_none() && update.metadata.is_empty();
+        is_bare && update.status.state == TaskState::Working && self.state() == TaskState::Working
     }
 
-    fn status(&self, status: TaskStatus) -> TaskStatusUpdateEvent {
+    fn status_update(&self, status: TaskStatus) -> TaskStatusUpdateEvent {
         TaskStatusUpdateEvent::new(self.draft.id.clone(), status)
     }
 
-    fn add(
+    fn push_status(
         &mut self,
         events: &mut Vec<Event>,
         mut update: TaskStatusUpdateEvent,
@@ -276,15 +276,15 @@ impl Work {
         update.context_id = self.draft.context_id.clone();
         update.status.timestamp = Some(now);
         if let Some(message) = &mut update.status.message {
-            self.adopt(Arc::make_mut(message));
+            self.assign_ids(Arc::make_mut(message));
         }
         Arc::make_mut(&mut self.draft).apply(Event::Status(update.clone()))?;
-        self.updated = now;
+        self.status_changed_at = now;
         events.push(Event::Status(update));
         Ok(())
     }
 
-    fn add_artifact(
+    fn push_artifact(
         &mut self,
         events: &mut Vec<Event>,
         mut update: TaskArtifactUpdateEvent,
@@ -300,36 +300,45 @@ impl Work {
     }
 
     /// Makes a message one of this task and conversation.
-    fn adopt(&self, message: &mut Message) {
+    fn assign_ids(&self, message: &mut Message) {
         message.task_id = Some(self.draft.id.clone());
         message.context_id = self.draft.context_id.clone();
     }
 
-    fn pack(&mut self, mut events: Vec<Event>, said: usize, turning: Turning) -> Batch {
+    fn build_batch(
+        &mut self,
+        mut events: Vec<Event>,
+        emitted_count: usize,
+        progress: TurnProgress,
+    ) -> Batch {
         let state = self.state();
         let revision = Revision::new(self.revision.get() + events.len() as u64);
-        self.needed = match (state, turning) {
-            (state, _) if state.is_terminal() => Needed::None,
-            (TaskState::InputRequired, _) | (_, Turning::Ends) if self.has_more() => Needed::Queued,
-            (TaskState::InputRequired, _) | (_, Turning::Ends) => Needed::None,
-            (_, Turning::GoesOn) => Needed::Running,
-            (_, Turning::Waits) => Needed::Queued,
+        self.pending_work = match (state, progress) {
+            (state, _) if state.is_terminal() => PendingWork::None,
+            (TaskState::InputRequired, _) | (_, TurnProgress::Ended)
+                if self.has_queued_messages() =>
+            {
+                PendingWork::Queued
+            }
+            (TaskState::InputRequired, _) | (_, TurnProgress::Ended) => PendingWork::None,
+            (_, TurnProgress::Running) => PendingWork::Running,
+            (_, TurnProgress::Queued) => PendingWork::Queued,
         };
         let settled = is_settled(state);
         let snapshot = (settled || self.is_snapshot_due(revision)).then(|| {
-            self.snapshot = revision;
+            self.snapshot_revision = revision;
             Arc::clone(&self.draft)
         });
-        let published = Published {
+        let committed = CommittedState {
             revision,
-            status: state,
+            task_state: state,
             settled: snapshot.clone().filter(|_| settled),
-            turn_ends: turning == Turning::Ends || state.is_terminal(),
+            turn_ends: progress == TurnProgress::Ended || state.is_terminal(),
         };
         let append = Append {
             key: self.key().clone(),
             expected: self.revision,
-            events: if self.live.is_watched() {
+            events: if self.live.has_readers() {
                 events.clone()
             } else {
                 std::mem::take(&mut events)
@@ -337,28 +346,28 @@ impl Work {
             header: TaskHeader {
                 context: self.turn.context_id().clone(),
                 state,
-                status_changed_at: self.updated,
+                status_changed_at: self.status_changed_at,
                 created_in: self.dialect,
-                pending_work: self.needed,
+                pending_work: self.pending_work,
                 note: self.note.clone(),
             },
             snapshot,
-            idempotency: self.sent.as_ref().map(|(sent, _)| *sent),
+            idempotency: self.idempotency.as_ref().map(|(record, _)| *record),
             webhook: self.webhook.clone(),
         };
-        Batch { events, said, append, published }
+        Batch { events, emitted_count, append, committed }
     }
 
     /// Whether messages wait for a turn of their own.
-    fn has_more(&self) -> bool {
-        !self.heard.is_empty() || !self.live.lock().heard.is_empty()
+    fn has_queued_messages(&self) -> bool {
+        !self.queued_messages.is_empty() || !self.live.lock().queued_messages.is_empty()
     }
 
     /// Whole tasks are written at growing distances, so that a thousand pieces cost a thousand
     /// pieces and not their square, and no load reads more than a part of the log.
     fn is_snapshot_due(&self, revision: Revision) -> bool {
-        let distance = revision.get() - self.snapshot.get();
-        distance >= 64.max(self.snapshot.get() / 4)
+        let distance = revision.get() - self.snapshot_revision.get();
+        distance >= 64.max(self.snapshot_revision.get() / 4)
     }
 
     fn key(&self) -> &TaskKey {
@@ -367,58 +376,63 @@ impl Work {
 
     /// Makes a batch durable, and then visible.
     pub(super) async fn store(&mut self, batch: Batch) -> Result<(), Error> {
-        let Batch { events, said, append, published } = batch;
-        if !published.status.is_terminal() {
-            self.live.list();
+        let Batch { events, emitted_count, append, committed } = batch;
+        if !committed.task_state.is_terminal() {
+            self.live.register();
         }
         let appended = self.engine.store().append(append).await;
-        self.stored(appended.map(|_| (events, said, published)))
+        self.on_appended(appended.map(|_| (events, emitted_count, committed)))
     }
 
     /// Makes a batch that has become durable visible.
-    fn stored(
+    fn on_appended(
         &mut self,
-        batch: Result<(Vec<Event>, usize, Published), StoreError>,
+        batch: Result<(Vec<Event>, usize, CommittedState), StoreError>,
     ) -> Result<(), Error> {
-        let (events, said, published) = batch.map_err(|error| {
-            let changed =
+        let (events, emitted_count, committed) = batch.map_err(|error| {
+            let is_superseded =
                 matches!(error, StoreError::Conflict { .. } | StoreError::Finished { .. });
-            self.lost |= changed;
+            self.superseded |= is_superseded;
             warn!(task = %self.key().id, %error, "events could not be stored");
-            unavailable(error)
+            store_error(error)
         })?;
-        self.revision = published.revision;
+        self.revision = committed.revision;
         // It is on record: whoever sends the same again finds it there.
-        self.sent = None;
-        self.live.lock().heard.append(&mut self.heard);
-        if published.status.is_terminal() {
-            self.engine.shares().end(self.key());
+        self.idempotency = None;
+        self.live.lock().queued_messages.append(&mut self.queued_messages);
+        if committed.task_state.is_terminal() {
+            self.engine.quota().release_task(self.key());
         }
-        self.live.publish(events, published);
-        match (self.webhook.take(), self.engine.0.courier.get()) {
-            (Some(webhook), Some(courier)) => courier.take_on(self.key(), &webhook.id),
-            _ => self.engine.happened(self.key()),
+        self.live.publish(events, committed);
+        match (self.webhook.take(), self.engine.0.dispatcher.get()) {
+            (Some(webhook), Some(courier)) => courier.activate(self.key(), &webhook.id),
+            _ => self.engine.notify_webhooks(self.key()),
         }
-        self.turn.outbox().stored(said);
+        self.turn.outbox().mark_stored(emitted_count);
         Ok(())
     }
 }
 
-impl Drop for Work {
+impl Drop for TurnRunner {
     fn drop(&mut self) {
-        if !self.exists() {
+        if !self.task_exists() {
             // No task came of it.
-            self.engine.shares().end(self.key());
+            self.engine.quota().release_task(self.key());
         }
     }
 }
 
 /// Whether what is said first says by itself that the work has begun, or never will.
-fn begins(emitted: &[Emitted], last: Option<&TaskStatus>) -> bool {
+fn implies_start(emitted: &[Emitted], final_status: Option<&TaskStatus>) -> bool {
     let state = match emitted.iter().find(|it| !matches!(it, Emitted::Note(_))) {
         Some(Emitted::Status(update)) => Some(update.status.state),
-        Some(Emitted::Say(_) | Emitted::Artifact(_) | Emitted::Note(_) | Emitted::Heard(_)) => None,
-        None => last.map(|it| it.state),
+        Some(
+            Emitted::DirectReply(_)
+            | Emitted::Artifact(_)
+            | Emitted::Note(_)
+            | Emitted::FollowUp(_),
+        ) => None,
+        None => final_status.map(|it| it.state),
     };
     matches!(state, Some(TaskState::Working | TaskState::Rejected | TaskState::Canceled))
 }

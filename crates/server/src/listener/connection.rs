@@ -18,75 +18,75 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::aside::Aside;
-use super::{Entry, Secure, Tracked};
+use super::wake_gated::WakeGated;
+use super::{ReloadingTls, RequestHandler, TrackedExecutor};
 use crate::auth::ClientCertificate;
 
 /// How long a peer may take to agree on a secret.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
     pub(super) peer: SocketAddr,
-    pub(super) entry: Entry,
-    pub(super) secure: Option<Secure>,
-    pub(super) builder: Arc<Builder<Tracked>>,
-    pub(super) outside: Outside,
+    pub(super) handler: RequestHandler,
+    pub(super) tls: Option<ReloadingTls>,
+    pub(super) builder: Arc<Builder<TrackedExecutor>>,
+    pub(super) signals: ConnectionSignals,
 }
 
 /// What can happen to a connection from outside.
 #[derive(Clone)]
-pub(super) struct Outside {
+pub(super) struct ConnectionSignals {
     /// It is to end with the calls it is at.
-    pub(super) leaving: CancellationToken,
+    pub(super) drain_token: CancellationToken,
     /// It is to end now.
-    pub(super) gone: CancellationToken,
+    pub(super) abort_token: CancellationToken,
     /// How long the first request may keep us waiting. From then on hyper has its own limit; what
     /// it does not limit is how long a peer takes to show which version of HTTP it speaks.
-    pub(super) patience: Duration,
+    pub(super) first_request_timeout: Duration,
 }
 
 /// What to do about it.
-enum Then {
-    Leave,
-    End,
+enum CloseMode {
+    Drain,
+    Abort,
 }
 
 impl Connection {
     pub(super) async fn serve(self) {
-        let Self { stream, peer, entry, secure, builder, outside } = self;
-        let http = Http { peer, entry, certificate: None, builder, outside };
-        match secure {
+        let Self { stream, peer, handler, tls, builder, signals } = self;
+        let http = HttpConnection { peer, handler, certificate: None, builder, signals };
+        match tls {
             None => http.serve(stream).await,
-            Some(secure) => Box::pin(http.serve_securely(stream, &secure)).await,
+            Some(tls) => Box::pin(http.serve_tls(stream, &tls)).await,
         }
     }
 }
 
 /// What is spoken on a connection, once it is there.
-struct Http {
+struct HttpConnection {
     peer: SocketAddr,
-    entry: Entry,
+    handler: RequestHandler,
     certificate: Option<ClientCertificate>,
-    builder: Arc<Builder<Tracked>>,
-    outside: Outside,
+    builder: Arc<Builder<TrackedExecutor>>,
+    signals: ConnectionSignals,
 }
 
-impl Http {
+impl HttpConnection {
     /// Agrees on a secret first. Nobody but the peer waits for that.
-    async fn serve_securely(mut self, stream: TcpStream, secure: &Secure) {
-        let limit = HANDSHAKE.min(self.outside.patience);
-        let handshake = tokio::time::timeout(limit, secure.acceptor().accept(stream));
+    async fn serve_tls(mut self, stream: TcpStream, tls: &ReloadingTls) {
+        let timeout = HANDSHAKE_TIMEOUT.min(self.signals.first_request_timeout);
+        let handshake = tokio::time::timeout(timeout, tls.acceptor().accept(stream));
         let stream = tokio::select! {
-            () = self.outside.gone.cancelled() => return,
-            () = self.outside.leaving.cancelled() => return,
+            () = self.signals.abort_token.cancelled() => return,
+            () = self.signals.drain_token.cancelled() => return,
             handshake = handshake => match handshake {
                 Ok(Ok(stream)) => stream,
                 Ok(Err(error)) => return debug!(%error, "handshake failed"),
                 Err(_) => return debug!("handshake took too long"),
             },
         };
-        match certificate(&stream) {
+        match client_certificate(&stream) {
             Ok(certificate) => self.certificate = certificate,
             Err(error) => return debug!(%error, "client certificate cannot be read"),
         }
@@ -97,32 +97,33 @@ impl Http {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { peer, entry, certificate, builder, outside } = self;
-        let begun = Arc::new(AtomicBool::new(false));
+        let Self { peer, handler, certificate, builder, signals } = self;
+        let request_started = Arc::new(AtomicBool::new(false));
         let service = service_fn(|request| {
-            begun.store(true, Relaxed);
-            let (entry, certificate) = (entry.clone(), certificate.clone());
-            async move { Ok::<_, Infallible>(entry.answer(request, peer, certificate).await) }
+            request_started.store(true, Relaxed);
+            let (handler, certificate) = (handler.clone(), certificate.clone());
+            async move { Ok::<_, Infallible>(handler.handle(request, peer, certificate).await) }
         });
-        let served = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-        let mut served = pin!(served);
-        let mut aside = Aside::new(outside.clone().first(begun.clone()));
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
+        let mut close_signal =
+            WakeGated::new(signals.clone().wait_close_mode(request_started.clone()));
         loop {
-            let next = poll_fn(|context| match served.as_mut().poll(context) {
-                Poll::Ready(ended) => {
+            let next = poll_fn(|context| match connection.as_mut().poll(context) {
+                Poll::Ready(result) => {
                     // Peers go away as they please; whoever cares asks for the details.
-                    if let Err(error) = ended {
+                    if let Err(error) = result {
                         debug!(%error, "connection ended");
                     }
-                    Poll::Ready(Then::End)
+                    Poll::Ready(CloseMode::Abort)
                 }
-                Poll::Pending => aside.poll(context),
+                Poll::Pending => close_signal.poll(context),
             });
             match next.await {
-                Then::End => return,
-                Then::Leave => {
-                    served.as_mut().graceful_shutdown();
-                    aside = Aside::new(outside.clone().last());
+                CloseMode::Abort => return,
+                CloseMode::Drain => {
+                    connection.as_mut().graceful_shutdown();
+                    close_signal = WakeGated::new(signals.clone().wait_abort());
                 }
             }
         }
@@ -130,34 +131,34 @@ impl Http {
 }
 
 /// The certificate that the peer has shown, if it has.
-fn certificate<S>(
+fn client_certificate<S>(
     stream: &TlsStream<S>,
 ) -> Result<Option<ClientCertificate>, crate::auth::InvalidCertificate> {
     let (_, session) = stream.get_ref();
-    let shown = session.peer_certificates().and_then(<[_]>::first);
-    shown.map(|it| ClientCertificate::from_der(it)).transpose()
+    let certificate = session.peer_certificates().and_then(<[_]>::first);
+    certificate.map(|it| ClientCertificate::from_der(it)).transpose()
 }
 
-impl Outside {
+impl ConnectionSignals {
     /// The first thing that happens.
-    async fn first(self, begun: Arc<AtomicBool>) -> Then {
-        let nobody = async {
-            tokio::time::sleep(self.patience).await;
-            if begun.load(Relaxed) {
+    async fn wait_close_mode(self, request_started: Arc<AtomicBool>) -> CloseMode {
+        let no_request = async {
+            tokio::time::sleep(self.first_request_timeout).await;
+            if request_started.load(Relaxed) {
                 pending::<()>().await;
             }
             debug!("connection closed: no request came");
         };
         tokio::select! {
-            () = self.gone.cancelled() => Then::End,
-            () = self.leaving.cancelled() => Then::Leave,
-            () = nobody => Then::End,
+            () = self.abort_token.cancelled() => CloseMode::Abort,
+            () = self.drain_token.cancelled() => CloseMode::Drain,
+            () = no_request => CloseMode::Abort,
         }
     }
 
     /// The only thing that can still happen to one that is leaving.
-    async fn last(self) -> Then {
-        self.gone.cancelled().await;
-        Then::End
+    async fn wait_abort(self) -> CloseMode {
+        self.abort_token.cancelled().await;
+        CloseMode::Abort
     }
 }

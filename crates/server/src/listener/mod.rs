@@ -1,8 +1,8 @@
 //! Sockets: one port for HTTP/1.1, HTTP/2 and gRPC.
 
-mod aside;
 mod connection;
 mod tls;
+mod wake_gated;
 
 use std::convert::Infallible;
 use std::io;
@@ -27,33 +27,33 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service;
 use tracing::warn;
 
-pub(crate) use tls::Secure;
-pub use tls::{ClientCertificates, Tls};
+pub(crate) use tls::ReloadingTls;
+pub use tls::{ClientCertificateMode, Tls};
 
 use crate::auth::ClientCertificate;
-use crate::binding::{Body, Front};
+use crate::binding::{Body, Frontend};
 use crate::metrics::Metrics;
 use crate::settings::HttpLimits;
 
 /// How long to wait when nothing can be accepted, because too many files are open for example.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// How often a silent peer of HTTP/2 is asked whether it is there, and how long it has to say so.
-const PING: Duration = Duration::from_secs(30);
-const PONG: Duration = Duration::from_secs(20);
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
+const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// What hyper has room for without asking the allocator.
-const USUAL_HEADERS: usize = 100;
+const HYPER_DEFAULT_HEADERS: usize = 100;
 /// What hyper needs at least.
-const LEAST_BUFFER: usize = 8192;
+const MIN_BUFFER_BYTES: usize = 8192;
 
 /// Who answers requests: our own front alone, or behind somebody's routes.
 #[derive(Clone, Debug)]
-pub(crate) enum Entry {
-    Front(Arc<Front>),
+pub(crate) enum RequestHandler {
+    Frontend(Arc<Frontend>),
     Router(Router),
 }
 
-impl Entry {
-    async fn answer(
+impl RequestHandler {
+    async fn handle(
         mut self,
         mut request: Request<hyper::body::Incoming>,
         peer: SocketAddr,
@@ -63,7 +63,7 @@ impl Entry {
             request.extensions_mut().insert(certificate);
         }
         match &mut self {
-            Self::Front(front) => front.answer(request, Some(peer)).await,
+            Self::Frontend(frontend) => frontend.handle(request, Some(peer)).await,
             Self::Router(router) => {
                 let mut request = request.map(axum::body::Body::new);
                 request.extensions_mut().insert(ConnectInfo(peer));
@@ -79,28 +79,28 @@ impl Entry {
 /// Puts the front behind somebody's routes: it takes the paths that they do not have, and of those
 /// that both have the methods that they do not take. Pages that pretend to be on this machine are
 /// refused by all of them.
-pub(crate) fn behind(mut routes: Router, front: Arc<Front>) -> Router {
+pub(crate) fn mount_behind(mut routes: Router, frontend: Arc<Frontend>) -> Router {
     if routes.has_routes() {
-        routes = routes.route_layer(from_fn_with_state(front.clone(), only_welcome));
+        routes = routes.route_layer(from_fn_with_state(frontend.clone(), check_host_and_origin));
     }
-    let door = Door(front);
-    let other = door.clone();
-    let methods = move |request: Request<axum::body::Body>| {
-        let door = other.clone();
-        async move { door.answer(request).await }
+    let service = FrontendService(frontend);
+    let fallback = service.clone();
+    let method_fallback = move |request: Request<axum::body::Body>| {
+        let service = fallback.clone();
+        async move { service.handle(request).await }
     };
-    routes.method_not_allowed_fallback(methods).fallback_service(door)
+    routes.method_not_allowed_fallback(method_fallback).fallback_service(service)
 }
 
-async fn only_welcome(
-    State(front): State<Arc<Front>>,
+async fn check_host_and_origin(
+    State(frontend): State<Arc<Frontend>>,
     request: Request<axum::body::Body>,
     next: Next,
 ) -> Response<axum::body::Body> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|it| it.0);
     let (head, body) = request.into_parts();
-    let welcome = front.check_host(&head, peer).and_then(|()| front.check_origin(&head, peer));
-    match welcome {
+    let check = frontend.check_host(&head, peer).and_then(|()| frontend.check_origin(&head, peer));
+    match check {
         Ok(()) => next.run(Request::from_parts(head, body)).await,
         Err(error) => (StatusCode::FORBIDDEN, error.to_string()).into_response(),
     }
@@ -108,16 +108,16 @@ async fn only_welcome(
 
 /// The front as a service, for routers.
 #[derive(Clone, Debug)]
-struct Door(Arc<Front>);
+struct FrontendService(Arc<Frontend>);
 
-impl Door {
-    async fn answer(self, request: Request<axum::body::Body>) -> Response<axum::body::Body> {
+impl FrontendService {
+    async fn handle(self, request: Request<axum::body::Body>) -> Response<axum::body::Body> {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|it| it.0);
-        self.0.answer(request, peer).await.map(axum::body::Body::new)
+        self.0.handle(request, peer).await.map(axum::body::Body::new)
     }
 }
 
-impl Service<Request<axum::body::Body>> for Door {
+impl Service<Request<axum::body::Body>> for FrontendService {
     type Response = Response<axum::body::Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
@@ -127,8 +127,8 @@ impl Service<Request<axum::body::Body>> for Door {
     }
 
     fn call(&mut self, request: Request<axum::body::Body>) -> Self::Future {
-        let door = self.clone();
-        Box::pin(async move { Ok(door.answer(request).await) })
+        let service = self.clone();
+        Box::pin(async move { Ok(service.handle(request).await) })
     }
 }
 
@@ -136,15 +136,15 @@ impl Service<Request<axum::body::Body>> for Door {
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
-    pub(crate) entry: Entry,
+    pub(crate) handler: RequestHandler,
     /// What connections are secured with, if they are.
-    pub(crate) secure: Option<Secure>,
+    pub(crate) tls: Option<ReloadingTls>,
     pub(crate) limits: HttpLimits,
     pub(crate) metrics: Metrics,
     /// Nothing new is accepted any more, and connections end with the calls they are at.
-    pub(crate) leaving: CancellationToken,
+    pub(crate) drain_token: CancellationToken,
     /// Connections end now.
-    pub(crate) gone: CancellationToken,
+    pub(crate) abort_token: CancellationToken,
     /// Everything that runs for a connection.
     pub(crate) tasks: TaskTracker,
 }
@@ -152,18 +152,19 @@ pub(crate) struct Listener {
 impl Listener {
     /// Accepts connections until it is told to leave.
     pub(crate) async fn serve(self) {
-        let room = Arc::new(Semaphore::new(self.limits.connections.min(Semaphore::MAX_PERMITS)));
+        let connection_permits =
+            Arc::new(Semaphore::new(self.limits.max_connections.min(Semaphore::MAX_PERMITS)));
         let builder = Arc::new(builder(&self.limits, &self.tasks));
         loop {
             let next = tokio::select! {
-                () = self.leaving.cancelled() => return,
-                next = self.accept(&room) => next,
+                () = self.drain_token.cancelled() => return,
+                next = self.accept(&connection_permits) => next,
             };
             match next {
-                Ok((stream, peer, place)) => self.begin(stream, peer, place, &builder),
+                Ok((stream, peer, permit)) => self.spawn_connection(stream, peer, permit, &builder),
                 Err(error) => {
                     warn!(%error, "cannot accept connections");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
@@ -171,47 +172,47 @@ impl Listener {
 
     async fn accept(
         &self,
-        room: &Arc<Semaphore>,
+        connection_permits: &Arc<Semaphore>,
     ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-        let place = room.clone().acquire_owned().await.map_err(io::Error::other)?;
+        let permit = connection_permits.clone().acquire_owned().await.map_err(io::Error::other)?;
         let (stream, peer) = self.socket.accept().await?;
         // Answers are written whole: there is nothing to wait for.
         stream.set_nodelay(true)?;
-        Ok((stream, peer, place))
+        Ok((stream, peer, permit))
     }
 
-    fn begin(
+    fn spawn_connection(
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        place: OwnedSemaphorePermit,
-        builder: &Arc<Builder<Tracked>>,
+        permit: OwnedSemaphorePermit,
+        builder: &Arc<Builder<TrackedExecutor>>,
     ) {
-        let open = self.metrics.open_connection();
+        let connection_guard = self.metrics.count_connection();
         let connection = connection::Connection {
             stream,
             peer,
-            entry: self.entry.clone(),
-            secure: self.secure.clone(),
+            handler: self.handler.clone(),
+            tls: self.tls.clone(),
             builder: builder.clone(),
-            outside: connection::Outside {
-                leaving: self.leaving.clone(),
-                gone: self.gone.clone(),
-                patience: self.limits.header_time,
+            signals: connection::ConnectionSignals {
+                drain_token: self.drain_token.clone(),
+                abort_token: self.abort_token.clone(),
+                first_request_timeout: self.limits.header_timeout,
             },
         };
         self.tasks.spawn(async move {
             connection.serve().await;
-            drop((open, place));
+            drop((connection_guard, permit));
         });
     }
 }
 
 /// Runs what a connection has to run beside itself.
 #[derive(Clone, Debug)]
-struct Tracked(TaskTracker);
+struct TrackedExecutor(TaskTracker);
 
-impl<F> Executor<F> for Tracked
+impl<F> Executor<F> for TrackedExecutor
 where
     F: Future<Output: Send> + Send + 'static,
 {
@@ -220,22 +221,22 @@ where
     }
 }
 
-fn builder(limits: &HttpLimits, tasks: &TaskTracker) -> Builder<Tracked> {
-    let mut builder = Builder::new(Tracked(tasks.clone()));
-    let mut first = builder.http1();
-    first
+fn builder(limits: &HttpLimits, tasks: &TaskTracker) -> Builder<TrackedExecutor> {
+    let mut builder = Builder::new(TrackedExecutor(tasks.clone()));
+    let mut http1 = builder.http1();
+    http1
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_time)
-        .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
-    if limits.headers != USUAL_HEADERS {
-        first.max_headers(limits.headers);
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(limits.max_header_bytes.max(MIN_BUFFER_BYTES));
+    if limits.max_headers != HYPER_DEFAULT_HEADERS {
+        http1.max_headers(limits.max_headers);
     }
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.calls_per_connection)
-        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-        .keep_alive_interval(PING)
-        .keep_alive_timeout(PONG);
+        .max_concurrent_streams(limits.max_calls_per_connection)
+        .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(HTTP2_PING_INTERVAL)
+        .keep_alive_timeout(HTTP2_PING_TIMEOUT);
     builder
 }

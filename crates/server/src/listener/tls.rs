@@ -19,9 +19,9 @@ use tracing::{info, warn};
 use crate::error::Error;
 
 /// How often to look whether a file has changed.
-const EVERY: Duration = Duration::from_secs(5);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 /// What is spoken over TLS, the best first.
-const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+const ALPN_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// A certificate and its key, both files in PEM, and whose certificates callers may show.
 ///
@@ -29,9 +29,9 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// use, and the log says so.
 ///
 /// ```no_run
-/// # use latimer_server::{ClientCertificates, Server, Tls};
+/// # use latimer_server::{ClientCertificateMode, Server, Tls};
 /// let tls = Tls::new("server.pem", "server.key")
-///     .client_ca("callers.pem", ClientCertificates::Required);
+///     .client_ca("callers.pem", ClientCertificateMode::Required);
 /// let server = Server::echo().tls(tls);
 /// # drop(server);
 /// ```
@@ -39,13 +39,13 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 pub struct Tls {
     certificate: PathBuf,
     key: PathBuf,
-    clients: Option<(PathBuf, ClientCertificates)>,
-    every: Duration,
+    client_ca: Option<(PathBuf, ClientCertificateMode)>,
+    reload_interval: Duration,
 }
 
 /// Whether callers must show certificates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ClientCertificates {
+pub enum ClientCertificateMode {
     /// They must, or no connection comes about.
     #[default]
     Required,
@@ -57,20 +57,20 @@ impl Tls {
     /// The files of a certificate, with those between it and its root, and of its key.
     pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         let (certificate, key) = (certificate.into(), key.into());
-        Self { certificate, key, clients: None, every: EVERY }
+        Self { certificate, key, client_ca: None, reload_interval: RELOAD_INTERVAL }
     }
 
     /// Has callers show certificates that one of those in this file has signed.
     #[must_use]
-    pub fn client_ca(mut self, file: impl Into<PathBuf>, rule: ClientCertificates) -> Self {
-        self.clients = Some((file.into(), rule));
+    pub fn client_ca(mut self, file: impl Into<PathBuf>, mode: ClientCertificateMode) -> Self {
+        self.client_ca = Some((file.into(), mode));
         self
     }
 
     /// Looks for changes of the files that often, which is every five seconds otherwise.
     #[must_use]
-    pub fn look_every(mut self, time: Duration) -> Self {
-        self.every = time;
+    pub fn reload_interval(mut self, interval: Duration) -> Self {
+        self.reload_interval = interval;
         self
     }
 
@@ -86,7 +86,7 @@ impl Tls {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn certificates(&self) -> io::Result<Vec<u8>> {
+    pub fn certificate_pem(&self) -> io::Result<Vec<u8>> {
         fs::read(&self.certificate)
     }
 
@@ -94,83 +94,86 @@ impl Tls {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone());
         let builder = builder.with_safe_default_protocol_versions();
-        let builder = builder.map_err(|error| problem("tls.certificate", &error))?;
-        let builder = match &self.clients {
+        let builder = builder.map_err(|error| setting_error("tls.certificate", &error))?;
+        let builder = match &self.client_ca {
             None => builder.with_no_client_auth(),
-            Some((file, rule)) => {
-                let wrong =
-                    |error: &dyn std::error::Error| problem_in("tls.client_ca", file, error);
+            Some((file, mode)) => {
+                let invalid =
+                    |error: &dyn std::error::Error| file_error("tls.client_ca", file, error);
                 let mut roots = RootCertStore::empty();
-                for certificate in certificates("tls.client_ca", file)? {
-                    roots.add(certificate).map_err(|error| wrong(&error))?;
+                for certificate in read_certificates("tls.client_ca", file)? {
+                    roots.add(certificate).map_err(|error| invalid(&error))?;
                 }
                 let verifier =
                     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-                let verifier = match rule {
-                    ClientCertificates::Required => verifier,
-                    ClientCertificates::Optional => verifier.allow_unauthenticated(),
+                let verifier = match mode {
+                    ClientCertificateMode::Required => verifier,
+                    ClientCertificateMode::Optional => verifier.allow_unauthenticated(),
                 };
-                builder.with_client_cert_verifier(verifier.build().map_err(|error| wrong(&error))?)
+                builder
+                    .with_client_cert_verifier(verifier.build().map_err(|error| invalid(&error))?)
             }
         };
-        let chain = certificates("tls.certificate", &self.certificate)?;
+        let chain = read_certificates("tls.certificate", &self.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&self.key)
-            .map_err(|error| problem_in("tls.key", &self.key, &error))?;
+            .map_err(|error| file_error("tls.key", &self.key, &error))?;
         let mut config = builder
             .with_single_cert(chain, key)
-            .map_err(|error| problem_in("tls.certificate", &self.certificate, &error))?;
-        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+            .map_err(|error| file_error("tls.certificate", &self.certificate, &error))?;
+        config.alpn_protocols = ALPN_PROTOCOLS.map(<[u8]>::to_vec).to_vec();
         Ok(config)
     }
 
-    fn files(&self) -> impl Iterator<Item = &Path> {
-        let clients = self.clients.as_ref().map(|(file, _)| file);
-        [&self.certificate, &self.key].into_iter().chain(clients).map(PathBuf::as_path)
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let client_ca = self.client_ca.as_ref().map(|(file, _)| file);
+        [&self.certificate, &self.key].into_iter().chain(client_ca).map(PathBuf::as_path)
     }
 
     /// What changes when a file does.
-    fn marks(&self) -> Vec<Option<Mark>> {
-        self.files().map(|file| fs::metadata(file).ok().map(|it| Mark::of(&it))).collect()
+    fn fingerprints(&self) -> Vec<Option<FileFingerprint>> {
+        self.paths()
+            .map(|file| fs::metadata(file).ok().map(|it| FileFingerprint::from_metadata(&it)))
+            .collect()
     }
 }
 
 /// What of a file changes when its contents do.
 #[derive(Debug, PartialEq, Eq)]
-struct Mark {
-    changed: Option<SystemTime>,
-    length: u64,
+struct FileFingerprint {
+    modified_at: Option<SystemTime>,
+    len: u64,
     /// Another file of the same name has another number.
-    number: u64,
+    inode: u64,
 }
 
-impl Mark {
-    fn of(metadata: &Metadata) -> Self {
+impl FileFingerprint {
+    fn from_metadata(metadata: &Metadata) -> Self {
         #[cfg(unix)]
-        let number = std::os::unix::fs::MetadataExt::ino(metadata);
+        let inode = std::os::unix::fs::MetadataExt::ino(metadata);
         #[cfg(not(unix))]
         let number = 0;
-        Self { changed: metadata.modified().ok(), length: metadata.len(), number }
+        Self { modified_at: metadata.modified().ok(), len: metadata.len(), inode }
     }
 }
 
 /// TLS as it is now. Cheap to clone; clones are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Secure(Arc<RwLock<Arc<ServerConfig>>>);
+pub(crate) struct ReloadingTls(Arc<RwLock<Arc<ServerConfig>>>);
 
 /// Files to read again when they change.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct TlsFiles {
     tls: Tls,
     /// From before they were read, so that no change is missed.
-    seen: Vec<Option<Mark>>,
+    fingerprints: Vec<Option<FileFingerprint>>,
 }
 
-impl Secure {
+impl ReloadingTls {
     /// Reads the files.
-    pub(crate) fn new(tls: Tls) -> Result<(Self, Files), Error> {
-        let seen = tls.marks();
+    pub(crate) fn new(tls: Tls) -> Result<(Self, TlsFiles), Error> {
+        let fingerprints = tls.fingerprints();
         let config = Arc::new(tls.load()?);
-        Ok((Self(Arc::new(RwLock::new(config))), Files { tls, seen }))
+        Ok((Self(Arc::new(RwLock::new(config))), TlsFiles { tls, fingerprints }))
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {
@@ -179,14 +182,18 @@ impl Secure {
     }
 
     /// Reads the files again when they change, until it is told to leave.
-    pub(crate) async fn follow(self, files: Files, leaving: CancellationToken) {
-        let Files { tls, mut seen } = files;
-        while leaving.run_until_cancelled(tokio::time::sleep(tls.every)).await.is_some() {
-            let marks = tls.marks();
-            if marks == seen {
+    pub(crate) async fn reload_on_change(self, files: TlsFiles, drain_token: CancellationToken) {
+        let TlsFiles { tls, mut fingerprints } = files;
+        while drain_token
+            .run_until_cancelled(tokio::time::sleep(tls.reload_interval))
+            .await
+            .is_some()
+        {
+            let current = tls.fingerprints();
+            if current == fingerprints {
                 continue;
             }
-            seen = marks;
+            fingerprints = current;
             match tls.load() {
                 Ok(config) => {
                     *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
@@ -200,20 +207,24 @@ impl Secure {
     }
 }
 
-fn certificates(setting: &'static str, file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let wrong = |error: &dyn std::error::Error| problem_in(setting, file, error);
-    let found = CertificateDer::pem_file_iter(file).map_err(|error| wrong(&error))?;
-    let found: Vec<_> = found.collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
-    match found.is_empty() {
-        true => Err(wrong(&io::Error::other("there is no certificate in it"))),
-        false => Ok(found),
+fn read_certificates(
+    setting: &'static str,
+    file: &Path,
+) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let invalid = |error: &dyn std::error::Error| file_error(setting, file, error);
+    let certificates = CertificateDer::pem_file_iter(file).map_err(|error| invalid(&error))?;
+    let certificates: Vec<_> =
+        certificates.collect::<Result<_, _>>().map_err(|error| invalid(&error))?;
+    match certificates.is_empty() {
+        true => Err(invalid(&io::Error::other("there is no certificate in it"))),
+        false => Ok(certificates),
     }
 }
 
-fn problem(setting: &'static str, error: &dyn std::error::Error) -> Error {
+fn setting_error(setting: &'static str, error: &dyn std::error::Error) -> Error {
     Error::setting(setting, error.to_string())
 }
 
-fn problem_in(setting: &'static str, file: &Path, error: &dyn std::error::Error) -> Error {
+fn file_error(setting: &'static str, file: &Path, error: &dyn std::error::Error) -> Error {
     Error::setting(setting, format!("{}: {error}", file.display()))
 }

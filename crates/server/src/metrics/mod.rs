@@ -2,7 +2,7 @@
 //!
 //! Everything is an atomic in its place, so that counting a call looks nothing up.
 
-mod text;
+mod exposition;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use latimer_protocol::{ErrorKind, Operation, Version};
 
-use crate::agent::Registry;
+use crate::agent::AgentRegistry;
 use crate::executor::Health;
-pub(crate) use text::Form;
-use text::{Kind, Labels, Text};
+pub(crate) use exposition::ExpositionFormat;
+use exposition::{Exposition, Labels, MetricKind};
 
 const OPERATIONS: usize = Operation::ALL.len() + 1;
 const VERSIONS: usize = Version::ALL.len();
@@ -22,7 +22,7 @@ const BINDINGS: usize = 3;
 const OUTCOMES: usize = 3;
 
 /// The upper bounds of the latencies that are told apart, in seconds.
-const BOUNDS: [f64; 12] =
+const LATENCY_BOUNDS_SECONDS: [f64; 12] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0];
 
 /// The transport of a call.
@@ -35,7 +35,7 @@ pub(crate) enum Transport {
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     /// Well.
     Ok,
     /// The caller asked for something it cannot have.
@@ -44,7 +44,7 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-impl From<ErrorKind> for Outcome {
+impl From<ErrorKind> for CallOutcome {
     fn from(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Internal | ErrorKind::InvalidAgentResponse | ErrorKind::Unavailable => {
@@ -57,7 +57,7 @@ impl From<ErrorKind> for Outcome {
 
 /// What became of an attempt to tell a webhook of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delivery {
+pub(crate) enum DeliveryOutcome {
     /// It arrived.
     Delivered,
     /// It did not.
@@ -68,18 +68,18 @@ pub(crate) enum Delivery {
 
 /// What became of deliveries.
 #[derive(Debug, Default)]
-pub(crate) struct Deliveries([AtomicU64; 3]);
+pub(crate) struct DeliveryCounters([AtomicU64; 3]);
 
-impl Deliveries {
+impl DeliveryCounters {
     /// Counts one.
-    pub(crate) fn count(&self, delivery: Delivery) {
-        self.0[delivery as usize].fetch_add(1, Relaxed);
+    pub(crate) fn count(&self, outcome: DeliveryOutcome) {
+        self.0[outcome as usize].fetch_add(1, Relaxed);
     }
 }
 
 /// What a call is counted under.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted {
+pub(crate) struct CallLabels {
     pub(crate) transport: Transport,
     /// None where it could not be made out what is asked.
     pub(crate) operation: Option<Operation>,
@@ -92,18 +92,18 @@ pub(crate) struct Metrics(Arc<Inner>);
 
 struct Inner {
     calls: [AtomicU64; OPERATIONS * VERSIONS * BINDINGS * OUTCOMES],
-    latencies: [Latencies; OPERATIONS * BINDINGS],
+    latencies: [LatencyHistogram; OPERATIONS * BINDINGS],
     connections: AtomicUsize,
-    deliveries: Arc<Deliveries>,
+    deliveries: Arc<DeliveryCounters>,
     gauges: std::sync::Mutex<Vec<Gauge>>,
-    registry: OnceLock<Arc<Registry>>,
+    registry: OnceLock<Arc<AgentRegistry>>,
 }
 
 impl Default for Inner {
     fn default() -> Self {
         Self {
             calls: [const { AtomicU64::new(0) }; _],
-            latencies: [const { Latencies::new() }; _],
+            latencies: [const { LatencyHistogram::new() }; _],
             connections: AtomicUsize::new(0),
             deliveries: Arc::default(),
             gauges: std::sync::Mutex::default(),
@@ -125,75 +125,79 @@ struct Gauge {
     read: Box<dyn Fn() -> usize + Send + Sync>,
 }
 
-struct Latencies {
+struct LatencyHistogram {
     /// One more than there are bounds, for everything beyond.
-    buckets: [AtomicU64; BOUNDS.len() + 1],
+    buckets: [AtomicU64; LATENCY_BOUNDS_SECONDS.len() + 1],
     nanoseconds: AtomicU64,
 }
 
-impl Latencies {
+impl LatencyHistogram {
     const fn new() -> Self {
         Self {
-            buckets: [const { AtomicU64::new(0) }; BOUNDS.len() + 1],
+            buckets: [const { AtomicU64::new(0) }; LATENCY_BOUNDS_SECONDS.len() + 1],
             nanoseconds: AtomicU64::new(0),
         }
     }
 
-    fn add(&self, elapsed: Duration) {
+    fn record(&self, elapsed: Duration) {
         let seconds = elapsed.as_secs_f64();
-        let bucket = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
+        let bucket = LATENCY_BOUNDS_SECONDS
+            .iter()
+            .position(|bound| seconds <= *bound)
+            .unwrap_or(LATENCY_BOUNDS_SECONDS.len());
         self.buckets[bucket].fetch_add(1, Relaxed);
         let nanoseconds = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         self.nanoseconds.fetch_add(nanoseconds, Relaxed);
     }
 
     /// Writes how many took no longer than each bound. Nothing when there were none.
-    fn write(&self, name: &str, labels: &Labels<'_>, text: &mut Text) {
+    fn write(&self, name: &str, labels: &Labels<'_>, exposition: &mut Exposition) {
         let counts = self.buckets.each_ref().map(|it| it.load(Relaxed));
-        let all: u64 = counts.iter().sum();
-        if all == 0 {
+        let total: u64 = counts.iter().sum();
+        if total == 0 {
             return;
         }
-        let mut so_far = 0;
-        for (place, count) in counts.iter().enumerate() {
-            so_far += count;
-            let bound = BOUNDS.get(place).map_or("+Inf".to_owned(), |it| format!("{it:?}"));
+        let mut cumulative = 0;
+        for (index, count) in counts.iter().enumerate() {
+            cumulative += count;
+            let bound =
+                LATENCY_BOUNDS_SECONDS.get(index).map_or("+Inf".to_owned(), |it| format!("{it:?}"));
             let labels = [labels, &[("le", bound.as_str())]].concat();
-            text.sample(&format!("{name}_bucket"), &labels, so_far);
+            exposition.sample(&format!("{name}_bucket"), &labels, cumulative);
         }
         let sum = Duration::from_nanos(self.nanoseconds.load(Relaxed)).as_secs_f64();
-        text.sample(&format!("{name}_sum"), labels, sum);
-        text.sample(&format!("{name}_count"), labels, all);
+        exposition.sample(&format!("{name}_sum"), labels, sum);
+        exposition.sample(&format!("{name}_count"), labels, total);
     }
 }
 
-fn place(operation: Option<Operation>) -> usize {
+fn operation_index(operation: Option<Operation>) -> usize {
     operation.map_or(OPERATIONS - 1, |it| it as usize)
 }
 
 impl Metrics {
     /// Counts a call that was answered after `elapsed`.
-    pub(crate) fn count(&self, what: Counted, outcome: Outcome, elapsed: Duration) {
-        let operation = place(what.operation);
-        let (version, transport) = (what.version as usize, what.transport as usize);
-        let call = ((operation * VERSIONS + version) * BINDINGS + transport) * OUTCOMES;
-        self.0.calls[call + outcome as usize].fetch_add(1, Relaxed);
-        self.0.latencies[operation * BINDINGS + transport].add(elapsed);
+    pub(crate) fn count(&self, labels: CallLabels, outcome: CallOutcome, elapsed: Duration) {
+        let operation = operation_index(labels.operation);
+        let (version, transport) = (labels.version as usize, labels.transport as usize);
+        let base = ((operation * VERSIONS + version) * BINDINGS + transport) * OUTCOMES;
+        self.0.calls[base + outcome as usize].fetch_add(1, Relaxed);
+        self.0.latencies[operation * BINDINGS + transport].record(elapsed);
     }
 
     /// Counts a connection for as long as what is returned is kept.
-    pub(crate) fn open_connection(&self) -> OpenConnection {
+    pub(crate) fn count_connection(&self) -> ConnectionGuard {
         self.0.connections.fetch_add(1, Relaxed);
-        OpenConnection(self.clone())
+        ConnectionGuard(self.clone())
     }
 
     /// What is counted of deliveries.
-    pub(crate) fn deliveries(&self) -> Arc<Deliveries> {
+    pub(crate) fn deliveries(&self) -> Arc<DeliveryCounters> {
         Arc::clone(&self.0.deliveries)
     }
 
     /// Shows a number that somebody else keeps.
-    pub(crate) fn show(
+    pub(crate) fn register_gauge(
         &self,
         name: &'static str,
         help: &'static str,
@@ -204,7 +208,7 @@ impl Metrics {
     }
 
     /// Shows how what agents depend on is doing.
-    pub(crate) fn look_after(&self, registry: &Arc<Registry>) {
+    pub(crate) fn watch_agent_health(&self, registry: &Arc<AgentRegistry>) {
         // Set once: a server has its agents from the beginning.
         let _ = self.0.registry.set(Arc::clone(registry));
     }
@@ -214,35 +218,43 @@ impl Metrics {
     }
 
     /// Everything that is counted, as text.
-    pub(crate) fn write(&self, form: Form) -> String {
-        let mut text = Text::new(form);
-        self.write_calls(&mut text);
-        self.write_latencies(&mut text);
-        self.write_deliveries(&mut text);
+    pub(crate) fn write(&self, format: ExpositionFormat) -> String {
+        let mut exposition = Exposition::new(format);
+        self.write_calls(&mut exposition);
+        self.write_latencies(&mut exposition);
+        self.write_deliveries(&mut exposition);
         let connections = self.0.connections.load(Relaxed);
-        text.gauge("connections", "Connections that are open", connections);
+        exposition.gauge("connections", "Connections that are open", connections);
         for it in self.gauges().iter() {
-            text.gauge(it.name, it.help, (it.read)());
+            exposition.gauge(it.name, it.help, (it.read)());
         }
-        self.write_health(&mut text);
-        text.finish()
+        self.write_health(&mut exposition);
+        exposition.finish()
     }
 
-    fn write_health(&self, text: &mut Text) {
+    fn write_health(&self, exposition: &mut Exposition) {
         let agents = self.0.registry.get().into_iter().flat_map(|it| it.iter());
-        let known: Vec<_> =
+        let reported: Vec<_> =
             agents.filter_map(|it| Some((it.name(), it.executor().health()?))).collect();
-        if known.is_empty() {
+        if reported.is_empty() {
             return;
         }
-        text.family("upstream_up", Kind::Gauge, "Whether the agent behind an agent answers");
-        for (name, health) in known {
-            text.sample("upstream_up", &[("agent", name)], u8::from(health == Health::Well));
+        exposition.family(
+            "upstream_up",
+            MetricKind::Gauge,
+            "Whether the agent behind an agent answers",
+        );
+        for (name, health) in reported {
+            exposition.sample(
+                "upstream_up",
+                &[("agent", name)],
+                u8::from(health == Health::Healthy),
+            );
         }
     }
 
-    fn write_calls(&self, text: &mut Text) {
-        text.family("calls", Kind::Counter, "Calls that were answered");
+    fn write_calls(&self, exposition: &mut Exposition) {
+        exposition.family("calls", MetricKind::Counter, "Calls that were answered");
         for (index, count) in self.0.calls.iter().enumerate() {
             let count = count.load(Relaxed);
             if count == 0 {
@@ -254,54 +266,54 @@ impl Metrics {
                 ("binding", binding_name(index / OUTCOMES % BINDINGS)),
                 ("outcome", ["ok", "refused", "failed"][index % OUTCOMES]),
             ];
-            text.sample("calls_total", &labels, count);
+            exposition.sample("calls_total", &labels, count);
         }
     }
 
-    fn write_deliveries(&self, text: &mut Text) {
+    fn write_deliveries(&self, exposition: &mut Exposition) {
         let help = "Attempts to tell webhooks of events, and events that were given up";
-        text.family("deliveries", Kind::Counter, help);
+        exposition.family("deliveries", MetricKind::Counter, help);
         for (outcome, count) in ["delivered", "failed", "given_up"].iter().zip(&self.0.deliveries.0)
         {
-            text.sample("deliveries_total", &[("outcome", outcome)], count.load(Relaxed));
+            exposition.sample("deliveries_total", &[("outcome", outcome)], count.load(Relaxed));
         }
     }
 
-    fn write_latencies(&self, text: &mut Text) {
+    fn write_latencies(&self, exposition: &mut Exposition) {
         let help = "Time until a call was answered, or its stream began";
-        text.family("call_seconds", Kind::Histogram, help);
+        exposition.family("call_seconds", MetricKind::Histogram, help);
         for (index, latencies) in self.0.latencies.iter().enumerate() {
             let labels = [
                 ("operation", operation_name(index / BINDINGS)),
                 ("binding", binding_name(index % BINDINGS)),
             ];
-            latencies.write("call_seconds", &labels, text);
+            latencies.write("call_seconds", &labels, exposition);
         }
     }
 }
 
 /// An open connection; closed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct OpenConnection(Metrics);
+pub(crate) struct ConnectionGuard(Metrics);
 
-impl Drop for OpenConnection {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.0.connections.fetch_sub(1, Relaxed);
     }
 }
 
-fn operation_name(place: usize) -> &'static str {
-    let operation = Operation::ALL.get(place);
+fn operation_name(index: usize) -> &'static str {
+    let operation = Operation::ALL.get(index);
     operation.and_then(|it| it.method(Version::V1_0)).unwrap_or("unknown")
 }
 
-fn version_name(place: usize) -> &'static str {
-    let version = Version::ALL.into_iter().find(|it| *it as usize == place);
+fn version_name(index: usize) -> &'static str {
+    let version = Version::ALL.into_iter().find(|it| *it as usize == index);
     version.map_or("unknown", Version::as_str)
 }
 
-fn binding_name(place: usize) -> &'static str {
-    ["jsonrpc", "http_json", "grpc"][place]
+fn binding_name(index: usize) -> &'static str {
+    ["jsonrpc", "http_json", "grpc"][index]
 }
 
 #[cfg(test)]
@@ -309,21 +321,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_shown_under_what_they_were() {
+    fn exposition_reports_calls_latencies_and_gauges() {
         let metrics = Metrics::default();
-        let call = Counted {
+        let call = CallLabels {
             transport: Transport::Grpc,
             operation: Some(Operation::GetTask),
             version: Version::V0_3,
         };
-        metrics.count(call, Outcome::Ok, Duration::from_micros(200));
-        metrics.count(call, Outcome::Ok, Duration::from_secs(100));
-        let unknown = Counted { operation: None, transport: Transport::JsonRpc, ..call };
-        metrics.count(unknown, Outcome::Refused, Duration::ZERO);
-        metrics.deliveries().count(Delivery::GivenUp);
-        metrics.show("tasks", "Tasks in memory", || 7);
-        let open = metrics.open_connection();
-        let numbers = [
+        metrics.count(call, CallOutcome::Ok, Duration::from_micros(200));
+        metrics.count(call, CallOutcome::Ok, Duration::from_secs(100));
+        let unknown = CallLabels { operation: None, transport: Transport::JsonRpc, ..call };
+        metrics.count(unknown, CallOutcome::Refused, Duration::ZERO);
+        metrics.deliveries().count(DeliveryOutcome::GivenUp);
+        metrics.register_gauge("tasks", "Tasks in memory", || 7);
+        let connection = metrics.count_connection();
+        let expected = [
             r#"latimer_calls_total{operation="GetTask",version="0.3",binding="grpc",outcome="ok"} 2"#,
             r#"latimer_calls_total{operation="unknown",version="0.3",binding="jsonrpc",outcome="refused"} 1"#,
             r#"latimer_call_seconds_bucket{operation="GetTask",binding="grpc",le="0.0001"} 0"#,
@@ -340,20 +352,20 @@ mod tests {
             "# HELP latimer_tasks Tasks in memory",
             "latimer_tasks 7",
         ];
-        let has = |text: &str, line: &str| text.lines().any(|it| it == line);
+        let has_line = |text: &str, line: &str| text.lines().any(|it| it == line);
         // The names of counters are where the two forms part.
-        for (form, counter, ends) in [
-            (Form::Prometheus, "# TYPE latimer_calls_total counter", false),
-            (Form::OpenMetrics, "# TYPE latimer_calls counter", true),
+        for (format, counter, ends_with_eof) in [
+            (ExpositionFormat::Prometheus, "# TYPE latimer_calls_total counter", false),
+            (ExpositionFormat::OpenMetrics, "# TYPE latimer_calls counter", true),
         ] {
-            let text = metrics.write(form);
-            for line in numbers.iter().chain([&counter]) {
-                assert!(has(&text, line), "{form:?}: {line} in\n{text}");
+            let text = metrics.write(format);
+            for line in expected.iter().chain([&counter]) {
+                assert!(has_line(&text, line), "{format:?}: {line} in\n{text}");
             }
-            assert_eq!(text.ends_with("\n# EOF\n"), ends, "{form:?}: {text}");
-            assert_eq!(has(&text, "# EOF"), ends, "{form:?}: {text}");
+            assert_eq!(text.ends_with("\n# EOF\n"), ends_with_eof, "{format:?}: {text}");
+            assert_eq!(has_line(&text, "# EOF"), ends_with_eof, "{format:?}: {text}");
         }
-        drop(open);
-        assert!(metrics.write(Form::Prometheus).contains("latimer_connections 0"));
+        drop(connection);
+        assert!(metrics.write(ExpositionFormat::Prometheus).contains("latimer_connections 0"));
     }
 }

@@ -1,14 +1,14 @@
 //! Webhooks: readers of a task's log whose place is in the store.
 //!
-//! A [`Courier`] knows which webhooks have something to do. When a task has new events, each of its
+//! A [`WebhookDispatcher`] knows which webhooks have something to do. When a task has new events, each of its
 //! webhooks has a run: it delivers event by event, in order, writes down how far it got, and ends
 //! when there is nothing left. What fails is tried again after a pause, within a budget, and then
 //! becomes a dead letter. All that matters is in the store, so that a run can end anywhere.
 
-mod budget;
+mod dead_letters;
 mod delivery;
 mod gates;
-mod letters;
+mod retry;
 mod run;
 mod settings;
 
@@ -28,22 +28,22 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
+pub use dead_letters::{DeadLetterView, ReplayOutcome};
 use delivery::Signer;
-use gates::Gates;
-pub use letters::{Letter, Replayed};
-pub use settings::{OlderBody, PushSettings};
+use gates::KeyedSemaphore;
+pub use settings::{PushSettings, V0_3Body};
 
 use crate::engine::ids;
-use crate::metrics::{Deliveries, Delivery};
+use crate::metrics::{DeliveryCounters, DeliveryOutcome};
 use crate::signing::Keyring;
 
 /// How many deliveries of one caller go on at a time, to one receiver and to all.
-const PER_RECEIVER: usize = 32;
-const PER_CALLER: usize = 256;
+const MAX_CONCURRENT_PER_RECEIVER: usize = 32;
+const MAX_CONCURRENT_PER_CALLER: usize = 256;
 
 /// Delivers events to webhooks. Cheap to clone; clones are one.
 #[derive(Clone)]
-pub struct Courier(Arc<Inner>);
+pub struct WebhookDispatcher(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn TaskStore>,
@@ -52,41 +52,41 @@ struct Inner {
     client: HttpClient,
     signer: OnceLock<Signer>,
     /// Webhooks with something to do, now or later.
-    active: Mutex<Active>,
+    active: Mutex<ActiveWebhooks>,
     /// How many there are, so that tasks without any need not look.
-    count: AtomicUsize,
-    receivers: Gates<(Arc<str>, String)>,
-    callers: Gates<Arc<str>>,
+    active_count: AtomicUsize,
+    receiver_permits: KeyedSemaphore<(Arc<str>, String)>,
+    caller_permits: KeyedSemaphore<Arc<str>>,
     stopped: CancellationToken,
     runs: TaskTracker,
-    deliveries: OnceLock<Arc<Deliveries>>,
+    counters: OnceLock<Arc<DeliveryCounters>>,
 }
 
 /// Webhooks with something to do.
 #[derive(Default)]
-struct Active {
-    tasks: HashMap<TaskKey, Vec<Slot>>,
+struct ActiveWebhooks {
+    tasks: HashMap<TaskKey, Vec<WebhookSlot>>,
     callers: HashMap<Arc<str>, usize>,
 }
 
 /// A webhook with something to do.
-struct Slot {
+struct WebhookSlot {
     id: PushConfigId,
-    run: Run,
+    state: RunState,
     /// The webhook itself is not what it was.
     changed: Arc<Notify>,
 }
 
 /// Whether a webhook has a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Run {
+enum RunState {
     Idle,
-    Busy,
+    Running,
     /// More came while it was at it.
-    Again,
+    RunAgain,
 }
 
-impl Courier {
+impl WebhookDispatcher {
     /// A courier for the webhooks in `store`. `loopback` is whether they may lead to this machine
     /// when the settings do not say.
     ///
@@ -125,25 +125,25 @@ impl Courier {
             client,
             signer: OnceLock::new(),
             active: Mutex::default(),
-            count: AtomicUsize::new(0),
-            receivers: Gates::new(PER_RECEIVER),
-            callers: Gates::new(PER_CALLER),
+            active_count: AtomicUsize::new(0),
+            receiver_permits: KeyedSemaphore::new(MAX_CONCURRENT_PER_RECEIVER),
+            caller_permits: KeyedSemaphore::new(MAX_CONCURRENT_PER_CALLER),
             stopped: CancellationToken::new(),
             runs: TaskTracker::new(),
-            deliveries: OnceLock::new(),
+            counters: OnceLock::new(),
         }))
     }
 
     /// Signs deliveries from now on, unless somebody does. `issuer` is who it says it is.
     #[must_use]
-    pub fn signed_by(self, keyring: Keyring, issuer: impl Into<String>) -> Self {
+    pub fn with_signer(self, keyring: Keyring, issuer: impl Into<String>) -> Self {
         self.0.signer.get_or_init(|| Signer { keyring, issuer: issuer.into() });
         self
     }
 
     /// Counts here.
-    pub(crate) fn counting(self, deliveries: Arc<Deliveries>) -> Self {
-        self.0.deliveries.get_or_init(|| deliveries);
+    pub(crate) fn with_counters(self, counters: Arc<DeliveryCounters>) -> Self {
+        self.0.counters.get_or_init(|| counters);
         self
     }
 
@@ -152,63 +152,67 @@ impl Courier {
     }
 
     /// How many webhooks have something to do, now or later.
-    pub(crate) fn active(&self) -> usize {
-        self.0.count.load(Ordering::Relaxed)
+    pub(crate) fn active_count(&self) -> usize {
+        self.0.active_count.load(Ordering::Relaxed)
     }
 
     /// A webhook as it was asked for, if it may be.
     ///
     /// # Errors
     /// When it leads where nothing is sent to, or says what cannot be sent.
-    pub(crate) async fn admit(
+    pub(crate) async fn validate(
         &self,
         mut config: TaskPushNotificationConfig,
         task: TaskKey,
-        seen: Revision,
+        cursor: Revision,
         dialect: Dialect,
     ) -> Result<Webhook, Error> {
-        let is_there = config.id.as_ref().is_some_and(|id| self.has(&task, id));
-        if self.0.settings.per_caller <= self.active_of(&task.owner) && !is_there {
+        let is_active = config.id.as_ref().is_some_and(|id| self.is_active(&task, id));
+        if self.0.settings.max_per_caller <= self.active_for_caller(&task.owner) && !is_active {
             let message = "too many webhooks have something to do; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
-        let refused = |forbidden: latimer_outbound::Forbidden| {
+        let forbidden_url = |forbidden: latimer_outbound::Forbidden| {
             Error::from(InvalidField::new("url", forbidden.to_string()))
         };
-        self.0.guard.check(&config.url).await.map_err(refused)?;
+        self.0.guard.check(&config.url).await.map_err(forbidden_url)?;
         let id = config.id.take().unwrap_or_else(ids::webhook);
         config.id = Some(id.clone());
         config.task_id = Some(task.id.clone());
         config.tenant = None;
-        let progress = DeliveryProgress { cursor: seen, ..DeliveryProgress::default() };
+        let progress = DeliveryProgress { cursor: cursor, ..DeliveryProgress::default() };
         let webhook = Webhook { task, id, config, dialect, generation: 0, progress };
-        let nothing = Notification { media_type: "", body: Vec::new() };
-        match delivery::request(&webhook, nothing, "", None) {
+        let empty = Notification { media_type: "", body: Vec::new() };
+        match delivery::request(&webhook, empty, "", None) {
             Ok(_) => Ok(webhook),
             Err(problem) => Err(Error::new(ErrorKind::InvalidParams, problem)),
         }
     }
 
     /// Takes on a webhook that is in the store.
-    pub(crate) fn take_on(&self, task: &TaskKey, id: &PushConfigId) {
+    pub(crate) fn activate(&self, task: &TaskKey, id: &PushConfigId) {
         {
             let mut active = self.lock();
             let slots = active.tasks.entry(task.clone()).or_default();
             if !slots.iter().any(|it| it.id == *id) {
-                slots.push(Slot { id: id.clone(), run: Run::Idle, changed: Arc::default() });
+                slots.push(WebhookSlot {
+                    id: id.clone(),
+                    state: RunState::Idle,
+                    changed: Arc::default(),
+                });
                 *active.callers.entry(task.owner.clone()).or_default() += 1;
-                self.0.count.fetch_add(1, Ordering::Relaxed);
+                self.0.active_count.fetch_add(1, Ordering::Relaxed);
             }
         }
-        self.changed(task);
+        self.notify_changed(task);
     }
 
     /// Tells that webhooks of a task are not what they were.
-    pub(crate) fn changed(&self, task: &TaskKey) {
+    pub(crate) fn notify_changed(&self, task: &TaskKey) {
         for slot in self.lock().tasks.get(task).into_iter().flatten() {
             slot.changed.notify_one();
         }
-        self.happened(task);
+        self.notify(task);
     }
 
     /// Takes on the webhooks that a former process left.
@@ -218,26 +222,26 @@ impl Courier {
             info!(webhooks = active.len(), "going on with webhooks");
         }
         for (task, id) in active {
-            self.take_on(&task, &id);
+            self.activate(&task, &id);
         }
         Ok(())
     }
 
     /// Tells that a task has new events.
-    pub(crate) fn happened(&self, task: &TaskKey) {
-        if self.active() == 0 || self.0.stopped.is_cancelled() {
+    pub(crate) fn notify(&self, task: &TaskKey) {
+        if self.active_count() == 0 || self.0.stopped.is_cancelled() {
             return;
         }
         let mut active = self.lock();
         let Some(slots) = active.tasks.get_mut(task) else { return };
         for slot in slots {
-            match slot.run {
-                Run::Idle => {
-                    slot.run = Run::Busy;
+            match slot.state {
+                RunState::Idle => {
+                    slot.state = RunState::Running;
                     let changed = Arc::clone(&slot.changed);
                     self.0.runs.spawn(self.clone().run(task.clone(), slot.id.clone(), changed));
                 }
-                Run::Busy | Run::Again => slot.run = Run::Again,
+                RunState::Running | RunState::RunAgain => slot.state = RunState::RunAgain,
             }
         }
     }
@@ -262,36 +266,36 @@ impl Courier {
             };
             let end = end.unwrap_or_else(|error| {
                 warn!(task = %task.id, %error, "webhook cannot go on");
-                run::End::Later
+                run::RunEnd::StoreUnavailable
             });
-            if end == run::End::Later {
+            if end == run::RunEnd::StoreUnavailable {
                 tokio::select! {
                     () = self.0.stopped.cancelled() => return,
-                    () = tokio::time::sleep(self.0.settings.first_pause) => continue,
+                    () = tokio::time::sleep(self.0.settings.initial_backoff) => continue,
                 }
             }
-            if self.rest(&task, &id, end) {
+            if self.finish_run(&task, &id, end) {
                 return;
             }
         }
     }
 
     /// Ends a run, unless there is more to do by now.
-    fn rest(&self, task: &TaskKey, id: &PushConfigId, end: run::End) -> bool {
+    fn finish_run(&self, task: &TaskKey, id: &PushConfigId, end: run::RunEnd) -> bool {
         let mut active = self.lock();
         let Some(slots) = active.tasks.get_mut(task) else { return true };
-        let Some(place) = slots.iter().position(|it| it.id == *id) else { return true };
-        if slots[place].run == Run::Again {
-            slots[place].run = Run::Busy;
+        let Some(index) = slots.iter().position(|it| it.id == *id) else { return true };
+        if slots[index].state == RunState::RunAgain {
+            slots[index].state = RunState::Running;
             return false;
         }
-        slots[place].run = Run::Idle;
-        if end == run::End::Over {
-            slots.remove(place);
+        slots[index].state = RunState::Idle;
+        if end == run::RunEnd::Finished {
+            slots.remove(index);
             if slots.is_empty() {
                 active.tasks.remove(task);
             }
-            self.0.count.fetch_sub(1, Ordering::Relaxed);
+            self.0.active_count.fetch_sub(1, Ordering::Relaxed);
             if let Some(count) = active.callers.get_mut(&task.owner) {
                 *count -= 1;
                 if *count == 0 {
@@ -302,29 +306,29 @@ impl Courier {
         true
     }
 
-    fn has(&self, task: &TaskKey, id: &PushConfigId) -> bool {
+    fn is_active(&self, task: &TaskKey, id: &PushConfigId) -> bool {
         self.lock().tasks.get(task).is_some_and(|slots| slots.iter().any(|it| it.id == *id))
     }
 
-    fn active_of(&self, caller: &Arc<str>) -> usize {
+    fn active_for_caller(&self, caller: &Arc<str>) -> usize {
         self.lock().callers.get(caller).copied().unwrap_or_default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Active> {
+    fn lock(&self) -> MutexGuard<'_, ActiveWebhooks> {
         self.0.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
-    fn count(&self, delivery: Delivery) {
-        if let Some(deliveries) = self.deliveries.get() {
-            deliveries.count(delivery);
+    fn record(&self, outcome: DeliveryOutcome) {
+        if let Some(counters) = self.counters.get() {
+            counters.count(outcome);
         }
     }
 }
 
-impl fmt::Debug for Courier {
+impl fmt::Debug for WebhookDispatcher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Courier").field("active", &self.active()).finish_non_exhaustive()
+        out.debug_struct("Courier").field("active", &self.active_count()).finish_non_exhaustive()
     }
 }

@@ -12,109 +12,109 @@ use latimer_store::{
 use tokio::sync::Notify;
 use tracing::{debug, info, warn};
 
-use super::budget::{self, Verdict};
-use super::delivery::{self, Undelivered};
-use super::{Inner, OlderBody};
+use super::delivery::{self, DeliveryError};
+use super::retry::{self, RetryDecision};
+use super::{Inner, V0_3Body};
 use crate::engine::ids;
-use crate::metrics::Delivery;
+use crate::metrics::DeliveryOutcome;
 
 /// How many events are read at a time.
-const BATCH: usize = 32;
+const EVENT_BATCH: usize = 32;
 
 /// The most of an answer that is read, to have the connection again: nobody is interested in it.
-const ANSWER: usize = 64 * 1024;
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum RunEnd {
     /// There is nothing to do until something happens.
-    Quiet,
+    UpToDate,
     /// There is nothing to do any more.
-    Over,
+    Finished,
     /// The store has to be asked again.
-    Later,
+    StoreUnavailable,
 }
 
 /// Delivers what a webhook has not seen, until there is nothing left.
 pub(super) async fn run(
-    courier: &Inner,
+    dispatcher: &Inner,
     task: &TaskKey,
     id: &PushConfigId,
     changed: &Notify,
-) -> Result<End, StoreError> {
-    let mut replay = Replay::default();
-    let mut behind = false;
+) -> Result<RunEnd, StoreError> {
+    let mut replay = LogReplay::default();
+    let mut failing = false;
     loop {
-        let webhook = match courier.store.webhooks().get(task, id).await {
+        let webhook = match dispatcher.store.webhooks().get(task, id).await {
             Ok(Some(webhook)) => webhook,
             Ok(None) => {
-                if behind && courier.store.load(task).await?.is_none() {
-                    lost(courier, task);
+                if failing && dispatcher.store.load(task).await?.is_none() {
+                    record_removed_task(dispatcher, task);
                 }
-                return Ok(End::Over);
+                return Ok(RunEnd::Finished);
             }
             Err(error @ StoreError::Unreadable { .. }) => {
                 warn!(task = %task.id, %error, "webhook cannot be read, and is told nothing more");
-                return Ok(End::Over);
+                return Ok(RunEnd::Finished);
             }
             Err(error) => return Err(error),
         };
         tokio::select! {
-            () = wait(webhook.progress, courier.settings.longest_pause) => {}
+            () = wait_until_due(webhook.progress, dispatcher.settings.max_backoff) => {}
             () = changed.notified() => continue,
         }
-        let DeliveryProgress { cursor: seen, attempts, .. } = webhook.progress;
-        behind |= attempts > 0;
-        let events = courier.store.events(task, seen, BATCH).await?;
+        let DeliveryProgress { cursor, attempts, .. } = webhook.progress;
+        failing |= attempts > 0;
+        let events = dispatcher.store.events(task, cursor, EVENT_BATCH).await?;
         if events.is_empty() {
-            let Some(stored) = courier.store.load(task).await? else {
-                if behind {
-                    lost(courier, task);
+            let Some(stored) = dispatcher.store.load(task).await? else {
+                if failing {
+                    record_removed_task(dispatcher, task);
                 }
-                return Ok(End::Over);
+                return Ok(RunEnd::Finished);
             };
-            let over = stored.header.state.is_terminal() && stored.revision <= seen;
-            return Ok(if over { End::Over } else { End::Quiet });
+            let finished = stored.header.state.is_terminal() && stored.revision <= cursor;
+            return Ok(if finished { RunEnd::Finished } else { RunEnd::UpToDate });
         }
-        behind = !deliver(courier, webhook, events, &mut replay).await?;
+        failing = !deliver(dispatcher, webhook, events, &mut replay).await?;
     }
 }
 
 /// Takes note that a task went before its webhook was told everything.
-fn lost(courier: &Inner, task: &TaskKey) {
-    courier.count(Delivery::GivenUp);
+fn record_removed_task(dispatcher: &Inner, task: &TaskKey) {
+    dispatcher.record(DeliveryOutcome::GivenUp);
     warn!(task = %task.id, "task was removed before its webhook was told everything");
 }
 
 /// Waits until the next attempt is due; not for ever when somebody has set the clock back.
-async fn wait(progress: DeliveryProgress, longest: Duration) {
+async fn wait_until_due(progress: DeliveryProgress, max_wait: Duration) {
     let Some(due) = progress.next_attempt_at else { return };
-    let left = due.as_millis().saturating_sub(ids::now().as_millis());
-    if let Ok(left) = u64::try_from(left) {
-        tokio::time::sleep(Duration::from_millis(left).min(longest)).await;
+    let remaining = due.as_millis().saturating_sub(ids::now().as_millis());
+    if let Ok(remaining) = u64::try_from(remaining) {
+        tokio::time::sleep(Duration::from_millis(remaining).min(max_wait)).await;
     }
 }
 
 /// Delivers events one after the other, up to the first that fails; false when one did.
 async fn deliver(
-    courier: &Inner,
+    dispatcher: &Inner,
     mut webhook: Webhook,
     events: Vec<LoggedEvent>,
-    replay: &mut Replay,
+    replay: &mut LogReplay,
 ) -> Result<bool, StoreError> {
     for LoggedEvent { revision, event } in events {
-        let notification = notification(courier, &webhook, revision, event, replay).await?;
-        let outcome = attempt(courier, &webhook, revision, notification).await;
+        let payload = build_payload(dispatcher, &webhook, revision, event, replay).await?;
+        let outcome = attempt(dispatcher, &webhook, revision, payload).await;
         let from = webhook.progress.cursor;
-        let (to, dead) = match outcome {
-            Ok(()) => (budget::done(webhook.progress, true), None),
-            Err(undelivered) => failed(courier, &webhook, revision, undelivered),
+        let (to, dead_letter) = match outcome {
+            Ok(()) => (retry::advance(webhook.progress, true), None),
+            Err(error) => progress_after_failure(dispatcher, &webhook, revision, error),
         };
-        let goes_on = to.cursor == revision;
+        let advanced = to.cursor == revision;
         let Webhook { task, id, generation, .. } = &webhook;
         let (task, id, generation) = (task.clone(), id.clone(), *generation);
-        let step = ProgressUpdate { task, webhook: id, generation, from, to, dead_letter: dead };
-        if !courier.store.webhooks().advance(step).await? || !goes_on {
+        let step = ProgressUpdate { task, webhook: id, generation, from, to, dead_letter };
+        if !dispatcher.store.webhooks().advance(step).await? || !advanced {
             return Ok(false);
         }
         webhook.progress = to;
@@ -123,50 +123,54 @@ async fn deliver(
 }
 
 /// What a webhook is to be sent about an event.
-pub(super) enum About {
+pub(super) enum Payload {
     /// This.
-    This(Notification),
+    Notify(Notification),
     /// Nothing: the event shows in the history alone.
-    Nothing,
+    Skip,
     /// What its version has no words for.
-    Unspeakable,
+    Unsupported,
 }
 
 /// Tries once to deliver an event.
 pub(super) async fn attempt(
-    courier: &Inner,
+    dispatcher: &Inner,
     webhook: &Webhook,
     revision: Revision,
-    about: About,
-) -> Result<(), Undelivered> {
-    let refused = |reason: String| Undelivered { reason, retry_after: None };
-    let notification = match about {
-        About::This(notification) => notification,
-        About::Nothing => return Ok(()),
-        About::Unspeakable => return Err(refused("the version has no words for it".to_owned())),
+    payload: Payload,
+) -> Result<(), DeliveryError> {
+    let delivery_error = |reason: String| DeliveryError { reason, retry_after: None };
+    let notification = match payload {
+        Payload::Notify(notification) => notification,
+        Payload::Skip => return Ok(()),
+        Payload::Unsupported => {
+            return Err(delivery_error("the version has no words for it".to_owned()));
+        }
     };
-    let target = courier.guard.check_without_dns(&webhook.config.url);
-    let target = target.map_err(|it| refused(format!("the URL {it}")))?;
+    let target = dispatcher.guard.check_without_dns(&webhook.config.url);
+    let target = target.map_err(|it| delivery_error(format!("the URL {it}")))?;
     let (caller, receiver) = (webhook.task.owner.clone(), target.origin());
     // In this order: whoever waits for a slow receiver is in nobody's way.
-    let _receiver = courier.receivers.enter(&(caller.clone(), receiver.clone())).await;
-    let _caller = courier.callers.enter(&caller).await;
-    let id = delivery::id(webhook, revision);
-    let request = delivery::request(webhook, notification, &id, courier.signer.get());
-    let request = request.map_err(|it| refused(it.to_owned()))?;
+    let _receiver_permit =
+        dispatcher.receiver_permits.acquire(&(caller.clone(), receiver.clone())).await;
+    let _caller_permit = dispatcher.caller_permits.acquire(&caller).await;
+    let id = delivery::delivery_id(webhook, revision);
+    let request = delivery::request(webhook, notification, &id, dispatcher.signer.get());
+    let request = request.map_err(|it| delivery_error(it.to_owned()))?;
     let limits = RequestLimits {
-        timeout: courier.settings.timeout,
-        max_body_bytes: ANSWER,
+        timeout: dispatcher.settings.timeout,
+        max_body_bytes: MAX_RESPONSE_BYTES,
         ..RequestLimits::default()
     };
-    let outcome = delivery::judge(courier.client.send_discarding_body(request, &limits).await);
+    let outcome =
+        delivery::check_response(dispatcher.client.send_discarding_body(request, &limits).await);
     match &outcome {
         Ok(()) => {
-            courier.count(Delivery::Delivered);
+            dispatcher.record(DeliveryOutcome::Delivered);
             debug!(task = %webhook.task.id, %revision, %receiver, "delivered");
         }
-        Err(Undelivered { reason, .. }) => {
-            courier.count(Delivery::Failed);
+        Err(DeliveryError { reason, .. }) => {
+            dispatcher.record(DeliveryOutcome::Failed);
             debug!(task = %webhook.task.id, %revision, %receiver, %reason, "not delivered");
         }
     }
@@ -174,20 +178,20 @@ pub(super) async fn attempt(
 }
 
 /// How far a webhook is after a failure, and what it gives up.
-fn failed(
-    courier: &Inner,
+fn progress_after_failure(
+    dispatcher: &Inner,
     webhook: &Webhook,
     revision: Revision,
-    undelivered: Undelivered,
+    error: DeliveryError,
 ) -> (DeliveryProgress, Option<DeadLetter>) {
     let now = ids::now();
     let progress = webhook.progress;
     let failing_since = progress.failing_since.unwrap_or(now);
     let attempts = progress.attempts.saturating_add(1);
-    let Undelivered { reason, retry_after } = undelivered;
-    let chance = delivery::chance();
-    match courier.settings.judge(attempts, failing_since, now, retry_after, chance) {
-        Verdict::Again(due) => {
+    let DeliveryError { reason, retry_after } = error;
+    let jitter = delivery::jitter();
+    match dispatcher.settings.next_retry(attempts, failing_since, now, retry_after, jitter) {
+        RetryDecision::RetryAt(due) => {
             let failing_since = Some(failing_since);
             (
                 DeliveryProgress {
@@ -199,11 +203,11 @@ fn failed(
                 None,
             )
         }
-        Verdict::Enough => {
-            courier.count(Delivery::GivenUp);
+        RetryDecision::GiveUp => {
+            dispatcher.record(DeliveryOutcome::GivenUp);
             info!(task = %webhook.task.id, %revision, %reason, attempts, "delivery given up");
-            let dead = DeadLetter {
-                id: delivery::id(webhook, revision),
+            let dead_letter = DeadLetter {
+                id: delivery::delivery_id(webhook, revision),
                 task: webhook.task.clone(),
                 webhook: webhook.id.clone(),
                 revision,
@@ -212,42 +216,42 @@ fn failed(
                 reason,
             };
             let progress = DeliveryProgress { failing_since: Some(failing_since), ..progress };
-            (budget::done(progress, false), Some(dead))
+            (retry::advance(progress, false), Some(dead_letter))
         }
     }
 }
 
 /// What a webhook is sent about an event.
-pub(super) async fn notification(
-    courier: &Inner,
+pub(super) async fn build_payload(
+    dispatcher: &Inner,
     webhook: &Webhook,
     revision: Revision,
     event: Event,
-    replay: &mut Replay,
-) -> Result<About, StoreError> {
+    replay: &mut LogReplay,
+) -> Result<Payload, StoreError> {
     let dialect = webhook.dialect;
     let is_0_3 = matches!(dialect, Dialect::V0_3 | Dialect::V0_3Proto);
-    let in_envelope = is_0_3 && courier.settings.older_body == OlderBody::Envelope;
-    let written = if dialect.sends_whole_task() && !in_envelope {
+    let in_envelope = is_0_3 && dispatcher.settings.v0_3_body == V0_3Body::Envelope;
+    let encoded = if dialect.sends_whole_task() && !in_envelope {
         if matches!(event, Event::Message(_)) {
-            return Ok(About::Nothing);
+            return Ok(Payload::Skip);
         }
-        let Some(task) = replay.task(courier, &webhook.task, revision).await? else {
-            return Ok(About::Unspeakable);
+        let Some(task) = replay.task_at(dispatcher, &webhook.task, revision).await? else {
+            return Ok(Payload::Unsupported);
         };
         dialect.write_task_notification(&task)
     } else {
-        let Some(event) = event.into_stream_response() else { return Ok(About::Nothing) };
+        let Some(event) = event.into_stream_response() else { return Ok(Payload::Skip) };
         match in_envelope {
-            true => Dialect::V0_3.write_enveloped_notification(&event, then(&event)),
+            true => Dialect::V0_3.write_enveloped_notification(&event, finality(&event)),
             false => dialect.write_event_notification(&event),
         }
     };
-    Ok(written.map_or(About::Unspeakable, About::This))
+    Ok(encoded.map_or(Payload::Unsupported, Payload::Notify))
 }
 
 /// Whether a stream would end behind an event.
-fn then(event: &latimer_protocol::StreamResponse) -> Finality {
+fn finality(event: &latimer_protocol::StreamResponse) -> Finality {
     use latimer_protocol::StreamResponse as S;
     let state = match event {
         S::Task(task) => task.status.state,
@@ -261,35 +265,35 @@ fn then(event: &latimer_protocol::StreamResponse) -> Finality {
 
 /// A task as it was at one event after the other.
 #[derive(Default)]
-pub(super) struct Replay {
+pub(super) struct LogReplay {
     task: Option<Arc<Task>>,
-    at: Revision,
+    revision: Revision,
 }
 
-impl Replay {
+impl LogReplay {
     /// The task as it was behind this event; none when that cannot be told any more.
-    async fn task(
+    async fn task_at(
         &mut self,
-        courier: &Inner,
+        dispatcher: &Inner,
         key: &TaskKey,
         revision: Revision,
     ) -> Result<Option<Arc<Task>>, StoreError> {
         if self.task.is_none()
-            && let Some(stored) = courier.store.load(key).await?
+            && let Some(stored) = dispatcher.store.load(key).await?
             && stored.revision == revision
         {
             // Whoever keeps up need not read the log.
             return Ok(Some(stored.task));
         }
-        while self.at < revision {
-            let left = revision.get() - self.at.get();
-            let limit = usize::try_from(left).unwrap_or(BATCH).min(BATCH);
-            let events = courier.store.events(key, self.at, limit).await?;
+        while self.revision < revision {
+            let remaining = revision.get() - self.revision.get();
+            let limit = usize::try_from(remaining).unwrap_or(EVENT_BATCH).min(EVENT_BATCH);
+            let events = dispatcher.store.events(key, self.revision, limit).await?;
             if events.is_empty() {
                 return Ok(None);
             }
             for LoggedEvent { revision, event } in events {
-                self.at = revision;
+                self.revision = revision;
                 match (&mut self.task, event) {
                     (none @ None, Event::Created(task)) => *none = Some(Arc::new(task)),
                     (None, _) => return Ok(None),
@@ -298,6 +302,6 @@ impl Replay {
                 }
             }
         }
-        Ok(self.task.clone().filter(|_| self.at == revision))
+        Ok(self.task.clone().filter(|_| self.revision == revision))
     }
 }

@@ -16,21 +16,21 @@ pub struct PushSettings {
     /// Where else they may lead, beside HTTPS on the public internet.
     pub allow: Vec<AllowRule>,
     /// How many webhooks a task may have.
-    pub per_task: usize,
+    pub max_per_task: usize,
     /// How many webhooks with something to do a caller may have.
-    pub per_caller: usize,
+    pub max_per_caller: usize,
     /// How long a receiver may take to answer.
     pub timeout: Duration,
     /// How often a delivery is tried before it is given up.
-    pub attempts: u32,
+    pub max_attempts: u32,
     /// For how long a receiver may fail before deliveries are given up at their first failure.
-    pub max_age: Duration,
+    pub give_up_after: Duration,
     /// How long to wait after the first failure; each further one doubles it.
-    pub first_pause: Duration,
+    pub initial_backoff: Duration,
     /// The longest wait between two attempts.
-    pub longest_pause: Duration,
+    pub max_backoff: Duration,
     /// What webhooks are sent that were registered in 0.3.
-    pub older_body: OlderBody,
+    pub v0_3_body: V0_3Body,
     /// What we call ourselves, if not what everybody does.
     pub user_agent: Option<HeaderValue>,
 }
@@ -41,14 +41,14 @@ impl Default for PushSettings {
             enabled: true,
             allow_loopback: None,
             allow: Vec::new(),
-            per_task: 10,
-            per_caller: 10_000,
+            max_per_task: 10,
+            max_per_caller: 10_000,
             timeout: Duration::from_secs(15),
-            attempts: 12,
-            max_age: Duration::from_secs(24 * 60 * 60),
-            first_pause: Duration::from_secs(1),
-            longest_pause: Duration::from_secs(10 * 60),
-            older_body: OlderBody::Task,
+            max_attempts: 12,
+            give_up_after: Duration::from_secs(24 * 60 * 60),
+            initial_backoff: Duration::from_secs(1),
+            max_backoff: Duration::from_secs(10 * 60),
+            v0_3_body: V0_3Body::Task,
             user_agent: None,
         }
     }
@@ -56,7 +56,7 @@ impl Default for PushSettings {
 
 /// What webhooks are sent that were registered in 0.3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OlderBody {
+pub enum V0_3Body {
     /// The task, as the official SDKs have it.
     #[default]
     Task,

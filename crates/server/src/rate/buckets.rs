@@ -9,18 +9,18 @@ use governor::state::StateStore;
 use governor::state::keyed::ShrinkableKeyedStateStore;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
-use super::Who;
+use super::RateKey;
 
 /// One question to the buckets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Ask {
-    pub(super) who: Who,
-    pub(super) take: Take,
+pub(super) struct BucketQuery {
+    pub(super) key: RateKey,
+    pub(super) charge: Charge,
 }
 
 /// Whether a question changes anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Take {
+pub(super) enum Charge {
     Weight,
     Nothing,
 }
@@ -32,81 +32,81 @@ pub(super) struct Buckets {
     shards: Vec<Mutex<Shard>>,
     count: AtomicUsize,
     /// How many were ever made.
-    made: Arc<AtomicUsize>,
+    created: Arc<AtomicUsize>,
 }
 
-type Shard = HashMap<Who, Nanos>;
+type Shard = HashMap<RateKey, Nanos>;
 
-const SHARDS: usize = 64;
+const SHARD_COUNT: usize = 64;
 /// How many buckets there may be in one shard.
-const MOST_IN_SHARD: usize = 1024;
+const MAX_BUCKETS_PER_SHARD: usize = 1024;
 
 impl Buckets {
     /// How many buckets there may be.
     #[cfg(test)]
-    pub(super) const MOST: usize = SHARDS * MOST_IN_SHARD;
+    pub(super) const MAX_BUCKETS: usize = SHARD_COUNT * MAX_BUCKETS_PER_SHARD;
 
-    pub(super) fn new(made: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(created: Arc<AtomicUsize>) -> Self {
         Self {
             hasher: DefaultHashBuilder::default(),
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: (0..SHARD_COUNT).map(|_| Mutex::default()).collect(),
             count: AtomicUsize::new(0),
-            made,
+            created,
         }
     }
 
-    fn shard(&self, who: &Who) -> MutexGuard<'_, Shard> {
-        let hash = self.hasher.hash_one(who);
-        lock(&self.shards[(hash >> 32) as usize % SHARDS])
+    fn shard(&self, key: &RateKey) -> MutexGuard<'_, Shard> {
+        let hash = self.hasher.hash_one(key);
+        lock(&self.shards[(hash >> 32) as usize % SHARD_COUNT])
     }
 
     /// Removes the bucket that is the nearest to being full: the least is lost with it.
-    fn make_room(&self, shard: &mut Shard) {
-        let fullest = shard.iter().min_by_key(|(_, full)| **full).map(|(who, _)| who.clone());
-        if let Some(who) = fullest {
-            shard.remove(&who);
+    fn evict_fullest(&self, shard: &mut Shard) {
+        let fullest = shard.iter().min_by_key(|(_, full_at)| **full_at).map(|(key, _)| key.clone());
+        if let Some(key) = fullest {
+            shard.remove(&key);
             self.count.fetch_sub(1, Relaxed);
         }
     }
 }
 
 impl StateStore for Buckets {
-    type Key = Ask;
+    type Key = BucketQuery;
 
-    fn measure_and_replace<T, F, E>(&self, ask: &Ask, measure: F) -> Result<T, E>
+    fn measure_and_replace<T, F, E>(&self, query: &BucketQuery, measure: F) -> Result<T, E>
     where
         F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
     {
-        let mut shard = self.shard(&ask.who);
-        if let Some(full) = shard.get_mut(&ask.who) {
-            let (outcome, next) = measure(Some(*full))?;
-            if ask.take == Take::Weight {
-                *full = next;
+        let mut shard = self.shard(&query.key);
+        if let Some(full_at) = shard.get_mut(&query.key) {
+            let (outcome, next_full_at) = measure(Some(*full_at))?;
+            if query.charge == Charge::Weight {
+                *full_at = next_full_at;
             }
             return Ok(outcome);
         }
-        let (outcome, full) = measure(None)?;
-        if ask.take == Take::Weight {
-            if shard.len() >= MOST_IN_SHARD {
-                self.make_room(&mut shard);
+        let (outcome, full_at) = measure(None)?;
+        if query.charge == Charge::Weight {
+            if shard.len() >= MAX_BUCKETS_PER_SHARD {
+                self.evict_fullest(&mut shard);
             }
-            shard.insert(ask.who.clone(), full);
+            shard.insert(query.key.clone(), full_at);
             self.count.fetch_add(1, Relaxed);
-            self.made.fetch_add(1, Relaxed);
+            self.created.fetch_add(1, Relaxed);
         }
         Ok(outcome)
     }
 }
 
-impl ShrinkableKeyedStateStore<Ask> for Buckets {
+impl ShrinkableKeyedStateStore<BucketQuery> for Buckets {
     fn retain_recent(&self, drop_below: Nanos) {
         for shard in &self.shards {
             let mut shard = lock(shard);
             let before = shard.len();
-            shard.retain(|_, full| *full > drop_below);
+            shard.retain(|_, full_at| *full_at > drop_below);
             self.count.fetch_sub(before - shard.len(), Relaxed);
-            let least = shard.len();
-            shard.shrink_to(least);
+            let len = shard.len();
+            shard.shrink_to(len);
         }
     }
 

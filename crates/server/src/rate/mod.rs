@@ -17,11 +17,11 @@ use governor::middleware::NoOpMiddleware;
 use governor::{NotUntil, Quota, RateLimiter};
 use latimer_protocol::{Error, ErrorKind};
 
-use buckets::{Ask, Buckets, Take};
+use buckets::{BucketQuery, Buckets, Charge};
 
 /// How often callers may ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rate {
+pub struct RateLimit {
     /// How much a caller may ask for in a minute, by the weights of operations: a message weighs 5,
     /// a list or a subscription 3, to cancel 2, and a look at a task or a card 1. Zero: any number.
     pub per_minute: u32,
@@ -29,83 +29,92 @@ pub struct Rate {
     pub burst: u32,
     /// How often in a minute credentials from one address may be wrong before it is not listened to
     /// for a while. Zero: any number.
-    pub failures: u32,
+    pub auth_failures_per_minute: u32,
     /// Whether this also holds for addresses of this machine. Callers that said who they are are
     /// limited wherever they are.
-    pub loopback: bool,
+    pub include_loopback: bool,
 }
 
-impl Default for Rate {
+impl Default for RateLimit {
     fn default() -> Self {
-        Self { per_minute: 6_000, burst: 1_200, failures: 60, loopback: false }
+        Self {
+            per_minute: 6_000,
+            burst: 1_200,
+            auth_failures_per_minute: 60,
+            include_loopback: false,
+        }
     }
 }
 
 /// Whose bucket it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Who {
+pub(crate) enum RateKey {
     /// Somebody who said who they are.
     Caller(Arc<str>),
     /// Everybody at an address: of IPv6 at a network, as one customer has many addresses of it.
     Address(IpAddr),
 }
 
-impl Who {
+impl RateKey {
     /// Everybody at an address.
-    pub(crate) fn at(address: IpAddr) -> Self {
+    pub(crate) fn for_address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
-            IpAddr::V6(it) => IpAddr::V6(Ipv6Addr::from_bits(it.to_bits() & NETWORK)),
-            four => four,
+            IpAddr::V6(it) => IpAddr::V6(Ipv6Addr::from_bits(it.to_bits() & IPV6_NETWORK_MASK)),
+            v4 => v4,
         })
     }
 }
 
 /// The first 56 bits of an address.
-const NETWORK: u128 = u128::MAX << (128 - 56);
+const IPV6_NETWORK_MASK: u128 = u128::MAX << (128 - 56);
 
 /// Knows how often everybody has asked.
 #[derive(Debug)]
-pub(crate) struct Rates {
+pub(crate) struct CallLimiter {
     calls: Option<Limiter>,
-    failures: Option<Limiter>,
-    loopback: bool,
+    auth_failures: Option<Limiter>,
+    include_loopback: bool,
 }
 
-impl Rates {
-    pub(crate) fn new(rate: &Rate) -> Self {
+impl CallLimiter {
+    pub(crate) fn new(rate: &RateLimit) -> Self {
         Self {
             calls: Limiter::new(rate.per_minute, rate.burst, MonotonicClock),
-            failures: Limiter::new(rate.failures, rate.failures, MonotonicClock),
-            loopback: rate.loopback,
+            auth_failures: Limiter::new(
+                rate.auth_failures_per_minute,
+                rate.auth_failures_per_minute,
+                MonotonicClock,
+            ),
+            include_loopback: rate.include_loopback,
         }
     }
 
     /// Whether calls are counted at all.
-    pub(crate) fn counts_calls(&self) -> bool {
+    pub(crate) fn limits_calls(&self) -> bool {
         self.calls.is_some()
     }
 
     /// Whether wrong credentials are counted at all.
-    pub(crate) fn counts_failures(&self) -> bool {
-        self.failures.is_some()
+    pub(crate) fn limits_auth_failures(&self) -> bool {
+        self.auth_failures.is_some()
     }
 
     /// Counts something that weighs so much.
     ///
     /// # Errors
     /// [`ErrorKind::RateLimited`] when it is too much.
-    pub(crate) fn charge(&self, who: Who, weight: u32) -> Result<(), Error> {
+    pub(crate) fn charge(&self, key: RateKey, weight: u32) -> Result<(), Error> {
         match &self.calls {
-            Some(calls) if self.limits(&who) => calls.take(who, weight).map_err(too_often),
+            Some(calls) if self.applies_to(&key) => calls.take(key, weight).map_err(rate_limited),
             _ => Ok(()),
         }
     }
 
     /// Counts credentials that were wrong.
-    pub(crate) fn failed(&self, who: Who) {
-        if let Some(failures) = self.failures.as_ref().filter(|_| self.limits(&who)) {
+    pub(crate) fn record_auth_failure(&self, key: RateKey) {
+        if let Some(failures) = self.auth_failures.as_ref().filter(|_| self.applies_to(&key)) {
             // Whoever comes next is told.
-            let _ = failures.take(who, 1);
+            let _ = failures.take(key, 1);
         }
     }
 
@@ -113,17 +122,19 @@ impl Rates {
     ///
     /// # Errors
     /// [`ErrorKind::RateLimited`] when too many of them were wrong.
-    pub(crate) fn check_failures(&self, who: Who) -> Result<(), Error> {
-        match &self.failures {
-            Some(failures) if self.limits(&who) => failures.look(who).map_err(too_many_failures),
+    pub(crate) fn check_auth_failures(&self, key: RateKey) -> Result<(), Error> {
+        match &self.auth_failures {
+            Some(failures) if self.applies_to(&key) => {
+                failures.peek(key).map_err(too_many_auth_failures)
+            }
             _ => Ok(()),
         }
     }
 
-    fn limits(&self, who: &Who) -> bool {
-        match who {
-            Who::Caller(_) => true,
-            Who::Address(address) => self.loopback || !address.is_loopback(),
+    fn applies_to(&self, key: &RateKey) -> bool {
+        match key {
+            RateKey::Caller(_) => true,
+            RateKey::Address(address) => self.include_loopback || !address.is_loopback(),
         }
     }
 }
@@ -131,72 +142,73 @@ impl Rates {
 /// Buckets of one size.
 #[derive(Debug)]
 struct Limiter<C: Clock = MonotonicClock> {
-    buckets: RateLimiter<Ask, Buckets, C, NoOpMiddleware<C::Instant>>,
+    buckets: RateLimiter<BucketQuery, Buckets, C, NoOpMiddleware<C::Instant>>,
     burst: u32,
     /// How many buckets were ever made.
-    made: Arc<AtomicUsize>,
+    created: Arc<AtomicUsize>,
     /// When that many were made, the full ones are removed.
     sweep_at: AtomicUsize,
 }
 
 /// Fewer buckets than this are not worth a sweep.
-const LEAST_SWEEP: usize = 1024;
+const MIN_SWEEP_THRESHOLD: usize = 1024;
 
 impl<C: Clock> Limiter<C> {
     /// Buckets that fill at this rate; none when there is none.
     fn new(per_minute: u32, burst: u32, clock: C) -> Option<Self> {
         let quota = Quota::per_minute(NonZeroU32::new(per_minute)?);
         let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
-        let made = Arc::<AtomicUsize>::default();
-        let buckets = Buckets::new(Arc::clone(&made));
+        let created = Arc::<AtomicUsize>::default();
+        let buckets = Buckets::new(Arc::clone(&created));
         Some(Self {
             buckets: RateLimiter::new(quota.allow_burst(burst), buckets, clock),
             burst: burst.get(),
-            made,
-            sweep_at: AtomicUsize::new(LEAST_SWEEP),
+            created,
+            sweep_at: AtomicUsize::new(MIN_SWEEP_THRESHOLD),
         })
     }
 
     /// Takes so much, or says how long to wait.
-    fn take(&self, who: Who, weight: u32) -> Result<(), Duration> {
+    fn take(&self, key: RateKey, weight: u32) -> Result<(), Duration> {
         // What is heavier than a bucket is large takes all of it.
         let weight = NonZeroU32::new(weight.min(self.burst)).unwrap_or(NonZeroU32::MIN);
-        let taken = self.buckets.check_key_n(&Ask { who, take: Take::Weight }, weight);
-        if self.made.load(Relaxed) >= self.sweep_at.load(Relaxed) {
+        let decision =
+            self.buckets.check_key_n(&BucketQuery { key, charge: Charge::Weight }, weight);
+        if self.created.load(Relaxed) >= self.sweep_at.load(Relaxed) {
             self.sweep();
         }
-        self.wait(taken.unwrap_or(Ok(())))
+        self.wait_time(decision.unwrap_or(Ok(())))
     }
 
     /// Says how long to wait before anything can be taken, and takes nothing.
-    fn look(&self, who: Who) -> Result<(), Duration> {
-        self.wait(self.buckets.check_key(&Ask { who, take: Take::Nothing }))
+    fn peek(&self, key: RateKey) -> Result<(), Duration> {
+        self.wait_time(self.buckets.check_key(&BucketQuery { key, charge: Charge::Nothing }))
     }
 
-    fn wait(&self, taken: Result<(), NotUntil<C::Instant>>) -> Result<(), Duration> {
-        taken.map_err(|until| until.wait_time_from(self.buckets.clock().now()))
+    fn wait_time(&self, decision: Result<(), NotUntil<C::Instant>>) -> Result<(), Duration> {
+        decision.map_err(|until| until.wait_time_from(self.buckets.clock().now()))
     }
 
     /// Removes full buckets: they are like those that are not there. Next when as many were made
     /// as are left, so that a bucket costs a look or two however many there are.
     fn sweep(&self) {
-        let made = self.made.load(Relaxed);
-        self.sweep_at.store(made + LEAST_SWEEP.max(self.buckets.len()), Relaxed);
+        let created = self.created.load(Relaxed);
+        self.sweep_at.store(created + MIN_SWEEP_THRESHOLD.max(self.buckets.len()), Relaxed);
         self.buckets.retain_recent();
     }
 }
 
-fn too_often(wait: Duration) -> Error {
-    let message = format!("too many requests; try again in {}", seconds(wait));
+fn rate_limited(wait: Duration) -> Error {
+    let message = format!("too many requests; try again in {}", format_wait(wait));
     Error::new(ErrorKind::RateLimited, message).with_retry_after(wait)
 }
 
-fn too_many_failures(wait: Duration) -> Error {
-    let message = format!("too many wrong credentials; try again in {}", seconds(wait));
+fn too_many_auth_failures(wait: Duration) -> Error {
+    let message = format!("too many wrong credentials; try again in {}", format_wait(wait));
     Error::new(ErrorKind::RateLimited, message).with_retry_after(wait)
 }
 
-fn seconds(wait: Duration) -> String {
+fn format_wait(wait: Duration) -> String {
     match wait.as_secs_f64().ceil() {
         ..=1.0 => "a second".to_owned(),
         seconds => format!("{seconds} seconds"),
@@ -209,48 +221,48 @@ mod tests {
 
     use super::*;
 
-    fn caller(name: &str) -> Who {
-        Who::Caller(name.into())
+    fn caller_key(name: &str) -> RateKey {
+        RateKey::Caller(name.into())
     }
 
-    fn at(address: &str) -> Who {
-        Who::at(address.parse().unwrap())
+    fn address_key(address: &str) -> RateKey {
+        RateKey::for_address(address.parse().unwrap())
     }
 
     #[test]
-    fn a_bucket_empties_by_weight_and_fills_with_time() {
+    fn bucket_drains_by_weight_and_refills_over_time() {
         let clock = FakeRelativeClock::default();
         let limiter = Limiter::new(60, 10, clock.clone()).unwrap();
-        assert_eq!(limiter.take(caller("a"), 5), Ok(()));
-        assert_eq!(limiter.take(caller("a"), 5), Ok(()));
-        assert_eq!(limiter.take(caller("a"), 3), Err(Duration::from_secs(3)));
-        assert_eq!(limiter.take(caller("b"), 10), Ok(()), "everybody has their own");
+        assert_eq!(limiter.take(caller_key("a"), 5), Ok(()));
+        assert_eq!(limiter.take(caller_key("a"), 5), Ok(()));
+        assert_eq!(limiter.take(caller_key("a"), 3), Err(Duration::from_secs(3)));
+        assert_eq!(limiter.take(caller_key("b"), 10), Ok(()), "everybody has their own");
         clock.advance(Duration::from_secs(2));
-        assert_eq!(limiter.take(caller("a"), 3), Err(Duration::from_secs(1)));
+        assert_eq!(limiter.take(caller_key("a"), 3), Err(Duration::from_secs(1)));
         clock.advance(Duration::from_secs(1));
-        assert_eq!(limiter.take(caller("a"), 3), Ok(()));
+        assert_eq!(limiter.take(caller_key("a"), 3), Ok(()));
         clock.advance(Duration::from_secs(10));
-        assert_eq!(limiter.take(caller("a"), 99), Ok(()), "more than there ever is takes all");
-        assert!(limiter.take(caller("a"), 1).is_err());
+        assert_eq!(limiter.take(caller_key("a"), 99), Ok(()), "more than there ever is takes all");
+        assert!(limiter.take(caller_key("a"), 1).is_err());
     }
 
     #[test]
-    fn a_look_takes_nothing() {
+    fn peek_consumes_nothing() {
         let limiter = Limiter::new(60, 2, FakeRelativeClock::default()).unwrap();
         for taken in 0..2 {
             for _ in 0..3 {
-                assert_eq!(limiter.look(at("192.0.2.1")), Ok(()), "{taken}");
+                assert_eq!(limiter.peek(address_key("192.0.2.1")), Ok(()), "{taken}");
             }
             assert_eq!(limiter.buckets.len(), taken);
-            assert_eq!(limiter.take(at("192.0.2.1"), 1), Ok(()));
+            assert_eq!(limiter.take(address_key("192.0.2.1"), 1), Ok(()));
         }
         for _ in 0..3 {
-            assert_eq!(limiter.look(at("192.0.2.1")), Err(Duration::from_secs(1)));
+            assert_eq!(limiter.peek(address_key("192.0.2.1")), Err(Duration::from_secs(1)));
         }
     }
 
     #[test]
-    fn addresses_are_told_apart_by_what_one_customer_has() {
+    fn addresses_of_one_ipv6_network_share_a_rate_key() {
         for (one, other, same) in [
             ("192.0.2.1", "192.0.2.1", true),
             ("192.0.2.1", "192.0.2.2", false),
@@ -258,53 +270,64 @@ mod tests {
             ("2001:db8:0:aa00::1", "2001:db8:0:aaff:1::2", true),
             ("2001:db8:0:aa00::1", "2001:db8:0:ab00::1", false),
         ] {
-            assert_eq!(at(one) == at(other), same, "{one} {other}");
+            assert_eq!(address_key(one) == address_key(other), same, "{one} {other}");
         }
-        assert_ne!(at("127.0.0.1"), caller("127.0.0.1"));
+        assert_ne!(address_key("127.0.0.1"), caller_key("127.0.0.1"));
     }
 
     #[test]
-    fn full_buckets_are_swept_and_the_others_are_bounded() {
+    fn full_buckets_are_swept_and_bucket_count_is_bounded() {
         let clock = FakeRelativeClock::default();
         let limiter = Limiter::new(60, 1, clock.clone()).unwrap();
-        for number in 0..LEAST_SWEEP - 1 {
-            limiter.take(caller(&number.to_string()), 1).unwrap();
+        for number in 0..MIN_SWEEP_THRESHOLD - 1 {
+            limiter.take(caller_key(&number.to_string()), 1).unwrap();
         }
-        assert_eq!(limiter.buckets.len(), LEAST_SWEEP - 1);
+        assert_eq!(limiter.buckets.len(), MIN_SWEEP_THRESHOLD - 1);
         clock.advance(Duration::from_secs(5));
-        limiter.take(caller("one more"), 1).unwrap();
+        limiter.take(caller_key("one more"), 1).unwrap();
         assert_eq!(limiter.buckets.len(), 1, "the others were as good as new");
-        for number in 0..2 * Buckets::MOST {
-            limiter.take(caller(&number.to_string()), 1).unwrap();
+        for number in 0..2 * Buckets::MAX_BUCKETS {
+            limiter.take(caller_key(&number.to_string()), 1).unwrap();
         }
-        assert!(limiter.buckets.len() <= Buckets::MOST, "{}", limiter.buckets.len());
+        assert!(limiter.buckets.len() <= Buckets::MAX_BUCKETS, "{}", limiter.buckets.len());
     }
 
     #[test]
-    fn callers_of_this_machine_are_not_limited_unless_they_are_somebody() {
-        let rate = Rate { per_minute: 1, burst: 1, failures: 1, loopback: false };
-        let rates = Rates::new(&rate);
-        for who in [at("127.0.0.1"), at("127.8.9.1"), at("::ffff:127.0.0.1")] {
+    fn loopback_addresses_are_exempt_unless_authenticated() {
+        let rate = RateLimit {
+            per_minute: 1,
+            burst: 1,
+            auth_failures_per_minute: 1,
+            include_loopback: false,
+        };
+        let limiter = CallLimiter::new(&rate);
+        for key in
+            [address_key("127.0.0.1"), address_key("127.8.9.1"), address_key("::ffff:127.0.0.1")]
+        {
             for _ in 0..3 {
-                assert_eq!(rates.charge(who.clone(), 1), Ok(()), "{who:?}");
-                rates.failed(who.clone());
-                assert_eq!(rates.check_failures(who.clone()), Ok(()), "{who:?}");
+                assert_eq!(limiter.charge(key.clone(), 1), Ok(()), "{key:?}");
+                limiter.record_auth_failure(key.clone());
+                assert_eq!(limiter.check_auth_failures(key.clone()), Ok(()), "{key:?}");
             }
         }
-        for who in [caller("alice"), at("192.0.2.1")] {
-            assert_eq!(rates.charge(who.clone(), 1), Ok(()), "{who:?}");
-            let error = rates.charge(who, 1).unwrap_err();
+        for key in [caller_key("alice"), address_key("192.0.2.1")] {
+            assert_eq!(limiter.charge(key.clone(), 1), Ok(()), "{key:?}");
+            let error = limiter.charge(key, 1).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::RateLimited);
             assert_eq!(error.metadata()["retryAfter"], "60");
         }
-        rates.failed(at("192.0.2.1"));
-        assert!(rates.check_failures(at("192.0.2.1")).is_err());
-        assert_eq!(rates.check_failures(at("192.0.2.2")), Ok(()));
-        let everywhere = Rates::new(&Rate { loopback: true, ..rate });
-        assert_eq!(everywhere.charge(at("127.0.0.1"), 1), Ok(()));
-        assert!(everywhere.charge(at("127.0.0.1"), 1).is_err());
-        let off = Rates::new(&Rate { per_minute: 0, failures: 0, ..Rate::default() });
-        assert!(!off.counts_calls() && !off.counts_failures());
-        assert_eq!(off.charge(caller("alice"), 1), Ok(()));
+        limiter.record_auth_failure(address_key("192.0.2.1"));
+        assert!(limiter.check_auth_failures(address_key("192.0.2.1")).is_err());
+        assert_eq!(limiter.check_auth_failures(address_key("192.0.2.2")), Ok(()));
+        let including_loopback = CallLimiter::new(&RateLimit { include_loopback: true, ..rate });
+        assert_eq!(including_loopback.charge(address_key("127.0.0.1"), 1), Ok(()));
+        assert!(including_loopback.charge(address_key("127.0.0.1"), 1).is_err());
+        let disabled = CallLimiter::new(&RateLimit {
+            per_minute: 0,
+            auth_failures_per_minute: 0,
+            ..RateLimit::default()
+        });
+        assert!(!disabled.limits_calls() && !disabled.limits_auth_failures());
+        assert_eq!(disabled.charge(caller_key("alice"), 1), Ok(()));
     }
 }

@@ -18,23 +18,23 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-pub use running::Running;
+pub use running::RunningServer;
 
-use crate::address::{Addresses, Scheme};
-use crate::agent::{Agent, Registry};
-use crate::auth::{Authenticate, Extractor};
-use crate::binding::{Cards, Front, Helpers, Places, Readiness};
+use crate::address::{AddressResolver, Scheme};
+use crate::agent::{Agent, AgentRegistry};
+use crate::auth::{Authenticate, HeaderAuth};
+use crate::binding::{Cards, Frontend, Readiness, RouteTable, SupportServices};
 use crate::engine::{Activity, Engine, ids};
 use crate::error::{Error, Result};
-use crate::host::Hosts;
-use crate::listener::{Entry, Listener, Secure, Tls, behind};
+use crate::host::HostAllowList;
+use crate::listener::{Listener, ReloadingTls, RequestHandler, Tls, mount_behind};
 use crate::metrics::Metrics;
-use crate::push::Courier;
-use crate::rate::Rates;
+use crate::push::WebhookDispatcher;
+use crate::rate::CallLimiter;
 use crate::settings::Settings;
 use crate::signing::Keyring;
 use crate::swarm::Swarm;
-use crate::turn::{Failure, Turn};
+use crate::turn::{AgentFailure, Turn};
 
 /// A server that publishes agents.
 ///
@@ -57,12 +57,12 @@ use crate::turn::{Failure, Turn};
 pub struct Server {
     agents: Vec<Agent>,
     primary: Option<String>,
-    address: String,
+    listen_address: String,
     settings: Settings,
     store: Option<Arc<dyn TaskStore>>,
     service: Option<Arc<dyn Service>>,
     auth: Option<Arc<dyn Authenticate>>,
-    courier: Option<MakeCourier>,
+    dispatcher: Option<DispatcherFactory>,
     keyring: Option<Keyring>,
     tls: Option<Tls>,
     routes: Option<Router>,
@@ -70,13 +70,13 @@ pub struct Server {
 }
 
 /// Makes a courier for a store.
-type MakeCourier = Arc<dyn Fn(Arc<dyn TaskStore>) -> Courier + Send + Sync>;
+type DispatcherFactory = Arc<dyn Fn(Arc<dyn TaskStore>) -> WebhookDispatcher + Send + Sync>;
 
 impl fmt::Debug for Server {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Server")
             .field("agents", &self.agents)
-            .field("address", &self.address)
+            .field("address", &self.listen_address)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
@@ -93,7 +93,7 @@ impl Server {
     where
         F: Fn(Turn) -> R + Send + Sync + 'static,
         R: Future<Output = std::result::Result<(), E>> + Send + 'static,
-        E: Into<Failure> + 'static,
+        E: Into<AgentFailure> + 'static,
     {
         Self::new(Agent::from_fn(name, function))
     }
@@ -108,12 +108,12 @@ impl Server {
         Self {
             agents: Vec::new(),
             primary: None,
-            address: "127.0.0.1:8080".to_owned(),
+            listen_address: "127.0.0.1:8080".to_owned(),
             settings: Settings::default(),
             store: None,
             service: None,
             auth: None,
-            courier: None,
+            dispatcher: None,
             keyring: None,
             tls: None,
             routes: None,
@@ -146,14 +146,14 @@ impl Server {
 
     /// Has calls answered by this and not by the task engine. The agents are then only what the
     /// cards say, and whose tasks are whose is for the service to know.
-    pub fn answered_by(mut self, service: impl Service) -> Self {
+    pub fn with_service(mut self, service: impl Service) -> Self {
         self.service = Some(Arc::new(service));
         self
     }
 
     /// Listens at this address: a host and a port. Port 0 is any free one.
     pub fn bind(mut self, address: impl fmt::Display) -> Self {
-        self.address = address.to_string();
+        self.listen_address = address.to_string();
         self
     }
 
@@ -176,11 +176,11 @@ impl Server {
     }
 
     /// Knows callers by their headers; whoever is not known is refused.
-    pub fn auth(
+    pub fn authenticate_with(
         self,
         extractor: impl Fn(&HeaderMap) -> Option<Caller> + Send + Sync + 'static,
     ) -> Self {
-        self.authenticate(Extractor(extractor))
+        self.authenticate(HeaderAuth(extractor))
     }
 
     /// Knows callers in any other way.
@@ -190,11 +190,11 @@ impl Server {
     }
 
     /// Tells webhooks about tasks by a courier of one's own, made for the store of the server.
-    pub fn courier(
+    pub fn with_dispatcher(
         mut self,
-        make: impl Fn(Arc<dyn TaskStore>) -> Courier + Send + Sync + 'static,
+        factory: impl Fn(Arc<dyn TaskStore>) -> WebhookDispatcher + Send + Sync + 'static,
     ) -> Self {
-        self.courier = Some(Arc::new(make));
+        self.dispatcher = Some(Arc::new(factory));
         self
     }
 
@@ -203,7 +203,7 @@ impl Server {
     /// A card is signed where its addresses are the server's own for certain: with
     /// [`Server::public_url`], and on this machine. What a caller says in its `Host` header, or a proxy
     /// for it, is repeated in its card, and not signed.
-    pub fn signing(mut self, keyring: Keyring) -> Self {
+    pub fn with_keyring(mut self, keyring: Keyring) -> Self {
         self.keyring = Some(keyring);
         self
     }
@@ -224,7 +224,7 @@ impl Server {
     where
         F: Fn(Directive, Turn) -> R + Send + Sync + 'static,
         R: Future<Output = std::result::Result<(), E>> + Send + 'static,
-        E: Into<Failure> + 'static,
+        E: Into<AgentFailure> + 'static,
     {
         self.swarm = Some(Swarm::new(handler));
         self
@@ -232,9 +232,9 @@ impl Server {
 
     /// Serves more routes, which go before its own; what they do not take is the server's. Their
     /// fallbacks are not used.
-    pub fn routes(mut self, routes: Router) -> Self {
+    pub fn merge_routes(mut self, routes: Router) -> Self {
         self.routes = Some(match self.routes.take() {
-            Some(others) => others.merge(routes),
+            Some(existing) => existing.merge(routes),
             None => routes,
         });
         self
@@ -247,8 +247,8 @@ impl Server {
     /// When agents or settings make no sense, or the store is not usable.
     pub async fn router(mut self) -> Result<Router> {
         let routes = self.routes.take().unwrap_or_default();
-        let Ready { front, .. } = self.front(None).await?;
-        Ok(behind(routes, front))
+        let AssembledServer { frontend, .. } = self.assemble(None).await?;
+        Ok(mount_behind(routes, frontend))
     }
 
     /// Begins to listen, and returns what stops it.
@@ -256,38 +256,48 @@ impl Server {
     /// # Errors
     /// When agents or settings make no sense, certificates or the store are not usable, or the
     /// address cannot be listened at.
-    pub async fn listen(mut self) -> Result<Running> {
-        let secured = self.tls.clone().map(Secure::new).transpose()?;
-        let failed = |source| Error::listen(&self.address, source);
-        let socket = TcpListener::bind(&self.address).await.map_err(failed)?;
-        let address = socket.local_addr().map_err(failed)?;
+    pub async fn listen(mut self) -> Result<RunningServer> {
+        let loaded_tls = self.tls.clone().map(ReloadingTls::new).transpose()?;
+        let listen_error = |source| Error::listen(&self.listen_address, source);
+        let socket = TcpListener::bind(&self.listen_address).await.map_err(listen_error)?;
+        let address = socket.local_addr().map_err(listen_error)?;
         let routes = self.routes.take();
         let settings = self.settings.clone();
-        let Ready { front, engine, recovered } = self.front(Some(address)).await?;
-        let entry = match routes {
-            None => Entry::Front(front.clone()),
-            Some(routes) => Entry::Router(behind(routes, front.clone())),
+        let AssembledServer { frontend, engine, recovered_tasks } =
+            self.assemble(Some(address)).await?;
+        let handler = match routes {
+            None => RequestHandler::Frontend(frontend.clone()),
+            Some(routes) => RequestHandler::Router(mount_behind(routes, frontend.clone())),
         };
-        let (leaving, gone) = (CancellationToken::new(), CancellationToken::new());
+        let (drain_token, abort_token) = (CancellationToken::new(), CancellationToken::new());
         let tasks = TaskTracker::new();
-        let secure = secured.map(|(secure, files)| {
-            tasks.spawn(secure.clone().follow(files, leaving.clone()));
-            secure
+        let tls = loaded_tls.map(|(tls, files)| {
+            tasks.spawn(tls.clone().reload_on_change(files, drain_token.clone()));
+            tls
         });
         let listener = Listener {
             socket,
-            entry,
-            secure,
+            handler,
+            tls,
             limits: settings.http,
-            metrics: front.metrics.clone(),
-            leaving: leaving.clone(),
-            gone: gone.clone(),
+            metrics: frontend.metrics.clone(),
+            drain_token: drain_token.clone(),
+            abort_token: abort_token.clone(),
             tasks: tasks.clone(),
         };
         tasks.spawn(listener.serve());
         info!(%address, "listening");
-        let drain = settings.drain;
-        Ok(Running { address, recovered, front, engine, drain, leaving, gone, tasks })
+        let drain_timeout = settings.drain_timeout;
+        Ok(RunningServer {
+            address,
+            recovered_tasks,
+            frontend,
+            engine,
+            drain_timeout,
+            drain_token,
+            abort_token,
+            tasks,
+        })
     }
 
     /// Listens until the process is told to stop, by ctrl-c or TERM; then finishes what it is at.
@@ -295,58 +305,64 @@ impl Server {
     /// # Errors
     /// Whatever [`Server::listen`] fails with.
     pub async fn run(self) -> Result<()> {
-        let known = self.auth.is_some();
+        let requires_auth = self.auth.is_some();
         let running = self.listen().await?;
-        if !known && !running.front.local {
+        if !requires_auth && !running.frontend.is_loopback_only {
             warn!(
                 address = %running.address(),
                 "ANYBODY WHO REACHES THIS ADDRESS CAN CALL THE AGENTS: nobody is asked who they are"
             );
         }
-        signal::told_to_stop().await;
+        signal::shutdown_signal().await;
         info!("stopping");
         running.shutdown().await;
         Ok(())
     }
 
     /// Who tells webhooks about tasks, if anybody does.
-    fn make_courier(
+    fn make_dispatcher(
         &self,
         store: &Arc<dyn TaskStore>,
         metrics: &Metrics,
-        local: Option<SocketAddr>,
-    ) -> Result<Option<Courier>> {
+        listen_address: Option<SocketAddr>,
+    ) -> Result<Option<WebhookDispatcher>> {
         let Settings { push, public_url, .. } = &self.settings;
         if !push.enabled {
             return Ok(None);
         }
-        let courier = match &self.courier {
-            Some(make) => make(Arc::clone(store)),
-            None => Courier::new(Arc::clone(store), push.clone(), self.is_private(local))
-                .map_err(|it| Error::setting("push", it.to_string()))?,
+        let dispatcher = match &self.dispatcher {
+            Some(factory) => factory(Arc::clone(store)),
+            None => WebhookDispatcher::new(
+                Arc::clone(store),
+                push.clone(),
+                self.is_loopback_only(listen_address),
+            )
+            .map_err(|it| Error::setting("push", it.to_string()))?,
         };
-        let here = || {
+        let fallback_issuer = || {
             let scheme = if self.tls.is_some() { "https" } else { "http" };
-            local.map_or_else(|| "latimer".to_owned(), |it| format!("{scheme}://{it}"))
+            listen_address.map_or_else(|| "latimer".to_owned(), |it| format!("{scheme}://{it}"))
         };
-        let courier = courier.counting(metrics.deliveries());
+        let dispatcher = dispatcher.with_counters(metrics.deliveries());
         Ok(Some(match self.keyring.clone() {
-            Some(keyring) => courier.signed_by(keyring, public_url.clone().unwrap_or_else(here)),
-            None => courier,
+            Some(keyring) => {
+                dispatcher.with_signer(keyring, public_url.clone().unwrap_or_else(fallback_issuer))
+            }
+            None => dispatcher,
         }))
     }
 
-    fn is_private(&self, local: Option<SocketAddr>) -> bool {
-        local.is_some_and(|it| self.settings.is_private(it))
+    fn is_loopback_only(&self, listen_address: Option<SocketAddr>) -> bool {
+        listen_address.is_some_and(|it| self.settings.is_loopback_only(it))
     }
 
-    async fn front(self, local: Option<SocketAddr>) -> Result<Ready> {
+    async fn assemble(self, listen_address: Option<SocketAddr>) -> Result<AssembledServer> {
         self.settings.check()?;
-        let divert = |agent: Agent| match &self.swarm {
-            Some(swarm) => agent.behind(swarm),
+        let with_swarm = |agent: Agent| match &self.swarm {
+            Some(swarm) => agent.with_swarm(swarm),
             None => agent,
         };
-        let mut registry = Registry::new(self.agents.iter().cloned().map(divert))?;
+        let mut registry = AgentRegistry::new(self.agents.iter().cloned().map(with_swarm))?;
         if let Some(primary) = &self.primary {
             registry = registry.with_primary(primary)?;
         }
@@ -355,86 +371,95 @@ impl Server {
         }
         let registry = Arc::new(registry);
         let metrics = Metrics::default();
-        let behind = match self.service.clone() {
+        let backend = match self.service.clone() {
             Some(service) => {
-                Behind { service, engine: None, courier: None, readiness: Readiness::default() }
+                Backend { service, engine: None, dispatcher: None, readiness: Readiness::default() }
             }
             None => {
                 let store = self.store.clone().unwrap_or_else(|| Arc::new(MemoryStore::default()));
-                let courier = self.make_courier(&store, &metrics, local)?;
+                let dispatcher = self.make_dispatcher(&store, &metrics, listen_address)?;
                 let limits = self.settings.limits.clone();
-                Behind::engine(Engine::new(registry.clone(), store, limits), courier)
+                Backend::for_engine(Engine::new(registry.clone(), store, limits), dispatcher)
             }
         };
         for agent in registry.iter() {
-            agent.executor().publish(agent.placard());
+            agent.executor().on_publish(agent.card_handle());
         }
-        metrics.look_after(&registry);
-        let mut recovered = 0;
-        if let Some(engine) = &behind.engine {
-            recovered = engine.recover().await.map_err(Error::Store)?;
-            show(engine, &metrics);
+        metrics.watch_agent_health(&registry);
+        let mut recovered_tasks = 0;
+        if let Some(engine) = &backend.engine {
+            recovered_tasks = engine.recover().await.map_err(Error::Store)?;
+            register_gauges(engine, &metrics);
         }
-        if let Some(courier) = behind.courier.clone() {
+        if let Some(dispatcher) = backend.dispatcher.clone() {
             let help = "Webhooks that have something to do, now or later";
-            metrics.show("webhooks", help, move || courier.active());
+            metrics.register_gauge("webhooks", help, move || dispatcher.active_count());
         }
-        let addresses = Addresses {
-            public: self.settings.public_url.as_deref().map(str::parse).transpose()?,
-            proxies: self.settings.trusted_proxies.clone(),
-            local,
+        let address_resolver = AddressResolver {
+            public_url: self.settings.public_url.as_deref().map(str::parse).transpose()?,
+            trusted_proxies: self.settings.trusted_proxies.clone(),
+            listen_address: listen_address,
             scheme: if self.tls.is_some() { Scheme::Https } else { Scheme::Http },
         };
-        if self.keyring.is_some() && !addresses.are_known() {
+        if self.keyring.is_some() && !address_resolver.has_authoritative() {
             warn!(
                 "CARDS ARE SIGNED ON THIS MACHINE ONLY: set public_url to sign them for everybody"
             );
         }
-        let private = self.is_private(local);
-        let helpers = Helpers::new().map_err(|error| Error::setting("grpc", error.to_string()))?;
-        helpers.serve(true).await;
-        let front = Front {
-            service: behind.service,
+        let is_loopback_only = self.is_loopback_only(listen_address);
+        let support_services =
+            SupportServices::new().map_err(|error| Error::setting("grpc", error.to_string()))?;
+        support_services.set_serving(true).await;
+        let frontend = Frontend {
+            service: backend.service,
             registry,
-            courier: behind.courier,
-            places: Places::new(&self.settings),
+            dispatcher: backend.dispatcher,
+            route_table: RouteTable::new(&self.settings),
             cards: Cards::new(&self.settings),
-            hosts: Hosts::new(&self.settings, addresses.public.as_ref(), local),
-            rates: Rates::new(&self.settings.rate),
-            addresses,
+            host_allow_list: HostAllowList::new(
+                &self.settings,
+                address_resolver.public_url.as_ref(),
+                listen_address,
+            ),
+            call_limiter: CallLimiter::new(&self.settings.rate),
+            address_resolver,
             metrics,
-            readiness: behind.readiness,
+            readiness: backend.readiness,
             security: self.auth.as_ref().map(|it| it.security()).unwrap_or_default(),
             auth: self.auth,
             keyring: self.keyring,
-            local: private,
+            is_loopback_only,
             anonymous: Caller::anonymous(),
-            helpers,
+            support_services,
             settings: self.settings,
         };
-        Ok(Ready { front: Arc::new(front), engine: behind.engine, recovered })
+        Ok(AssembledServer {
+            frontend: Arc::new(frontend),
+            engine: backend.engine,
+            recovered_tasks,
+        })
     }
 }
 
 /// Everything but the sockets.
-struct Ready {
-    front: Arc<Front>,
+struct AssembledServer {
+    frontend: Arc<Frontend>,
     engine: Option<Engine>,
-    recovered: u64,
+    recovered_tasks: u64,
 }
 
 /// What answers calls.
-struct Behind {
+struct Backend {
     service: Arc<dyn Service>,
     engine: Option<Engine>,
-    courier: Option<Courier>,
+    dispatcher: Option<WebhookDispatcher>,
     readiness: Readiness,
 }
 
-impl Behind {
-    fn engine(mut engine: Engine, courier: Option<Courier>) -> Self {
-        if let Some(courier) = &courier {
-            engine = engine.with_courier(courier.clone());
+impl Backend {
+    fn for_engine(mut engine: Engine, dispatcher: Option<WebhookDispatcher>) -> Self {
+        if let Some(dispatcher) = &dispatcher {
+            engine = engine.with_dispatcher(dispatcher.clone());
         }
         let store = engine.store().clone();
         let readiness = Readiness::with_store(move || {
@@ -442,32 +467,32 @@ impl Behind {
             // Nobody has such a task; only whether the store answers is of interest.
             async move { store.find_agents("", &ids::task()).await.is_ok() }
         });
-        Self { service: Arc::new(engine.clone()), engine: Some(engine), courier, readiness }
+        Self { service: Arc::new(engine.clone()), engine: Some(engine), dispatcher, readiness }
     }
 }
 
 /// Shows how much is going on.
-fn show(engine: &Engine, metrics: &Metrics) {
-    type Number = fn(Activity) -> usize;
-    let numbers: [(&str, &str, Number); 3] = [
+fn register_gauges(engine: &Engine, metrics: &Metrics) {
+    type ReadActivity = fn(Activity) -> usize;
+    let gauges: [(&str, &str, ReadActivity); 3] = [
         ("live_tasks", "Tasks that somebody works on or watches", |it| it.live_tasks),
         ("turns", "Turns that agents are at", |it| it.turns),
         ("streams", "Streams of events that are open", |it| it.streams),
     ];
-    for (name, help, number) in numbers {
+    for (name, help, read) in gauges {
         let engine = engine.clone();
-        metrics.show(name, help, move || number(engine.activity()));
+        metrics.register_gauge(name, help, move || read(engine.activity()));
     }
 }
 
 /// Better told now than with every card.
-fn check_signing(keyring: &Keyring, registry: &Registry) -> Result<()> {
+fn check_signing(keyring: &Keyring, registry: &AgentRegistry) -> Result<()> {
     for agent in registry.iter() {
-        let shown = agent.card();
-        for card in [Some(&*shown), agent.extended_card()].into_iter().flatten() {
-            let signed = keyring.sign(&mut card.clone(), String::new());
+        let public_card = agent.card();
+        for card in [Some(&*public_card), agent.extended_card()].into_iter().flatten() {
+            let result = keyring.sign(&mut card.clone(), String::new());
             let problem = |error| format!("the card of {:?}: {error}", agent.name());
-            signed.map_err(|error| Error::setting("signing", problem(error)))?;
+            result.map_err(|error| Error::setting("signing", problem(error)))?;
         }
     }
     Ok(())

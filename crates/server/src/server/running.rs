@@ -8,26 +8,26 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-use crate::binding::Front;
+use crate::binding::Frontend;
 use crate::engine::Engine;
 
 /// How long connections have to end by themselves once no turn is left.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const CONNECTION_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server that runs until it is shut down, or this is dropped: then it stops at once.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     pub(super) address: SocketAddr,
-    pub(super) recovered: u64,
-    pub(super) front: Arc<Front>,
+    pub(super) recovered_tasks: u64,
+    pub(super) frontend: Arc<Frontend>,
     pub(super) engine: Option<Engine>,
-    pub(super) drain: Duration,
-    pub(super) leaving: CancellationToken,
-    pub(super) gone: CancellationToken,
+    pub(super) drain_timeout: Duration,
+    pub(super) drain_token: CancellationToken,
+    pub(super) abort_token: CancellationToken,
     pub(super) tasks: TaskTracker,
 }
 
-impl Running {
+impl RunningServer {
     /// The address it listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
@@ -36,34 +36,34 @@ impl Running {
 
     /// How many tasks of a former process it took over.
     #[must_use]
-    pub fn recovered(&self) -> u64 {
-        self.recovered
+    pub fn recovered_tasks(&self) -> u64 {
+        self.recovered_tasks
     }
 
     /// Stops in order: takes no new work, lets turns end, and then connections.
     pub async fn shutdown(self) {
-        self.front.readiness.drain();
-        self.front.helpers.serve(false).await;
+        self.frontend.readiness.drain();
+        self.frontend.support_services.set_serving(false).await;
         if let Some(engine) = &self.engine {
-            info!(time = ?self.drain, "draining");
-            engine.drain(self.drain).await;
+            info!(time = ?self.drain_timeout, "draining");
+            engine.drain(self.drain_timeout).await;
         }
-        self.leaving.cancel();
+        self.drain_token.cancel();
         self.tasks.close();
-        if tokio::time::timeout(LAST_WORDS, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(CONNECTION_CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
             warn!("connections were still open and are cut");
-            self.gone.cancel();
+            self.abort_token.cancel();
             self.tasks.wait().await;
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         if let Some(engine) = &self.engine {
             engine.stop_now();
         }
-        self.leaving.cancel();
-        self.gone.cancel();
+        self.drain_token.cancel();
+        self.abort_token.cancel();
     }
 }

@@ -4,7 +4,7 @@ use tokio::signal;
 use tracing::error;
 
 /// Waits until the process is told to stop.
-pub(super) async fn told_to_stop() {
+pub(super) async fn shutdown_signal() {
     let interrupted = async {
         if let Err(error) = signal::ctrl_c().await {
             error!(%error, "cannot wait for an interrupt");

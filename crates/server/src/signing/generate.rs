@@ -13,7 +13,7 @@ use latimer_protocol::card::JwsAlgorithm;
 ///
 /// # Errors
 /// When the operating system has no randomness to give.
-pub fn generate(algorithm: JwsAlgorithm) -> Result<Secret, NoRandomness> {
+pub fn generate_key(algorithm: JwsAlgorithm) -> Result<Secret, KeyGenerationError> {
     let key = match algorithm {
         JwsAlgorithm::Es256 => EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING)
             .and_then(|it| Ok(pem(it.to_pkcs8v1()?.as_ref()))),
@@ -23,23 +23,23 @@ pub fn generate(algorithm: JwsAlgorithm) -> Result<Secret, NoRandomness> {
         JwsAlgorithm::Rs256 => rsa::KeyPair::generate(KeySize::Rsa3072)
             .and_then(|it| Ok(pem(AsDer::<Pkcs8V1Der<'_>>::as_der(&it)?.as_ref()))),
     };
-    key.map(Secret::new).map_err(|Unspecified| NoRandomness)
+    key.map(Secret::new).map_err(|Unspecified| KeyGenerationError)
 }
 
 /// Why there is no new key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the operating system has no randomness to make a key of")]
-pub struct NoRandomness;
+pub struct KeyGenerationError;
 
 fn pem(der: &[u8]) -> String {
     let text = STANDARD.encode(der);
     let mut pem = String::from("-----BEGIN PRIVATE KEY-----\n");
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let (line, more) = rest.split_at(rest.len().min(64));
+    let mut remaining = text.as_str();
+    while !remaining.is_empty() {
+        let (line, tail) = remaining.split_at(remaining.len().min(64));
         pem.push_str(line);
         pem.push('\n');
-        rest = more;
+        remaining = tail;
     }
     pem.push_str("-----END PRIVATE KEY-----\n");
     pem

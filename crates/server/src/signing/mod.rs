@@ -12,13 +12,13 @@ use latimer_protocol::card::{AgentCard, InvalidKey, KeySet, SignatureError, Sign
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-pub use generate::{NoRandomness, generate};
+pub use generate::{KeyGenerationError, generate_key};
 
 /// Where the keys are published.
 pub(crate) const JWKS_PATH: &str = "/.well-known/jwks.json";
 
 /// How long a token proves something. Longer than it takes to deliver, and than clocks differ.
-const LIFETIME: Duration = Duration::from_secs(300);
+const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
 
 /// The key that signs, and all keys that are published. Cheap to clone; clones are one ring.
 ///
@@ -36,23 +36,23 @@ const LIFETIME: Duration = Duration::from_secs(300);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Keyring(Arc<RwLock<Arc<Ring>>>);
+pub struct Keyring(Arc<RwLock<Arc<KeyringState>>>);
 
 #[derive(Debug)]
-struct Ring {
+struct KeyringState {
     key: SigningKey,
     published: KeySet,
     jwks: Bytes,
 }
 
-impl Ring {
+impl KeyringState {
     fn new(key: SigningKey, published: KeySet) -> Result<Self, InvalidKey> {
         let jwks = published.to_jwks()?.to_string().into();
         Ok(Self { key, published, jwks })
     }
 
     /// The same ring with these keys as well; of keys with one name the first stays.
-    fn with(&self, keys: &KeySet) -> Result<Self, InvalidKey> {
+    fn with_keys(&self, keys: &KeySet) -> Result<Self, InvalidKey> {
         let mut published = self.published.clone();
         for key in keys.iter() {
             if published.iter().all(|it| it.kid() != key.kid()) {
@@ -70,7 +70,7 @@ impl Keyring {
     /// When the key is broken.
     pub fn new(key: SigningKey) -> Result<Self, InvalidKey> {
         let published = KeySet::from([key.verifying_key()?]);
-        Ok(Self(Arc::new(RwLock::new(Arc::new(Ring::new(key, published)?)))))
+        Ok(Self(Arc::new(RwLock::new(Arc::new(KeyringState::new(key, published)?)))))
     }
 
     /// Publishes these keys as well: those that signed before, and those that will. Of keys with one
@@ -79,7 +79,7 @@ impl Keyring {
     /// # Errors
     /// When a key is broken.
     pub fn publish(self, keys: &KeySet) -> Result<Self, InvalidKey> {
-        self.put(self.ring().with(keys)?);
+        self.set_state(self.state().with_keys(keys)?);
         Ok(self)
     }
 
@@ -89,33 +89,33 @@ impl Keyring {
     /// # Errors
     /// When a key is broken.
     pub fn replace(&self, next: &Self) -> Result<(), InvalidKey> {
-        let next = next.ring().with(&self.ring().published)?;
-        self.put(next);
+        let next = next.state().with_keys(&self.state().published)?;
+        self.set_state(next);
         Ok(())
     }
 
-    fn put(&self, ring: Ring) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ring);
+    fn set_state(&self, state: KeyringState) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
     }
 
-    fn ring(&self) -> Arc<Ring> {
+    fn state(&self) -> Arc<KeyringState> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The name of the key that signs.
     #[must_use]
     pub fn kid(&self) -> String {
-        self.ring().key.kid().to_owned()
+        self.state().key.kid().to_owned()
     }
 
     /// The published keys, as JSON.
     pub(crate) fn jwks(&self) -> Bytes {
-        self.ring().jwks.clone()
+        self.state().jwks.clone()
     }
 
     /// Signs a card. `jku` is where its readers find the published keys.
     pub(crate) fn sign(&self, card: &mut AgentCard, jku: String) -> Result<(), SignatureError> {
-        card.sign(&self.ring().key.clone().with_jku(jku))
+        card.sign(&self.state().key.clone().with_jku(jku))
     }
 
     /// A token (JWT) that proves a delivery to its receiver: who sent it, to whom, when, and what.
@@ -129,13 +129,14 @@ impl Keyring {
     ///
     /// # Errors
     /// When the key cannot sign.
-    pub fn delivery_token(&self, delivery: &Delivery<'_>) -> Result<String, SignatureError> {
-        let at = delivery.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.ring().key.sign_jwt(&json!({
+    pub fn delivery_token(&self, delivery: &DeliveryClaims<'_>) -> Result<String, SignatureError> {
+        let issued_at =
+            delivery.issued_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.state().key.sign_jwt(&json!({
             "iss": delivery.issuer,
             "aud": delivery.audience,
-            "iat": at.as_secs(),
-            "exp": (at + LIFETIME).as_secs(),
+            "iat": issued_at.as_secs(),
+            "exp": (issued_at + TOKEN_LIFETIME).as_secs(),
             "jti": delivery.id,
             // The name that receivers in the wild look for.
             "request_body_sha256": format!("{:x}", Sha256::digest(delivery.body)),
@@ -145,7 +146,7 @@ impl Keyring {
 
 /// What a token proves about a delivery.
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery<'a> {
+pub struct DeliveryClaims<'a> {
     /// Who sends it: the address of this server, or of the agent.
     pub issuer: &'a str,
     /// To whom: the origin of the webhook.
@@ -153,7 +154,7 @@ pub struct Delivery<'a> {
     /// Its own name, the same for each attempt.
     pub id: &'a str,
     /// When the token is made.
-    pub at: SystemTime,
+    pub issued_at: SystemTime,
     /// Its body, byte for byte.
     pub body: &'a [u8],
 }

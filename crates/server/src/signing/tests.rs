@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::*;
 
 fn new_key(algorithm: JwsAlgorithm) -> SigningKey {
-    SigningKey::read(generate(algorithm).unwrap().reveal()).unwrap()
+    SigningKey::read(generate_key(algorithm).unwrap().reveal()).unwrap()
 }
 
 #[test]
-fn a_new_key_is_one_of_its_kind_and_differs_from_others() {
+fn generated_keys_match_algorithm_and_are_unique() {
     for algorithm in JwsAlgorithm::ALL {
-        let [one, other] = [(); 2].map(|()| generate(algorithm).unwrap());
+        let [one, other] = [(); 2].map(|()| generate_key(algorithm).unwrap());
         let keys = [&one, &other].map(|it: &Secret| SigningKey::read(it.reveal()).unwrap());
         assert_eq!(keys[0].algorithm(), algorithm);
         assert_ne!(keys[0].kid(), keys[1].kid());
@@ -23,7 +23,7 @@ fn a_new_key_is_one_of_its_kind_and_differs_from_others() {
 }
 
 #[test]
-fn published_keys_are_the_signing_one_and_others_once_each() {
+fn jwks_lists_signing_key_first_without_duplicates() {
     let [key, former] = [(); 2].map(|()| new_key(JwsAlgorithm::Es256));
     let keys = |it: &[&SigningKey]| -> KeySet {
         it.iter().map(|it| it.verifying_key().unwrap()).collect()
@@ -32,24 +32,24 @@ fn published_keys_are_the_signing_one_and_others_once_each() {
     let keyring = keyring.publish(&keys(&[&key, &former])).unwrap();
     let keyring = keyring.publish(&keys(&[&former])).unwrap();
     let jwks: Value = serde_json::from_slice(&keyring.jwks()).unwrap();
-    let names: Vec<_> =
+    let kids: Vec<_> =
         jwks["keys"].as_array().unwrap().iter().map(|it| it["kid"].as_str().unwrap()).collect();
-    assert_eq!(names, [key.kid(), former.kid()]);
+    assert_eq!(kids, [key.kid(), former.kid()]);
     assert_eq!(keyring.kid(), key.kid());
     assert!(!String::from_utf8_lossy(&keyring.jwks()).contains("\"d\""));
 }
 
 #[test]
-fn a_token_proves_its_delivery_to_those_who_know_the_keys() {
+fn delivery_token_verifies_with_published_keys() {
     use jsonwebtoken::{DecodingKey, Validation, decode, decode_header, jwk};
-    let at = SystemTime::now();
+    let issued_at = SystemTime::now();
     for algorithm in JwsAlgorithm::ALL {
         let keyring = Keyring::new(new_key(algorithm)).unwrap();
-        let delivery = Delivery {
+        let delivery = DeliveryClaims {
             issuer: "https://agents.example",
             audience: "https://hooks.example",
             id: "delivery-1",
-            at,
+            issued_at,
             body: b"{}",
         };
         let token = keyring.delivery_token(&delivery).unwrap();
@@ -62,7 +62,7 @@ fn a_token_proves_its_delivery_to_those_who_know_the_keys() {
         validation.set_audience(&["https://hooks.example"]);
         validation.set_issuer(&["https://agents.example"]);
         let claims = decode::<Value>(&token, &key, &validation).unwrap().claims;
-        let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+        let seconds = issued_at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
         assert_eq!((&claims["iat"], &claims["exp"]), (&json!(seconds), &json!(seconds + 300)));
         assert_eq!(claims["jti"], "delivery-1");
         let empty_object = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
@@ -76,13 +76,13 @@ fn a_token_proves_its_delivery_to_those_who_know_the_keys() {
 }
 
 #[test]
-fn a_key_is_replaced_and_stays_published() {
+fn replaced_key_stays_published() {
     let [former, next] = [(); 2].map(|()| new_key(JwsAlgorithm::EdDsa));
     let keyring = Keyring::new(former.clone()).unwrap();
-    let held = keyring.clone();
+    let clone = keyring.clone();
     keyring.replace(&Keyring::new(next.clone()).unwrap()).unwrap();
-    assert_eq!(held.kid(), next.kid());
-    let jwks: Value = serde_json::from_slice(&held.jwks()).unwrap();
-    let names = [&jwks["keys"][0]["kid"], &jwks["keys"][1]["kid"]];
-    assert_eq!(names, [next.kid(), former.kid()]);
+    assert_eq!(clone.kid(), next.kid());
+    let jwks: Value = serde_json::from_slice(&clone.jwks()).unwrap();
+    let kids = [&jwks["keys"][0]["kid"], &jwks["keys"][1]["kid"]];
+    assert_eq!(kids, [next.kid(), former.kid()]);
 }

@@ -10,19 +10,19 @@ pub struct ArtifactWriter {
     turn: Turn,
     id: ArtifactId,
     name: Option<String>,
-    begun: bool,
+    started: bool,
 }
 
 impl ArtifactWriter {
     pub(super) fn new(turn: Turn, id: ArtifactId, name: String) -> Self {
-        Self { turn, id, name: Some(name).filter(|it| !it.is_empty()), begun: false }
+        Self { turn, id, name: Some(name).filter(|it| !it.is_empty()), started: false }
     }
 
     /// The same artifact under another id, to go on with one that was begun in an earlier turn.
     #[must_use]
-    pub fn continuing(mut self, id: ArtifactId) -> Self {
+    pub fn with_id(mut self, id: ArtifactId) -> Self {
         self.id = id;
-        self.begun = true;
+        self.started = true;
         self
     }
 
@@ -50,10 +50,10 @@ impl ArtifactWriter {
     }
 
     async fn send(&mut self, part: Part, last_chunk: bool) -> Result<(), TurnError> {
-        let name = self.name.clone().filter(|_| !self.begun);
+        let name = self.name.clone().filter(|_| !self.started);
         let artifact = Artifact { name, ..Artifact::new(self.id.clone(), part) };
-        let append = std::mem::replace(&mut self.begun, true);
+        let append = std::mem::replace(&mut self.started, true);
         let update = TaskArtifactUpdateEvent::new(self.turn.task_id().clone(), artifact);
-        self.turn.add_piece(TaskArtifactUpdateEvent { append, last_chunk, ..update }).await
+        self.turn.update_artifact(TaskArtifactUpdateEvent { append, last_chunk, ..update }).await
     }
 }

@@ -16,37 +16,37 @@ use tracing::error;
 /// let failure: Failure = std::io::Error::other("db01 refused").into();
 /// assert_eq!(failure.to_string(), "the agent failed");
 /// ```
-pub struct Failure {
+pub struct AgentFailure {
     reason: String,
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
     /// Whether it only passes on that the turn is over.
-    over: bool,
+    turn_over: bool,
     /// What the caller gets where nothing is left of its message.
-    refusal: Option<Box<Error>>,
+    rejection: Option<Box<Error>>,
 }
 
-impl Failure {
+impl AgentFailure {
     /// A failure for this reason, which the caller reads.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), cause: None, over: false, refusal: None }
+        Self { reason: reason.into(), cause: None, turn_over: false, rejection: None }
     }
 
     /// Refuses the message with an error of the protocol. Its caller gets the error, and nothing is
     /// left of the message, as long as nothing was said about it and nobody was told of its task;
     /// otherwise the task fails in the words of the error.
     #[must_use]
-    pub fn refused(error: Error) -> Self {
+    pub fn reject_message(error: Error) -> Self {
         Self {
             reason: error.message().to_owned(),
-            refusal: Some(Box::new(error)),
+            rejection: Some(Box::new(error)),
             cause: None,
-            over: false,
+            turn_over: false,
         }
     }
 
     /// The failure of an agent that cannot go on after a restart.
     #[must_use]
-    pub fn restarted() -> Self {
+    pub fn interrupted_by_restart() -> Self {
         Self::new("the server was restarted while the agent was at work")
     }
 
@@ -57,8 +57,8 @@ impl Failure {
     }
 
     /// The error that the message is refused with, if it is.
-    pub(crate) fn refusal(&self) -> Option<&Error> {
-        self.refusal.as_deref()
+    pub(crate) fn rejection(&self) -> Option<&Error> {
+        self.rejection.as_deref()
     }
 
     /// Writes what the caller does not read into the log.
@@ -69,18 +69,18 @@ impl Failure {
     }
 
     /// Whether the agent only stopped because its turn was over.
-    pub(crate) fn is_over(&self) -> bool {
-        self.over
+    pub(crate) fn is_turn_over(&self) -> bool {
+        self.turn_over
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for AgentFailure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.reason)
     }
 }
 
-impl fmt::Debug for Failure {
+impl fmt::Debug for AgentFailure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Failure")
             .field("reason", &self.reason)
@@ -89,11 +89,11 @@ impl fmt::Debug for Failure {
     }
 }
 
-impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for AgentFailure {
     fn from(error: E) -> Self {
         let error: Box<dyn std::error::Error + Send + Sync> = Box::new(error);
         match error.downcast::<TurnError>() {
-            Ok(over) => Self { over: true, ..Self::new(over.to_string()) },
+            Ok(turn_error) => Self { turn_over: true, ..Self::new(turn_error.to_string()) },
             Err(cause) => Self { cause: Some(cause), ..Self::new("the agent failed") },
         }
     }
@@ -105,11 +105,11 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
 pub enum TurnError {
     /// The agent said that the task is over, or answered directly.
     #[error("the turn is over: the agent has given its answer")]
-    Answered,
+    Finished,
     /// The task was canceled, or took too long, and the agent was told to stop.
     #[error("the turn is over: the agent was told to stop")]
     Stopped,
     /// What the agent said could not be stored.
     #[error("the turn is over: its events could not be stored")]
-    NotStored,
+    StoreFailed,
 }

@@ -16,8 +16,8 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 pub use artifact::ArtifactWriter;
-pub use failure::{Failure, TurnError};
-pub(crate) use outbox::{Emitted, Outbox, size};
+pub use failure::{AgentFailure, TurnError};
+pub(crate) use outbox::{Emitted, Outbox, estimated_part_size};
 
 use crate::engine::ids;
 
@@ -51,16 +51,16 @@ pub(crate) struct Inner {
     /// The task as it was when the turn began; none when the turn begins it.
     pub(crate) task: Option<Arc<Task>>,
     pub(crate) note: Option<Arc<str>>,
-    pub(crate) opens: bool,
-    pub(crate) awaited: bool,
-    pub(crate) references: Vec<Arc<Task>>,
+    pub(crate) starts_context: bool,
+    pub(crate) result_only: bool,
+    pub(crate) referenced_tasks: Vec<Arc<Task>>,
     pub(crate) metadata: Metadata,
     pub(crate) accepted_output_modes: Vec<String>,
     pub(crate) extensions: Vec<String>,
     pub(crate) deadline: Option<Instant>,
-    pub(crate) cancel: CancellationToken,
+    pub(crate) cancellation_token: CancellationToken,
     /// Why it is not canceled.
-    pub(crate) declined: SetOnce<Error>,
+    pub(crate) decline_reason: SetOnce<Error>,
     pub(crate) outbox: Outbox,
     pub(crate) store: Arc<dyn TaskStore>,
 }
@@ -105,15 +105,15 @@ impl Turn {
 
     /// Whether the conversation begins with this message: the caller named none.
     #[must_use]
-    pub fn opens_conversation(&self) -> bool {
-        self.0.opens
+    pub fn starts_context(&self) -> bool {
+        self.0.starts_context
     }
 
     /// Whether the caller waits for the answer as a whole, and reads no events on the way, nor has them
     /// told to a webhook. Others may come to read them.
     #[must_use]
-    pub fn is_awaited(&self) -> bool {
-        self.0.awaited
+    pub fn is_result_only(&self) -> bool {
+        self.0.result_only
     }
 
     /// The task as it was when the turn began, with its artifacts; none when the turn begins it.
@@ -130,8 +130,8 @@ impl Turn {
 
     /// The tasks that the message refers to, as far as they exist and are the caller's.
     #[must_use]
-    pub fn references(&self) -> &[Arc<Task>] {
-        &self.0.references
+    pub fn referenced_tasks(&self) -> &[Arc<Task>] {
+        &self.0.referenced_tasks
     }
 
     /// The other tasks of this conversation, the latest first, at most so many: what was said and
@@ -139,7 +139,7 @@ impl Turn {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn conversation(&self, limit: usize) -> Result<Vec<Arc<Task>>, Failure> {
+    pub async fn context_tasks(&self, limit: usize) -> Result<Vec<Arc<Task>>, AgentFailure> {
         let query = TaskQuery {
             owner: self.caller().id().clone(),
             agent: Some(self.agent().clone()),
@@ -195,42 +195,42 @@ impl Turn {
 
     /// Tells when the caller cancels the task: wait for it, or look at it now and then.
     #[must_use]
-    pub fn cancelled(&self) -> &CancellationToken {
-        &self.0.cancel
+    pub fn cancellation_token(&self) -> &CancellationToken {
+        &self.0.cancellation_token
     }
 
     /// Goes on though the task is canceled, and tells whoever cancels it why, until the turn is over.
     /// For agents whose work is done elsewhere, by somebody who does not stop.
-    pub fn decline_cancel(&self, why: Error) {
+    pub fn decline_cancellation(&self, reason: Error) {
         // Who has declined already has said why.
-        let _ = self.0.declined.set(why);
+        let _ = self.0.decline_reason.set(reason);
     }
 
     /// Why the task is not canceled, as soon as the agent says so.
     pub(crate) async fn declined(&self) -> Error {
-        self.0.declined.wait().await.clone()
+        self.0.decline_reason.wait().await.clone()
     }
 
     /// Whether the agent is to stop: the task is canceled, and the agent has not declined.
     #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.0.cancel.is_cancelled() && !self.0.declined.initialized()
+    pub fn is_canceled(&self) -> bool {
+        self.0.cancellation_token.is_cancelled() && !self.0.decline_reason.initialized()
     }
 
     /// Says that the agent is at work. Said by itself before the first artifact.
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn working(&self) -> Result<(), TurnError> {
-        self.set(TaskStatus::from(TaskState::Working)).await
+    pub async fn set_working(&self) -> Result<(), TurnError> {
+        self.set_status(TaskStatus::from(TaskState::Working)).await
     }
 
     /// Says what the agent is doing.
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn status(&self, text: impl Into<String>) -> Result<(), TurnError> {
-        self.set(Self::saying(TaskState::Working, text)).await
+    pub async fn progress(&self, text: impl Into<String>) -> Result<(), TurnError> {
+        self.set_status(Self::status_with_text(TaskState::Working, text)).await
     }
 
     /// Answers with a text: an artifact with it, and the task is completed.
@@ -246,7 +246,7 @@ impl Turn {
     /// # Errors
     /// When the turn is over.
     pub async fn reply_with(&self, part: impl Into<Part>) -> Result<(), TurnError> {
-        self.add(Artifact::new(ids::artifact(), part)).await?;
+        self.add_artifact(Artifact::new(ids::artifact(), part)).await?;
         self.complete().await
     }
 
@@ -254,9 +254,9 @@ impl Turn {
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn add(&self, artifact: Artifact) -> Result<(), TurnError> {
+    pub async fn add_artifact(&self, artifact: Artifact) -> Result<(), TurnError> {
         let update = TaskArtifactUpdateEvent::new(self.task_id().clone(), artifact);
-        self.add_piece(TaskArtifactUpdateEvent { last_chunk: true, ..update }).await
+        self.update_artifact(TaskArtifactUpdateEvent { last_chunk: true, ..update }).await
     }
 
     /// Begins an artifact that is made piece by piece.
@@ -269,7 +269,7 @@ impl Turn {
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn add_piece(&self, update: TaskArtifactUpdateEvent) -> Result<(), TurnError> {
+    pub async fn update_artifact(&self, update: TaskArtifactUpdateEvent) -> Result<(), TurnError> {
         self.0.outbox.emit(Emitted::Artifact(update)).await
     }
 
@@ -277,24 +277,24 @@ impl Turn {
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn say(&self, text: impl Into<String>) -> Result<(), TurnError> {
-        self.say_message(Message::agent(ids::message(), Part::text(text))).await
+    pub async fn direct_reply(&self, text: impl Into<String>) -> Result<(), TurnError> {
+        self.direct_reply_with(Message::agent(ids::message(), Part::text(text))).await
     }
 
     /// The same with a whole message.
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn say_message(&self, message: Message) -> Result<(), TurnError> {
-        self.0.outbox.emit(Emitted::Say(message)).await
+    pub async fn direct_reply_with(&self, message: Message) -> Result<(), TurnError> {
+        self.0.outbox.emit(Emitted::DirectReply(message)).await
     }
 
     /// Asks the caller for something; its next message to the task is the answer, and a new turn.
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn ask(&self, question: impl Into<String>) -> Result<(), TurnError> {
-        self.set(Self::saying(TaskState::InputRequired, question)).await
+    pub async fn request_input(&self, question: impl Into<String>) -> Result<(), TurnError> {
+        self.set_status(Self::status_with_text(TaskState::InputRequired, question)).await
     }
 
     /// Asks the caller for an authorization. It may come with a message, which is a new turn, or in
@@ -302,8 +302,8 @@ impl Turn {
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn ask_authorization(&self, what: impl Into<String>) -> Result<(), TurnError> {
-        self.set(Self::saying(TaskState::AuthRequired, what)).await
+    pub async fn request_authorization(&self, prompt: impl Into<String>) -> Result<(), TurnError> {
+        self.set_status(Self::status_with_text(TaskState::AuthRequired, prompt)).await
     }
 
     /// Completes the task. Said by itself when the agent returns.
@@ -311,7 +311,7 @@ impl Turn {
     /// # Errors
     /// When the turn is over.
     pub async fn complete(&self) -> Result<(), TurnError> {
-        self.set(TaskStatus::from(TaskState::Completed)).await
+        self.set_status(TaskStatus::from(TaskState::Completed)).await
     }
 
     /// Completes the task with a closing word.
@@ -319,7 +319,7 @@ impl Turn {
     /// # Errors
     /// When the turn is over.
     pub async fn complete_with(&self, text: impl Into<String>) -> Result<(), TurnError> {
-        self.set(Self::saying(TaskState::Completed, text)).await
+        self.set_status(Self::status_with_text(TaskState::Completed, text)).await
     }
 
     /// Fails the task. The caller reads the reason.
@@ -327,7 +327,7 @@ impl Turn {
     /// # Errors
     /// When the turn is over.
     pub async fn fail(&self, reason: impl Into<String>) -> Result<(), TurnError> {
-        self.set(Self::saying(TaskState::Failed, reason)).await
+        self.set_status(Self::status_with_text(TaskState::Failed, reason)).await
     }
 
     /// Declines to do the task. The caller reads the reason.
@@ -335,22 +335,22 @@ impl Turn {
     /// # Errors
     /// When the turn is over.
     pub async fn reject(&self, reason: impl Into<String>) -> Result<(), TurnError> {
-        self.set(Self::saying(TaskState::Rejected, reason)).await
+        self.set_status(Self::status_with_text(TaskState::Rejected, reason)).await
     }
 
     /// Sets any status.
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn set(&self, status: TaskStatus) -> Result<(), TurnError> {
-        self.set_with(TaskStatusUpdateEvent::new(self.task_id().clone(), status)).await
+    pub async fn set_status(&self, status: TaskStatus) -> Result<(), TurnError> {
+        self.update_status(TaskStatusUpdateEvent::new(self.task_id().clone(), status)).await
     }
 
     /// The same with metadata.
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn set_with(&self, update: TaskStatusUpdateEvent) -> Result<(), TurnError> {
+    pub async fn update_status(&self, update: TaskStatusUpdateEvent) -> Result<(), TurnError> {
         self.0.outbox.emit(Emitted::Status(update)).await
     }
 
@@ -360,13 +360,13 @@ impl Turn {
     ///
     /// # Errors
     /// When the turn is over.
-    pub async fn keep(&self, note: impl Into<Arc<str>>) -> Result<(), TurnError> {
+    pub async fn set_note(&self, note: impl Into<Arc<str>>) -> Result<(), TurnError> {
         self.0.outbox.emit(Emitted::Note(note.into())).await
     }
 
     /// The note that an earlier turn of the task kept, or this one before it was interrupted.
     #[must_use]
-    pub fn kept(&self) -> Option<&str> {
+    pub fn note(&self) -> Option<&str> {
         self.0.note.as_deref()
     }
 
@@ -374,7 +374,7 @@ impl Turn {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn kept_with(&self, task: &TaskId) -> Result<Option<Arc<str>>, Failure> {
+    pub async fn note_of(&self, task: &TaskId) -> Result<Option<Arc<str>>, AgentFailure> {
         let (caller, agent) = (self.caller().id().clone(), self.agent().clone());
         let stored = self.0.store.load(&TaskKey { owner: caller, agent, id: task.clone() }).await?;
         Ok(stored.and_then(|it| it.header.note))
@@ -388,7 +388,7 @@ impl Turn {
         self.0.outbox.flush().await
     }
 
-    fn saying(state: TaskState, text: impl Into<String>) -> TaskStatus {
+    fn status_with_text(state: TaskState, text: impl Into<String>) -> TaskStatus {
         let message = Message::agent(ids::message(), Part::text(text));
         TaskStatus::from(state).with_message(message)
     }

@@ -5,7 +5,7 @@ use latimer_protocol::card::{AgentCapabilities, AgentCard, AgentExtension, Sever
 use latimer_server::{Agent, Server, Settings, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{agent, h2, shouter, site};
+use crate::support::{send_http2, shouter_server, start_server, test_agent};
 
 const CARD: &str = "/.well-known/agent-card.json";
 
@@ -21,12 +21,12 @@ fn interfaces(card: &Value) -> Vec<(String, String, String, Value)> {
 }
 
 #[tokio::test]
-async fn a_card_names_what_is_served_and_is_valid() {
-    let site = site(shouter(Settings::default())).await;
-    let card = site.get(CARD).await;
+async fn card_lists_served_interfaces_and_is_valid() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let card = server.get(CARD).await;
     assert_eq!((card.status, card.header("content-type")), (200, "application/json"));
     let card = card.json();
-    let (host, url) = (site.address.to_string(), format!("http://{}/a2a", site.address));
+    let (host, url) = (server.address.to_string(), format!("http://{}/a2a", server.address));
     let want = [
         ("JSONRPC", "1.0", &url),
         ("HTTP+JSON", "1.0", &url),
@@ -52,71 +52,71 @@ async fn a_card_names_what_is_served_and_is_valid() {
         "stateTransitionHistory": true,
     });
     assert_eq!(capabilities, want);
-    let problems = validate(&site.v1().get(CARD).await.json());
+    let problems = validate(&server.v1().get(CARD).await.json());
     assert!(problems.iter().all(|it| it.severity == Severity::Warning), "{problems:?}");
 }
 
 #[tokio::test]
-async fn the_form_follows_the_caller_and_the_path() {
+async fn card_format_follows_version_and_path() {
     let settings =
         Settings { agent_card_path: Some("/cards/it.json".into()), ..Settings::default() };
-    let site = site(shouter(settings)).await;
-    let superset = site.get(CARD).await.json();
+    let server = start_server(shouter_server(settings)).await;
+    let superset = server.get(CARD).await.json();
     for path in ["/api/a2a/agent-card.json", "/cards/it.json", "/a2a/.well-known/agent-card.json"] {
-        assert_eq!(site.get(path).await.json(), superset, "{path}");
+        assert_eq!(server.get(path).await.json(), superset, "{path}");
     }
     assert!(superset.get("url").is_some() && superset.get("supportedInterfaces").is_some());
-    let pure = site.v1().get(CARD).await.json();
+    let pure = server.v1().get(CARD).await.json();
     assert!(pure.get("url").is_none() && pure.get("supportedInterfaces").is_some());
-    let oldest = site.get("/.well-known/agent.json").await.json();
+    let oldest = server.get("/.well-known/agent.json").await.json();
     assert!(oldest.get("supportedInterfaces").is_none());
-    assert_eq!(oldest["url"], format!("http://{}/a2a", site.address));
+    assert_eq!(oldest["url"], format!("http://{}/a2a", server.address));
     assert_eq!(oldest["defaultInputModes"], json!(["text"]));
     // A card needs no version, and none that nobody speaks is held against its reader.
-    let other = site.with("a2a-version", "99.0").get(CARD).await;
+    let other = server.with_header("a2a-version", "99.0").get(CARD).await;
     assert_eq!((other.status, other.json()), (200, superset));
 }
 
 #[tokio::test]
-async fn a_card_that_did_not_change_is_not_sent_again() {
-    let site = site(shouter(Settings::default())).await;
-    let card = site.get(CARD).await;
+async fn unchanged_card_gets_304() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let card = server.get(CARD).await;
     let tag = card.header("etag").to_owned();
     assert!(tag.starts_with('"') && tag.len() > 10, "{tag}");
     assert_eq!(card.header("cache-control"), "public, max-age=300");
     assert_eq!(card.header("vary"), "A2A-Version");
     assert_eq!(card.header("access-control-allow-origin"), "*");
     let since = card.header("last-modified").to_owned();
-    let same = site.with("if-none-match", format!("\"other\", W/{tag}")).get(CARD).await;
+    let same = server.with_header("if-none-match", format!("\"other\", W/{tag}")).get(CARD).await;
     assert_eq!((same.status, same.text(), same.header("etag")), (304, "", &*tag));
-    let same = site.with("if-modified-since", since).get(CARD).await;
+    let same = server.with_header("if-modified-since", since).get(CARD).await;
     assert_eq!(same.status, 304);
-    assert_eq!(site.with("if-none-match", "\"other\"").get(CARD).await.status, 200);
+    assert_eq!(server.with_header("if-none-match", "\"other\"").get(CARD).await.status, 200);
     // Another form is another card.
-    assert_ne!(site.v1().get(CARD).await.header("etag"), tag);
-    assert_eq!(site.v1().with("if-none-match", &*tag).get(CARD).await.status, 200);
-    let head = site.ask(Method::HEAD, CARD, "").await;
+    assert_ne!(server.v1().get(CARD).await.header("etag"), tag);
+    assert_eq!(server.v1().with_header("if-none-match", &*tag).get(CARD).await.status, 200);
+    let head = server.send(Method::HEAD, CARD, "").await;
     assert_eq!((head.status, head.text(), head.header("etag")), (200, "", &*tag));
     assert_eq!(head.header("content-length"), card.body.len().to_string());
 }
 
 #[tokio::test]
-async fn pages_may_read_cards_and_nobody_may_write_them() {
-    let site = site(shouter(Settings::default())).await;
-    let page = site.with("origin", "https://anything.example");
-    let asks = page.with("access-control-request-method", "GET");
-    let answer = asks.ask(Method::OPTIONS, CARD, "").await;
-    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (204, "*"));
-    assert!(answer.header("access-control-allow-headers").contains("A2A-Version"));
-    let answer = site.ask(Method::OPTIONS, CARD, "").await;
-    assert_eq!((answer.status, answer.header("allow")), (204, "GET, HEAD, OPTIONS"));
-    let answer = site.ask(Method::POST, CARD, "").await;
-    assert_eq!((answer.status, answer.header("allow")), (405, "GET, HEAD, OPTIONS"));
-    assert_eq!(answer.json()["error"]["code"], 405);
+async fn cards_allow_cross_origin_reads_but_no_writes() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let page = server.with_header("origin", "https://anything.example");
+    let preflight = page.with_header("access-control-request-method", "GET");
+    let response = preflight.send(Method::OPTIONS, CARD, "").await;
+    assert_eq!((response.status, response.header("access-control-allow-origin")), (204, "*"));
+    assert!(response.header("access-control-allow-headers").contains("A2A-Version"));
+    let response = server.send(Method::OPTIONS, CARD, "").await;
+    assert_eq!((response.status, response.header("allow")), (204, "GET, HEAD, OPTIONS"));
+    let response = server.send(Method::POST, CARD, "").await;
+    assert_eq!((response.status, response.header("allow")), (405, "GET, HEAD, OPTIONS"));
+    assert_eq!(response.json()["error"]["code"], 405);
 }
 
 #[tokio::test]
-async fn addresses_are_those_that_the_caller_used() {
+async fn card_urls_follow_host_and_trusted_proxy_headers() {
     let trusting =
         Settings { trusted_proxies: vec!["127.0.0.0/8".parse().unwrap()], ..Settings::default() };
     for (settings, headers, want) in [
@@ -151,10 +151,10 @@ async fn addresses_are_those_that_the_caller_used() {
     ] {
         let trusts = !settings.trusted_proxies.is_empty();
         let settings = Settings { allowed_hosts: vec!["*".into()], ..settings };
-        let site = site(shouter(settings)).await;
+        let server = start_server(shouter_server(settings)).await;
         let caller = headers
             .iter()
-            .fold(site.caller.clone(), |caller, (name, value)| caller.with(name, *value));
+            .fold(server.client.clone(), |caller, (name, value)| caller.with_header(name, *value));
         let card = caller.get(CARD).await;
         assert_eq!(card.json()["url"], want, "{headers:?}");
         assert_eq!(card.header("vary").contains("X-Forwarded-Host"), trusts, "{headers:?}");
@@ -162,67 +162,73 @@ async fn addresses_are_those_that_the_caller_used() {
         assert_eq!(has_grpc, !want.contains("/team"), "gRPC cannot be below a path");
     }
     // HTTP/2 has no Host header.
-    let site = site(shouter(Settings::default())).await;
-    let card = h2(&site.caller, Method::GET, CARD, "").await.json();
-    assert_eq!(card["url"], format!("http://{}/a2a", site.address));
+    let server = start_server(shouter_server(Settings::default())).await;
+    let card = send_http2(&server.client, Method::GET, CARD, "").await.json();
+    assert_eq!(card["url"], format!("http://{}/a2a", server.address));
 }
 
 #[tokio::test]
-async fn each_of_several_agents_is_at_its_own_address() {
-    let site = site(Server::new(agent("one")).with_agent(agent("two")).primary("two")).await;
-    let base = format!("http://{}/a2a", site.address);
-    assert_eq!(site.get(CARD).await.json()["name"], "two");
-    let card = site.get("/a2a/agents/one/.well-known/agent-card.json").await.json();
+async fn each_agent_has_its_own_card_urls() {
+    let server =
+        start_server(Server::new(test_agent("one")).with_agent(test_agent("two")).primary("two"))
+            .await;
+    let base = format!("http://{}/a2a", server.address);
+    assert_eq!(server.get(CARD).await.json()["name"], "two");
+    let card = server.get("/a2a/agents/one/.well-known/agent-card.json").await.json();
     assert_eq!(card["name"], "one");
-    let own = format!("{base}/agents/one");
+    let own_url = format!("{base}/agents/one");
     let want = [
-        ("JSONRPC", "1.0", own.clone(), Value::Null),
-        ("HTTP+JSON", "1.0", own.clone(), Value::Null),
-        ("GRPC", "1.0", site.address.to_string(), json!("one")),
-        ("JSONRPC", "0.3", own.clone(), Value::Null),
-        ("HTTP+JSON", "0.3", own.clone(), Value::Null),
+        ("JSONRPC", "1.0", own_url.clone(), Value::Null),
+        ("HTTP+JSON", "1.0", own_url.clone(), Value::Null),
+        ("GRPC", "1.0", server.address.to_string(), json!("one")),
+        ("JSONRPC", "0.3", own_url.clone(), Value::Null),
+        ("HTTP+JSON", "0.3", own_url.clone(), Value::Null),
     ];
     let want = want.map(|(binding, version, url, tenant)| {
         (binding.to_owned(), version.to_owned(), url, tenant)
     });
     assert_eq!(interfaces(&card), want, "0.3 cannot name one of several over gRPC");
-    let oldest = site.get("/a2a/agents/one/.well-known/agent.json").await.json();
-    assert_eq!(oldest["url"], own);
-    let list = site.get("/a2a/agents").await;
+    let oldest = server.get("/a2a/agents/one/.well-known/agent.json").await.json();
+    assert_eq!(oldest["url"], own_url);
+    let list = server.get("/a2a/agents").await;
     let all = list.json();
     assert_eq!(all["total"], 2);
-    assert_eq!((&all["agents"][0]["name"], &all["agents"][0]["url"]), (&json!("one"), &json!(own)));
+    assert_eq!(
+        (&all["agents"][0]["name"], &all["agents"][0]["url"]),
+        (&json!("one"), &json!(own_url))
+    );
     assert_eq!(
         (&all["agents"][1]["name"], &all["agents"][1]["url"]),
         (&json!("two"), &json!(base))
     );
     let tag = list.header("etag").to_owned();
-    assert_eq!(site.with("if-none-match", tag).get("/a2a/agents").await.status, 304);
+    assert_eq!(server.with_header("if-none-match", tag).get("/a2a/agents").await.status, 304);
 }
 
 #[tokio::test]
-async fn a_server_without_agents_has_a_card_that_says_so() {
-    let site = site(Server::empty()).await;
-    let card = site.get(CARD).await.json();
+async fn server_without_agents_serves_a_placeholder_card() {
+    let server = start_server(Server::empty()).await;
+    let card = server.get(CARD).await.json();
     assert_eq!(card["skills"], json!([]));
-    assert_eq!(card["url"], format!("http://{}/a2a", site.address));
-    assert_eq!(site.get("/.well-known/agent.json").await.status, 200);
-    assert_eq!(site.get("/a2a/agents").await.json(), json!({"agents": [], "total": 0}));
-    let call = crate::support::send("SendMessage", "hi");
-    assert_eq!(site.v1().post("/a2a", call).await.code(), -31503);
+    assert_eq!(card["url"], format!("http://{}/a2a", server.address));
+    assert_eq!(server.get("/.well-known/agent.json").await.status, 200);
+    assert_eq!(server.get("/a2a/agents").await.json(), json!({"agents": [], "total": 0}));
+    let call = crate::support::send_body("SendMessage", "hi");
+    assert_eq!(server.v1().post("/a2a", call).await.rpc_error_code(), -31503);
 }
 
 #[tokio::test]
-async fn the_extended_card_is_where_each_version_looks() {
+async fn extended_card_is_served_at_every_version_path() {
     let extended = AgentCard { name: "shouter for friends".into(), ..AgentCard::default() };
-    let site = site(Server::new(agent("shouter").with_extended_card(extended))).await;
-    let public = site.get(CARD).await.json();
+    let server =
+        start_server(Server::new(test_agent("shouter").with_extended_card(extended))).await;
+    let public = server.get(CARD).await.json();
     assert_eq!(public["capabilities"]["extendedAgentCard"], true);
     assert_eq!(public["supportsAuthenticatedExtendedCard"], true);
     let rpc = |method: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
     let newest = [
-        site.v1().get("/a2a/extendedAgentCard").await.json(),
-        site.v1().post("/a2a", rpc("GetExtendedAgentCard")).await.json()["result"].clone(),
+        server.v1().get("/a2a/extendedAgentCard").await.json(),
+        server.v1().post("/a2a", rpc("GetExtendedAgentCard")).await.json()["result"].clone(),
     ];
     for card in newest {
         assert_eq!(card["name"], "shouter for friends");
@@ -230,76 +236,86 @@ async fn the_extended_card_is_where_each_version_looks() {
         assert!(card.get("url").is_none());
     }
     let older = [
-        site.get("/a2a/v1/card").await.json(),
-        site.get("/v1/card").await.json(),
-        site.get("/agent/authenticatedExtendedCard").await.json(),
-        site.get("/a2a/agent/authenticatedExtendedCard").await.json(),
-        site.post("/a2a", rpc("agent/getAuthenticatedExtendedCard")).await.json()["result"].clone(),
+        server.get("/a2a/v1/card").await.json(),
+        server.get("/v1/card").await.json(),
+        server.get("/agent/authenticatedExtendedCard").await.json(),
+        server.get("/a2a/agent/authenticatedExtendedCard").await.json(),
+        server.post("/a2a", rpc("agent/getAuthenticatedExtendedCard")).await.json()["result"]
+            .clone(),
     ];
     for card in older {
         assert_eq!(card["name"], "shouter for friends");
         assert_eq!(card["url"], public["url"]);
     }
-    let plain = site.v1().post("/a2a", rpc("GetAgentCard")).await.json();
-    assert_eq!(plain["result"], site.v1().get(CARD).await.json());
+    let plain = server.v1().post("/a2a", rpc("GetAgentCard")).await.json();
+    assert_eq!(plain["result"], server.v1().get(CARD).await.json());
 }
 
 #[tokio::test]
-async fn without_an_extended_card_each_version_says_so_in_its_way() {
-    let site = site(shouter(Settings::default())).await;
+async fn missing_extended_card_is_reported_per_version() {
+    let server = start_server(shouter_server(Settings::default())).await;
     let rpc = |method: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
-    assert_eq!(site.v1().post("/a2a", rpc("GetExtendedAgentCard")).await.code(), -32004);
-    assert_eq!(site.post("/a2a", rpc("agent/getAuthenticatedExtendedCard")).await.code(), -32007);
-    assert_eq!(site.v1().get("/a2a/extendedAgentCard").await.status, 400);
-    assert_eq!(site.get("/v1/card").await.status, 404);
+    assert_eq!(
+        server.v1().post("/a2a", rpc("GetExtendedAgentCard")).await.rpc_error_code(),
+        -32004
+    );
+    assert_eq!(
+        server.post("/a2a", rpc("agent/getAuthenticatedExtendedCard")).await.rpc_error_code(),
+        -32007
+    );
+    assert_eq!(server.v1().get("/a2a/extendedAgentCard").await.status, 400);
+    assert_eq!(server.get("/v1/card").await.status, 404);
 }
 
 #[tokio::test]
-async fn a_required_extension_is_required_of_calls_and_not_of_cards() {
+async fn required_extension_applies_to_calls_not_cards() {
     let extension = AgentExtension { uri: "urn:x".into(), required: true, ..Default::default() };
     let capabilities = AgentCapabilities { extensions: vec![extension], ..Default::default() };
     let card = AgentCard { name: "shouter".into(), capabilities, ..AgentCard::default() };
-    let agent: Agent = agent("shouter").with_card(card);
-    let site = site(Server::new(agent)).await;
-    let card = site.get(CARD).await;
+    let agent: Agent = test_agent("shouter").with_card(card);
+    let server = start_server(Server::new(agent)).await;
+    let card = server.get(CARD).await;
     assert_eq!(card.status, 200);
     assert_eq!(card.json()["capabilities"]["extensions"][0]["required"], true);
-    let call = crate::support::send("SendMessage", "hi");
-    assert_eq!(site.v1().post("/a2a", call.clone()).await.code(), -32008);
-    let answer = site.v1().with("a2a-extensions", "urn:x, urn:unknown").post("/a2a", call).await;
-    assert_eq!((answer.code(), answer.header("a2a-extensions")), (0, "urn:x"));
+    let call = crate::support::send_body("SendMessage", "hi");
+    assert_eq!(server.v1().post("/a2a", call.clone()).await.rpc_error_code(), -32008);
+    let response =
+        server.v1().with_header("a2a-extensions", "urn:x, urn:unknown").post("/a2a", call).await;
+    assert_eq!((response.rpc_error_code(), response.header("a2a-extensions")), (0, "urn:x"));
 }
 
 #[tokio::test]
-async fn made_up_hosts_do_not_fill_the_memory() {
+async fn card_cache_is_bounded_for_arbitrary_hosts() {
     let settings = Settings { allowed_hosts: vec!["*".into()], ..Settings::default() };
-    let site = site(shouter(settings)).await;
+    let server = start_server(shouter_server(settings)).await;
     for number in 0..600 {
         let host = format!("h{number}.example");
-        let card = site.with("host", &*host).get(CARD).await.json();
+        let card = server.with_header("host", &*host).get(CARD).await.json();
         assert_eq!(card["url"], format!("http://{host}/a2a"));
     }
 }
 
 #[tokio::test]
-async fn a_card_that_changes_is_shown_and_no_longer_the_one_that_was_kept() {
-    let agent = Agent::from_fn("learner", |turn: Turn| async move { turn.say("hi").await });
-    let placard = agent.placard().clone();
-    let site = site(Server::new(agent).with_agent(shouter_agent())).await;
+async fn changed_card_replaces_the_cached_one() {
+    let agent =
+        Agent::from_fn("learner", |turn: Turn| async move { turn.direct_reply("hi").await });
+    let card_handle = agent.card_handle().clone();
+    let server = start_server(Server::new(agent).with_agent(shouter_agent())).await;
     let list = "/a2a/agents";
     let mut tags = Vec::new();
     for description in ["", "knows more", "knows all"] {
-        placard.show(AgentCard { description: description.into(), ..(*placard.card()).clone() });
-        let (card, all) = (site.get(CARD).await, site.get(list).await);
+        card_handle
+            .set(AgentCard { description: description.into(), ..(*card_handle.card()).clone() });
+        let (card, all) = (server.get(CARD).await, server.get(list).await);
         assert_eq!(card.json()["description"], description);
         assert_eq!(all.json()["agents"][0]["description"], description, "{}", all.text());
         tags.push(card.header("etag").to_owned());
-        assert_eq!(site.get(CARD).await.header("etag"), tags.last().unwrap());
+        assert_eq!(server.get(CARD).await.header("etag"), tags.last().unwrap());
     }
     tags.dedup();
     assert_eq!(tags.len(), 3);
 }
 
 fn shouter_agent() -> Agent {
-    Agent::from_fn("shouter", |turn: Turn| async move { turn.say("HI").await })
+    Agent::from_fn("shouter", |turn: Turn| async move { turn.direct_reply("HI").await })
 }

@@ -5,11 +5,11 @@ use latimer_protocol::{Error, ErrorKind};
 use latimer_server::{Server, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{Script, message, send, shouter, site};
+use crate::support::{ScriptedService, message, send_body, shouter_server, start_server};
 
 #[tokio::test]
-async fn whatever_is_posted_to_json_rpc_is_answered_in_json_rpc() {
-    let site = site(shouter(Settings::default())).await;
+async fn malformed_json_rpc_gets_a_json_rpc_error() {
+    let server = start_server(shouter_server(Settings::default())).await;
     for (body, code, id) in [
         ("", -32700, Value::Null),
         ("{", -32700, Value::Null),
@@ -32,47 +32,48 @@ async fn whatever_is_posted_to_json_rpc_is_answered_in_json_rpc() {
         ),
         (r#"{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{}}"#, -32602, json!(7)),
     ] {
-        let answer = site.v1().post("/a2a", body).await;
-        assert_eq!((answer.status, answer.code()), (200, code), "{body}");
-        assert_eq!(answer.header("content-type"), "application/json", "{body}");
-        assert_eq!(answer.json()["id"], id, "{body}");
-        assert_eq!(answer.json()["error"]["data"][0]["domain"], "a2a-protocol.org", "{body}");
+        let response = server.v1().post("/a2a", body).await;
+        assert_eq!((response.status, response.rpc_error_code()), (200, code), "{body}");
+        assert_eq!(response.header("content-type"), "application/json", "{body}");
+        assert_eq!(response.json()["id"], id, "{body}");
+        assert_eq!(response.json()["error"]["data"][0]["domain"], "a2a-protocol.org", "{body}");
     }
     // Nested beyond all reason.
     let deep = "[".repeat(100_000);
-    assert_eq!(site.v1().post("/a2a", deep).await.code(), -32700);
+    assert_eq!(server.v1().post("/a2a", deep).await.rpc_error_code(), -32700);
 }
 
 #[tokio::test]
-async fn json_rpc_wants_json() {
-    let site = site(shouter(Settings::default())).await;
-    let call = send("SendMessage", "hi");
+async fn json_rpc_requires_a_json_content_type() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let call = send_body("SendMessage", "hi");
     for (kind, code) in [
         ("application/json; charset=utf-8", 0),
         ("application/a2a+json", 0),
         ("text/plain", -32005),
         ("application/x-www-form-urlencoded", -32005),
     ] {
-        let answer = site.v1().with("content-type", kind).post("/a2a", call.clone()).await;
-        assert_eq!((answer.status, answer.code()), (200, code), "{kind}");
+        let response =
+            server.v1().with_header("content-type", kind).post("/a2a", call.clone()).await;
+        assert_eq!((response.status, response.rpc_error_code()), (200, code), "{kind}");
     }
-    let untyped = site.v1().ask(Method::POST, "/a2a", call).await;
-    assert_eq!(untyped.code(), -32005);
+    let untyped = server.v1().send(Method::POST, "/a2a", call).await;
+    assert_eq!(untyped.rpc_error_code(), -32005);
 }
 
 #[tokio::test]
-async fn a_method_that_json_rpc_does_not_take_is_told_which_it_does() {
-    let site = site(shouter(Settings::default())).await;
+async fn json_rpc_answers_other_http_methods_with_allow() {
+    let server = start_server(shouter_server(Settings::default())).await;
     for method in [Method::GET, Method::PUT, Method::DELETE, Method::OPTIONS] {
-        let answer = site.ask(method.clone(), "/a2a", "").await;
-        assert_eq!((answer.status, answer.header("allow")), (405, "POST"), "{method}");
-        assert_eq!(answer.code(), -32600, "{method}");
+        let response = server.send(method.clone(), "/a2a", "").await;
+        assert_eq!((response.status, response.header("allow")), (405, "POST"), "{method}");
+        assert_eq!(response.rpc_error_code(), -32600, "{method}");
     }
 }
 
 #[tokio::test]
-async fn http_json_says_what_is_wrong_with_an_address() {
-    let site = site(shouter(Settings::default())).await;
+async fn http_json_reports_route_errors() {
+    let server = start_server(shouter_server(Settings::default())).await;
     for (method, path, status, allow) in [
         (Method::GET, "/a2a/nothing", 404, ""),
         (Method::GET, "/a2a/message:send", 405, "POST"),
@@ -83,24 +84,24 @@ async fn http_json_says_what_is_wrong_with_an_address() {
         (Method::GET, "/a2a/tasks?pageSize=0", 400, ""),
         (Method::GET, "/a2a/tasks?status=NONSENSE", 400, ""),
     ] {
-        let answer = site.v1().ask(method.clone(), path, "").await;
-        assert_eq!((answer.status, answer.header("allow")), (status, allow), "{method} {path}");
-        let error = &answer.json()["error"];
+        let response = server.v1().send(method.clone(), path, "").await;
+        assert_eq!((response.status, response.header("allow")), (status, allow), "{method} {path}");
+        let error = &response.json()["error"];
         assert_eq!(error["code"], status, "{method} {path}");
         assert_eq!(error["details"][0]["@type"], "type.googleapis.com/google.rpc.ErrorInfo");
     }
     // 0.3 in the words of 0.3.
-    let older = site.get("/a2a/v1/tasks/none").await;
+    let older = server.get("/a2a/v1/tasks/none").await;
     assert_eq!(older.status, 404);
     assert_eq!(older.json()["code"], -32001);
     assert_eq!(older.json()["type"], "TaskNotFoundError");
-    let older = site.get("/v1/nothing").await;
+    let older = server.get("/v1/nothing").await;
     assert_eq!((older.status, &older.json()["code"]), (404, &json!(-32601)));
 }
 
 #[tokio::test]
-async fn unknown_paths_are_answered_in_json_too() {
-    let site = site(shouter(Settings::default())).await;
+async fn unknown_path_gets_a_json_error() {
+    let server = start_server(shouter_server(Settings::default())).await;
     for (method, path) in [
         (Method::GET, "/nothing"),
         (Method::POST, "/a2ab"),
@@ -108,34 +109,39 @@ async fn unknown_paths_are_answered_in_json_too() {
         (Method::PATCH, "/%00"),
         (Method::GET, "//"),
     ] {
-        let answer = site.ask(method, path, "").await;
-        assert_eq!(answer.status, 404, "{path}");
-        assert_eq!(answer.json()["error"]["details"][0]["reason"], "METHOD_NOT_FOUND", "{path}");
+        let response = server.send(method, path, "").await;
+        assert_eq!(response.status, 404, "{path}");
+        assert_eq!(response.json()["error"]["details"][0]["reason"], "METHOD_NOT_FOUND", "{path}");
     }
-    let grpc = site.with("content-type", "application/grpc").ask(Method::POST, "/x.Y/Z", "").await;
+    let grpc = server
+        .with_header("content-type", "application/grpc")
+        .send(Method::POST, "/x.Y/Z", "")
+        .await;
     assert_eq!((grpc.status, grpc.header("grpc-status")), (200, "12"));
 }
 
 #[tokio::test]
-async fn bodies_of_http_json_are_json_or_nothing() {
-    let site = site(shouter(Settings::default())).await;
+async fn http_json_requires_json_bodies() {
+    let server = start_server(shouter_server(Settings::default())).await;
     let body = format!(r#"{{"message":{}}}"#, message("hi"));
-    let plain = site.v1().with("content-type", "text/plain").post("/a2a/message:send", body).await;
+    let plain =
+        server.v1().with_header("content-type", "text/plain").post("/a2a/message:send", body).await;
     assert_eq!(plain.status, 400);
     assert_eq!(plain.json()["error"]["details"][0]["reason"], "CONTENT_TYPE_NOT_SUPPORTED");
-    let older = site.with("content-type", "text/plain").post("/v1/message:send", "{}").await;
+    let older =
+        server.with_header("content-type", "text/plain").post("/v1/message:send", "{}").await;
     assert_eq!(older.status, 415);
-    let broken = site.v1().post("/a2a/message:send", "{").await;
+    let broken = server.v1().post("/a2a/message:send", "{").await;
     assert_eq!(broken.json()["error"]["details"][0]["reason"], "PARSE_ERROR");
-    let lacking = site.v1().post("/a2a/message:send", "{}").await;
-    let error = &lacking.json()["error"];
-    assert_eq!((lacking.status, &error["status"]), (400, &json!("INVALID_ARGUMENT")));
+    let incomplete = server.v1().post("/a2a/message:send", "{}").await;
+    let error = &incomplete.json()["error"];
+    assert_eq!((incomplete.status, &error["status"]), (400, &json!("INVALID_ARGUMENT")));
     assert_eq!(error["details"][1]["fieldViolations"][0]["field"], "message");
 }
 
 #[tokio::test]
-async fn the_media_type_is_that_which_the_caller_reads() {
-    let site = site(shouter(Settings::default())).await;
+async fn response_media_type_follows_accept() {
+    let server = start_server(shouter_server(Settings::default())).await;
     for (accept, want) in [
         ("application/a2a+json", "application/a2a+json"),
         ("application/a2a+json, application/json", "application/a2a+json"),
@@ -143,11 +149,11 @@ async fn the_media_type_is_that_which_the_caller_reads() {
         ("*/*", "application/json"),
         ("text/html", "application/json"),
     ] {
-        let caller = site.v1().with("accept", accept);
+        let caller = server.v1().with_header("accept", accept);
         for path in ["/a2a/tasks", "/a2a/tasks/none"] {
             assert_eq!(caller.get(path).await.header("content-type"), want, "{accept} {path}");
         }
-        let older = site.with("accept", accept).get("/v1/tasks/none").await;
+        let older = server.with_header("accept", accept).get("/v1/tasks/none").await;
         assert_eq!(older.header("content-type"), "application/json", "{accept}");
     }
 }
@@ -156,47 +162,47 @@ async fn the_media_type_is_that_which_the_caller_reads() {
 async fn every_error_has_its_code_status_and_headers() {
     for kind in ErrorKind::ALL {
         let kind = *kind;
-        let failing = Script::new(move |_| Err(Error::from(kind)));
-        let site = site(Server::empty().answered_by(failing)).await;
+        let failing = ScriptedService::new(move |_| Err(Error::from(kind)));
+        let server = start_server(Server::empty().with_service(failing)).await;
         let get = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}"#;
         let codes = kind.codes(latimer_protocol::Version::V1_0);
-        let rpc = site.v1().post("/a2a", get).await;
+        let rpc = server.v1().post("/a2a", get).await;
         let about_sender = matches!(kind, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied);
         let status = if about_sender { codes.http } else { 200 };
-        assert_eq!((rpc.status, rpc.code()), (status, codes.jsonrpc.into()), "{kind:?}");
-        let rest = site.v1().get("/a2a/tasks/x").await;
+        assert_eq!((rpc.status, rpc.rpc_error_code()), (status, codes.jsonrpc.into()), "{kind:?}");
+        let rest = server.v1().get("/a2a/tasks/x").await;
         assert_eq!(rest.status, codes.http, "{kind:?}");
         assert_eq!(rest.json()["error"]["details"][0]["reason"], kind.reason());
-        let later = matches!(kind, ErrorKind::Unavailable | ErrorKind::RateLimited);
-        for answer in [&rpc, &rest] {
-            assert_eq!(!answer.header("retry-after").is_empty(), later, "{kind:?}");
+        let is_retryable = matches!(kind, ErrorKind::Unavailable | ErrorKind::RateLimited);
+        for response in [&rpc, &rest] {
+            assert_eq!(!response.header("retry-after").is_empty(), is_retryable, "{kind:?}");
         }
         // Before a stream begins it is the one event of JSON-RPC, and a status of HTTP+JSON.
-        let stream = site.v1().post("/a2a", send("SendStreamingMessage", "hi")).await;
+        let stream = server.v1().post("/a2a", send_body("SendStreamingMessage", "hi")).await;
         assert_eq!(stream.status, status, "{kind:?}");
-        let kinds = if about_sender { "application/json" } else { "text/event-stream" };
-        assert_eq!(stream.header("content-type"), kinds, "{kind:?}");
+        let content_type = if about_sender { "application/json" } else { "text/event-stream" };
+        assert_eq!(stream.header("content-type"), content_type, "{kind:?}");
         let event = match about_sender {
             true => stream.json(),
             false => stream.events().pop().expect("one event"),
         };
         assert_eq!((&event["id"], &event["error"]["code"]), (&json!(1), &json!(codes.jsonrpc)));
         let body = format!(r#"{{"message":{}}}"#, message("hi"));
-        assert_eq!(site.v1().post("/a2a/message:stream", body).await.status, codes.http);
+        assert_eq!(server.v1().post("/a2a/message:stream", body).await.status, codes.http);
     }
 }
 
 #[tokio::test]
-async fn a_stream_that_cannot_begin_is_a_stream_with_an_error() {
-    let site = site(shouter(Settings::default())).await;
+async fn failed_stream_start_returns_an_error_event() {
+    let server = start_server(shouter_server(Settings::default())).await;
     for (body, code) in [
         (r#"{"jsonrpc":"2.0","id":9,"method":"SendStreamingMessage","params":{}}"#, -32602),
         (r#"{"jsonrpc":"2.0","id":9,"method":"SubscribeToTask","params":{"id":"none"}}"#, -32001),
         (r#"{"jsonrpc":"2.0","id":9,"method":"tasks/resubscribe","params":{"id":"none"}}"#, -32001),
     ] {
-        let answer = site.post("/a2a", body).await;
-        assert_eq!((answer.status, answer.header("content-type")), (200, "text/event-stream"));
-        let [event] = answer.events().try_into().expect("one event");
+        let response = server.post("/a2a", body).await;
+        assert_eq!((response.status, response.header("content-type")), (200, "text/event-stream"));
+        let [event] = response.events().try_into().expect("one event");
         assert_eq!((&event["id"], &event["error"]["code"]), (&json!(9), &json!(code)), "{body}");
     }
 }

@@ -13,17 +13,17 @@ use tonic::{Code, Request, Status};
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus};
 
-use crate::support::{agent, shouter, site};
+use crate::support::{shouter_server, start_server, test_agent};
 
 async fn channel(address: SocketAddr) -> Channel {
     Endpoint::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap()
 }
 
-async fn newest(address: SocketAddr) -> v1::client::A2aServiceClient<Channel> {
+async fn v1_client(address: SocketAddr) -> v1::client::A2aServiceClient<Channel> {
     v1::client::A2aServiceClient::new(channel(address).await)
 }
 
-fn send(text: &str) -> v1::SendMessageRequest {
+fn send_request(text: &str) -> v1::SendMessageRequest {
     let content = Some(v1::part::Content::Text(text.into()));
     let message = v1::Message {
         message_id: format!("{text}-{:?}", std::time::Instant::now()),
@@ -41,7 +41,7 @@ fn reason(status: &Status) -> String {
     info.reason
 }
 
-fn task(response: v1::SendMessageResponse) -> v1::Task {
+fn expect_task(response: v1::SendMessageResponse) -> v1::Task {
     match response.payload {
         Some(v1::send_message_response::Payload::Task(task)) => task,
         other => panic!("{other:?}"),
@@ -49,22 +49,25 @@ fn task(response: v1::SendMessageResponse) -> v1::Task {
 }
 
 #[tokio::test]
-async fn the_service_of_1_0_does_everything() {
-    let site = site(shouter(Settings::default())).await;
-    let mut client = newest(site.address).await;
-    let made = task(client.send_message(send("ask")).await.unwrap().into_inner());
-    assert_eq!(made.status.as_ref().unwrap().state(), v1::TaskState::InputRequired);
-    let get =
-        v1::GetTaskRequest { id: made.id.clone(), history_length: Some(0), ..Default::default() };
+async fn v1_service_sends_gets_lists_cancels_and_streams() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let mut client = v1_client(server.address).await;
+    let created = expect_task(client.send_message(send_request("ask")).await.unwrap().into_inner());
+    assert_eq!(created.status.as_ref().unwrap().state(), v1::TaskState::InputRequired);
+    let get = v1::GetTaskRequest {
+        id: created.id.clone(),
+        history_length: Some(0),
+        ..Default::default()
+    };
     let got = client.get_task(get).await.unwrap().into_inner();
-    assert_eq!((&got.id, got.history.len()), (&made.id, 0));
+    assert_eq!((&got.id, got.history.len()), (&created.id, 0));
     let listed = client.list_tasks(v1::ListTasksRequest::default()).await.unwrap().into_inner();
     assert_eq!((listed.total_size, listed.tasks.len()), (1, 1));
-    let cancel = v1::CancelTaskRequest { id: made.id.clone(), ..Default::default() };
+    let cancel = v1::CancelTaskRequest { id: created.id.clone(), ..Default::default() };
     let canceled = client.cancel_task(cancel).await.unwrap().into_inner();
     assert_eq!(canceled.status.unwrap().state(), v1::TaskState::Canceled);
     let events: Vec<_> = client
-        .send_streaming_message(send("hi"))
+        .send_streaming_message(send_request("hi"))
         .await
         .unwrap()
         .into_inner()
@@ -81,9 +84,9 @@ async fn the_service_of_1_0_does_everything() {
 }
 
 #[tokio::test]
-async fn the_service_of_0_3_does_everything() {
-    let site = site(shouter(Settings::default())).await;
-    let mut client = v0_3::client::A2aServiceClient::new(channel(site.address).await);
+async fn v0_3_service_sends_gets_cancels_and_streams() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let mut client = v0_3::client::A2aServiceClient::new(channel(server.address).await);
     let message = |text: &str| v0_3::SendMessageRequest {
         request: Some(v0_3::Message {
             message_id: text.into(),
@@ -97,8 +100,8 @@ async fn the_service_of_0_3_does_everything() {
         ..Default::default()
     };
     let sent = client.send_message(message("ask")).await.unwrap().into_inner();
-    let Some(v0_3::send_message_response::Payload::Task(made)) = sent.payload else { panic!() };
-    let name = format!("tasks/{}", made.id);
+    let Some(v0_3::send_message_response::Payload::Task(created)) = sent.payload else { panic!() };
+    let name = format!("tasks/{}", created.id);
     let get = v0_3::GetTaskRequest { name: name.clone(), ..Default::default() };
     let got = client.get_task(get).await.unwrap().into_inner();
     assert_eq!(got.status.unwrap().state(), v0_3::TaskState::InputRequired);
@@ -116,17 +119,17 @@ async fn the_service_of_0_3_does_everything() {
 }
 
 #[tokio::test]
-async fn errors_say_their_reason_in_their_details() {
+async fn error_details_carry_the_reason() {
     let push = PushSettings { enabled: false, ..PushSettings::default() };
-    let site = site(shouter(Settings { push, ..Settings::default() })).await;
-    let mut client = newest(site.address).await;
+    let server = start_server(shouter_server(Settings { push, ..Settings::default() })).await;
+    let mut client = v1_client(server.address).await;
     let get = || v1::GetTaskRequest { id: "none".into(), ..Default::default() };
     let status = client.get_task(get()).await.unwrap_err();
     assert_eq!((status.code(), &*reason(&status)), (Code::NotFound, "TASK_NOT_FOUND"));
     assert!(status.message().contains("none"));
     let status = client.send_message(v1::SendMessageRequest::default()).await.unwrap_err();
     assert_eq!((status.code(), &*reason(&status)), (Code::InvalidArgument, "INVALID_PARAMS"));
-    let mut empty = send("x");
+    let mut empty = send_request("x");
     empty.message.as_mut().unwrap().parts.clear();
     assert_eq!(client.send_message(empty).await.unwrap_err().code(), Code::InvalidArgument);
     let many = v1::ListTasksRequest { page_size: Some(101), ..Default::default() };
@@ -134,15 +137,15 @@ async fn errors_say_their_reason_in_their_details() {
     let subscribe = v1::SubscribeToTaskRequest { id: "none".into(), ..Default::default() };
     let status = client.subscribe_to_task(subscribe).await.unwrap_err();
     assert_eq!(reason(&status), "TASK_NOT_FOUND");
-    for (said, want) in [
+    for (declared, want) in [
         ("99.0", "VERSION_NOT_SUPPORTED"),
         ("0.3", "VERSION_NOT_SUPPORTED"),
         ("1.0", "TASK_NOT_FOUND"),
     ] {
         let mut request = Request::new(get());
-        request.metadata_mut().insert("a2a-version", said.parse().unwrap());
+        request.metadata_mut().insert("a2a-version", declared.parse().unwrap());
         let status = client.get_task(request).await.unwrap_err();
-        assert_eq!(reason(&status), want, "{said}");
+        assert_eq!(reason(&status), want, "{declared}");
     }
     let push = v1::TaskPushNotificationConfig {
         task_id: "t".into(),
@@ -154,9 +157,9 @@ async fn errors_say_their_reason_in_their_details() {
 }
 
 #[tokio::test]
-async fn what_is_no_call_is_told_so() {
-    let site = site(shouter(Settings::default())).await;
-    let grpc = site.with("content-type", "application/grpc");
+async fn malformed_grpc_call_gets_a_grpc_status() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let grpc = server.with_header("content-type", "application/grpc");
     for (path, body, want) in [
         ("/lf.a2a.v1.A2AService/Nothing", "", "12"),
         ("/lf.a2a.v1.A2AService/GetTask", "", "3"),
@@ -164,16 +167,20 @@ async fn what_is_no_call_is_told_so() {
         ("/lf.a2a.v1.A2AService/GetTask", "\u{1}\0\0\0\0", "13"),
         ("/grpc.nothing.v1.Nothing/X", "", "12"),
     ] {
-        let answer = crate::support::h2(&grpc, Method::POST, path, body).await;
-        assert_eq!((answer.status, answer.header("grpc-status")), (200, want), "{path} {body:?}");
-        assert_eq!(answer.header("content-type"), "application/grpc", "{path}");
+        let response = crate::support::send_http2(&grpc, Method::POST, path, body).await;
+        assert_eq!(
+            (response.status, response.header("grpc-status")),
+            (200, want),
+            "{path} {body:?}"
+        );
+        assert_eq!(response.header("content-type"), "application/grpc", "{path}");
     }
 }
 
 #[tokio::test]
-async fn compressed_messages_are_refused_in_the_words_of_grpc() {
-    let site = site(shouter(Settings::default())).await;
-    let grpc = site.with("content-type", "application/grpc");
+async fn compressed_message_is_rejected_with_accepted_encoding() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let grpc = server.with_header("content-type", "application/grpc");
     // Whether it is compressed, its length, and the id `none`.
     let (plain, compressed) = ("\0\0\0\0\u{6}\u{12}\u{4}none", "\u{1}\0\0\0\u{6}\u{12}\u{4}none");
     for (service, encoding, body, want, accepted) in [
@@ -183,22 +190,26 @@ async fn compressed_messages_are_refused_in_the_words_of_grpc() {
         // What could be compressed need not be.
         ("lf.a2a.v1.A2AService", "gzip", plain, "5", ""),
     ] {
-        let caller = grpc.with("grpc-encoding", encoding);
+        let caller = grpc.with_header("grpc-encoding", encoding);
         let path = format!("/{service}/GetTask");
-        let answer = crate::support::h2(&caller, Method::POST, &path, body).await;
-        assert_eq!((answer.status, answer.header("grpc-status")), (200, want), "{path} {encoding}");
-        assert_eq!(answer.header("grpc-accept-encoding"), accepted, "{path} {encoding}");
+        let response = crate::support::send_http2(&caller, Method::POST, &path, body).await;
+        assert_eq!(
+            (response.status, response.header("grpc-status")),
+            (200, want),
+            "{path} {encoding}"
+        );
+        assert_eq!(response.header("grpc-accept-encoding"), accepted, "{path} {encoding}");
     }
-    let numbers = site.get("/metrics").await;
+    let metrics = server.get("/metrics").await;
     let refused = r#"{operation="GetTask",version="1.0",binding="grpc",outcome="refused"} 3"#;
-    assert!(numbers.text().contains(refused), "{}", numbers.text());
+    assert!(metrics.text().contains(refused), "{}", metrics.text());
 }
 
 #[tokio::test]
-async fn metadata_carries_extensions_and_where_a_stream_was_left() {
-    let site = site(shouter(Settings::default())).await;
-    let mut client = newest(site.address).await;
-    let mut request = Request::new(send("hi"));
+async fn metadata_carries_extensions_and_resume_cursor() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let mut client = v1_client(server.address).await;
+    let mut request = Request::new(send_request("hi"));
     let cursor: MetadataValue<_> = latimer_server::CURSOR_EXTENSION.parse().unwrap();
     request.metadata_mut().insert("a2a-extensions", cursor);
     let response = client.send_streaming_message(request).await.unwrap();
@@ -212,17 +223,17 @@ async fn metadata_carries_extensions_and_where_a_stream_was_left() {
         let mut request =
             Request::new(v1::SubscribeToTaskRequest { id: task.id.clone(), ..Default::default() });
         request.metadata_mut().insert("last-event-id", seen.to_string().parse().unwrap());
-        let rest = client.subscribe_to_task(request).await.unwrap().into_inner();
-        assert_eq!(rest.count().await, events.len() - seen, "behind {seen}");
+        let remaining = client.subscribe_to_task(request).await.unwrap().into_inner();
+        assert_eq!(remaining.count().await, events.len() - seen, "behind {seen}");
     }
 }
 
 #[tokio::test]
-async fn the_tenant_selects_the_agent() {
-    let site = site(Server::new(agent("one")).with_agent(agent("two"))).await;
-    let mut client = newest(site.address).await;
+async fn tenant_selects_the_agent() {
+    let server = start_server(Server::new(test_agent("one")).with_agent(test_agent("two"))).await;
+    let mut client = v1_client(server.address).await;
     client
-        .send_message(v1::SendMessageRequest { tenant: "two".into(), ..send("hi") })
+        .send_message(v1::SendMessageRequest { tenant: "two".into(), ..send_request("hi") })
         .await
         .unwrap();
     for (tenant, want) in [("one", 0), ("two", 1)] {
@@ -233,41 +244,41 @@ async fn the_tenant_selects_the_agent() {
 }
 
 #[tokio::test]
-async fn messages_have_a_largest_size() {
-    let http = HttpLimits { body: 1000, ..HttpLimits::default() };
-    let site = site(shouter(Settings { http, ..Settings::default() })).await;
-    let mut client = newest(site.address).await;
-    let status = client.send_message(send(&"x".repeat(2000))).await.unwrap_err();
+async fn oversized_grpc_message_is_rejected() {
+    let http = HttpLimits { max_body_bytes: 1000, ..HttpLimits::default() };
+    let server = start_server(shouter_server(Settings { http, ..Settings::default() })).await;
+    let mut client = v1_client(server.address).await;
+    let status = client.send_message(send_request(&"x".repeat(2000))).await.unwrap_err();
     assert_eq!((status.code(), &*reason(&status)), (Code::InvalidArgument, "INVALID_REQUEST"));
-    assert!(client.send_message(send("hi")).await.is_ok(), "the connection is still good");
+    assert!(client.send_message(send_request("hi")).await.is_ok(), "the connection is still good");
 }
 
 #[tokio::test]
-async fn strangers_are_told_so() {
-    let server = shouter(Settings::default()).auth(|_| None);
-    let site = site(server).await;
-    let mut client = newest(site.address).await;
-    let status = client.send_message(send("hi")).await.unwrap_err();
+async fn unauthenticated_grpc_call_is_rejected() {
+    let server = shouter_server(Settings::default()).authenticate_with(|_| None);
+    let server = start_server(server).await;
+    let mut client = v1_client(server.address).await;
+    let status = client.send_message(send_request("hi")).await.unwrap_err();
     assert_eq!(status.code(), Code::Unauthenticated);
 }
 
 #[tokio::test]
-async fn health_is_told() {
-    let site = site(shouter(Settings::default())).await;
-    let mut client = HealthClient::new(channel(site.address).await);
+async fn grpc_health_reports_serving() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let mut client = HealthClient::new(channel(server.address).await);
     for service in ["", "lf.a2a.v1.A2AService", "a2a.v1.A2AService"] {
         let request = HealthCheckRequest { service: service.into() };
-        let answer = client.check(request).await.unwrap().into_inner();
-        assert_eq!(answer.status(), ServingStatus::Serving, "{service}");
+        let response = client.check(request).await.unwrap().into_inner();
+        assert_eq!(response.status(), ServingStatus::Serving, "{service}");
     }
     let unknown = client.check(HealthCheckRequest { service: "x".into() }).await.unwrap_err();
     assert_eq!(unknown.code(), Code::NotFound);
 }
 
 #[tokio::test]
-async fn services_describe_themselves_to_old_and_new() {
-    let site = site(shouter(Settings::default())).await;
-    let channel = channel(site.address).await;
+async fn reflection_is_served_in_v1_and_v1alpha() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let channel = channel(server.address).await;
     let names = {
         use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
         use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
@@ -278,9 +289,9 @@ async fn services_describe_themselves_to_old_and_new() {
             ..Default::default()
         };
         let stream = futures_util::stream::iter([request]);
-        let mut answers = client.server_reflection_info(stream).await.unwrap().into_inner();
-        let answer = answers.next().await.unwrap().unwrap().message_response;
-        let Some(MessageResponse::ListServicesResponse(list)) = answer else { panic!() };
+        let mut responses = client.server_reflection_info(stream).await.unwrap().into_inner();
+        let response = responses.next().await.unwrap().unwrap().message_response;
+        let Some(MessageResponse::ListServicesResponse(list)) = response else { panic!() };
         list.service.into_iter().map(|it| it.name).collect::<Vec<_>>()
     };
     for name in ["lf.a2a.v1.A2AService", "a2a.v1.A2AService", "grpc.health.v1.Health"] {
@@ -294,6 +305,6 @@ async fn services_describe_themselves_to_old_and_new() {
         ..Default::default()
     };
     let stream = futures_util::stream::iter([request]);
-    let mut answers = client.server_reflection_info(stream).await.unwrap().into_inner();
-    assert!(answers.next().await.unwrap().is_ok());
+    let mut responses = client.server_reflection_info(stream).await.unwrap().into_inner();
+    assert!(responses.next().await.unwrap().is_ok());
 }

@@ -3,17 +3,17 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod access;
-mod addresses;
 mod auth;
+mod browser_access;
 mod capabilities;
 mod cards;
 mod errors;
 mod grpc;
+mod lifecycle;
 mod limits;
-mod operations;
-mod pages;
 mod push;
 mod rates;
+mod routing;
 mod signing;
 mod streams;
 mod support;

@@ -4,16 +4,16 @@ use http::{HeaderMap, Method};
 use latimer_pb::v1;
 use latimer_protocol::Caller as Principal;
 use latimer_server::store::{MemoryStore, Retention};
-use latimer_server::{Limits, PerCaller, Rate, Server, Settings};
+use latimer_server::{CallerLimits, EngineLimits, RateLimit, Server, Settings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tonic::Code;
 use tonic::transport::Endpoint;
 
-use crate::support::{Caller, Site, agent, message, send, site};
+use crate::support::{TestClient, TestServer, message, send_body, start_server, test_agent};
 
 /// Whoever says so is somebody; `nobody` may come without a name, and the rest not at all.
-fn known(headers: &HeaderMap) -> Option<Principal> {
+fn caller_from_bearer(headers: &HeaderMap) -> Option<Principal> {
     match headers.get("authorization")?.to_str().ok()?.strip_prefix("Bearer ")? {
         "wrong" => None,
         "nobody" => Some(Principal::anonymous()),
@@ -21,35 +21,41 @@ fn known(headers: &HeaderMap) -> Option<Principal> {
     }
 }
 
-async fn with_rate(rate: Rate) -> Site {
+async fn server_with_rate(rate: RateLimit) -> TestServer {
     let settings = Settings {
         rate,
         trusted_proxies: vec!["127.0.0.1".parse().unwrap()],
         ..Settings::default()
     };
-    site(Server::new(agent("shouter")).settings(settings).auth(known)).await
+    start_server(
+        Server::new(test_agent("shouter")).settings(settings).authenticate_with(caller_from_bearer),
+    )
+    .await
 }
 
-async fn with_limits(per_caller: PerCaller) -> Site {
-    let limits = Limits { per_caller, ..Limits::default() };
+async fn server_with_limits(per_caller: CallerLimits) -> TestServer {
+    let limits = EngineLimits { per_caller, ..EngineLimits::default() };
     let settings = Settings { limits, ..Settings::default() };
-    site(Server::new(agent("shouter")).settings(settings).auth(known)).await
+    start_server(
+        Server::new(test_agent("shouter")).settings(settings).authenticate_with(caller_from_bearer),
+    )
+    .await
 }
 
-fn as_(site: &Site, name: &str) -> Caller {
-    site.v1().with("authorization", format!("Bearer {name}"))
+fn client_for(server: &TestServer, name: &str) -> TestClient {
+    server.v1().with_header("authorization", format!("Bearer {name}"))
 }
 
 /// Six requests' worth in a minute, all of which may come at once.
-fn six() -> Rate {
-    Rate { per_minute: 6, burst: 6, ..Rate::default() }
+fn six_per_minute() -> RateLimit {
+    RateLimit { per_minute: 6, burst: 6, ..RateLimit::default() }
 }
 
 #[tokio::test]
-async fn a_caller_who_asks_too_often_is_told_when_to_come_back() {
-    let site = with_rate(six()).await;
-    let (alice, bob) = (as_(&site, "alice"), as_(&site, "bob"));
-    assert_eq!(alice.post("/a2a", send("SendMessage", "hi")).await.code(), 0);
+async fn rate_limited_caller_gets_retry_after() {
+    let server = server_with_rate(six_per_minute()).await;
+    let (alice, bob) = (client_for(&server, "alice"), client_for(&server, "bob"));
+    assert_eq!(alice.post("/a2a", send_body("SendMessage", "hi")).await.rpc_error_code(), 0);
     assert_eq!(alice.get("/a2a/tasks/none").await.status, 404, "a look weighs one");
     let rest = alice.get("/a2a/tasks/none").await;
     let error = rest.json()["error"].clone();
@@ -58,15 +64,19 @@ async fn a_caller_who_asks_too_often_is_told_when_to_come_back() {
     assert!((1..=10).contains(&wait), "{wait}");
     assert_eq!(error["details"][1]["retryDelay"], format!("{wait}s"));
 
-    let rpc = alice.post("/a2a", send("SendMessage", "hi")).await;
-    assert_eq!((rpc.status, rpc.code(), &rpc.json()["id"]), (429, -31429, &1.into()));
+    let rpc = alice.post("/a2a", send_body("SendMessage", "hi")).await;
+    assert_eq!((rpc.status, rpc.rpc_error_code(), &rpc.json()["id"]), (429, -31429, &1.into()));
     assert!(rpc.header("retry-after").parse::<u64>().unwrap() > wait, "a message weighs more");
-    let stream = alice.post("/a2a", send("SendStreamingMessage", "hi")).await;
+    let stream = alice.post("/a2a", send_body("SendStreamingMessage", "hi")).await;
     assert_eq!((stream.status, stream.header("content-type")), (429, "application/json"));
     let junk = alice.post("/a2a", "{").await;
-    assert_eq!((junk.status, junk.code()), (429, -31429), "what cannot be read counts, too");
+    assert_eq!(
+        (junk.status, junk.rpc_error_code()),
+        (429, -31429),
+        "what cannot be read counts, too"
+    );
 
-    let endpoint = Endpoint::from_shared(format!("http://{}", site.address)).unwrap();
+    let endpoint = Endpoint::from_shared(format!("http://{}", server.address)).unwrap();
     let mut newest = v1::client::A2aServiceClient::new(endpoint.connect().await.unwrap());
     let mut request = tonic::Request::new(v1::ListTasksRequest::default());
     request.metadata_mut().insert("authorization", "Bearer alice".parse().unwrap());
@@ -74,60 +84,72 @@ async fn a_caller_who_asks_too_often_is_told_when_to_come_back() {
     assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
     assert!(status.metadata().contains_key("retry-after"), "{status:?}");
 
-    assert_eq!(bob.post("/a2a", send("SendMessage", "hi")).await.code(), 0, "others are served");
+    assert_eq!(
+        bob.post("/a2a", send_body("SendMessage", "hi")).await.rpc_error_code(),
+        0,
+        "others are served"
+    );
     for path in ["/health", "/ready", "/metrics"] {
         assert_eq!(alice.get(path).await.status, 200, "{path}");
     }
 }
 
 #[tokio::test]
-async fn callers_without_a_name_are_told_apart_by_their_addresses() {
-    let site = with_rate(six()).await;
-    let from = |address: &str| as_(&site, "nobody").with("x-forwarded-for", address);
-    let often = async |address: &str| {
+async fn anonymous_callers_are_limited_by_client_ip() {
+    let server = server_with_rate(six_per_minute()).await;
+    let from =
+        |address: &str| client_for(&server, "nobody").with_header("x-forwarded-for", address);
+    let send_seven = async |address: &str| {
         let mut last = 200;
         for _ in 0..7 {
             last = from(address).get("/a2a/tasks/none").await.status;
         }
         last
     };
-    assert_eq!(often("192.0.2.1").await, 429);
+    assert_eq!(send_seven("192.0.2.1").await, 429);
     assert_eq!(from("192.0.2.2").get("/a2a/tasks/none").await.status, 404);
     // Whatever stands before it, it is the address that the proxy saw.
     assert_eq!(from("192.0.2.9, 192.0.2.1").get("/a2a/tasks/none").await.status, 429);
-    assert_eq!(often("2001:db8:1:100::1").await, 429);
+    assert_eq!(send_seven("2001:db8:1:100::1").await, 429);
     assert_eq!(from("2001:db8:1:1ff::9").get("/a2a/tasks/none").await.status, 429, "one customer");
     assert_eq!(from("2001:db8:1:200::1").get("/a2a/tasks/none").await.status, 404);
     let card = from("192.0.2.1").get("/.well-known/agent-card.json").await;
     assert_eq!((card.status, card.header("retry-after").is_empty()), (429, false));
     // Callers on this machine are not counted.
     for _ in 0..20 {
-        assert_eq!(as_(&site, "nobody").get("/a2a/tasks/none").await.status, 404);
+        assert_eq!(client_for(&server, "nobody").get("/a2a/tasks/none").await.status, 404);
     }
-    let all = with_rate(Rate { loopback: true, ..six() }).await;
+    let including_loopback =
+        server_with_rate(RateLimit { include_loopback: true, ..six_per_minute() }).await;
     let mut last = 0;
     for _ in 0..7 {
-        last = as_(&all, "nobody").get("/a2a/tasks/none").await.status;
+        last = client_for(&including_loopback, "nobody").get("/a2a/tasks/none").await.status;
     }
     assert_eq!(last, 429, "unless that is asked for");
 }
 
 #[tokio::test]
-async fn only_trusted_proxies_decide_the_address() {
-    let settings = Settings { rate: Rate { loopback: true, ..six() }, ..Settings::default() };
-    let site = site(Server::new(agent("shouter")).settings(settings)).await;
+async fn rate_limit_ignores_forwarded_ip_of_untrusted_peer() {
+    let settings = Settings {
+        rate: RateLimit { include_loopback: true, ..six_per_minute() },
+        ..Settings::default()
+    };
+    let server = start_server(Server::new(test_agent("shouter")).settings(settings)).await;
     let mut last = 0;
     for number in 0..7 {
-        let caller = site.v1().with("x-forwarded-for", format!("192.0.2.{number}"));
+        let caller = server.v1().with_header("x-forwarded-for", format!("192.0.2.{number}"));
         last = caller.get("/a2a/tasks/none").await.status;
     }
     assert_eq!(last, 429, "it is the peer that counts, whatever it says");
 }
 
 #[tokio::test]
-async fn an_address_with_too_many_wrong_credentials_is_not_listened_to() {
-    let site = with_rate(Rate { failures: 3, ..Rate::default() }).await;
-    let from = |name: &str, address: &str| as_(&site, name).with("x-forwarded-for", address);
+async fn repeated_auth_failures_block_the_client_ip() {
+    let server =
+        server_with_rate(RateLimit { auth_failures_per_minute: 3, ..RateLimit::default() }).await;
+    let from = |name: &str, address: &str| {
+        client_for(&server, name).with_header("x-forwarded-for", address)
+    };
     for _ in 0..3 {
         assert_eq!(from("wrong", "192.0.2.1").get("/a2a/tasks").await.status, 401);
     }
@@ -135,8 +157,8 @@ async fn an_address_with_too_many_wrong_credentials_is_not_listened_to() {
         let refused = from(name, "192.0.2.1").get("/a2a/tasks").await;
         assert_eq!(refused.status, 429, "{name}: nobody learns whether it would have been right");
         assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
-        let rpc = from(name, "192.0.2.1").post("/a2a", send("SendMessage", "hi")).await;
-        assert_eq!((rpc.status, rpc.code()), (429, -31429), "{name}");
+        let rpc = from(name, "192.0.2.1").post("/a2a", send_body("SendMessage", "hi")).await;
+        assert_eq!((rpc.status, rpc.rpc_error_code()), (429, -31429), "{name}");
     }
     assert_eq!(from("alice", "192.0.2.2").get("/a2a/tasks").await.status, 200);
     for _ in 0..9 {
@@ -145,108 +167,118 @@ async fn an_address_with_too_many_wrong_credentials_is_not_listened_to() {
 }
 
 #[tokio::test]
-async fn nobody_is_counted_when_there_is_no_limit() {
-    let off = Rate { per_minute: 0, failures: 0, loopback: true, burst: 1 };
-    let site = with_rate(off).await;
+async fn zero_limits_disable_rate_limiting() {
+    let unlimited =
+        RateLimit { per_minute: 0, auth_failures_per_minute: 0, include_loopback: true, burst: 1 };
+    let server = server_with_rate(unlimited).await;
     for _ in 0..20 {
-        assert_eq!(as_(&site, "alice").get("/a2a/tasks").await.status, 200);
-        assert_eq!(as_(&site, "wrong").get("/a2a/tasks").await.status, 401);
+        assert_eq!(client_for(&server, "alice").get("/a2a/tasks").await.status, 200);
+        assert_eq!(client_for(&server, "wrong").get("/a2a/tasks").await.status, 401);
     }
 }
 
 #[tokio::test]
-async fn a_caller_has_so_many_tasks_until_they_end() {
-    let site = with_limits(PerCaller { tasks: 2, ..PerCaller::default() }).await;
-    let (alice, bob) = (as_(&site, "alice"), as_(&site, "bob"));
-    let sends = async |caller: &Caller, text: &str| {
-        caller.post("/a2a", send("SendMessage", text)).await.json()
+async fn task_quota_is_released_when_tasks_finish() {
+    let server = server_with_limits(CallerLimits { max_tasks: 2, ..CallerLimits::default() }).await;
+    let (alice, bob) = (client_for(&server, "alice"), client_for(&server, "bob"));
+    let send_message = async |caller: &TestClient, text: &str| {
+        caller.post("/a2a", send_body("SendMessage", text)).await.json()
     };
     let id = |sent: &serde_json::Value| sent["result"]["task"]["id"].as_str().unwrap().to_owned();
     // Those that answer, with a task or without, leave nothing behind.
     for text in ["hi", "say", "hi", "say"] {
-        assert!(sends(&alice, text).await["error"].is_null(), "{text}");
+        assert!(send_message(&alice, text).await["error"].is_null(), "{text}");
     }
-    let first = id(&sends(&alice, "ask").await);
-    let second = id(&sends(&alice, "ask").await);
-    let refused = alice.post("/a2a", send("SendMessage", "hi")).await;
-    assert_eq!((refused.status, refused.code()), (200, -31429), "{}", refused.text());
+    let first = id(&send_message(&alice, "ask").await);
+    let second = id(&send_message(&alice, "ask").await);
+    let refused = alice.post("/a2a", send_body("SendMessage", "hi")).await;
+    assert_eq!((refused.status, refused.rpc_error_code()), (200, -31429), "{}", refused.text());
     assert!(!refused.header("retry-after").is_empty());
     assert!(refused.text().contains("too many of your tasks"), "{}", refused.text());
     let body = format!(r#"{{"message":{}}}"#, message("hi"));
     assert_eq!(alice.post("/a2a/message:send", body).await.status, 429);
-    assert!(sends(&bob, "hi").await["error"].is_null(), "others have their own");
+    assert!(send_message(&bob, "hi").await["error"].is_null(), "others have their own");
     // One that goes on is no new one.
-    let answer = message("done").replacen('{', &format!(r#"{{"taskId":"{first}","#), 1);
-    let body = format!(r#"{{"message":{answer}}}"#);
+    let follow_up = message("done").replacen('{', &format!(r#"{{"taskId":"{first}","#), 1);
+    let body = format!(r#"{{"message":{follow_up}}}"#);
     assert_eq!(alice.post("/a2a/message:send", body).await.status, 200);
-    let third = id(&sends(&alice, "ask").await);
-    assert_eq!(sends(&alice, "hi").await["error"]["code"], -31429);
+    let third = id(&send_message(&alice, "ask").await);
+    assert_eq!(send_message(&alice, "hi").await["error"]["code"], -31429);
     for id in [second, third] {
-        let canceled = alice.ask(Method::POST, &format!("/a2a/tasks/{id}:cancel"), "").await;
+        let canceled = alice.send(Method::POST, &format!("/a2a/tasks/{id}:cancel"), "").await;
         assert_eq!(canceled.status, 200);
     }
     for _ in 0..2 {
-        assert!(sends(&alice, "ask").await["error"].is_null(), "those that were canceled are over");
+        assert!(
+            send_message(&alice, "ask").await["error"].is_null(),
+            "those that were canceled are over"
+        );
     }
-    assert_eq!(sends(&alice, "ask").await["error"]["code"], -31429);
+    assert_eq!(send_message(&alice, "ask").await["error"]["code"], -31429);
 }
 
 #[tokio::test]
-async fn a_task_that_does_not_come_to_be_does_not_count() {
-    let limits =
-        Limits { per_caller: PerCaller { tasks: 1, ..PerCaller::default() }, ..Limits::default() };
+async fn task_rejected_by_the_store_uses_no_quota() {
+    let limits = EngineLimits {
+        per_caller: CallerLimits { max_tasks: 1, ..CallerLimits::default() },
+        ..EngineLimits::default()
+    };
     let settings = Settings { limits, ..Settings::default() };
     let store = MemoryStore::new(Retention { max_tasks: 1, ..Retention::DEFAULT_MEMORY });
-    let server = Server::new(agent("shouter")).settings(settings).store(store).auth(known);
-    let site = site(server).await;
-    let (alice, bob) = (as_(&site, "alice"), as_(&site, "bob"));
-    let made = bob.post("/a2a", send("SendMessage", "ask")).await.json();
+    let server = Server::new(test_agent("shouter"))
+        .settings(settings)
+        .store(store)
+        .authenticate_with(caller_from_bearer);
+    let server = start_server(server).await;
+    let (alice, bob) = (client_for(&server, "alice"), client_for(&server, "bob"));
+    let created = bob.post("/a2a", send_body("SendMessage", "ask")).await.json();
     for _ in 0..3 {
-        let refused = alice.post("/a2a", send("SendMessage", "hi")).await;
-        assert_eq!(refused.code(), -31503, "the store is full: {}", refused.text());
+        let refused = alice.post("/a2a", send_body("SendMessage", "hi")).await;
+        assert_eq!(refused.rpc_error_code(), -31503, "the store is full: {}", refused.text());
     }
-    let id = made["result"]["task"]["id"].as_str().unwrap();
-    bob.ask(Method::POST, &format!("/a2a/tasks/{id}:cancel"), "").await;
-    assert_eq!(alice.post("/a2a", send("SendMessage", "hi")).await.code(), 0);
+    let id = created["result"]["task"]["id"].as_str().unwrap();
+    bob.send(Method::POST, &format!("/a2a/tasks/{id}:cancel"), "").await;
+    assert_eq!(alice.post("/a2a", send_body("SendMessage", "hi")).await.rpc_error_code(), 0);
 }
 
 #[tokio::test]
-async fn a_task_counts_although_its_caller_is_gone() {
-    let site = with_limits(PerCaller { tasks: 1, ..PerCaller::default() }).await;
-    let alice = as_(&site, "alice");
-    let mut stream = open(&site, "alice", "wait").await;
-    let text = until(&mut stream, "TASK_STATE_WORKING").await;
+async fn task_of_disconnected_caller_uses_quota() {
+    let server = server_with_limits(CallerLimits { max_tasks: 1, ..CallerLimits::default() }).await;
+    let alice = client_for(&server, "alice");
+    let mut stream = open_stream(&server, "alice", "wait").await;
+    let text = read_until(&mut stream, "TASK_STATE_WORKING").await;
     drop(stream);
     let id = text.split(r#""id":""#).nth(1).and_then(|it| it.split('"').next()).unwrap();
-    assert_eq!(alice.post("/a2a", send("SendMessage", "hi")).await.code(), -31429);
-    alice.ask(Method::POST, &format!("/a2a/tasks/{id}:cancel"), "").await;
-    assert_eq!(alice.post("/a2a", send("SendMessage", "hi")).await.code(), 0);
+    assert_eq!(alice.post("/a2a", send_body("SendMessage", "hi")).await.rpc_error_code(), -31429);
+    alice.send(Method::POST, &format!("/a2a/tasks/{id}:cancel"), "").await;
+    assert_eq!(alice.post("/a2a", send_body("SendMessage", "hi")).await.rpc_error_code(), 0);
 }
 
 #[tokio::test]
-async fn a_caller_has_so_many_streams_until_they_close() {
-    let site = with_limits(PerCaller { streams: 1, ..PerCaller::default() }).await;
-    let (alice, bob) = (as_(&site, "alice"), as_(&site, "bob"));
+async fn stream_quota_is_released_when_streams_close() {
+    let server =
+        server_with_limits(CallerLimits { max_streams: 1, ..CallerLimits::default() }).await;
+    let (alice, bob) = (client_for(&server, "alice"), client_for(&server, "bob"));
     // Streams that end, end.
     for _ in 0..3 {
-        let events = alice.post("/a2a", send("SendStreamingMessage", "hi")).await.events();
+        let events = alice.post("/a2a", send_body("SendStreamingMessage", "hi")).await.events();
         assert!(events[0]["error"].is_null(), "{events:?}");
     }
-    let mut stream = open(&site, "alice", "wait").await;
-    until(&mut stream, "TASK_STATE_WORKING").await;
-    let refused = alice.post("/a2a", send("SendStreamingMessage", "hi")).await;
+    let mut stream = open_stream(&server, "alice", "wait").await;
+    read_until(&mut stream, "TASK_STATE_WORKING").await;
+    let refused = alice.post("/a2a", send_body("SendStreamingMessage", "hi")).await;
     assert_eq!(refused.events()[0]["error"]["code"], -31429);
     let listed = alice.get("/a2a/tasks").await.json();
     let id = listed["tasks"][0]["id"].as_str().unwrap();
     let subscribed = alice.get(&format!("/a2a/tasks/{id}:subscribe")).await;
     assert_eq!(subscribed.status, 429, "{}", subscribed.text());
-    let events = bob.post("/a2a", send("SendStreamingMessage", "hi")).await.events();
+    let events = bob.post("/a2a", send_body("SendStreamingMessage", "hi")).await.events();
     assert!(events[0]["error"].is_null(), "others have their own");
     // A connection that is gone is a stream that is closed, as soon as that is noticed.
     drop(stream);
     loop {
-        let answer = alice.post("/a2a", send("SendStreamingMessage", "hi")).await;
-        if answer.events()[0]["error"].is_null() {
+        let response = alice.post("/a2a", send_body("SendStreamingMessage", "hi")).await;
+        if response.events()[0]["error"].is_null() {
             break;
         }
         tokio::task::yield_now().await;
@@ -254,26 +286,26 @@ async fn a_caller_has_so_many_streams_until_they_close() {
 }
 
 /// A stream whose beginning is read, and whose end may never come.
-async fn open(site: &Site, name: &str, text: &str) -> TcpStream {
-    let body = send("SendStreamingMessage", text);
+async fn open_stream(server: &TestServer, name: &str, text: &str) -> TcpStream {
+    let body = send_body("SendStreamingMessage", text);
     let request = format!(
         "POST /a2a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          authorization: Bearer {name}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    let mut stream = TcpStream::connect(site.address).await.unwrap();
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     stream
 }
 
-async fn until(stream: &mut TcpStream, words: &str) -> String {
-    let (mut all, mut piece) = (Vec::new(), [0; 4096]);
+async fn read_until(stream: &mut TcpStream, pattern: &str) -> String {
+    let (mut all, mut chunk) = (Vec::new(), [0; 4096]);
     loop {
-        let length = stream.read(&mut piece).await.unwrap();
+        let length = stream.read(&mut chunk).await.unwrap();
         assert_ne!(length, 0, "the stream ended");
-        all.extend_from_slice(&piece[..length]);
+        all.extend_from_slice(&chunk[..length]);
         let text = String::from_utf8_lossy(&all).into_owned();
-        if text.contains(words) {
+        if text.contains(pattern) {
             return text;
         }
     }

@@ -5,16 +5,16 @@ use latimer_protocol::card::{
     AcceptedForms, AgentCard, JwsAlgorithm, KeySet, SignatureError, SigningKey, VerifiedCard,
     VerifyPolicy, verify,
 };
-use latimer_server::{Keyring, Server, Settings, generate};
+use latimer_server::{Keyring, Server, Settings, generate_key};
 use serde_json::{Value, json};
 
-use crate::support::{Caller, agent, shouter, site};
+use crate::support::{TestClient, shouter_server, start_server, test_agent};
 
 const CARD: &str = "/.well-known/agent-card.json";
-const KEYS: &str = "/.well-known/jwks.json";
+const JWKS: &str = "/.well-known/jwks.json";
 
 fn new_key() -> SigningKey {
-    SigningKey::read(generate(JwsAlgorithm::Es256).unwrap().reveal()).unwrap()
+    SigningKey::read(generate_key(JwsAlgorithm::Es256).unwrap().reveal()).unwrap()
 }
 
 fn keyring() -> Keyring {
@@ -22,59 +22,65 @@ fn keyring() -> Keyring {
 }
 
 /// What the published keys prove of a card.
-async fn proven(site: &Caller, card: &Value) -> Result<VerifiedCard, SignatureError> {
-    let keys = KeySet::from_jwks(&site.get(KEYS).await.json()).unwrap();
+async fn verify_with_published_keys(
+    client: &TestClient,
+    card: &Value,
+) -> Result<VerifiedCard, SignatureError> {
+    let keys = KeySet::from_jwks(&client.get(JWKS).await.json()).unwrap();
     let strict = VerifyPolicy { forms: AcceptedForms::Specification, ..VerifyPolicy::default() };
     verify(card, &keys, &strict)
 }
 
 #[tokio::test]
-async fn a_card_is_proven_by_the_published_keys_in_every_form_that_can_be() {
+async fn every_signable_card_format_verifies_with_the_jwks() {
     let keyring = keyring();
-    let server = Server::new(agent("shouter")).with_agent(agent("other"));
-    let site = site(server.signing(keyring.clone())).await;
+    let server = Server::new(test_agent("shouter")).with_agent(test_agent("other"));
+    let server = start_server(server.with_keyring(keyring.clone())).await;
     let rpc = r#"{"jsonrpc":"2.0","id":1,"method":"GetAgentCard"}"#;
-    let all = site.get("/a2a/agents").await.json();
+    let all = server.get("/a2a/agents").await.json();
     for card in [
-        site.get(CARD).await.json(),
-        site.v1().get(CARD).await.json(),
-        site.get("/a2a/agents/other/.well-known/agent-card.json").await.json(),
-        site.v1().post("/a2a", rpc).await.json()["result"].clone(),
+        server.get(CARD).await.json(),
+        server.v1().get(CARD).await.json(),
+        server.get("/a2a/agents/other/.well-known/agent-card.json").await.json(),
+        server.v1().post("/a2a", rpc).await.json()["result"].clone(),
         all["agents"][0].clone(),
         all["agents"][1].clone(),
     ] {
-        let verified = proven(&site, &card).await.expect("it holds");
+        let verified = verify_with_published_keys(&server, &card).await.expect("it holds");
         assert_eq!(verified.kid, keyring.kid());
         assert_eq!(json!(verified.card.supported_interfaces), card["supportedInterfaces"]);
         let mut forged = card.clone();
         forged["supportedInterfaces"][0]["url"] = json!("https://evil.example");
-        assert!(proven(&site, &forged).await.is_err());
+        assert!(verify_with_published_keys(&server, &forged).await.is_err());
         let signed: AgentCard = serde_json::from_value(card).unwrap();
         let header = signed.signatures[0].protected_header().unwrap();
-        assert_eq!(header.jku.unwrap(), format!("http://{}{KEYS}", site.address));
+        assert_eq!(header.jku.unwrap(), format!("http://{}{JWKS}", server.address));
     }
-    assert!(site.get("/.well-known/agent.json").await.json().get("signatures").is_none());
+    assert!(server.get("/.well-known/agent.json").await.json().get("signatures").is_none());
 }
 
 #[tokio::test]
-async fn an_extended_card_is_signed_too() {
+async fn extended_card_is_signed() {
     let extended = AgentCard { name: "for friends".into(), ..AgentCard::default() };
-    let server = Server::new(agent("shouter").with_extended_card(extended));
-    let site = site(server.signing(keyring())).await;
-    let card = site.v1().get("/a2a/extendedAgentCard").await.json();
-    assert_eq!(proven(&site, &card).await.expect("it holds").card.name, "for friends");
-    let older = site.get("/v1/card").await.json();
+    let server = Server::new(test_agent("shouter").with_extended_card(extended));
+    let server = start_server(server.with_keyring(keyring())).await;
+    let card = server.v1().get("/a2a/extendedAgentCard").await.json();
+    assert_eq!(
+        verify_with_published_keys(&server, &card).await.expect("it holds").card.name,
+        "for friends"
+    );
+    let older = server.get("/v1/card").await.json();
     assert!(older.get("signatures").is_none(), "0.3 has no room for it");
 }
 
 #[tokio::test]
-async fn each_address_of_the_server_has_a_card_signed_for_it() {
-    let site = site(shouter(Settings::default()).signing(keyring())).await;
+async fn card_is_signed_for_each_server_address() {
+    let server = start_server(shouter_server(Settings::default()).with_keyring(keyring())).await;
     let mut signatures = Vec::new();
     for host in ["localhost", "127.0.0.1", "[::1]", "localhost"] {
-        let host = format!("{host}:{}", site.address.port());
-        let card = site.with("host", &*host).v1().get(CARD).await.json();
-        let verified = proven(&site, &card).await.expect(&host);
+        let host = format!("{host}:{}", server.address.port());
+        let card = server.with_header("host", &*host).v1().get(CARD).await.json();
+        let verified = verify_with_published_keys(&server, &card).await.expect(&host);
         assert_eq!(verified.card.supported_interfaces[0].url, format!("http://{host}/a2a"));
         signatures.push(card["signatures"][0]["signature"].clone());
     }
@@ -86,12 +92,15 @@ async fn each_address_of_the_server_has_a_card_signed_for_it() {
 
 /// Otherwise anybody could have a card signed that leads its readers to them.
 #[tokio::test]
-async fn an_address_that_a_caller_made_up_is_not_signed_for() {
+async fn card_for_an_unverified_host_is_not_signed() {
     let settings = Settings { allowed_hosts: vec!["*".to_owned()], ..Settings::default() };
-    let direct = site(shouter(settings.clone()).signing(keyring())).await;
-    let made_up = direct.with("host", "evil.example");
-    for caller in [made_up.clone(), made_up.v1(), made_up.with("x-forwarded-host", "evil.example")]
-    {
+    let direct = start_server(shouter_server(settings.clone()).with_keyring(keyring())).await;
+    let forged_host = direct.with_header("host", "evil.example");
+    for caller in [
+        forged_host.clone(),
+        forged_host.v1(),
+        forged_host.with_header("x-forwarded-host", "evil.example"),
+    ] {
         let card = caller.get(CARD).await.json();
         assert_eq!(card["supportedInterfaces"][0]["url"], "http://evil.example/a2a");
         assert!(card.get("signatures").is_none(), "{card}");
@@ -99,27 +108,29 @@ async fn an_address_that_a_caller_made_up_is_not_signed_for() {
 
     let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     let proxied = Settings { trusted_proxies, ..settings.clone() };
-    let proxied = site(shouter(proxied).signing(keyring())).await;
+    let proxied = start_server(shouter_server(proxied).with_keyring(keyring())).await;
     // What a proxy says may be what its caller said.
     for header in [("x-forwarded-host", "agents.example"), ("forwarded", "host=agents.example")] {
-        let card = proxied.with(header.0, header.1).get(CARD).await.json();
+        let card = proxied.with_header(header.0, header.1).get(CARD).await.json();
         assert_eq!(card["supportedInterfaces"][0]["url"], "http://agents.example/a2a");
         assert!(card.get("signatures").is_none(), "{card}");
     }
 
-    let server = shouter(settings).public_url("https://agents.example");
-    let public = site(server.signing(keyring())).await;
-    let card = public.with("host", "evil.example").get(CARD).await.json();
-    let verified = proven(&public, &card).await.expect("it holds");
+    let server = shouter_server(settings).public_url("https://agents.example");
+    let public = start_server(server.with_keyring(keyring())).await;
+    let card = public.with_header("host", "evil.example").get(CARD).await.json();
+    let verified = verify_with_published_keys(&public, &card).await.expect("it holds");
     assert_eq!(verified.card.supported_interfaces[0].url, "https://agents.example/a2a");
 }
 
 #[tokio::test]
-async fn keys_are_replaced_while_former_signatures_still_hold() {
+async fn rotated_keys_keep_former_signatures_valid() {
     let (former, next) = (new_key(), new_key());
     let keys = |key: &SigningKey| KeySet::from([key.verifying_key().unwrap()]);
     let public = "https://agents.example";
-    let serve = |keyring| site(shouter(Settings::default()).public_url(public).signing(keyring));
+    let serve = |keyring| {
+        start_server(shouter_server(Settings::default()).public_url(public).with_keyring(keyring))
+    };
 
     let announced = Keyring::new(former.clone()).unwrap().publish(&keys(&next)).unwrap();
     let before = serve(announced).await;
@@ -129,53 +140,56 @@ async fn keys_are_replaced_while_former_signatures_still_hold() {
     let after = serve(rotated).await;
     let new_card = after.get(CARD).await.json();
 
-    for (site, card, kid) in [
+    for (server, card, kid) in [
         (&before, &old_card, former.kid()),
         (&before, &new_card, next.kid()),
         (&after, &old_card, former.kid()),
         (&after, &new_card, next.kid()),
     ] {
-        assert_eq!(proven(site, card).await.expect("it holds").kid, kid);
+        assert_eq!(verify_with_published_keys(server, card).await.expect("it holds").kid, kid);
     }
-    let alone = serve(Keyring::new(next).unwrap()).await;
-    assert!(proven(&alone, &old_card).await.is_err(), "it is withdrawn");
+    let next_only = serve(Keyring::new(next).unwrap()).await;
+    assert!(verify_with_published_keys(&next_only, &old_card).await.is_err(), "it is withdrawn");
 }
 
 #[tokio::test]
-async fn keys_are_for_everybody_and_can_be_kept() {
-    let site = site(shouter(Settings::default()).auth(|_| None).signing(keyring())).await;
-    let keys = site.with("origin", "https://page.example").get(KEYS).await;
+async fn jwks_is_public_and_cacheable() {
+    let server = start_server(
+        shouter_server(Settings::default()).authenticate_with(|_| None).with_keyring(keyring()),
+    )
+    .await;
+    let keys = server.with_header("origin", "https://page.example").get(JWKS).await;
     assert_eq!((keys.status, keys.header("content-type")), (200, "application/json"));
     assert_eq!(keys.header("access-control-allow-origin"), "*");
-    let page = site.with("origin", "https://page.example");
-    let page = page.with("access-control-request-method", "GET");
-    let asked = page.ask(Method::OPTIONS, KEYS, "").await;
-    assert_eq!(asked.header("access-control-allow-methods"), "GET, HEAD, OPTIONS");
+    let page = server.with_header("origin", "https://page.example");
+    let page = page.with_header("access-control-request-method", "GET");
+    let preflight = page.send(Method::OPTIONS, JWKS, "").await;
+    assert_eq!(preflight.header("access-control-allow-methods"), "GET, HEAD, OPTIONS");
     assert_eq!(keys.header("cache-control"), "public, max-age=300");
     assert_eq!(keys.json()["keys"][0]["use"], "sig");
     assert!(keys.json()["keys"][0].get("d").is_none());
     let tag = keys.header("etag").to_owned();
-    assert_eq!(site.with("if-none-match", tag).get(KEYS).await.status, 304);
-    assert_eq!(site.ask(Method::POST, KEYS, "").await.status, 405);
-    assert_eq!(site.ask(Method::HEAD, KEYS, "").await.status, 200);
+    assert_eq!(server.with_header("if-none-match", tag).get(JWKS).await.status, 304);
+    assert_eq!(server.send(Method::POST, JWKS, "").await.status, 405);
+    assert_eq!(server.send(Method::HEAD, JWKS, "").await.status, 200);
 }
 
 #[tokio::test]
-async fn without_keys_nothing_is_signed_or_published() {
-    let site = site(shouter(Settings::default())).await;
-    assert_eq!(site.get(KEYS).await.status, 404);
-    assert!(site.get(CARD).await.json().get("signatures").is_none());
+async fn server_without_keys_signs_and_publishes_nothing() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    assert_eq!(server.get(JWKS).await.status, 404);
+    assert!(server.get(CARD).await.json().get("signatures").is_none());
 }
 
 #[tokio::test]
-async fn a_card_that_its_author_signed_stays_as_it_is() {
+async fn author_signed_card_is_served_unchanged() {
     let author = new_key();
     let mut card = AgentCard::placeholder("https://author.example/a2a");
     card.sign(&author).unwrap();
     let signatures = card.signatures.clone();
-    let server = Server::new(agent("shouter").with_card(card));
-    let site = site(server.signing(keyring())).await;
-    let card = site.get(CARD).await.json();
+    let server = Server::new(test_agent("shouter").with_card(card));
+    let server = start_server(server.with_keyring(keyring())).await;
+    let card = server.get(CARD).await.json();
     assert_eq!(card["signatures"], json!(signatures));
     let keys = KeySet::from([author.verifying_key().unwrap()]);
     let verified = verify(&card, &keys, &VerifyPolicy::default()).expect("it holds");
@@ -183,12 +197,12 @@ async fn a_card_that_its_author_signed_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_card_that_cannot_be_signed_is_told_at_the_start() {
+async fn unsignable_card_fails_startup() {
     let value = json!({"name": "x", "capabilities": {"extensions": [
         {"uri": "urn:x", "params": {"number": 9_007_199_254_740_993_u64}},
     ]}});
     let card: AgentCard = serde_json::from_value(value).unwrap();
-    let server = Server::new(agent("shouter").with_card(card)).bind("127.0.0.1:0");
-    let error = server.signing(keyring()).listen().await.unwrap_err();
+    let server = Server::new(test_agent("shouter").with_card(card)).bind("127.0.0.1:0");
+    let error = server.with_keyring(keyring()).listen().await.unwrap_err();
     assert!(error.to_string().contains("9007199254740993"), "{error}");
 }

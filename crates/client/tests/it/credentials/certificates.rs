@@ -6,7 +6,9 @@ use latimer_protocol::card::{
     AgentCard, AgentInterface, MutualTlsSecurityScheme, ProtocolBinding, SecurityRequirement,
     SecurityScheme,
 };
-use latimer_server::{Agent, Certificates, ClientCertificates, Running, Server, Tls, Turn};
+use latimer_server::{
+    Agent, CertificateAuth, ClientCertificateMode, RunningServer, Server, Tls, Turn,
+};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, SanType,
@@ -41,18 +43,18 @@ fn named(name: &str) -> CertificateParams {
 }
 
 /// A server that only speaks to those who show a certificate, and tells them their name.
-async fn guarded(authority: &Authority, folder: &TempDir) -> Running {
+async fn guarded(authority: &Authority, folder: &TempDir) -> RunningServer {
     let at = |name: &str| folder.path().join(name);
     let (certificate, key) = authority.sign("server", ExtendedKeyUsagePurpose::ServerAuth);
     std::fs::write(at("server.pem"), certificate).unwrap();
     std::fs::write(at("server.key"), key).unwrap();
     std::fs::write(at("callers.pem"), authority.0.pem()).unwrap();
     let tls = Tls::new(at("server.pem"), at("server.key"));
-    let tls = tls.client_ca(at("callers.pem"), ClientCertificates::Required);
+    let tls = tls.client_ca(at("callers.pem"), ClientCertificateMode::Required);
     let agent = Agent::from_fn("who", |turn: Turn| async move {
-        turn.say(turn.caller().id().to_string()).await
+        turn.direct_reply(turn.caller().id().to_string()).await
     });
-    listen(Server::new(agent).tls(tls).authenticate(Certificates::default())).await
+    listen(Server::new(agent).tls(tls).authenticate(CertificateAuth::default())).await
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use http::HeaderMap;
 use latimer_client::{Client, Credentials, Error, KeyPlace, says};
 use latimer_protocol::card::{AgentCard, AgentInterface, CardFormat, ProtocolBinding};
 use latimer_protocol::{ErrorKind, Secret, Version};
-use latimer_server::{Keys, Server};
+use latimer_server::{ApiKeys, Server};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, PAIRS, Stub, listen, loopback};
@@ -108,7 +108,7 @@ async fn a_token_never_follows_a_redirect_to_another_origin() {
 
 #[tokio::test]
 async fn a_key_opens_the_real_server_over_every_binding() {
-    let keys = Keys::default().with_unnamed(&Secret::new(TOKEN));
+    let keys = ApiKeys::default().with_operator_key(&Secret::new(TOKEN));
     let agent = latimer_runtime::Demo::agent("demo");
     let server = listen(Server::new(agent).authenticate(keys)).await;
     for (binding, version) in PAIRS {

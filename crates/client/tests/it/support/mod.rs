@@ -13,16 +13,16 @@ use latimer_client::transport::{Endpoint, Grpc, HttpJson, JsonRpc, Limits, Trans
 use latimer_protocol::Version;
 use latimer_protocol::card::ProtocolBinding;
 use latimer_runtime::Demo;
-use latimer_server::{Running, Server};
+use latimer_server::{RunningServer, Server};
 
 /// A server with the agent that does what it is told.
-pub(crate) async fn demo() -> Running {
+pub(crate) async fn demo() -> RunningServer {
     let agent = Demo::agent("demo").with_extended_card(Demo::extended_card("demo"));
     listen(Server::new(agent)).await
 }
 
 /// Runs a server at any free port.
-pub(crate) async fn listen(server: Server) -> Running {
+pub(crate) async fn listen(server: Server) -> RunningServer {
     server.bind("127.0.0.1:0").listen().await.expect("the server runs")
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use latimer_protocol::card::AgentSkill;
 use latimer_runtime::{Command, Echo};
-use latimer_server::{Access, Contexts, Policy, Registry};
+use latimer_server::{Access, AgentRegistry, ContextConcurrency, Policy};
 
 use super::Resolve;
 use crate::config::raw::{self, Kind, Reads};
@@ -128,7 +128,7 @@ impl Resolve<'_> {
     }
 
     fn check_name(&mut self, path: &[&str], name: &str) {
-        if let Err(error) = Registry::new([Echo::agent(name)]) {
+        if let Err(error) = AgentRegistry::new([Echo::agent(name)]) {
             let origin = self.origin(&[path[0], path[1], "name"]);
             self.problems.push(Problem::new(origin, error.to_string()));
         }
@@ -207,15 +207,15 @@ impl Resolve<'_> {
 
 fn policy(raw: &raw::Agent) -> Policy {
     Policy {
-        contexts: match raw.contexts {
-            raw::Contexts::Parallel => Contexts::Parallel,
-            raw::Contexts::Queue => Contexts::Queue,
-            raw::Contexts::Reject => Contexts::Reject,
+        context_concurrency: match raw.contexts {
+            raw::Contexts::Parallel => ContextConcurrency::Parallel,
+            raw::Contexts::Queue => ContextConcurrency::Queue,
+            raw::Contexts::Reject => ContextConcurrency::Reject,
         },
         max_wait: raw.max_wait.0,
-        max_turn: raw.max_turn.map(|it| it.0),
+        turn_timeout: raw.max_turn.map(|it| it.0),
         cancel_grace: raw.cancel_grace.0,
-        repeat_window: raw.repeat_window.0,
+        idempotency_window: raw.repeat_window.0,
     }
 }
 

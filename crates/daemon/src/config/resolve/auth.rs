@@ -1,6 +1,8 @@
 //! Who may call.
 
-use latimer_server::{Certificates, ClientCertificates, JwtSettings, Keys, Name, Tls};
+use latimer_server::{
+    ApiKeys, CertificateAuth, CertificateName, ClientCertificateMode, JwtSettings, Tls,
+};
 
 use super::Resolve;
 use crate::config::{AgentConfig, AuthConfig, Problem, raw};
@@ -12,12 +14,13 @@ const NAME_SOMEBODY: &str =
 impl Resolve<'_> {
     pub(super) fn auth(&mut self, raw: raw::Auth, tls: &raw::Tls) -> AuthConfig {
         let name = match tls.client_name {
-            raw::ClientName::Subject => Name::Subject,
-            raw::ClientName::Dns => Name::Dns,
-            raw::ClientName::Uri => Name::Uri,
-            raw::ClientName::Email => Name::Email,
+            raw::ClientName::Subject => CertificateName::Subject,
+            raw::ClientName::Dns => CertificateName::Dns,
+            raw::ClientName::Uri => CertificateName::Uri,
+            raw::ClientName::Email => CertificateName::Email,
         };
-        let certificates = || Certificates::by(name).with_scopes(tls.client_scopes.clone());
+        let certificates =
+            || CertificateAuth::named_by(name).with_scopes(tls.client_scopes.clone());
         AuthConfig {
             keys: self.keys(raw.keys),
             jwt: self.jwt(raw.jwt),
@@ -25,8 +28,8 @@ impl Resolve<'_> {
         }
     }
 
-    fn keys(&mut self, raw: Vec<raw::Key>) -> Keys {
-        let mut keys = Keys::default();
+    fn keys(&mut self, raw: Vec<raw::Key>) -> ApiKeys {
+        let mut keys = ApiKeys::default();
         let mut seen = Vec::new();
         for (place, raw::Key { name, sha256, scopes }) in raw.into_iter().enumerate() {
             let place = place.to_string();
@@ -48,7 +51,7 @@ impl Resolve<'_> {
                 self.problem(&path, message, "nobody could tell their callers apart");
             }
             seen.push((name.clone(), digest));
-            keys = keys.with(&name, digest, scopes);
+            keys = keys.with_key(&name, digest, scopes);
         }
         keys
     }
@@ -100,8 +103,8 @@ impl Resolve<'_> {
         let certificate = self.path(&["tls", "certificate"], &certificate);
         let tls = Tls::new(certificate, self.path(&["tls", "key"], &key));
         let rule = match client_certificates {
-            raw::ClientCertificates::Required => ClientCertificates::Required,
-            raw::ClientCertificates::Optional => ClientCertificates::Optional,
+            raw::ClientCertificates::Required => ClientCertificateMode::Required,
+            raw::ClientCertificates::Optional => ClientCertificateMode::Optional,
         };
         Some(match client_ca {
             Some(file) => tls.client_ca(self.path(&["tls", "client_ca"], &file), rule),
@@ -119,7 +122,7 @@ impl Resolve<'_> {
             self.problem(&["card_requires_auth"], message, NAME_SOMEBODY);
         }
         for (place, agent) in agents.iter().enumerate() {
-            if !agent.access.is_open() {
+            if !agent.access.is_unrestricted() {
                 let path = ["agents", &place.to_string(), "allow"];
                 let name = &agent.name;
                 let message =

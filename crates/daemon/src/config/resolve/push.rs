@@ -1,7 +1,7 @@
 //! How webhooks are told about tasks.
 
 use latimer_server::outbound::AllowRule;
-use latimer_server::{OlderBody, PushSettings};
+use latimer_server::{PushSettings, V0_3Body};
 
 use super::Resolve;
 use super::settings::count;
@@ -17,17 +17,17 @@ impl Resolve<'_> {
             enabled: raw.enabled,
             allow_loopback: raw.allow_loopback_webhooks,
             allow: self.allowed(&raw.allow),
-            per_task: count(raw.max_per_task),
-            per_caller: count(raw.max_per_caller),
+            max_per_task: count(raw.max_per_task),
+            max_per_caller: count(raw.max_per_caller),
             timeout: raw.timeout.0,
-            attempts: raw.attempts,
-            max_age: raw.max_age.0,
-            first_pause: raw.first_pause.0,
-            longest_pause: raw.longest_pause.0,
+            max_attempts: raw.attempts,
+            give_up_after: raw.max_age.0,
+            initial_backoff: raw.first_pause.0,
+            max_backoff: raw.longest_pause.0,
             user_agent: self.user_agent.clone(),
-            older_body: match raw.older_body {
-                raw::OlderBody::Task => OlderBody::Task,
-                raw::OlderBody::Envelope => OlderBody::Envelope,
+            v0_3_body: match raw.older_body {
+                raw::OlderBody::Task => V0_3Body::Task,
+                raw::OlderBody::Envelope => V0_3Body::Envelope,
             },
         }
     }

@@ -1,7 +1,9 @@
 //! How the server is set up.
 
 use latimer_protocol::binding::VersionPolicy;
-use latimer_server::{HttpLimits, Limits, Network, PerCaller, Rate, Settings, StreamTerminator};
+use latimer_server::{
+    CallerLimits, EngineLimits, HttpLimits, Network, RateLimit, Settings, StreamTerminator,
+};
 
 use super::Resolve;
 use crate::config::{Serving, raw};
@@ -14,7 +16,7 @@ impl Resolve<'_> {
         Settings {
             enabled: serving != Serving::Disabled,
             listen_path: a2a.listen_path.clone(),
-            aliases: a2a.aliases,
+            path_aliases: a2a.aliases,
             agent_card_path: a2a.agent_card_path.clone(),
             public_url: raw.public_url.clone(),
             trusted_proxies: self.networks(&server.trusted_proxies),
@@ -24,7 +26,7 @@ impl Resolve<'_> {
             metrics: server.metrics,
             reflection: server.reflection,
             allowed_hosts: server.allowed_hosts.clone(),
-            version_rule: match a2a.strict_version {
+            version_policy: match a2a.strict_version {
                 true => VersionPolicy::Strict,
                 false => VersionPolicy::Lenient,
             },
@@ -36,7 +38,7 @@ impl Resolve<'_> {
             keep_alive: server.keep_alive.0,
             card_max_age: server.card_max_age.0,
             superset_card: a2a.superset_card,
-            drain: server.drain.0,
+            drain_timeout: server.drain.0,
             limits: limits(&raw.limits),
             push: self.push(&raw.push),
             rate: rate(&raw.limits),
@@ -68,37 +70,37 @@ impl Resolve<'_> {
     }
 }
 
-fn limits(raw: &raw::Limits) -> Limits {
-    Limits {
-        parts: count(raw.max_parts),
-        streams: count(raw.max_streams),
-        turns: count(raw.max_turns),
-        per_caller: PerCaller {
-            tasks: count(raw.max_tasks_per_caller),
-            streams: count(raw.max_streams_per_caller),
+fn limits(raw: &raw::Limits) -> EngineLimits {
+    EngineLimits {
+        max_parts: count(raw.max_parts),
+        max_streams: count(raw.max_streams),
+        max_turns: count(raw.max_turns),
+        per_caller: CallerLimits {
+            max_tasks: count(raw.max_tasks_per_caller),
+            max_streams: count(raw.max_streams_per_caller),
         },
     }
 }
 
-fn rate(raw: &raw::Limits) -> Rate {
-    Rate {
+fn rate(raw: &raw::Limits) -> RateLimit {
+    RateLimit {
         per_minute: raw.rate,
         burst: raw.burst,
-        failures: raw.auth_failures,
-        loopback: raw.rate_loopback,
+        auth_failures_per_minute: raw.auth_failures,
+        include_loopback: raw.rate_loopback,
     }
 }
 
 fn http_limits(raw: &raw::Limits) -> HttpLimits {
     HttpLimits {
-        body: raw.max_body.0,
-        body_time: raw.body_time.0,
-        url: raw.max_url.0,
-        headers: count(raw.max_headers),
-        header_bytes: raw.max_header_bytes.0,
-        header_time: raw.header_time.0,
-        connections: count(raw.max_connections),
-        calls_per_connection: raw.max_calls_per_connection,
+        max_body_bytes: raw.max_body.0,
+        body_timeout: raw.body_time.0,
+        max_url_bytes: raw.max_url.0,
+        max_headers: count(raw.max_headers),
+        max_header_bytes: raw.max_header_bytes.0,
+        header_timeout: raw.header_time.0,
+        max_connections: count(raw.max_connections),
+        max_calls_per_connection: raw.max_calls_per_connection,
     }
 }
 

@@ -12,7 +12,7 @@ use latimer_client::{Client, Error, Trust, says};
 use latimer_daemon::Daemon;
 use latimer_protocol::SendMessageResponse;
 use latimer_protocol::card::{JwsAlgorithm, KeySet, SigningKey};
-use latimer_server::generate;
+use latimer_server::generate_key;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -29,7 +29,7 @@ struct Keys {
 }
 
 fn keys() -> Keys {
-    let private = generate(JwsAlgorithm::EdDsa).unwrap().reveal().to_owned();
+    let private = generate_key(JwsAlgorithm::EdDsa).unwrap().reveal().to_owned();
     let mut public = KeySet::default();
     public.insert(SigningKey::read(&private).unwrap().verifying_key().unwrap());
     Keys { private, public }

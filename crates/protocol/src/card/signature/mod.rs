@@ -56,7 +56,7 @@ pub fn sign(
 /// members that no signature covers.
 ///
 /// ```
-/// # use latimer_protocol::card::{AgentCard, Form, KeySet, Policy, SigningKey, verify};
+/// # use latimer_protocol::card::{AgentCard, CardFormat, KeySet, Policy, SigningKey, verify};
 /// # use serde_json::json;
 /// # let jwk = json!({"kty": "OKP", "crv": "Ed25519", "kid": "k1",
 /// #     "d": "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A",
@@ -66,11 +66,11 @@ pub fn sign(
 /// card.sign(&key)?;
 ///
 /// let keys = KeySet::from([key.verifying_key()?]);
-/// let verified = verify(&card.to_json(Form::V1_0), &keys, &Policy::default())?;
+/// let verified = verify(&card.to_json(CardFormat::V1_0), &keys, &Policy::default())?;
 /// assert_eq!(verified.kid, "k1");
 ///
 /// card.description = "Something else".into();
-/// assert!(verify(&card.to_json(Form::V1_0), &keys, &Policy::default()).is_err());
+/// assert!(verify(&card.to_json(CardFormat::V1_0), &keys, &Policy::default()).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

@@ -8,7 +8,7 @@ use latimer_client::{Client, Error, says};
 use latimer_protocol::{
     ErrorKind, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, TaskId, TaskState,
 };
-use latimer_server::{Policy, Running};
+use latimer_server::{Policy, RunningServer};
 
 use super::stub::{Answer, Asked, Stub};
 use super::{PAIRS, PATIENT, caller, gateway_of, remote, until};
@@ -36,7 +36,7 @@ fn going_on() -> State {
 async fn working(
     cancel: impl Fn() -> Answer + Send + Sync + 'static,
     state: State,
-) -> (Stub, Running, Client, TaskId) {
+) -> (Stub, RunningServer, Client, TaskId) {
     let stub = Stub::start(move |asked: &Asked| match () {
         () if ["SendStreaming", "Subscribe"].iter().any(|it| asked.body.contains(it)) => {
             answer("error", r#"{"code":-32004,"message":"no streams"}"#)

@@ -73,7 +73,7 @@ async fn an_agent_is_told_who_calls_if_that_is_wanted() {
     ] {
         let (stub, card) = behind().await;
         let remote = Remote::new(card).client(hasty).telling_caller(tells);
-        let server = Server::new(remote.agent("proxy")).auth(|headers| {
+        let server = Server::new(remote.agent("proxy")).authenticate_with(|headers| {
             let known = headers.contains_key("x-key");
             Some(if known { Caller::new("somebody") } else { Caller::anonymous() })
         });
@@ -133,7 +133,7 @@ async fn what_a_caller_shows_is_not_shown_to_the_agent_behind() {
         Ok(hasty(client)?.credentials_for(&own, token))
     });
     let server = Server::new(remote.agent("proxy"))
-        .auth(|headers| headers.get("authorization").map(|_| Caller::new("somebody")));
+        .authenticate_with(|headers| headers.get("authorization").map(|_| Caller::new("somebody")));
     let gateway = listen(server).await;
     let mut headers = http::HeaderMap::new();
     headers.insert("x-callers", "callers-header".parse().unwrap());

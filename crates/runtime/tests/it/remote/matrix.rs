@@ -173,7 +173,7 @@ async fn two_callers_conversations_never_meet() {
         let shown = headers.get("authorization")?.to_str().ok()?;
         Some(Caller::new(shown.to_owned()))
     };
-    let server = Server::new(remote(demo.address(), &pair).agent("proxy")).auth(known);
+    let server = Server::new(remote(demo.address(), &pair).agent("proxy")).authenticate_with(known);
     let gateway = listen(server).await;
     let context = ContextId::new("the-same").unwrap();
     for name in ["one", "other", "one"] {

@@ -19,7 +19,7 @@ use latimer_client::{Builder, Client, Polling, Retry};
 use latimer_protocol::card::{AgentCapabilities, AgentCard, AgentInterface, ProtocolBinding};
 use latimer_protocol::{Task, TaskId, Version};
 use latimer_runtime::{Demo, Remote};
-use latimer_server::{Agent, Running, Server};
+use latimer_server::{Agent, RunningServer, Server};
 
 /// Longer than anything here takes, on a busy machine too.
 pub(crate) const PATIENT: Duration = Duration::from_secs(30);
@@ -44,11 +44,11 @@ pub(crate) fn streams(pair: &Pair) -> bool {
     *pair != (ProtocolBinding::HttpJson, Version::V0_1)
 }
 
-pub(crate) async fn listen(server: Server) -> Running {
+pub(crate) async fn listen(server: Server) -> RunningServer {
     server.bind("127.0.0.1:0").listen().await.expect("the server runs")
 }
 
-pub(crate) async fn demo() -> Running {
+pub(crate) async fn demo() -> RunningServer {
     listen(Server::new(Demo::agent("demo"))).await
 }
 
@@ -88,11 +88,11 @@ pub(crate) fn hasty(client: Builder) -> Result<Builder, latimer_client::Error> {
         .polling(Polling { interval: pause, max: 500 }))
 }
 
-async fn gateway(remote: Remote) -> Running {
+async fn gateway(remote: Remote) -> RunningServer {
     listen(Server::new(remote.agent("proxy"))).await
 }
 
-async fn gateway_of(agents: impl IntoIterator<Item = Agent>) -> Running {
+async fn gateway_of(agents: impl IntoIterator<Item = Agent>) -> RunningServer {
     listen(agents.into_iter().fold(Server::empty(), Server::with_agent)).await
 }
 

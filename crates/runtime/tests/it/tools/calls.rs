@@ -145,12 +145,12 @@ async fn conversations_of_two_callers_do_not_meet() {
         async move {
             let arguments = members(json!({"message": "hello", "contextId": "same"}));
             match tools.call("a2a_stub", arguments, &Occasion::of(&turn)).await {
-                Ok(Output { context_id: Some(id), .. }) => turn.say(id.as_str()).await,
+                Ok(Output { context_id: Some(id), .. }) => turn.direct_reply(id.as_str()).await,
                 other => turn.fail(format!("{other:?}")).await,
             }
         }
     });
-    let server = Server::new(agent).auth(|headers| {
+    let server = Server::new(agent).authenticate_with(|headers| {
         let name = headers.get("x-name").and_then(|it| it.to_str().ok())?;
         Some(Caller::new(name))
     });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use latimer_protocol::{Error, ErrorKind};
 use latimer_runtime::tools::{AgentTool, Code};
-use latimer_server::{Agent, Failure, Server, Turn};
+use latimer_server::{Agent, AgentFailure, Server, Turn};
 
 use super::{VERSIONS, call, say, tool, toolbox};
 use crate::remote::stub::{Answer, Stub};
@@ -58,7 +58,7 @@ async fn what_an_agent_failed_at_or_declined_is_not_worth_the_same_call_again() 
 async fn an_agent_that_says_when_is_worth_another_try_then() {
     let agent = Agent::from_fn("busy", |_: Turn| async {
         let busy = Error::new(ErrorKind::Unavailable, "come back later");
-        Err::<(), _>(Failure::refused(busy.with_retry_after(Duration::from_secs(7))))
+        Err::<(), _>(AgentFailure::reject_message(busy.with_retry_after(Duration::from_secs(7))))
     });
     let busy = listen(Server::new(agent)).await;
     let tools = toolbox(tool("busy", busy.address(), &VERSIONS[0]));
@@ -85,7 +85,10 @@ async fn nothing_that_is_told_says_where_the_agent_is() {
     let error = say(&tools, &format!("fail http://{address}/a2a is down")).await.unwrap_err();
     assert_eq!(error.message(), "the agent failed: http://…/a2a is down");
     let refuser = Agent::from_fn("refuser", |turn: Turn| async move {
-        Err::<(), _>(Failure::refused(Error::new(ErrorKind::InvalidParams, turn.text())))
+        Err::<(), _>(AgentFailure::reject_message(Error::new(
+            ErrorKind::InvalidParams,
+            turn.text(),
+        )))
     });
     let refuser = listen(Server::new(refuser)).await;
     let address = refuser.address();

@@ -7,7 +7,7 @@ use latimer_client::{Client, says};
 use latimer_protocol::{Message, SendMessageResponse, Task, TaskState};
 use latimer_runtime::Remote;
 use latimer_runtime::tools::{NETWORK_FETCH, Occasion, Output, ToolError, Toolbox};
-use latimer_server::{Agent, Executor, Failure, Policy, Running, Server, Turn};
+use latimer_server::{Agent, AgentFailure, Executor, Policy, RunningServer, Server, Turn};
 use serde_json::{Value, json};
 
 use super::{VERSIONS, members, tool, toolbox};
@@ -19,19 +19,19 @@ struct Chief(Remote);
 
 #[async_trait]
 impl Executor for Chief {
-    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+    async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         match turn.text() == "who are you" {
-            true => Ok(turn.say("the chief").await?),
+            true => Ok(turn.direct_reply("the chief").await?),
             false => self.0.execute(turn).await,
         }
     }
 
-    async fn recover(&self, turn: Turn) -> Result<(), Failure> {
+    async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         self.0.recover(turn).await
     }
 
-    async fn let_go(&self, task: &Task, note: Option<&str>) {
-        self.0.let_go(task, note).await;
+    async fn release(&self, task: &Task, note: Option<&str>) {
+        self.0.release(task, note).await;
     }
 }
 
@@ -42,7 +42,7 @@ struct Asker(Toolbox);
 impl Asker {
     async fn ask(&self, turn: &Turn) -> Result<Output, ToolError> {
         let mut arguments = json!({"message": turn.text()});
-        if let Some(context) = turn.kept() {
+        if let Some(context) = turn.note() {
             arguments["contextId"] = Value::from(context);
         }
         self.0.call("a2a_demo", members(arguments), &Occasion::of(turn)).await
@@ -51,16 +51,16 @@ impl Asker {
 
 #[async_trait]
 impl Executor for Asker {
-    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
-        turn.working().await?;
-        let output = self.ask(&turn).await.map_err(|it| Failure::new(it.message()))?;
+    async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
+        turn.set_working().await?;
+        let output = self.ask(&turn).await.map_err(|it| AgentFailure::new(it.message()))?;
         if !output.state.is_some_and(TaskState::is_interrupted) {
             return Ok(turn.reply(output.text).await?);
         }
         if let Some(context) = output.context_id {
-            turn.keep(context.as_str()).await?;
+            turn.set_note(context.as_str()).await?;
         }
-        Ok(turn.ask(output.text).await?)
+        Ok(turn.request_input(output.text).await?)
     }
 }
 
@@ -70,20 +70,20 @@ struct Steps(Toolbox);
 
 #[async_trait]
 impl Executor for Steps {
-    async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+    async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         let mut text = turn.text();
         for step in ["a2a_shouter", "a2a_demo"] {
-            turn.status(format!("asking {step}")).await?;
+            turn.progress(format!("asking {step}")).await?;
             let arguments = members(json!({ "message": text }));
             let said = self.0.call(step, arguments, &Occasion::of(&turn)).await;
-            text = said.map_err(|it| Failure::new(it.message()))?.text;
+            text = said.map_err(|it| AgentFailure::new(it.message()))?.text;
         }
         Ok(turn.reply(text).await?)
     }
 }
 
 /// Serves an agent that is given all the time to stop by itself.
-async fn serve(executor: impl Executor) -> (Running, Client) {
+async fn serve(executor: impl Executor) -> (RunningServer, Client) {
     let policy = Policy { cancel_grace: 2 * PATIENT, ..Policy::default() };
     let agent = Agent::new("ours", executor).with_policy(policy);
     let running = listen(Server::new(agent)).await;

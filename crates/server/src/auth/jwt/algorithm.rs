@@ -25,7 +25,7 @@ const ALL: [(&str, Algorithm); 9] = [
 
 impl JwtAlgorithm {
     /// Those that are in use, and allowed unless something else is said.
-    pub const USUAL: [Self; 5] = [
+    pub const DEFAULT: [Self; 5] = [
         Self(Algorithm::RS256),
         Self(Algorithm::PS256),
         Self(Algorithm::ES256),
@@ -33,7 +33,7 @@ impl JwtAlgorithm {
         Self(Algorithm::EdDSA),
     ];
 
-    pub(super) fn is(self, algorithm: Algorithm) -> bool {
+    pub(super) fn matches(self, algorithm: Algorithm) -> bool {
         self.0 == algorithm
     }
 }
@@ -42,8 +42,8 @@ impl FromStr for JwtAlgorithm {
     type Err = super::InvalidJwt;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = ALL.iter().find(|(name, _)| *name == text);
-        found.map(|(_, it)| Self(*it)).ok_or_else(|| {
+        let entry = ALL.iter().find(|(name, _)| *name == text);
+        entry.map(|(_, it)| Self(*it)).ok_or_else(|| {
             let names = ALL.map(|(name, _)| name).join(", ");
             let problem = format!("{text:?} is none of {names}");
             super::InvalidJwt { setting: "algorithms", problem }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_reader_could_forge_is_no_algorithm() {
+    fn symmetric_and_unsigned_algorithms_are_rejected() {
         for name in ["HS256", "HS384", "HS512", "none", "None", "", "rs256"] {
             assert!(name.parse::<JwtAlgorithm>().is_err(), "{name}");
         }

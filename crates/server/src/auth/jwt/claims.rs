@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Where scopes are: a text with spaces in one, and that or a list in the other.
-const SCOPES: [&str; 2] = ["scope", "scp"];
+const SCOPE_CLAIMS: [&str; 2] = ["scope", "scp"];
 
 /// The claims of a token.
 #[derive(Debug, Deserialize)]
@@ -13,13 +13,13 @@ const SCOPES: [&str; 2] = ["scope", "scp"];
 pub(super) struct Claims(Map<String, Value>);
 
 impl Claims {
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn string_claim(&self, name: &str) -> Option<&str> {
         self.0.get(name).and_then(Value::as_str)
     }
 
     pub(super) fn scopes(&self) -> Vec<String> {
         let mut scopes: Vec<String> = Vec::new();
-        for claim in SCOPES.iter().filter_map(|it| self.0.get(*it)) {
+        for claim in SCOPE_CLAIMS.iter().filter_map(|it| self.0.get(*it)) {
             match claim {
                 Value::String(text) => scopes.extend(text.split_whitespace().map(str::to_owned)),
                 Value::Array(list) => {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_come_in_two_claims_and_two_forms() {
+    fn scopes_are_read_from_scope_and_scp_claims() {
         for (claims, want) in [
             (json!({"scope": "a  b"}), "a b"),
             (json!({"scp": ["a", "b", 1]}), "a b"),
@@ -51,8 +51,8 @@ mod tests {
             (json!({"scope": 1}), ""),
             (json!({}), ""),
         ] {
-            let read: Claims = serde_json::from_value(claims.clone()).unwrap();
-            assert_eq!(read.scopes().join(" "), want, "{claims}");
+            let parsed: Claims = serde_json::from_value(claims.clone()).unwrap();
+            assert_eq!(parsed.scopes().join(" "), want, "{claims}");
         }
     }
 }

@@ -15,47 +15,47 @@ use tracing::{debug, warn};
 use super::provider::Provider;
 
 /// How long nobody asks when asking did not help.
-const PAUSE: Duration = Duration::from_secs(10);
+const REFRESH_COOLDOWN: Duration = Duration::from_secs(10);
 /// The most keys that are looked at.
-const MOST: usize = 100;
+const MAX_KEYS: usize = 100;
 
 /// The keys of an identity provider.
 pub(super) struct KeySet {
     provider: Arc<Provider>,
     max_age: Duration,
-    current: Arc<RwLock<Option<Arc<Fetched>>>>,
+    current: Arc<RwLock<Option<Arc<FetchedKeys>>>>,
     /// When somebody asked in vain. Held while somebody asks.
-    asking: Arc<Mutex<Option<Instant>>>,
+    refresh_lock: Arc<Mutex<Option<Instant>>>,
 }
 
 /// The key that a token is signed with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'t> {
-    pub(super) name: Option<&'t str>,
+pub(super) struct KeyQuery<'t> {
+    pub(super) kid: Option<&'t str>,
     pub(super) algorithm: Algorithm,
 }
 
 /// Why there is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoKey {
+pub(super) enum KeyLookupError {
     /// The provider does not have it.
     Unknown,
     /// The token does not name it, and there are several.
-    Unnamed,
+    Ambiguous,
     /// The provider never answered.
     Unavailable,
 }
 
 /// The right to ask, and when somebody did so in vain.
-type Asking = OwnedMutexGuard<Option<Instant>>;
+type RefreshGuard = OwnedMutexGuard<Option<Instant>>;
 
-struct Fetched {
-    keys: Vec<Key>,
-    at: Instant,
+struct FetchedKeys {
+    keys: Vec<ProviderKey>,
+    fetched_at: Instant,
 }
 
-struct Key {
-    name: Option<String>,
+struct ProviderKey {
+    kid: Option<String>,
     /// The only one that it is for, if there is one.
     algorithm: Option<Algorithm>,
     key: Arc<DecodingKey>,
@@ -64,70 +64,81 @@ struct Key {
 impl KeySet {
     pub(super) fn new(provider: Provider, max_age: Duration) -> Self {
         let provider = Arc::new(provider);
-        Self { provider, max_age, current: Arc::default(), asking: Arc::default() }
+        Self { provider, max_age, current: Arc::default(), refresh_lock: Arc::default() }
     }
 
     /// The key that a token is signed with. Keys that are too old are still good while the provider
     /// does not answer.
-    pub(super) async fn find(&self, wanted: Wanted<'_>) -> Result<Arc<DecodingKey>, NoKey> {
-        let before = self.current();
-        let known = find(before.as_deref(), wanted);
-        let is_fresh = before.as_ref().is_some_and(|it| it.at.elapsed() < self.max_age);
-        match known {
+    pub(super) async fn find(
+        &self,
+        query: KeyQuery<'_>,
+    ) -> Result<Arc<DecodingKey>, KeyLookupError> {
+        let cached = self.current();
+        let cached_result = find_key(cached.as_deref(), query);
+        let is_fresh = cached.as_ref().is_some_and(|it| it.fetched_at.elapsed() < self.max_age);
+        match cached_result {
             Ok(key) if is_fresh => return Ok(key),
-            Err(NoKey::Unnamed) if is_fresh => return Err(NoKey::Unnamed),
+            Err(KeyLookupError::Ambiguous) if is_fresh => return Err(KeyLookupError::Ambiguous),
             _ => {}
         }
-        let mut vain = match &known {
+        let mut failed_at = match &cached_result {
             // One who asks is enough.
-            Ok(key) => match self.asking.clone().try_lock_owned() {
-                Ok(vain) => vain,
+            Ok(key) => match self.refresh_lock.clone().try_lock_owned() {
+                Ok(failed_at) => failed_at,
                 Err(_) => return Ok(key.clone()),
             },
-            Err(_) => self.asking.clone().lock_owned().await,
+            Err(_) => self.refresh_lock.clone().lock_owned().await,
         };
-        let now = self.current();
-        if !same(before.as_ref(), now.as_ref()) || vain.is_some_and(|it| it.elapsed() < PAUSE) {
-            return find(now.as_deref(), wanted);
+        let current = self.current();
+        if !is_same_fetch(cached.as_ref(), current.as_ref())
+            || failed_at.is_some_and(|it| it.elapsed() < REFRESH_COOLDOWN)
+        {
+            return find_key(current.as_deref(), query);
         }
-        *vain = Some(Instant::now());
-        let Ok((fetched, mut vain)) = self.ask(vain).await else { return known };
-        let Some(fetched) = fetched else { return known };
-        let found = find(Some(&fetched), wanted);
-        if found.is_ok() {
-            *vain = None;
+        *failed_at = Some(Instant::now());
+        let Ok((fetched, mut failed_at)) = self.refresh(failed_at).await else {
+            return cached_result;
+        };
+        let Some(fetched) = fetched else { return cached_result };
+        let result = find_key(Some(&fetched), query);
+        if result.is_ok() {
+            *failed_at = None;
         }
-        found
+        result
     }
 
     /// Asks the provider, to the end: also when whoever wanted to know goes away meanwhile, because
     /// others wait for the answer.
-    fn ask(&self, vain: Asking) -> JoinHandle<(Option<Arc<Fetched>>, Asking)> {
+    fn refresh(
+        &self,
+        failed_at: RefreshGuard,
+    ) -> JoinHandle<(Option<Arc<FetchedKeys>>, RefreshGuard)> {
         let (provider, current) = (self.provider.clone(), self.current.clone());
         tokio::spawn(async move {
-            match provider.keys().await {
+            match provider.fetch_keys().await {
                 Ok(keys) => {
-                    let keys = keys.iter().take(MOST).filter_map(Key::of).collect();
-                    let fetched = Arc::new(Fetched { keys, at: Instant::now() });
+                    let keys =
+                        keys.iter().take(MAX_KEYS).filter_map(ProviderKey::from_jwk).collect();
+                    let fetched = Arc::new(FetchedKeys { keys, fetched_at: Instant::now() });
                     debug!(keys = fetched.keys.len(), "keys of the identity provider have come");
-                    let new = Some(fetched.clone());
-                    *current.write().unwrap_or_else(PoisonError::into_inner) = new;
-                    (Some(fetched), vain)
+                    let updated = Some(fetched.clone());
+                    *current.write().unwrap_or_else(PoisonError::into_inner) = updated;
+                    (Some(fetched), failed_at)
                 }
                 Err(error) => {
                     warn!(%error, "keys of the identity provider cannot be had");
-                    (None, vain)
+                    (None, failed_at)
                 }
             }
         })
     }
 
-    fn current(&self) -> Option<Arc<Fetched>> {
+    fn current(&self) -> Option<Arc<FetchedKeys>> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-fn same(one: Option<&Arc<Fetched>>, other: Option<&Arc<Fetched>>) -> bool {
+fn is_same_fetch(one: Option<&Arc<FetchedKeys>>, other: Option<&Arc<FetchedKeys>>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -135,23 +146,26 @@ fn same(one: Option<&Arc<Fetched>>, other: Option<&Arc<Fetched>>) -> bool {
     }
 }
 
-fn find(fetched: Option<&Fetched>, wanted: Wanted<'_>) -> Result<Arc<DecodingKey>, NoKey> {
-    let fetched = fetched.ok_or(NoKey::Unavailable)?;
-    let mut fitting = fetched.keys.iter().filter(|it| it.fits(wanted.algorithm));
-    if let Some(name) = wanted.name {
-        let named = fitting.find(|it| it.name.as_deref() == Some(name));
-        return named.map(|it| it.key.clone()).ok_or(NoKey::Unknown);
+fn find_key(
+    fetched: Option<&FetchedKeys>,
+    query: KeyQuery<'_>,
+) -> Result<Arc<DecodingKey>, KeyLookupError> {
+    let fetched = fetched.ok_or(KeyLookupError::Unavailable)?;
+    let mut candidates = fetched.keys.iter().filter(|it| it.supports(query.algorithm));
+    if let Some(kid) = query.kid {
+        let key = candidates.find(|it| it.kid.as_deref() == Some(kid));
+        return key.map(|it| it.key.clone()).ok_or(KeyLookupError::Unknown);
     }
-    match (fitting.next(), fitting.next()) {
+    match (candidates.next(), candidates.next()) {
         (Some(only), None) => Ok(only.key.clone()),
-        (Some(_), Some(_)) => Err(NoKey::Unnamed),
-        (None, _) => Err(NoKey::Unknown),
+        (Some(_), Some(_)) => Err(KeyLookupError::Ambiguous),
+        (None, _) => Err(KeyLookupError::Unknown),
     }
 }
 
-impl Key {
+impl ProviderKey {
     /// A key for signatures of the kind that count, if it is one.
-    fn of(jwk: &Jwk) -> Option<Self> {
+    fn from_jwk(jwk: &Jwk) -> Option<Self> {
         if !matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature)) {
             return None;
         }
@@ -162,10 +176,10 @@ impl Key {
         }
         let algorithm =
             jwk.common.key_algorithm.map(|it| it.to_string().parse()).transpose().ok()?;
-        Some(Self { name: jwk.common.key_id.clone(), algorithm, key: Arc::new(key) })
+        Some(Self { kid: jwk.common.key_id.clone(), algorithm, key: Arc::new(key) })
     }
 
-    fn fits(&self, algorithm: Algorithm) -> bool {
+    fn supports(&self, algorithm: Algorithm) -> bool {
         self.key.family() == algorithm.family() && self.algorithm.is_none_or(|it| it == algorithm)
     }
 }

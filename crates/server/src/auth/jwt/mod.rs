@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jsonwebtoken::errors::ErrorKind as Problem;
+use jsonwebtoken::errors::ErrorKind as JwtErrorKind;
 use jsonwebtoken::{Header, Validation, decode, decode_header};
 use latimer_protocol::card::{HttpAuthSecurityScheme, OpenIdConnectSecurityScheme, SecurityScheme};
 use latimer_protocol::{Caller, Error, ErrorKind, Secret};
@@ -18,16 +18,19 @@ use latimer_protocol::{Caller, Error, ErrorKind, Secret};
 pub use algorithm::JwtAlgorithm;
 
 use self::claims::Claims;
-use self::key_set::{KeySet, NoKey, Wanted};
+use self::key_set::{KeyLookupError, KeyQuery, KeySet};
 use self::provider::Provider;
-use super::access::require;
-use super::{Authenticate, BEARER, Credentials, INVALID_TOKEN, Security, shown, wrong};
+use super::access::require_scopes;
+use super::{
+    Authenticate, BEARER_CHALLENGE, INVALID_TOKEN, PresentedCredentials, SecurityDeclaration,
+    extract, invalid_credentials,
+};
 
 /// The most that clocks may be apart.
-const MOST_LEEWAY: Duration = Duration::from_secs(3600);
+const MAX_LEEWAY: Duration = Duration::from_secs(3600);
 /// Names of the schemes in cards: with discovery, and without.
-const OPEN_ID: &str = "oidc";
-const JWT: &str = "jwt";
+const OIDC_SCHEME: &str = "oidc";
+const JWT_SCHEME: &str = "jwt";
 
 /// Which tokens count.
 ///
@@ -66,7 +69,7 @@ impl JwtSettings {
             issuer: issuer.into(),
             audiences: vec![audience.into()],
             keys_url: None,
-            algorithms: JwtAlgorithm::USUAL.to_vec(),
+            algorithms: JwtAlgorithm::DEFAULT.to_vec(),
             leeway: Duration::from_secs(60),
             scopes: Vec::new(),
             principal_claim: "sub".to_owned(),
@@ -79,19 +82,19 @@ impl JwtSettings {
     /// # Errors
     /// When they cannot.
     pub fn check(&self) -> Result<(), InvalidJwt> {
-        provider::origins(&self.issuer, self.keys_url.as_deref())?;
-        let wrong = |setting, problem: &str| Err(InvalidJwt { setting, problem: problem.into() });
+        provider::trusted_origins(&self.issuer, self.keys_url.as_deref())?;
+        let invalid = |setting, problem: &str| Err(InvalidJwt { setting, problem: problem.into() });
         if self.audiences.is_empty() || self.audiences.iter().any(String::is_empty) {
-            return wrong("audience", "say for whom tokens are: any other server's would count");
+            return invalid("audience", "say for whom tokens are: any other server's would count");
         }
         if self.algorithms.is_empty() {
-            return wrong("algorithms", "name at least one");
+            return invalid("algorithms", "name at least one");
         }
-        if self.leeway > MOST_LEEWAY {
-            return wrong("leeway", "must not be more than an hour");
+        if self.leeway > MAX_LEEWAY {
+            return invalid("leeway", "must not be more than an hour");
         }
         if self.principal_claim.is_empty() {
-            return wrong("principal_claim", "must name a claim");
+            return invalid("principal_claim", "must name a claim");
         }
         Ok(())
     }
@@ -112,7 +115,7 @@ pub struct InvalidJwt {
 pub struct Jwt {
     settings: JwtSettings,
     keys: KeySet,
-    security: Security,
+    security: SecurityDeclaration,
 }
 
 impl Jwt {
@@ -125,14 +128,14 @@ impl Jwt {
         let provider = Provider::new(&settings.issuer, settings.keys_url.as_deref())?;
         let (name, scheme) = match &settings.keys_url {
             None => (
-                OPEN_ID,
+                OIDC_SCHEME,
                 SecurityScheme::OpenIdConnect(OpenIdConnectSecurityScheme {
-                    open_id_connect_url: provider.discovery(),
+                    open_id_connect_url: provider.discovery_url(),
                     ..Default::default()
                 }),
             ),
             Some(_) => (
-                JWT,
+                JWT_SCHEME,
                 SecurityScheme::HttpAuth(HttpAuthSecurityScheme {
                     scheme: "Bearer".to_owned(),
                     bearer_format: Some("JWT".to_owned()),
@@ -140,8 +143,8 @@ impl Jwt {
                 }),
             ),
         };
-        let mut security = Security::default().or(name, scheme);
-        if name == OPEN_ID {
+        let mut security = SecurityDeclaration::default().with_alternative(name, scheme);
+        if name == OIDC_SCHEME {
             let scopes = settings.scopes.iter().cloned();
             security.requirements = security
                 .requirements
@@ -155,36 +158,44 @@ impl Jwt {
 
     async fn verify(&self, token: &str) -> Result<Claims, Error> {
         let header = decode_header(token).map_err(|_| {
-            wrong(INVALID_TOKEN, "the token is not a JWT, or its algorithm is not allowed here")
+            invalid_credentials(
+                INVALID_TOKEN,
+                "the token is not a JWT, or its algorithm is not allowed here",
+            )
         })?;
         self.check_header(&header)?;
-        let wanted = Wanted { name: header.kid.as_deref(), algorithm: header.alg };
-        let key = self.keys.find(wanted).await.map_err(|missing| match missing {
-            NoKey::Unknown => {
-                wrong(INVALID_TOKEN, "the token is signed with a key that its issuer does not have")
-            }
-            NoKey::Unnamed => {
-                wrong(INVALID_TOKEN, "the token does not say with which key it is signed")
-            }
-            NoKey::Unavailable => Error::new(
+        let query = KeyQuery { kid: header.kid.as_deref(), algorithm: header.alg };
+        let key = self.keys.find(query).await.map_err(|error| match error {
+            KeyLookupError::Unknown => invalid_credentials(
+                INVALID_TOKEN,
+                "the token is signed with a key that its issuer does not have",
+            ),
+            KeyLookupError::Ambiguous => invalid_credentials(
+                INVALID_TOKEN,
+                "the token does not say with which key it is signed",
+            ),
+            KeyLookupError::Unavailable => Error::new(
                 ErrorKind::Unavailable,
                 "tokens cannot be verified now, because their issuer cannot be reached",
             ),
         })?;
         let verified = decode(token, &key, &self.validation(&header));
-        verified.map(|it| it.claims).map_err(|error| refused(error.kind()))
+        verified.map(|it| it.claims).map_err(|error| token_error(error.kind()))
     }
 
     fn check_header(&self, header: &Header) -> Result<(), Error> {
-        if !self.settings.algorithms.iter().any(|it| it.is(header.alg)) {
-            return Err(wrong(
+        if !self.settings.algorithms.iter().any(|it| it.matches(header.alg)) {
+            return Err(invalid_credentials(
                 INVALID_TOKEN,
                 "the token is signed with an algorithm that is not allowed here",
             ));
         }
         // RFC 7515 4.1.11: whoever does not understand one of them must refuse.
         match &header.crit {
-            Some(_) => Err(wrong(INVALID_TOKEN, "the token needs extensions that are not known")),
+            Some(_) => Err(invalid_credentials(
+                INVALID_TOKEN,
+                "the token needs extensions that are not known",
+            )),
             None => Ok(()),
         }
     }
@@ -202,27 +213,28 @@ impl Jwt {
 
 #[async_trait]
 impl Authenticate for Jwt {
-    async fn authenticate(&self, shown: Credentials<'_>) -> Result<Caller, Error> {
-        let token = shown::bearer(shown.headers)?.ok_or(ErrorKind::Unauthenticated)?;
+    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
+        let token =
+            extract::bearer_token(credentials.headers)?.ok_or(ErrorKind::Unauthenticated)?;
         let claims = self.verify(token).await?;
         let JwtSettings { issuer, principal_claim, scopes, .. } = &self.settings;
-        let subject = claims.text(principal_claim).filter(|it| !it.is_empty());
+        let subject = claims.string_claim(principal_claim).filter(|it| !it.is_empty());
         let subject = subject.ok_or_else(|| {
-            wrong(INVALID_TOKEN, format!("the token has no claim {principal_claim}"))
+            invalid_credentials(INVALID_TOKEN, format!("the token has no claim {principal_claim}"))
         })?;
         let caller = Caller::new(format!("jwt:{issuer}#{subject}"))
             .with_scopes(claims.scopes())
             .with_token(Secret::new(token))
             .with_metadata(claims.into_metadata());
-        require(scopes, &caller)?;
+        require_scopes(scopes, &caller)?;
         Ok(caller)
     }
 
     fn challenge(&self) -> &str {
-        BEARER
+        BEARER_CHALLENGE
     }
 
-    fn security(&self) -> Security {
+    fn security(&self) -> SecurityDeclaration {
         self.security.clone()
     }
 }
@@ -234,18 +246,18 @@ impl fmt::Debug for Jwt {
 }
 
 /// What a caller learns about a token that does not count.
-fn refused(problem: &Problem) -> Error {
+fn token_error(problem: &JwtErrorKind) -> Error {
     let message = match problem {
-        Problem::ExpiredSignature => "the token has expired".into(),
-        Problem::ImmatureSignature => "the token is not valid yet".into(),
-        Problem::InvalidIssuer => "the token is of another issuer".into(),
-        Problem::InvalidAudience => "the token is for another audience".into(),
-        Problem::InvalidSignature => "the signature of the token is wrong".into(),
-        Problem::InvalidAlgorithm | Problem::InvalidKeyFormat => {
+        JwtErrorKind::ExpiredSignature => "the token has expired".into(),
+        JwtErrorKind::ImmatureSignature => "the token is not valid yet".into(),
+        JwtErrorKind::InvalidIssuer => "the token is of another issuer".into(),
+        JwtErrorKind::InvalidAudience => "the token is for another audience".into(),
+        JwtErrorKind::InvalidSignature => "the signature of the token is wrong".into(),
+        JwtErrorKind::InvalidAlgorithm | JwtErrorKind::InvalidKeyFormat => {
             "the token is not signed as its key is made for".into()
         }
-        Problem::MissingRequiredClaim(claim) => format!("the token has no claim {claim}"),
+        JwtErrorKind::MissingRequiredClaim(claim) => format!("the token has no claim {claim}"),
         _ => "the token is not a JWT".into(),
     };
-    wrong(INVALID_TOKEN, message)
+    invalid_credentials(INVALID_TOKEN, message)
 }

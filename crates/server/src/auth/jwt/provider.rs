@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::InvalidJwt;
 
 /// What an answer may cost.
-const LIMITS: RequestLimits = RequestLimits {
+const REQUEST_LIMITS: RequestLimits = RequestLimits {
     timeout: Duration::from_secs(5),
     max_body_bytes: 1024 * 1024,
     max_redirects: 3,
@@ -28,26 +28,26 @@ pub(super) struct Provider {
 
 /// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoAnswer {
+pub(super) enum ProviderError {
     #[error("{url}: {source}")]
     Unreachable { url: String, source: RequestError },
     #[error("{url} answers {status}")]
-    Refused { url: String, status: StatusCode },
+    UnexpectedStatus { url: String, status: StatusCode },
     #[error("{url} answers something else than is expected there")]
-    Unreadable { url: String },
-    #[error("{url} is that of another issuer, {found:?}")]
-    Other { url: String, found: String },
+    InvalidResponse { url: String },
+    #[error("{url} is that of another issuer, {issuer:?}")]
+    IssuerMismatch { url: String, issuer: String },
 }
 
 /// What a provider says about itself.
 #[derive(Deserialize)]
-struct Discovered {
+struct DiscoveryDocument {
     issuer: String,
     jwks_uri: String,
 }
 
 #[derive(Deserialize)]
-struct Keys {
+struct JwksDocument {
     keys: Vec<Value>,
 }
 
@@ -55,7 +55,7 @@ impl Provider {
     /// The provider of this issuer. It, and the address of its keys, may be anywhere; what it leads
     /// to besides must be on the public internet.
     pub(super) fn new(issuer: &str, keys_url: Option<&str>) -> Result<Self, InvalidJwt> {
-        let rules = Rules { allow: origins(issuer, keys_url)?, ..Rules::default() };
+        let rules = Rules { allow: trusted_origins(issuer, keys_url)?, ..Rules::default() };
         let client = HttpClient::builder(Guard::new(rules)).build().map_err(|error| {
             InvalidJwt { setting: "issuer", problem: format!("cannot be called: {error}") }
         })?;
@@ -63,45 +63,50 @@ impl Provider {
     }
 
     /// Where it describes itself.
-    pub(super) fn discovery(&self) -> String {
+    pub(super) fn discovery_url(&self) -> String {
         format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'))
     }
 
     /// Its keys, as they are now. Those that nobody here understands are left out.
-    pub(super) async fn keys(&self) -> Result<Vec<Jwk>, NoAnswer> {
+    pub(super) async fn fetch_keys(&self) -> Result<Vec<Jwk>, ProviderError> {
         let url = match &self.keys_url {
             Some(url) => url.clone(),
-            None => self.discover().await?,
+            None => self.discover_keys_url().await?,
         };
-        let Keys { keys } = self.get(&url).await?;
+        let JwksDocument { keys } = self.get_json(&url).await?;
         Ok(keys.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect())
     }
 
-    async fn discover(&self) -> Result<String, NoAnswer> {
-        let url = self.discovery();
-        let Discovered { issuer, jwks_uri } = self.get(&url).await?;
+    async fn discover_keys_url(&self) -> Result<String, ProviderError> {
+        let url = self.discovery_url();
+        let DiscoveryDocument { issuer, jwks_uri } = self.get_json(&url).await?;
         match issuer == self.issuer {
             true => Ok(jwks_uri),
-            false => Err(NoAnswer::Other { url, found: issuer }),
+            false => Err(ProviderError::IssuerMismatch { url, issuer }),
         }
     }
 
-    async fn get<T: for<'de> Deserialize<'de>>(&self, url: &str) -> Result<T, NoAnswer> {
-        let unreadable = || NoAnswer::Unreadable { url: url.to_owned() };
+    async fn get_json<T: for<'de> Deserialize<'de>>(&self, url: &str) -> Result<T, ProviderError> {
+        let invalid_response = || ProviderError::InvalidResponse { url: url.to_owned() };
         let request = Request::get(url).header("accept", "application/json");
-        let request = request.body(Bytes::new()).map_err(|_| unreadable())?;
-        let answer = self.client.send(request, &LIMITS).await;
-        let answer =
-            answer.map_err(|source| NoAnswer::Unreachable { url: url.to_owned(), source })?;
-        match answer.status() {
-            StatusCode::OK => serde_json::from_slice(answer.body()).map_err(|_| unreadable()),
-            status => Err(NoAnswer::Refused { url: url.to_owned(), status }),
+        let request = request.body(Bytes::new()).map_err(|_| invalid_response())?;
+        let response = self.client.send(request, &REQUEST_LIMITS).await;
+        let response = response
+            .map_err(|source| ProviderError::Unreachable { url: url.to_owned(), source })?;
+        match response.status() {
+            StatusCode::OK => {
+                serde_json::from_slice(response.body()).map_err(|_| invalid_response())
+            }
+            status => Err(ProviderError::UnexpectedStatus { url: url.to_owned(), status }),
         }
     }
 }
 
 /// Where the provider is, as its settings say.
-pub(super) fn origins(issuer: &str, keys_url: Option<&str>) -> Result<Vec<AllowRule>, InvalidJwt> {
+pub(super) fn trusted_origins(
+    issuer: &str,
+    keys_url: Option<&str>,
+) -> Result<Vec<AllowRule>, InvalidJwt> {
     let mut allowed = Vec::new();
     for (setting, url) in [("issuer", Some(issuer)), ("jwks_url", keys_url)] {
         let Some(url) = url else { continue };
@@ -110,26 +115,26 @@ pub(super) fn origins(issuer: &str, keys_url: Option<&str>) -> Result<Vec<AllowR
         if setting == "issuer" && url.contains(['?', '#']) {
             return Err(invalid("must have neither a query nor a fragment".to_owned()));
         }
-        let origin = origin(url).map_err(|it| invalid(it.to_owned()))?;
+        let origin = parse_origin(url).map_err(|it| invalid(it.to_owned()))?;
         allowed.push(origin.parse().map_err(|it| invalid(format!("{origin:?} {it}")))?);
     }
     Ok(allowed)
 }
 
 /// The host and port of a URL that can be trusted to be what it says.
-fn origin(url: &str) -> Result<String, &'static str> {
+fn parse_origin(url: &str) -> Result<String, &'static str> {
     let uri: Uri = url.parse().map_err(|_| "is not a URL")?;
     let host = uri.host().filter(|it| !it.is_empty()).ok_or("is not a URL")?;
-    let here = host == "localhost" || is_loopback(host);
+    let is_local = host == "localhost" || is_loopback_ip(host);
     let port = match uri.scheme_str() {
         Some("https") => 443,
-        Some("http") if here => 80,
+        Some("http") if is_local => 80,
         _ => return Err("must begin with https:// (http:// is enough on this machine)"),
     };
     Ok(format!("{host}:{}", uri.port_u16().unwrap_or(port)))
 }
 
-fn is_loopback(host: &str) -> bool {
+fn is_loopback_ip(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     address.is_ok_and(|it| it.to_canonical().is_loopback())
 }
@@ -139,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_issuer_is_a_url_that_nobody_else_can_answer() {
+    fn issuer_url_must_be_https_or_loopback() {
         for (url, want) in [
             ("https://login.example", Ok("login.example:443")),
             ("https://login.example:8443/realms/a", Ok("login.example:8443")),
@@ -152,10 +157,10 @@ mod tests {
             ("", Err("not a URL")),
             ("https://login.example/keys?p=a", Ok("login.example:443")),
         ] {
-            match (origin(url), want) {
-                (Ok(found), Ok(want)) => assert_eq!(found, want, "{url}"),
-                (Err(found), Err(want)) => assert!(found.contains(want), "{url}: {found}"),
-                (found, _) => panic!("{url}: {found:?}"),
+            match (parse_origin(url), want) {
+                (Ok(actual), Ok(want)) => assert_eq!(actual, want, "{url}"),
+                (Err(actual), Err(want)) => assert!(actual.contains(want), "{url}: {actual}"),
+                (actual, _) => panic!("{url}: {actual:?}"),
             }
         }
     }

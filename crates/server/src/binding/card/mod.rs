@@ -3,8 +3,8 @@
 //! A card is written once for each address and form that is asked for, and kept. It is for everybody,
 //! needs no version, and can be kept by its readers. So can the keys that prove its signature.
 
-mod fresh;
-mod keys;
+mod etag;
+mod jwks;
 mod render;
 
 use std::collections::HashMap;
@@ -17,228 +17,241 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use latimer_protocol::{Error, ErrorKind, Operation, Version};
 
 use super::body::Body;
-use super::place::Shape;
-use super::{At, Front, respond};
-use crate::address::{Address, FORWARDING};
-use crate::placard::Placard;
+use super::route_table::CardShape;
+use super::{Frontend, RequestContext, respond};
+use crate::address::{BaseUrl, FORWARDING_HEADERS};
+use crate::card_handle::CardHandle;
 use crate::settings::Settings;
 use crate::signing::Keyring;
 
 /// How many written cards are kept. Whoever makes up addresses gets no more than these.
-const KEPT: usize = 256;
+const MAX_CACHED_CARDS: usize = 256;
 /// What cards are asked with.
-const METHODS: &str = "GET, HEAD, OPTIONS";
+const ALLOWED_METHODS: &str = "GET, HEAD, OPTIONS";
 
 /// The cards of a server.
 #[derive(Debug)]
 pub(crate) struct Cards {
     /// When the server began.
-    since: SystemTime,
+    started_at: SystemTime,
     cache_control: HeaderValue,
-    written: Mutex<HashMap<Key, Written>>,
+    cache: Mutex<HashMap<CardCacheKey, RenderedDocument>>,
 }
 
 /// What a written card depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    which: Which,
-    address: Address,
-    form: FormName,
+struct CardCacheKey {
+    selector: CardSelector,
+    base_url: BaseUrl,
+    variant: CardVariant,
     /// How often the cards it is of were changed.
-    edition: u64,
+    generation: u64,
     /// The name of the key that it is signed with, if it is.
-    signed: Option<String>,
+    signing_kid: Option<String>,
 }
 
 /// Which card, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Which {
+enum CardSelector {
     /// That of the primary agent, at the common address.
     Primary,
     /// That of one agent, at its own.
-    Own(String),
+    Agent(String),
     All,
 }
 
 /// The form of a card, by whom it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum FormName {
+enum CardVariant {
     Superset,
     V1_0,
-    Oldest,
+    Legacy,
 }
 
 /// Something that is for everybody, and can be kept.
-struct Published {
-    written: Written,
+struct Cacheable {
+    document: RenderedDocument,
     /// Since when it is as it is.
-    since: SystemTime,
+    modified_at: SystemTime,
     /// What it depends on.
     vary: Option<HeaderValue>,
 }
 
 /// A card, written.
 #[derive(Clone, Debug)]
-struct Written {
+struct RenderedDocument {
     body: Bytes,
-    tag: HeaderValue,
+    etag: HeaderValue,
 }
 
-impl Written {
+impl RenderedDocument {
     fn new(body: Bytes) -> Self {
-        Self { tag: fresh::tag(&body), body }
+        Self { etag: etag::etag(&body), body }
     }
 }
 
 impl Cards {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let whose = if settings.card_requires_auth { "private" } else { "public" };
-        let cache_control = format!("{whose}, max-age={}", settings.card_max_age.as_secs());
+        let visibility = if settings.card_requires_auth { "private" } else { "public" };
+        let cache_control = format!("{visibility}, max-age={}", settings.card_max_age.as_secs());
         Self {
-            since: SystemTime::now(),
+            started_at: SystemTime::now(),
             cache_control: HeaderValue::try_from(cache_control)
                 .unwrap_or(HeaderValue::from_static("private")),
-            written: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
-    fn written(&self) -> MutexGuard<'_, HashMap<Key, Written>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_cache(&self) -> MutexGuard<'_, HashMap<CardCacheKey, RenderedDocument>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Front {
+impl Frontend {
     /// Answers with a card.
-    pub(super) async fn card(&self, at: &At<'_>, shape: Shape) -> Response<Body> {
-        let which = match &at.agent {
-            None => Which::Primary,
-            Some(agent) => Which::Own(agent.to_string()),
+    pub(super) async fn card(&self, ctx: &RequestContext<'_>, shape: CardShape) -> Response<Body> {
+        let selector = match &ctx.agent {
+            None => CardSelector::Primary,
+            Some(agent) => CardSelector::Agent(agent.to_string()),
         };
-        let form = match shape {
-            Shape::Newest => self.form(at),
-            Shape::Oldest => FormName::Oldest,
+        let variant = match shape {
+            CardShape::Newest => self.card_variant(ctx),
+            CardShape::Legacy => CardVariant::Legacy,
         };
-        self.show(at, which, form).await
+        self.serve_cards(ctx, selector, variant).await
     }
 
     /// Answers with all cards.
-    pub(super) async fn cards(&self, at: &At<'_>) -> Response<Body> {
-        let form = self.form(at);
-        self.show(at, Which::All, form).await
+    pub(super) async fn cards(&self, ctx: &RequestContext<'_>) -> Response<Body> {
+        let variant = self.card_variant(ctx);
+        self.serve_cards(ctx, CardSelector::All, variant).await
     }
 
     /// A caller that says 1.x gets just that; all others what they can pick theirs from. A version
     /// that nobody speaks is no reason to hide which ones we do.
-    fn form(&self, at: &At<'_>) -> FormName {
-        match at.said() {
-            Ok(Some(Version::V1_0)) => FormName::V1_0,
-            _ if !self.settings.superset_card => FormName::V1_0,
-            _ => FormName::Superset,
+    fn card_variant(&self, ctx: &RequestContext<'_>) -> CardVariant {
+        match ctx.declared_version() {
+            Ok(Some(Version::V1_0)) => CardVariant::V1_0,
+            _ if !self.settings.superset_card => CardVariant::V1_0,
+            _ => CardVariant::Superset,
         }
     }
 
-    async fn show(&self, at: &At<'_>, which: Which, form: FormName) -> Response<Body> {
-        let write = || {
-            let (address, signed) = self.address(at);
-            let (edition, since) = self.edition(&which);
-            let written = self.written_card(Key { which, address, form, edition, signed });
-            Published { written, since, vary: Some(self.vary(at)) }
+    async fn serve_cards(
+        &self,
+        ctx: &RequestContext<'_>,
+        selector: CardSelector,
+        variant: CardVariant,
+    ) -> Response<Body> {
+        let render = || {
+            let (base_url, signing_kid) = self.base_url_and_kid(ctx);
+            let (generation, modified_at) = self.card_generation(&selector);
+            let document = self.cached_card(CardCacheKey {
+                selector,
+                base_url,
+                variant,
+                generation,
+                signing_kid,
+            });
+            Cacheable { document, modified_at, vary: Some(self.vary(ctx)) }
         };
-        if let Err(error) = self.check_reader(at).await {
+        if let Err(error) = self.authorize_card(ctx).await {
             return self.plain_error(None, &error);
         }
-        self.published(at, "a card is asked for with GET", write)
+        self.serve_cacheable(ctx, "a card is asked for with GET", render)
     }
 
     /// How often the cards of an answer were changed, and since when they are as they are.
-    fn edition(&self, which: &Which) -> (u64, SystemTime) {
-        let agents: Vec<_> = match which {
-            Which::All => self.registry.iter().collect(),
-            Which::Primary => self.meant(None).into_iter().collect(),
-            Which::Own(name) => self.meant(Some(name)).into_iter().collect(),
+    fn card_generation(&self, selector: &CardSelector) -> (u64, SystemTime) {
+        let agents: Vec<_> = match selector {
+            CardSelector::All => self.registry.iter().collect(),
+            CardSelector::Primary => self.agent_or_primary(None).into_iter().collect(),
+            CardSelector::Agent(name) => self.agent_or_primary(Some(name)).into_iter().collect(),
         };
-        let placards = || agents.iter().map(|it| it.placard());
-        let since = placards().map(Placard::since).fold(self.cards.since, SystemTime::max);
-        (placards().map(Placard::edition).sum(), since)
+        let handles = || agents.iter().map(|it| it.card_handle());
+        let modified_at =
+            handles().map(CardHandle::modified_at).fold(self.cards.started_at, SystemTime::max);
+        (handles().map(CardHandle::generation).sum(), modified_at)
     }
 
     /// Answers with something that is for everybody, and can be kept.
-    fn published(
+    fn serve_cacheable(
         &self,
-        at: &At<'_>,
-        only_get: &'static str,
-        write: impl FnOnce() -> Published,
+        ctx: &RequestContext<'_>,
+        method_error: &'static str,
+        render: impl FnOnce() -> Cacheable,
     ) -> Response<Body> {
-        if let Err((status, error)) = self.admit(at) {
+        if let Err((status, error)) = self.admit(ctx) {
             return self.plain_error(Some(status), &error);
         }
-        match at.head.method {
+        match ctx.head.method {
             Method::GET | Method::HEAD => {}
             Method::OPTIONS => {
                 let mut response = Response::new(Body::empty());
                 *response.status_mut() = StatusCode::NO_CONTENT;
-                return respond::allowing(response, METHODS);
+                return respond::with_allow_header(response, ALLOWED_METHODS);
             }
             _ => {
-                let error = Error::new(ErrorKind::InvalidRequest, only_get);
+                let error = Error::new(ErrorKind::InvalidRequest, method_error);
                 let response = self.plain_error(Some(StatusCode::METHOD_NOT_ALLOWED), &error);
-                return respond::allowing(response, METHODS);
+                return respond::with_allow_header(response, ALLOWED_METHODS);
             }
         }
-        if let Err(error) = self.charge(at, &self.anonymous, Some(Operation::GetAgentCard)) {
+        if let Err(error) = self.charge_rate(ctx, &self.anonymous, Some(Operation::GetAgentCard)) {
             return self.plain_error(None, &error);
         }
-        let Published { written, since, vary } = write();
-        let unchanged = fresh::is_fresh(&at.head.headers, &written.tag, since);
-        let mut response = match unchanged {
+        let Cacheable { document, modified_at, vary } = render();
+        let not_modified = etag::is_not_modified(&ctx.head.headers, &document.etag, modified_at);
+        let mut response = match not_modified {
             true => Response::new(Body::empty()),
-            false => respond::json(written.body),
+            false => respond::json(document.body),
         };
-        if unchanged {
+        if not_modified {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         }
         let headers = response.headers_mut();
-        headers.insert(ETAG, written.tag);
+        headers.insert(ETAG, document.etag);
         headers.insert(CACHE_CONTROL, self.cards.cache_control.clone());
-        if let Ok(since) = HeaderValue::try_from(httpdate::fmt_http_date(since)) {
-            headers.insert(LAST_MODIFIED, since);
+        if let Ok(last_modified) = HeaderValue::try_from(httpdate::fmt_http_date(modified_at)) {
+            headers.insert(LAST_MODIFIED, last_modified);
         }
         headers.extend(vary.map(|it| (VARY, it)));
         response
     }
 
     /// What the card depends on beside the address that was asked.
-    fn vary(&self, at: &At<'_>) -> HeaderValue {
-        let version = match self.settings.card_requires_auth {
+    fn vary(&self, ctx: &RequestContext<'_>) -> HeaderValue {
+        let header_names = match self.settings.card_requires_auth {
             true => "A2A-Version, Authorization, X-API-Key",
             false => "A2A-Version",
         };
-        if !self.addresses.trusts(at.peer.map(|it| it.ip())) {
-            return HeaderValue::from_static(version);
+        if !self.address_resolver.trusts_peer(ctx.peer.map(|it| it.ip())) {
+            return HeaderValue::from_static(header_names);
         }
-        let all = [&[version][..], &FORWARDING].concat().join(", ");
+        let all = [&[header_names][..], &FORWARDING_HEADERS].concat().join(", ");
         HeaderValue::try_from(all).unwrap_or(HeaderValue::from_static("*"))
     }
 
     /// Where the caller reaches the server, and with which key a card that says so is signed.
-    fn address(&self, at: &At<'_>) -> (Address, Option<String>) {
-        let peer = at.peer.map(|it| it.ip());
-        let address = self.addresses.of(&at.head.uri, &at.head.headers, peer);
-        let keyring = self.keyring.as_ref().filter(|_| self.addresses.vouch_for(&address));
-        (address, keyring.map(Keyring::kid))
+    fn base_url_and_kid(&self, ctx: &RequestContext<'_>) -> (BaseUrl, Option<String>) {
+        let peer = ctx.peer.map(|it| it.ip());
+        let base_url = self.address_resolver.resolve(&ctx.head.uri, &ctx.head.headers, peer);
+        let keyring =
+            self.keyring.as_ref().filter(|_| self.address_resolver.is_authoritative(&base_url));
+        (base_url, keyring.map(Keyring::kid))
     }
 
-    fn written_card(&self, key: Key) -> Written {
-        if let Some(written) = self.cards.written().get(&key) {
-            return written.clone();
+    fn cached_card(&self, key: CardCacheKey) -> RenderedDocument {
+        if let Some(document) = self.cards.lock_cache().get(&key) {
+            return document.clone();
         }
         let body = Bytes::from(self.render(&key).to_string());
-        let written = Written::new(body);
-        let mut all = self.cards.written();
-        if all.len() >= KEPT {
-            all.clear();
+        let document = RenderedDocument::new(body);
+        let mut cache = self.cards.lock_cache();
+        if cache.len() >= MAX_CACHED_CARDS {
+            cache.clear();
         }
-        all.insert(key, written.clone());
-        written
+        cache.insert(key, document.clone());
+        document
     }
 }

@@ -8,88 +8,103 @@ use latimer_protocol::{Reply, Request, Version};
 use serde_json::Value;
 use tracing::error;
 
-use super::{FormName, Key, Which};
-use crate::address::Address;
+use super::{CardCacheKey, CardSelector, CardVariant};
+use crate::address::BaseUrl;
 use crate::agent::Agent;
-use crate::binding::{At, Front};
+use crate::binding::{Frontend, RequestContext};
 use crate::engine::CURSOR_EXTENSION;
 use crate::signing::JWKS_PATH;
 
 /// A task is a log, and keeps how its state changed.
-const HISTORY: TransitionHistory = TransitionHistory::Recorded;
+const TRANSITION_HISTORY: TransitionHistory = TransitionHistory::Recorded;
 
-impl Front {
+impl Frontend {
     /// Puts addresses and capabilities into a card that a call asked for.
-    pub(in crate::binding) fn complete(&self, reply: &mut Reply, at: &At<'_>, asked: &Request) {
+    pub(in crate::binding) fn complete_card(
+        &self,
+        reply: &mut Reply,
+        ctx: &RequestContext<'_>,
+        request: &Request,
+    ) {
         let Reply::Card(card) = reply else { return };
-        let named = at.named(asked);
-        let Some(agent) = self.meant(named).or(self.registry.primary()) else { return };
-        let own = named.filter(|name| at.agent.is_some() || !self.is_primary(name));
-        let (address, signed) = self.address(at);
-        self.fill_in(card, agent, &address, own);
-        if signed.is_some() {
-            self.sign(card, &address);
+        let agent_name = ctx.target_agent(request);
+        let Some(agent) = self.agent_or_primary(agent_name).or(self.registry.primary()) else {
+            return;
+        };
+        let path_agent = agent_name.filter(|name| ctx.agent.is_some() || !self.is_primary(name));
+        let (base_url, signing_kid) = self.base_url_and_kid(ctx);
+        self.fill_in(card, agent, &base_url, path_agent);
+        if signing_kid.is_some() {
+            self.sign(card, &base_url);
         }
     }
 
-    pub(super) fn render(&self, key: &Key) -> Value {
-        let form = match key.form {
-            FormName::Superset => CardFormat::Superset(HISTORY),
-            FormName::V1_0 => CardFormat::V1_0,
-            FormName::Oldest => CardFormat::V0_1(HISTORY),
+    pub(super) fn render(&self, key: &CardCacheKey) -> Value {
+        let format = match key.variant {
+            CardVariant::Superset => CardFormat::Superset(TRANSITION_HISTORY),
+            CardVariant::V1_0 => CardFormat::V1_0,
+            CardVariant::Legacy => CardFormat::V0_1(TRANSITION_HISTORY),
         };
-        let named = match &key.which {
-            Which::Primary => None,
-            Which::Own(name) => Some(name.as_str()),
-            Which::All => {
-                let own =
+        let agent_name = match &key.selector {
+            CardSelector::Primary => None,
+            CardSelector::Agent(name) => Some(name.as_str()),
+            CardSelector::All => {
+                let path_agent_of =
                     |agent: &Agent| (!self.is_primary(agent.name())).then(|| agent.name().clone());
                 let agents = self.registry.iter();
-                let cards: Vec<_> =
-                    agents.map(|agent| self.card_of(agent, key, own(agent).as_deref())).collect();
-                return list_to_json(&cards, form);
+                let cards: Vec<_> = agents
+                    .map(|agent| self.build_card(agent, key, path_agent_of(agent).as_deref()))
+                    .collect();
+                return list_to_json(&cards, format);
             }
         };
-        let card = match self.meant(named) {
-            Some(agent) => self.card_of(agent, key, named),
-            None => AgentCard::placeholder(key.address.url(&self.places.mount(None))),
+        let card = match self.agent_or_primary(agent_name) {
+            Some(agent) => self.build_card(agent, key, agent_name),
+            None => AgentCard::placeholder(key.base_url.url(&self.route_table.base_path(None))),
         };
-        card.to_json(form)
+        card.to_json(format)
     }
 
-    fn card_of(&self, agent: &Agent, key: &Key, own: Option<&str>) -> AgentCard {
+    fn build_card(&self, agent: &Agent, key: &CardCacheKey, path_agent: Option<&str>) -> AgentCard {
         let mut card = (*agent.card()).clone();
-        self.fill_in(&mut card, agent, &key.address, own);
+        self.fill_in(&mut card, agent, &key.base_url, path_agent);
         // The oldest form has no room for signatures.
-        if key.signed.is_some() && key.form != FormName::Oldest {
-            self.sign(&mut card, &key.address);
+        if key.signing_kid.is_some() && key.variant != CardVariant::Legacy {
+            self.sign(&mut card, &key.base_url);
         }
         card
     }
 
     /// Signs a card as it stands, unless its author did.
-    fn sign(&self, card: &mut AgentCard, address: &Address) {
+    fn sign(&self, card: &mut AgentCard, base_url: &BaseUrl) {
         let Some(keyring) = self.keyring.as_ref().filter(|_| card.signatures.is_empty()) else {
             return;
         };
-        if let Err(error) = keyring.sign(card, address.url(JWKS_PATH)) {
+        if let Err(error) = keyring.sign(card, base_url.url(JWKS_PATH)) {
             error!(agent = card.name, %error, "card cannot be signed");
         }
     }
 
     /// A signed card is left as it was signed: whoever signs it says where the agent is.
-    fn fill_in(&self, card: &mut AgentCard, agent: &Agent, address: &Address, own: Option<&str>) {
+    fn fill_in(
+        &self,
+        card: &mut AgentCard,
+        agent: &Agent,
+        base_url: &BaseUrl,
+        path_agent: Option<&str>,
+    ) {
         if !card.signatures.is_empty() {
             return;
         }
-        card.supported_interfaces = self.interfaces(address, own);
-        let flags = &mut card.capabilities;
-        flags.streaming = Some(agent.streams());
-        flags.push_notifications = Some(self.courier.is_some() && agent.notifies());
-        flags.extended_agent_card = Some(self.offers_extended(agent));
-        self.security.declare(card, &agent.access().scopes);
-        let flags = &mut card.capabilities;
-        flags.extensions.push(AgentExtension {
+        card.supported_interfaces = self.interfaces(base_url, path_agent);
+        let capabilities = &mut card.capabilities;
+        capabilities.streaming = Some(agent.supports_streaming());
+        capabilities.push_notifications =
+            Some(self.dispatcher.is_some() && agent.supports_webhooks());
+        capabilities.extended_agent_card = Some(self.offers_extended_card(agent));
+        self.security.apply_to(card, &agent.access().scopes);
+        let capabilities = &mut card.capabilities;
+        capabilities.extensions.push(AgentExtension {
             uri: CURSOR_EXTENSION.to_owned(),
             description: Some("Each event has its number in its metadata, to resume by".to_owned()),
             ..AgentExtension::default()
@@ -97,27 +112,29 @@ impl Front {
     }
 
     /// Every way to call an agent, at its own address or the common one.
-    fn interfaces(&self, address: &Address, own: Option<&str>) -> Vec<AgentInterface> {
-        let url = address.url(&self.places.mount(own));
-        let over = |binding| AgentInterface::new(url.clone(), binding);
-        let mut found = vec![over(ProtocolBinding::JsonRpc), over(ProtocolBinding::HttpJson)];
+    fn interfaces(&self, base_url: &BaseUrl, path_agent: Option<&str>) -> Vec<AgentInterface> {
+        let url = base_url.url(&self.route_table.base_path(path_agent));
+        let interface_for = |binding| AgentInterface::new(url.clone(), binding);
+        let mut interfaces =
+            vec![interface_for(ProtocolBinding::JsonRpc), interface_for(ProtocolBinding::HttpJson)];
         // One kit wants a host and a port for 1.0, and another a URL for 0.3.
-        found.extend(address.host_and_port().map(|host| {
+        interfaces.extend(base_url.host_and_port().map(|host| {
             let interface = AgentInterface::new(host, ProtocolBinding::Grpc);
-            match own {
+            match path_agent {
                 Some(agent) => interface.with_tenant(agent),
                 None => interface,
             }
         }));
-        let older = [over(ProtocolBinding::JsonRpc), over(ProtocolBinding::HttpJson)];
-        found.extend(older.map(|it| it.with_version(Version::V0_3)));
+        let v0_3_interfaces =
+            [interface_for(ProtocolBinding::JsonRpc), interface_for(ProtocolBinding::HttpJson)];
+        interfaces.extend(v0_3_interfaces.map(|it| it.with_version(Version::V0_3)));
         // It has no tenants: only the primary agent can be called.
-        if own.is_none_or(|name| self.is_primary(name)) {
-            let origin =
-                address.host_and_port().map(|it| AgentInterface::new(it, ProtocolBinding::Grpc));
-            found.extend(origin.map(|it| it.with_version(Version::V0_3)));
+        if path_agent.is_none_or(|name| self.is_primary(name)) {
+            let v0_3_grpc =
+                base_url.host_and_port().map(|it| AgentInterface::new(it, ProtocolBinding::Grpc));
+            interfaces.extend(v0_3_grpc.map(|it| it.with_version(Version::V0_3)));
         }
-        found
+        interfaces
     }
 
     fn is_primary(&self, name: &str) -> bool {

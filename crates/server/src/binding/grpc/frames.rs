@@ -7,75 +7,75 @@ use http_body::Frame;
 use latimer_protocol::{Error, ErrorKind, EventStream, StreamEvent, Version};
 use tracing::debug;
 
-use super::{IDENTITY, Refusal, trailers};
+use super::{IDENTITY, Rejection, result_trailers};
 
 /// What stands before a message: whether it is compressed, and its length.
-pub(super) const HEAD: usize = 5;
+pub(super) const FRAME_HEADER_BYTES: usize = 5;
 /// How many bytes of messages travel in one piece, unless one message is larger.
-const PIECE: usize = 64 * 1024;
+const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
 /// The only message of a request whose messages are encoded like this, if they are at all.
-pub(super) fn only_message(body: &Bytes, encoding: Option<&str>) -> Result<Bytes, Refusal> {
+pub(super) fn single_message(body: &Bytes, encoding: Option<&str>) -> Result<Bytes, Rejection> {
     let invalid = |message: &'static str| Error::new(ErrorKind::InvalidRequest, message).into();
-    let Some((head, message)) = body.split_first_chunk::<HEAD>() else {
+    let Some((head, message)) = body.split_first_chunk::<FRAME_HEADER_BYTES>() else {
         return Err(invalid("the call has no message"));
     };
     let [compressed, length @ ..] = *head;
     if compressed != 0 {
         return Err(match encoding {
-            None | Some(IDENTITY) => Refusal::NotCompressed,
-            Some(_) => Refusal::Compressed,
+            None | Some(IDENTITY) => Rejection::MissingEncoding,
+            Some(_) => Rejection::Compressed,
         });
     }
     if message.len() as u64 != u64::from(u32::from_be_bytes(length)) {
         return Err(invalid("the call must have exactly one message"));
     }
-    Ok(body.slice(HEAD..))
+    Ok(body.slice(FRAME_HEADER_BYTES..))
 }
 
 /// A message in its frame.
-pub(super) fn framed(message: &impl prost::Message) -> Result<Bytes, Error> {
+pub(super) fn encode_frame(message: &impl prost::Message) -> Result<Bytes, Error> {
     let length = message.encoded_len();
-    let mut out = Vec::with_capacity(HEAD + length);
-    put_head(&mut out, length)?;
+    let mut out = Vec::with_capacity(FRAME_HEADER_BYTES + length);
+    put_frame_header(&mut out, length)?;
     message.encode(&mut out).map_err(|_| Error::internal())?;
     Ok(out.into())
 }
 
-fn put_head(out: &mut Vec<u8>, length: usize) -> Result<(), Error> {
+fn put_frame_header(out: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     out.put_u8(0);
     out.put_u32(u32::try_from(length).map_err(|_| Error::internal())?);
     Ok(())
 }
 
 /// The body of an answer: messages, and how the call ended.
-pub(crate) struct Frames {
-    left: Left,
+pub(crate) struct GrpcBody {
+    remaining: Remaining,
     version: Version,
 }
 
 /// What is still to be sent.
-enum Left {
+enum Remaining {
     Message(Bytes),
     Events(EventStream),
     Trailers(Option<Error>),
-    Nothing,
+    Done,
 }
 
-impl Frames {
+impl GrpcBody {
     /// One message.
-    pub(super) fn whole(message: Bytes) -> Self {
-        Self { left: Left::Message(message), version: Version::V1_0 }
+    pub(super) fn unary(message: Bytes) -> Self {
+        Self { remaining: Remaining::Message(message), version: Version::V1_0 }
     }
 
     /// A message for each event of a stream.
-    pub(super) fn stream(stream: EventStream, version: Version) -> Self {
-        Self { left: Left::Events(stream), version }
+    pub(super) fn streaming(stream: EventStream, version: Version) -> Self {
+        Self { remaining: Remaining::Events(stream), version }
     }
 
     /// Whether nothing follows.
-    pub(in crate::binding) fn is_over(&self) -> bool {
-        matches!(self.left, Left::Nothing)
+    pub(in crate::binding) fn is_finished(&self) -> bool {
+        matches!(self.remaining, Remaining::Done)
     }
 
     /// The next piece: all messages that are ready, or the trailers.
@@ -83,14 +83,14 @@ impl Frames {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Frame<Bytes>>> {
-        match std::mem::replace(&mut self.left, Left::Nothing) {
-            Left::Message(message) => {
-                self.left = Left::Trailers(None);
+        match std::mem::replace(&mut self.remaining, Remaining::Done) {
+            Remaining::Message(message) => {
+                self.remaining = Remaining::Trailers(None);
                 Poll::Ready(Some(Frame::data(message)))
             }
-            Left::Events(stream) => self.poll_events(stream, context),
-            Left::Trailers(error) => Poll::Ready(Some(self.trailers(error.as_ref()))),
-            Left::Nothing => Poll::Ready(None),
+            Remaining::Events(stream) => self.poll_events(stream, context),
+            Remaining::Trailers(error) => Poll::Ready(Some(self.trailers(error.as_ref()))),
+            Remaining::Done => Poll::Ready(None),
         }
     }
 
@@ -99,11 +99,11 @@ impl Frames {
         mut stream: EventStream,
         context: &mut Context<'_>,
     ) -> Poll<Option<Frame<Bytes>>> {
-        let mut piece = Vec::new();
+        let mut chunk = Vec::new();
         let ended = loop {
             match stream.as_mut().poll_next(context) {
-                Poll::Ready(Some(Ok(event))) => match self.put(&mut piece, &event) {
-                    Ok(()) if piece.len() < PIECE => {}
+                Poll::Ready(Some(Ok(event))) => match self.push_event(&mut chunk, &event) {
+                    Ok(()) if chunk.len() < MAX_CHUNK_BYTES => {}
                     Ok(()) => break None,
                     Err(error) => break Some(Some(error)),
                 },
@@ -113,23 +113,23 @@ impl Frames {
             }
         };
         match ended {
-            None => self.left = Left::Events(stream),
-            Some(error) if piece.is_empty() => {
+            None => self.remaining = Remaining::Events(stream),
+            Some(error) if chunk.is_empty() => {
                 return Poll::Ready(Some(self.trailers(error.as_ref())));
             }
-            Some(error) => self.left = Left::Trailers(error),
+            Some(error) => self.remaining = Remaining::Trailers(error),
         }
-        match piece.is_empty() {
+        match chunk.is_empty() {
             true => Poll::Pending,
-            false => Poll::Ready(Some(Frame::data(piece.into()))),
+            false => Poll::Ready(Some(Frame::data(chunk.into()))),
         }
     }
 
-    fn put(&self, piece: &mut Vec<u8>, event: &StreamEvent) -> Result<(), Error> {
+    fn push_event(&self, chunk: &mut Vec<u8>, event: &StreamEvent) -> Result<(), Error> {
         let message = event.event.encode_protobuf(self.version, event.finality)?;
-        piece.reserve(HEAD + message.len());
-        put_head(piece, message.len())?;
-        piece.extend_from_slice(&message);
+        chunk.reserve(FRAME_HEADER_BYTES + message.len());
+        put_frame_header(chunk, message.len())?;
+        chunk.extend_from_slice(&message);
         Ok(())
     }
 
@@ -137,7 +137,7 @@ impl Frames {
         if let Some(error) = error {
             debug!(error = %error, "stream failed");
         }
-        Frame::trailers(trailers(error.map_or(Ok(()), |it| Err((it, self.version)))))
+        Frame::trailers(result_trailers(error.map_or(Ok(()), |it| Err((it, self.version)))))
     }
 }
 
@@ -146,18 +146,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_has_one_message_that_is_not_compressed() {
+    fn call_must_have_one_uncompressed_message() {
         let encoded =
-            |bytes: &'static [u8], encoding| only_message(&Bytes::from_static(bytes), encoding);
+            |bytes: &'static [u8], encoding| single_message(&Bytes::from_static(bytes), encoding);
         let message = |bytes: &'static [u8]| encoded(bytes, None);
         assert_eq!(message(b"\0\0\0\0\x02ab").unwrap(), b"ab"[..]);
         assert_eq!(message(b"\0\0\0\0\0").unwrap(), b""[..]);
         // What could be compressed need not be.
         assert_eq!(encoded(b"\0\0\0\0\x01a", Some("gzip")).unwrap(), b"a"[..]);
         let compressed = |encoding| encoded(b"\x01\0\0\0\x01a", encoding).unwrap_err();
-        assert!(matches!(compressed(Some("gzip")), Refusal::Compressed));
-        assert!(matches!(compressed(Some("identity")), Refusal::NotCompressed));
-        assert!(matches!(compressed(None), Refusal::NotCompressed));
+        assert!(matches!(compressed(Some("gzip")), Rejection::Compressed));
+        assert!(matches!(compressed(Some("identity")), Rejection::MissingEncoding));
+        assert!(matches!(compressed(None), Rejection::MissingEncoding));
         for bytes in [
             &b""[..],
             b"\0\0\0\0",

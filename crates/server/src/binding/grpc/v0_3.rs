@@ -7,44 +7,48 @@ use latimer_protocol::{
     Error, ErrorKind, GetExtendedAgentCardRequest, Operation, Reply, Request, protobuf,
 };
 
-use super::frames::framed;
-use super::message;
+use super::decode_message;
+use super::frames::encode_frame;
 
 /// Reads the request of an operation.
-pub(super) fn read(operation: Operation, bytes: Bytes) -> Result<Request, Error> {
+pub(super) fn read_request(operation: Operation, bytes: Bytes) -> Result<Request, Error> {
     Ok(match operation {
         Operation::SendMessage => {
-            Request::SendMessage(message::<pb::SendMessageRequest, _>(bytes)?)
+            Request::SendMessage(decode_message::<pb::SendMessageRequest, _>(bytes)?)
         }
         Operation::SendStreamingMessage => {
-            Request::SendStreamingMessage(message::<pb::SendMessageRequest, _>(bytes)?)
+            Request::SendStreamingMessage(decode_message::<pb::SendMessageRequest, _>(bytes)?)
         }
-        Operation::GetTask => Request::GetTask(message::<pb::GetTaskRequest, _>(bytes)?),
-        Operation::ListTasks => Request::ListTasks(message::<pb::ListTasksRequest, _>(bytes)?),
-        Operation::CancelTask => Request::CancelTask(message::<pb::CancelTaskRequest, _>(bytes)?),
+        Operation::GetTask => Request::GetTask(decode_message::<pb::GetTaskRequest, _>(bytes)?),
+        Operation::ListTasks => {
+            Request::ListTasks(decode_message::<pb::ListTasksRequest, _>(bytes)?)
+        }
+        Operation::CancelTask => {
+            Request::CancelTask(decode_message::<pb::CancelTaskRequest, _>(bytes)?)
+        }
         Operation::SubscribeToTask => {
-            Request::SubscribeToTask(message::<pb::TaskSubscriptionRequest, _>(bytes)?)
+            Request::SubscribeToTask(decode_message::<pb::TaskSubscriptionRequest, _>(bytes)?)
         }
         Operation::CreateTaskPushNotificationConfig => {
-            Request::CreateTaskPushNotificationConfig(message::<
+            Request::CreateTaskPushNotificationConfig(decode_message::<
                 pb::CreateTaskPushNotificationConfigRequest,
                 _,
             >(bytes)?)
         }
         Operation::GetTaskPushNotificationConfig => {
-            Request::GetTaskPushNotificationConfig(message::<
+            Request::GetTaskPushNotificationConfig(decode_message::<
                 pb::GetTaskPushNotificationConfigRequest,
                 _,
             >(bytes)?)
         }
         Operation::ListTaskPushNotificationConfigs => {
-            Request::ListTaskPushNotificationConfigs(message::<
+            Request::ListTaskPushNotificationConfigs(decode_message::<
                 pb::ListTaskPushNotificationConfigRequest,
                 _,
             >(bytes)?)
         }
         Operation::DeleteTaskPushNotificationConfig => {
-            Request::DeleteTaskPushNotificationConfig(message::<
+            Request::DeleteTaskPushNotificationConfig(decode_message::<
                 pb::DeleteTaskPushNotificationConfigRequest,
                 _,
             >(bytes)?)
@@ -58,15 +62,17 @@ pub(super) fn read(operation: Operation, bytes: Bytes) -> Result<Request, Error>
 }
 
 /// Writes a reply, as a message in its frame.
-pub(super) fn write(reply: &Reply) -> Result<Bytes, Error> {
+pub(super) fn write_reply(reply: &Reply) -> Result<Bytes, Error> {
     match reply {
-        Reply::SendMessage(it) => framed(&pb::SendMessageResponse::from(it)),
-        Reply::Task(it) => framed(&pb::Task::from(&**it)),
-        Reply::TaskList(it) => framed(&pb::ListTasksResponse::from(it)),
-        Reply::PushConfig(it) => framed(&pb::TaskPushNotificationConfig::from(it)),
-        Reply::PushConfigList(it) => framed(&pb::ListTaskPushNotificationConfigResponse::from(it)),
-        Reply::PushConfigsDeleted(_) => framed(&()),
-        Reply::Card(it) => framed(&protobuf::v0_3_card(it, TransitionHistory::Recorded)),
+        Reply::SendMessage(it) => encode_frame(&pb::SendMessageResponse::from(it)),
+        Reply::Task(it) => encode_frame(&pb::Task::from(&**it)),
+        Reply::TaskList(it) => encode_frame(&pb::ListTasksResponse::from(it)),
+        Reply::PushConfig(it) => encode_frame(&pb::TaskPushNotificationConfig::from(it)),
+        Reply::PushConfigList(it) => {
+            encode_frame(&pb::ListTaskPushNotificationConfigResponse::from(it))
+        }
+        Reply::PushConfigsDeleted(_) => encode_frame(&()),
+        Reply::Card(it) => encode_frame(&protobuf::v0_3_card(it, TransitionHistory::Recorded)),
         Reply::Stream(_) => Err(Error::internal()),
     }
 }

@@ -4,41 +4,48 @@ use bytes::Bytes;
 use latimer_pb::v1 as pb;
 use latimer_protocol::{Error, ErrorKind, Operation, Reply, Request};
 
-use super::frames::framed;
-use super::message;
+use super::decode_message;
+use super::frames::encode_frame;
 
 /// Reads the request of an operation.
-pub(super) fn read(operation: Operation, bytes: Bytes) -> Result<Request, Error> {
+pub(super) fn read_request(operation: Operation, bytes: Bytes) -> Result<Request, Error> {
     Ok(match operation {
         Operation::SendMessage => {
-            Request::SendMessage(message::<pb::SendMessageRequest, _>(bytes)?)
+            Request::SendMessage(decode_message::<pb::SendMessageRequest, _>(bytes)?)
         }
         Operation::SendStreamingMessage => {
-            Request::SendStreamingMessage(message::<pb::SendMessageRequest, _>(bytes)?)
+            Request::SendStreamingMessage(decode_message::<pb::SendMessageRequest, _>(bytes)?)
         }
-        Operation::GetTask => Request::GetTask(message::<pb::GetTaskRequest, _>(bytes)?),
-        Operation::ListTasks => Request::ListTasks(message::<pb::ListTasksRequest, _>(bytes)?),
-        Operation::CancelTask => Request::CancelTask(message::<pb::CancelTaskRequest, _>(bytes)?),
+        Operation::GetTask => Request::GetTask(decode_message::<pb::GetTaskRequest, _>(bytes)?),
+        Operation::ListTasks => {
+            Request::ListTasks(decode_message::<pb::ListTasksRequest, _>(bytes)?)
+        }
+        Operation::CancelTask => {
+            Request::CancelTask(decode_message::<pb::CancelTaskRequest, _>(bytes)?)
+        }
         Operation::SubscribeToTask => {
-            Request::SubscribeToTask(message::<pb::SubscribeToTaskRequest, _>(bytes)?)
+            Request::SubscribeToTask(decode_message::<pb::SubscribeToTaskRequest, _>(bytes)?)
         }
-        Operation::CreateTaskPushNotificationConfig => Request::CreateTaskPushNotificationConfig(
-            message::<pb::TaskPushNotificationConfig, _>(bytes)?,
-        ),
+        Operation::CreateTaskPushNotificationConfig => {
+            Request::CreateTaskPushNotificationConfig(decode_message::<
+                pb::TaskPushNotificationConfig,
+                _,
+            >(bytes)?)
+        }
         Operation::GetTaskPushNotificationConfig => {
-            Request::GetTaskPushNotificationConfig(message::<
+            Request::GetTaskPushNotificationConfig(decode_message::<
                 pb::GetTaskPushNotificationConfigRequest,
                 _,
             >(bytes)?)
         }
         Operation::ListTaskPushNotificationConfigs => {
-            Request::ListTaskPushNotificationConfigs(message::<
+            Request::ListTaskPushNotificationConfigs(decode_message::<
                 pb::ListTaskPushNotificationConfigsRequest,
                 _,
             >(bytes)?)
         }
         Operation::DeleteTaskPushNotificationConfig => {
-            Request::DeleteTaskPushNotificationConfig(message::<
+            Request::DeleteTaskPushNotificationConfig(decode_message::<
                 pb::DeleteTaskPushNotificationConfigRequest,
                 _,
             >(bytes)?)
@@ -52,15 +59,17 @@ pub(super) fn read(operation: Operation, bytes: Bytes) -> Result<Request, Error>
 }
 
 /// Writes a reply, as a message in its frame.
-pub(super) fn write(reply: &Reply) -> Result<Bytes, Error> {
+pub(super) fn write_reply(reply: &Reply) -> Result<Bytes, Error> {
     match reply {
-        Reply::SendMessage(it) => framed(&pb::SendMessageResponse::from(it)),
-        Reply::Task(it) => framed(&pb::Task::from(&**it)),
-        Reply::TaskList(it) => framed(&pb::ListTasksResponse::from(it)),
-        Reply::PushConfig(it) => framed(&pb::TaskPushNotificationConfig::from(it)),
-        Reply::PushConfigList(it) => framed(&pb::ListTaskPushNotificationConfigsResponse::from(it)),
-        Reply::PushConfigsDeleted(_) => framed(&()),
-        Reply::Card(it) => framed(&pb::AgentCard::from(&**it)),
+        Reply::SendMessage(it) => encode_frame(&pb::SendMessageResponse::from(it)),
+        Reply::Task(it) => encode_frame(&pb::Task::from(&**it)),
+        Reply::TaskList(it) => encode_frame(&pb::ListTasksResponse::from(it)),
+        Reply::PushConfig(it) => encode_frame(&pb::TaskPushNotificationConfig::from(it)),
+        Reply::PushConfigList(it) => {
+            encode_frame(&pb::ListTaskPushNotificationConfigsResponse::from(it))
+        }
+        Reply::PushConfigsDeleted(_) => encode_frame(&()),
+        Reply::Card(it) => encode_frame(&pb::AgentCard::from(&**it)),
         Reply::Stream(_) => Err(Error::internal()),
     }
 }

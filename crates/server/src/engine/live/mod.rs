@@ -1,10 +1,10 @@
 //! Tasks that somebody works on, or watches.
 //!
-//! A [`Live`] is where the writer of a task and its readers meet. It holds nothing that is not in the
+//! A [`LiveTask`] is where the writer of a task and its readers meet. It holds nothing that is not in the
 //! store, and exists only while somebody needs it: each user has a [`Guard`], and the last one to go
 //! takes it away.
 
-mod lives;
+mod live_tasks;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -17,21 +17,21 @@ use latimer_protocol::{
 use latimer_store::{StoredTask, TaskKey};
 use tokio::sync::{Notify, Semaphore};
 
-pub(crate) use lives::{Guard, Lives, Watch};
+pub(crate) use live_tasks::{LiveTaskRef, LiveTasks, Subscription};
 
-use crate::turn::{Turn, size};
+use crate::turn::{Turn, estimated_part_size};
 
 /// A task that somebody works on, or watches.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LiveTask {
     key: TaskKey,
     state: Mutex<State>,
     changed: Notify,
     /// One turn at a time, in the order in which they came.
-    turns: Semaphore,
+    writer_permits: Semaphore,
     /// Whether others can find it.
-    listed: AtomicBool,
-    users: AtomicUsize,
+    registered: AtomicBool,
+    ref_count: AtomicUsize,
 }
 
 /// What is durable of a task, as far as its readers need it at hand.
@@ -39,7 +39,7 @@ pub(crate) struct Live {
 pub(crate) struct State {
     /// The last durable event.
     pub(crate) revision: Revision,
-    pub(crate) status: TaskState,
+    pub(crate) task_state: TaskState,
     /// The task at `revision`, when it is interrupted or over.
     pub(crate) settled: Option<Arc<Task>>,
     /// The turn that goes on.
@@ -47,61 +47,61 @@ pub(crate) struct State {
     /// Somebody wants it canceled, and no other turn may begin.
     pub(crate) canceling: bool,
     /// What was answered instead of making a task.
-    pub(crate) answer: Option<Message>,
+    pub(crate) direct_reply: Option<Message>,
     /// Why nothing more will come.
     pub(crate) failure: Option<Error>,
     /// Why the agent did not take the message of the last turn, of which nothing is left.
-    pub(crate) refused: Option<Error>,
+    pub(crate) rejection: Option<Error>,
     /// Messages that are in the log and whose turn has not come.
-    pub(crate) heard: Vec<MessageId>,
+    pub(crate) queued_messages: Vec<MessageId>,
     readers: usize,
-    tail: VecDeque<(Revision, Recent)>,
+    tail: VecDeque<(Revision, BufferedEvent)>,
     /// Roughly how much the tail holds.
     tail_bytes: usize,
 }
 
 /// A recent event.
 #[derive(Clone, Debug)]
-pub(crate) enum Recent {
+pub(crate) enum BufferedEvent {
     /// One that streams show.
-    Shown(SharedEvent),
+    Streamed(SharedEvent),
     /// One that only shows in the history.
-    Said(Arc<Message>),
+    HistoryOnly(Arc<Message>),
 }
 
 /// How many recent events, and bytes of them, are kept for readers that keep up. Others read the
 /// store.
-const TAIL: usize = 256;
-const TAIL_BYTES: usize = 1024 * 1024;
+const MAX_TAIL_EVENTS: usize = 256;
+const MAX_TAIL_BYTES: usize = 1024 * 1024;
 
 /// What a reader at some revision finds.
-pub(crate) enum Next {
+pub(crate) enum ReadResult {
     /// These events.
-    Events(Vec<(Revision, Recent)>),
+    Events(Vec<(Revision, BufferedEvent)>),
     /// Older events than are at hand.
-    Older,
+    NotBuffered,
     /// Nothing yet.
-    Wait,
+    Pending,
     /// Nothing, ever.
-    End,
+    Ended,
     /// A direct answer.
-    Answer(Message),
+    DirectReply(Message),
     /// That it failed.
     Failed(Error),
 }
 
 /// How many events a reader takes at once.
-const BATCH: usize = 64;
+const READ_BATCH: usize = 64;
 
-impl Live {
-    fn new(key: TaskKey, state: State, turns: usize) -> Self {
+impl LiveTask {
+    fn new(key: TaskKey, state: State, permits: usize) -> Self {
         Self {
             key,
             state: Mutex::new(state),
             changed: Notify::new(),
-            turns: Semaphore::new(turns),
-            listed: AtomicBool::new(false),
-            users: AtomicUsize::new(1),
+            writer_permits: Semaphore::new(permits),
+            registered: AtomicBool::new(false),
+            ref_count: AtomicUsize::new(1),
         }
     }
 
@@ -109,8 +109,8 @@ impl Live {
         &self.key
     }
 
-    pub(crate) fn turns(&self) -> &Semaphore {
-        &self.turns
+    pub(crate) fn writer_permits(&self) -> &Semaphore {
+        &self.writer_permits
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -118,17 +118,17 @@ impl Live {
     }
 
     /// Changes what is known, and tells everybody who waits.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.lock());
+    pub(crate) fn update(&self, update: impl FnOnce(&mut State)) {
+        update(&mut self.lock());
         self.changed.notify_waiters();
     }
 
     /// Takes over what the store says, if it is news.
-    pub(crate) fn learn(&self, stored: &StoredTask) {
+    pub(crate) fn sync_from_store(&self, stored: &StoredTask) {
         let mut state = self.lock();
         if state.revision < stored.revision {
             state.revision = stored.revision;
-            state.status = stored.header.state;
+            state.task_state = stored.header.state;
             let settled = is_settled(stored.header.state);
             state.settled = settled.then(|| stored.task.clone());
             drop(state);
@@ -137,19 +137,19 @@ impl Live {
     }
 
     /// Makes events known that have become durable; none are given when nobody watched.
-    pub(crate) fn publish(&self, events: Vec<Event>, now: Published) {
+    pub(crate) fn publish(&self, events: Vec<Event>, committed: CommittedState) {
         let mut state = self.lock();
         if state.readers > 0 {
-            let first = now.revision.get() + 1 - events.len() as u64;
-            let numbers = (first..).map(Revision::new);
-            state.remember(numbers.zip(events.into_iter().map(Recent::from)));
+            let first = committed.revision.get() + 1 - events.len() as u64;
+            let revisions = (first..).map(Revision::new);
+            state.buffer_events(revisions.zip(events.into_iter().map(BufferedEvent::from)));
         }
-        if state.revision <= now.revision {
-            state.revision = now.revision;
-            state.status = now.status;
-            state.settled = now.settled;
+        if state.revision <= committed.revision {
+            state.revision = committed.revision;
+            state.task_state = committed.task_state;
+            state.settled = committed.settled;
         }
-        if now.turn_ends {
+        if committed.turn_ends {
             state.turn = None;
         }
         drop(state);
@@ -157,39 +157,41 @@ impl Live {
     }
 
     /// What there is behind a revision.
-    pub(crate) fn next(&self, after: Revision) -> Next {
+    pub(crate) fn read_after(&self, after: Revision) -> ReadResult {
         let state = self.lock();
         if after < state.revision {
             let first = state.tail.front().map(|(revision, _)| revision.get());
             let skip = first.and_then(|first| after.next().get().checked_sub(first));
             let skip = skip.and_then(|it| usize::try_from(it).ok()).unwrap_or(usize::MAX);
             if skip >= state.tail.len() {
-                return Next::Older;
+                return ReadResult::NotBuffered;
             }
-            return Next::Events(state.tail.iter().skip(skip).take(BATCH).cloned().collect());
+            return ReadResult::Events(
+                state.tail.iter().skip(skip).take(READ_BATCH).cloned().collect(),
+            );
         }
-        match (&state.answer, &state.failure) {
-            (Some(answer), _) => Next::Answer(answer.clone()),
-            (None, Some(failure)) => Next::Failed(failure.clone()),
-            (None, None) if state.status.is_terminal() => Next::End,
-            (None, None) => Next::Wait,
+        match (&state.direct_reply, &state.failure) {
+            (Some(message), _) => ReadResult::DirectReply(message.clone()),
+            (None, Some(failure)) => ReadResult::Failed(failure.clone()),
+            (None, None) if state.task_state.is_terminal() => ReadResult::Ended,
+            (None, None) => ReadResult::Pending,
         }
     }
 
     /// Whether somebody reads events.
-    pub(crate) fn is_watched(&self) -> bool {
+    pub(crate) fn has_readers(&self) -> bool {
         self.lock().readers > 0
     }
 
     /// Waits until `look` finds something.
-    pub(crate) async fn until<T>(&self, mut look: impl FnMut(&State) -> Option<T>) -> T {
+    pub(crate) async fn wait_for<T>(&self, mut check: impl FnMut(&State) -> Option<T>) -> T {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             // From here on no change is missed.
             changed.as_mut().enable();
-            if let Some(found) = look(&self.lock()) {
-                return found;
+            if let Some(value) = check(&self.lock()) {
+                return value;
             }
             changed.await;
         }
@@ -197,60 +199,65 @@ impl Live {
 }
 
 impl State {
-    fn remember(&mut self, events: impl Iterator<Item = (Revision, Recent)>) {
+    fn buffer_events(&mut self, events: impl Iterator<Item = (Revision, BufferedEvent)>) {
         for (revision, event) in events {
             self.tail_bytes += event.bytes();
             self.tail.push_back((revision, event));
         }
-        while self.tail.len() > TAIL || (self.tail_bytes > TAIL_BYTES && self.tail.len() > 1) {
+        while self.tail.len() > MAX_TAIL_EVENTS
+            || (self.tail_bytes > MAX_TAIL_BYTES && self.tail.len() > 1)
+        {
             let Some((_, oldest)) = self.tail.pop_front() else { break };
             self.tail_bytes -= oldest.bytes();
         }
     }
 }
 
-impl Recent {
+impl BufferedEvent {
     fn bytes(&self) -> usize {
-        let status = |it: &TaskStatus| it.message.as_ref().map_or(0, |it| parts(&it.parts));
+        let status = |it: &TaskStatus| it.message.as_ref().map_or(0, |it| parts_size(&it.parts));
         match self {
-            Self::Said(message) => parts(&message.parts),
-            Self::Shown(event) => match event.event() {
+            Self::HistoryOnly(message) => parts_size(&message.parts),
+            Self::Streamed(event) => match event.event() {
                 StreamResponse::Task(it) => {
-                    it.history.iter().map(|it| parts(&it.parts)).sum::<usize>() + status(&it.status)
+                    it.history.iter().map(|it| parts_size(&it.parts)).sum::<usize>()
+                        + status(&it.status)
                 }
-                StreamResponse::Message(it) => parts(&it.parts),
+                StreamResponse::Message(it) => parts_size(&it.parts),
                 StreamResponse::StatusUpdate(it) => status(&it.status),
-                StreamResponse::ArtifactUpdate(it) => parts(&it.artifact.parts),
+                StreamResponse::ArtifactUpdate(it) => parts_size(&it.artifact.parts),
             },
         }
     }
 }
 
-fn parts(parts: &[Part]) -> usize {
-    parts.iter().map(size).sum()
+fn parts_size(parts: &[Part]) -> usize {
+    parts.iter().map(estimated_part_size).sum()
 }
 
-impl From<Event> for Recent {
+impl From<Event> for BufferedEvent {
     fn from(event: Event) -> Self {
         match event {
-            Event::Message(message) => Self::Said(message),
-            Event::Created(task) => Self::Shown(StreamResponse::Task(task).into()),
-            Event::Status(update) => Self::Shown(StreamResponse::StatusUpdate(update).into()),
-            Event::Artifact(update) => Self::Shown(StreamResponse::ArtifactUpdate(update).into()),
+            Event::Message(message) => Self::HistoryOnly(message),
+            Event::Created(task) => Self::Streamed(StreamResponse::Task(task).into()),
+            Event::Status(update) => Self::Streamed(StreamResponse::StatusUpdate(update).into()),
+            Event::Artifact(update) => {
+                Self::Streamed(StreamResponse::ArtifactUpdate(update).into())
+            }
         }
     }
 }
 
 impl State {
     /// Whether a message is in the log already, now that its turn comes.
-    pub(crate) fn serve(&mut self, message: &MessageId) -> bool {
-        let place = self.heard.iter().position(|it| it == message);
-        place.map(|place| self.heard.remove(place)).is_some()
+    pub(crate) fn take_queued(&mut self, message: &MessageId) -> bool {
+        let index = self.queued_messages.iter().position(|it| it == message);
+        index.map(|index| self.queued_messages.remove(index)).is_some()
     }
 
     /// Whether nothing more is to be expected without the caller.
-    pub(crate) fn is_quiet(&self) -> bool {
-        match self.status {
+    pub(crate) fn is_idle(&self) -> bool {
+        match self.task_state {
             TaskState::InputRequired => true,
             TaskState::AuthRequired => self.turn.is_none(),
             state => state.is_terminal(),
@@ -260,9 +267,9 @@ impl State {
 
 /// What an append changes for readers.
 #[derive(Debug)]
-pub(crate) struct Published {
+pub(crate) struct CommittedState {
     pub(crate) revision: Revision,
-    pub(crate) status: TaskState,
+    pub(crate) task_state: TaskState,
     pub(crate) settled: Option<Arc<Task>>,
     pub(crate) turn_ends: bool,
 }

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::*;
 
 const READERS: usize = 1_000;
-const SLOW: usize = 5;
+const SLOW_READERS: usize = 5;
 const CHUNKS: u64 = 1_000;
 
 /// Says many things, and between them lets others read.
-async fn talker(turn: Turn) -> Result<(), Failure> {
+async fn chatty_agent(turn: Turn) -> Result<(), AgentFailure> {
     if turn.task().is_none() {
-        turn.ask("shall I?").await?;
+        turn.request_input("shall I?").await?;
         return Ok(());
     }
     let mut out = turn.artifact("chunks");
@@ -23,39 +23,39 @@ async fn talker(turn: Turn) -> Result<(), Failure> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everybody_gets_the_whole_log_in_order_and_slow_readers_make_nobody_wait() {
-    let registry = Registry::new([Agent::from_fn("talker", talker)]).unwrap();
+async fn every_reader_gets_complete_log_despite_slow_readers() {
+    let registry = AgentRegistry::new([Agent::from_fn("talker", chatty_agent)]).unwrap();
     let store = Arc::new(MemoryStore::default());
-    let engine = Engine::new(Arc::new(registry), store, Limits::default());
-    let asked = task(&engine, says("hello")).await;
-    let over = Arc::new(AtomicBool::new(false));
+    let engine = Engine::new(Arc::new(registry), store, EngineLimits::default());
+    let interrupted = send_for_task(&engine, user_request("hello")).await;
+    let finished = Arc::new(AtomicBool::new(false));
     let mut readers = tokio::task::JoinSet::new();
     for number in 0..READERS {
-        let call = subscribe(&asked, None);
+        let call = subscribe(&interrupted, None);
         let Reply::Stream(mut stream) = engine.call(call).await.unwrap().reply else { panic!() };
-        let over = Arc::clone(&over);
+        let finished = Arc::clone(&finished);
         readers.spawn(async move {
-            let mut seen = Vec::new();
+            let mut received = Vec::new();
             while let Some(event) = stream.next().await {
-                seen.push(event.unwrap().revision.unwrap().get());
-                if number < SLOW && seen.len() == 10 {
+                received.push(event.unwrap().revision.unwrap().get());
+                if number < SLOW_READERS && received.len() == 10 {
                     // Stops reading until all is said and done.
-                    while !over.load(Ordering::Relaxed) {
+                    while !finished.load(Ordering::Relaxed) {
                         tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                 }
             }
-            seen
+            received
         });
     }
-    let done = task(&engine, answers(&asked, "yes")).await;
+    let done = send_for_task(&engine, follow_up_request(&interrupted, "yes")).await;
     assert_eq!(done.status.state, TaskState::Completed);
-    over.store(true, Ordering::Relaxed);
+    finished.store(true, Ordering::Relaxed);
     // Asked at 3, answered at 4 (which no stream shows), worked at 5, then pieces, then the end.
     let want: Vec<u64> = [3].into_iter().chain(5..=5 + CHUNKS + 1).collect();
     let mut complete = 0;
-    while let Some(seen) = readers.join_next().await {
-        assert_eq!(seen.unwrap(), want);
+    while let Some(received) = readers.join_next().await {
+        assert_eq!(received.unwrap(), want);
         complete += 1;
     }
     assert_eq!(complete, READERS);

@@ -1,10 +1,10 @@
 //! What the engine promises, seen through the seam.
 
-mod again;
-mod conversations;
+mod contexts;
 mod fan_out;
-mod kept;
+mod notes;
 mod races;
+mod resend;
 
 use std::time::Duration;
 
@@ -17,56 +17,56 @@ use latimer_protocol::{
 use latimer_store::MemoryStore;
 
 use super::*;
-use crate::{Contexts, Failure, Policy, Turn};
+use crate::{AgentFailure, ContextConcurrency, Policy, Turn};
 
 /// Does what the first word of a message says.
-async fn agent(turn: Turn) -> Result<(), Failure> {
+async fn scripted_agent(turn: Turn) -> Result<(), AgentFailure> {
     let text = turn.text();
-    let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
+    let (word, argument) = text.split_once(' ').unwrap_or((&text, ""));
     match word {
-        "say" => turn.say(rest).await?,
-        "who" => turn.say(turn.caller().id().to_string()).await?,
+        "say" => turn.direct_reply(argument).await?,
+        "who" => turn.direct_reply(turn.caller().id().to_string()).await?,
         "before" => {
-            let before = turn.conversation(10).await?;
-            let texts: Vec<_> = before.iter().map(|it| it.text()).collect();
+            let earlier = turn.context_tasks(10).await?;
+            let texts: Vec<_> = earlier.iter().map(|it| it.text()).collect();
             turn.reply(texts.join(",")).await?;
         }
         "late" => {
             tokio::task::yield_now().await;
-            turn.say(rest).await?;
+            turn.direct_reply(argument).await?;
             tokio::task::yield_now().await;
         }
-        "ask" if turn.task().is_none() => turn.ask(rest).await?,
-        "auth" if turn.task().is_none() => turn.ask_authorization(rest).await?,
-        "fail" => return Err(Failure::new(rest)),
+        "ask" if turn.task().is_none() => turn.request_input(argument).await?,
+        "auth" if turn.task().is_none() => turn.request_authorization(argument).await?,
+        "fail" => return Err(AgentFailure::new(argument)),
         "panic" => panic!("on request"),
         "error" => return Err(std::io::Error::other("secret").into()),
-        "reject" => turn.reject(rest).await?,
+        "reject" => turn.reject(argument).await?,
         "wait" => {
-            turn.working().await?;
+            turn.set_working().await?;
             tokio::select! {
-                () = tokio::time::sleep(Duration::from_millis(rest.parse()?)) => {}
-                () = turn.cancelled().cancelled() => return Ok(()),
+                () = tokio::time::sleep(Duration::from_millis(argument.parse()?)) => {}
+                () = turn.cancellation_token().cancelled() => return Ok(()),
             }
         }
-        "silent" => tokio::time::sleep(Duration::from_millis(rest.parse()?)).await,
+        "silent" => tokio::time::sleep(Duration::from_millis(argument.parse()?)).await,
         "stubborn" => {
-            turn.working().await?;
-            tokio::time::sleep(Duration::from_millis(rest.parse()?)).await;
+            turn.set_working().await?;
+            tokio::time::sleep(Duration::from_millis(argument.parse()?)).await;
             turn.complete().await?;
         }
         "decline" => {
-            turn.working().await?;
-            turn.cancelled().cancelled().await;
-            turn.decline_cancel(Error::new(ErrorKind::TaskNotCancelable, "not now"));
-            tokio::time::sleep(Duration::from_millis(rest.parse()?)).await;
+            turn.set_working().await?;
+            turn.cancellation_token().cancelled().await;
+            turn.decline_cancellation(Error::new(ErrorKind::TaskNotCancelable, "not now"));
+            tokio::time::sleep(Duration::from_millis(argument.parse()?)).await;
         }
         "talk" => loop {
-            turn.status("blah").await?;
+            turn.progress("blah").await?;
         },
         "chunks" => {
             let mut out = turn.artifact("chunks");
-            for number in 1..=rest.parse::<u32>()? {
+            for number in 1..=argument.parse::<u32>()? {
                 out.push(format!("{number}")).await?;
                 tokio::task::yield_now().await;
             }
@@ -77,35 +77,35 @@ async fn agent(turn: Turn) -> Result<(), Failure> {
 }
 
 fn engine_with(policy: Policy) -> Engine {
-    let agent = Agent::from_fn("test", agent).with_policy(policy);
-    let registry = Registry::new([agent]).unwrap();
-    Engine::new(Arc::new(registry), Arc::new(MemoryStore::default()), Limits::default())
+    let agent = Agent::from_fn("test", scripted_agent).with_policy(policy);
+    let registry = AgentRegistry::new([agent]).unwrap();
+    Engine::new(Arc::new(registry), Arc::new(MemoryStore::default()), EngineLimits::default())
 }
 
 fn engine() -> Engine {
     engine_with(Policy { cancel_grace: Duration::from_millis(50), ..Policy::default() })
 }
 
-fn says(text: &str) -> SendMessageRequest {
+fn user_request(text: &str) -> SendMessageRequest {
     SendMessageRequest::from(Message::user(ids::message(), text))
 }
 
-fn at_once(text: &str) -> SendMessageRequest {
+fn immediate_request(text: &str) -> SendMessageRequest {
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
-    SendMessageRequest { configuration: Some(configuration), ..says(text) }
+    SendMessageRequest { configuration: Some(configuration), ..user_request(text) }
 }
 
-fn answers(task: &Task, text: &str) -> SendMessageRequest {
+fn follow_up_request(task: &Task, text: &str) -> SendMessageRequest {
     SendMessageRequest::from(Message::user(ids::message(), text).with_task(task.id.clone()))
 }
 
 async fn send(engine: &Engine, request: SendMessageRequest) -> Result<SendMessageResponse, Error> {
-    let answer = engine.call(Call::new(Request::SendMessage(request))).await?;
-    let Reply::SendMessage(sent) = answer.reply else { panic!("{:?}", answer.reply) };
-    Ok(sent)
+    let response = engine.call(Call::new(Request::SendMessage(request))).await?;
+    let Reply::SendMessage(reply) = response.reply else { panic!("{:?}", response.reply) };
+    Ok(reply)
 }
 
-async fn task(engine: &Engine, request: SendMessageRequest) -> Arc<Task> {
+async fn send_for_task(engine: &Engine, request: SendMessageRequest) -> Arc<Task> {
     match send(engine, request).await {
         Ok(SendMessageResponse::Task(task)) => task,
         other => panic!("{other:?}"),
@@ -118,7 +118,7 @@ async fn events(engine: &Engine, call: Call) -> Result<Vec<StreamEvent>, Error> 
 }
 
 fn stream(text: &str) -> Call {
-    Call::new(Request::SendStreamingMessage(says(text)))
+    Call::new(Request::SendStreamingMessage(user_request(text)))
 }
 
 fn subscribe(task: &Task, after: Option<u64>) -> Call {
@@ -157,9 +157,9 @@ fn revisions(events: &[StreamEvent]) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn an_echo_is_a_completed_task_with_its_history() {
+async fn echo_task_completes_with_history() {
     let engine = engine();
-    let task = task(&engine, says("hello")).await;
+    let task = send_for_task(&engine, user_request("hello")).await;
     assert_eq!((task.status.state, task.text().as_str()), (TaskState::Completed, "hello"));
     assert_eq!(task.history.len(), 1);
     assert_eq!(task.history[0].task_id.as_ref(), Some(&task.id));
@@ -168,11 +168,11 @@ async fn an_echo_is_a_completed_task_with_its_history() {
 }
 
 #[tokio::test]
-async fn a_direct_answer_leaves_no_task() {
+async fn direct_reply_creates_no_task() {
     let engine = engine();
     for text in ["say hi", "late hi"] {
-        let sent = send(&engine, says(text)).await.unwrap();
-        let SendMessageResponse::Message(message) = sent else { panic!("{sent:?}") };
+        let reply = send(&engine, user_request(text)).await.unwrap();
+        let SendMessageResponse::Message(message) = reply else { panic!("{reply:?}") };
         assert_eq!((message.text().as_str(), message.task_id), ("hi", None));
         assert!(message.context_id.is_some());
     }
@@ -182,9 +182,9 @@ async fn a_direct_answer_leaves_no_task() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_wait_gets_a_task_even_of_a_direct_answer() {
+async fn immediate_send_gets_task_for_direct_reply() {
     let engine = engine();
-    let first = task(&engine, at_once("say hi")).await;
+    let first = send_for_task(&engine, immediate_request("say hi")).await;
     assert!(!first.status.state.is_interrupted());
     let done = get(&engine, &first).await.unwrap();
     assert_eq!(done.status.state, TaskState::Completed);
@@ -192,7 +192,7 @@ async fn whoever_does_not_wait_gets_a_task_even_of_a_direct_answer() {
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_the_task_and_ends_with_its_end() {
+async fn stream_starts_with_task_and_closes_at_terminal_state() {
     let engine = engine();
     let events = events(&engine, stream("hello")).await.unwrap();
     let want = ["task Submitted", "status Working", "artifact hello", "status Completed"];
@@ -203,28 +203,28 @@ async fn a_stream_begins_with_the_task_and_ends_with_its_end() {
 }
 
 #[tokio::test]
-async fn a_direct_answer_is_a_stream_of_one() {
+async fn direct_reply_stream_has_one_event() {
     let events = events(&engine(), stream("say hi")).await.unwrap();
     assert_eq!(kinds(&events), ["message hi"]);
 }
 
 #[tokio::test]
-async fn a_question_ends_the_wait_and_its_answer_goes_on() {
+async fn input_request_ends_blocking_send_and_follow_up_completes() {
     let engine = engine();
-    let asked = task(&engine, says("ask what?")).await;
-    assert_eq!(asked.status.state, TaskState::InputRequired);
-    let done = task(&engine, answers(&asked, "this")).await;
+    let interrupted = send_for_task(&engine, user_request("ask what?")).await;
+    assert_eq!(interrupted.status.state, TaskState::InputRequired);
+    let done = send_for_task(&engine, follow_up_request(&interrupted, "this")).await;
     assert_eq!((done.status.state, done.text().as_str()), (TaskState::Completed, "this"));
-    let said: Vec<_> = done.history.iter().map(|it| it.text()).collect();
-    assert_eq!(said, ["ask what?", "what?", "this"]);
-    assert_eq!(done.context_id, asked.context_id);
+    let texts: Vec<_> = done.history.iter().map(|it| it.text()).collect();
+    assert_eq!(texts, ["ask what?", "what?", "this"]);
+    assert_eq!(done.context_id, interrupted.context_id);
 }
 
 #[tokio::test]
-async fn the_stream_of_an_answer_begins_with_the_task() {
+async fn follow_up_stream_starts_with_task() {
     let engine = engine();
-    let asked = task(&engine, says("ask what?")).await;
-    let request = Request::SendStreamingMessage(answers(&asked, "this"));
+    let interrupted = send_for_task(&engine, user_request("ask what?")).await;
+    let request = Request::SendStreamingMessage(follow_up_request(&interrupted, "this"));
     let events = events(&engine, Call::new(request)).await.unwrap();
     assert_eq!(kinds(&events), ["task Working", "artifact this", "status Completed"]);
     let StreamResponse::Task(task) = events[0].event.event() else { panic!() };
@@ -232,22 +232,22 @@ async fn the_stream_of_an_answer_begins_with_the_task() {
 }
 
 #[tokio::test]
-async fn failures_are_told_and_causes_are_not() {
+async fn failure_reason_is_public_but_cause_is_not() {
     for (text, want) in
         [("fail no", "no"), ("error", "the agent failed"), ("panic", "the agent failed")]
     {
-        let task = task(&engine(), says(text)).await;
+        let task = send_for_task(&engine(), user_request(text)).await;
         assert_eq!(task.status.state, TaskState::Failed, "{text}");
         assert_eq!(task.status.message.as_ref().unwrap().text(), want, "{text}");
     }
 }
 
 #[tokio::test]
-async fn a_finished_task_takes_no_message_and_no_subscriber() {
+async fn terminal_task_rejects_messages_and_subscriptions() {
     let engine = engine();
-    let done = task(&engine, says("reject no")).await;
+    let done = send_for_task(&engine, user_request("reject no")).await;
     assert_eq!(done.status.state, TaskState::Rejected);
-    let error = send(&engine, answers(&done, "again")).await.unwrap_err();
+    let error = send(&engine, follow_up_request(&done, "again")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TaskFinished);
     let error = events(&engine, subscribe(&done, None)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsupportedOperation);
@@ -255,13 +255,13 @@ async fn a_finished_task_takes_no_message_and_no_subscriber() {
 }
 
 #[tokio::test]
-async fn a_cut_stream_goes_on_where_it_was() {
+async fn subscription_resumes_after_last_event_id() {
     let engine = engine();
-    let done = task(&engine, says("chunks 500")).await;
+    let done = send_for_task(&engine, user_request("chunks 500")).await;
     assert_eq!(done.artifacts[0].parts.len(), 500);
     for after in [1, 2, 3, 250, 502, 503] {
-        let rest = events(&engine, subscribe(&done, Some(after))).await.unwrap();
-        assert_eq!(revisions(&rest), (after + 1..=503).collect::<Vec<_>>());
+        let remainder = events(&engine, subscribe(&done, Some(after))).await.unwrap();
+        assert_eq!(revisions(&remainder), (after + 1..=503).collect::<Vec<_>>());
     }
     let error = events(&engine, subscribe(&done, Some(504))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidParams);
@@ -270,7 +270,7 @@ async fn a_cut_stream_goes_on_where_it_was() {
 #[tokio::test]
 async fn cancel_stops_the_agent() {
     let engine = engine();
-    let started = task(&engine, at_once("wait 60000")).await;
+    let started = send_for_task(&engine, immediate_request("wait 60000")).await;
     let canceled = cancel(&engine, &started).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled);
     assert_eq!(cancel(&engine, &started).await.unwrap(), canceled, "once more is no harm");
@@ -284,21 +284,21 @@ async fn cancel_stops_the_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_does_not_stop_is_dropped() {
+async fn agent_ignoring_cancellation_is_dropped_after_grace() {
     let engine = engine();
-    let started = task(&engine, at_once("stubborn 60000")).await;
+    let started = send_for_task(&engine, immediate_request("stubborn 60000")).await;
     let canceled = cancel(&engine, &started).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_may_decline_to_stop() {
+async fn agent_can_decline_cancellation() {
     let engine = engine();
-    let started = task(&engine, at_once("decline 60000")).await;
+    let started = send_for_task(&engine, immediate_request("decline 60000")).await;
     for time in ["first", "second"] {
         let error = cancel(&engine, &started).await.unwrap_err();
-        let found = (error.kind(), error.message());
-        assert_eq!(found, (ErrorKind::TaskNotCancelable, "not now"), "{time}");
+        let actual = (error.kind(), error.message());
+        assert_eq!(actual, (ErrorKind::TaskNotCancelable, "not now"), "{time}");
         assert_eq!(get(&engine, &started).await.unwrap().status.state, TaskState::Working);
     }
     tokio::time::sleep(Duration::from_secs(61)).await;
@@ -306,99 +306,107 @@ async fn an_agent_may_decline_to_stop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancel_loses_against_an_agent_that_is_done_within_the_grace_time() {
+async fn cancel_fails_if_agent_completes_within_grace() {
     let engine = engine();
-    let started = task(&engine, at_once("stubborn 10")).await;
+    let started = send_for_task(&engine, immediate_request("stubborn 10")).await;
     let error = cancel(&engine, &started).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
     assert_eq!(get(&engine, &started).await.unwrap().status.state, TaskState::Completed);
 }
 
 #[tokio::test]
-async fn a_task_that_waits_for_its_caller_can_be_canceled() {
+async fn interrupted_task_can_be_canceled() {
     let engine = engine();
-    let asked = task(&engine, says("ask what?")).await;
-    assert_eq!(cancel(&engine, &asked).await.unwrap().status.state, TaskState::Canceled);
+    let interrupted = send_for_task(&engine, user_request("ask what?")).await;
+    assert_eq!(cancel(&engine, &interrupted).await.unwrap().status.state, TaskState::Canceled);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_blocking_send_gives_up_waiting_but_not_the_task() {
+async fn blocking_send_times_out_but_task_continues() {
     let engine = engine_with(Policy { max_wait: Duration::from_secs(1), ..Policy::default() });
-    let live = task(&engine, says("silent 5000")).await;
-    assert_eq!(live.status.state, TaskState::Working);
+    let running = send_for_task(&engine, user_request("silent 5000")).await;
+    assert_eq!(running.status.state, TaskState::Working);
     tokio::time::sleep(Duration::from_secs(6)).await;
-    assert_eq!(get(&engine, &live).await.unwrap().status.state, TaskState::Completed);
+    assert_eq!(get(&engine, &running).await.unwrap().status.state, TaskState::Completed);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_takes_too_long_fails() {
-    let max_turn = Some(Duration::from_secs(1));
-    let engine = engine_with(Policy { max_turn, ..Policy::default() });
-    let task = task(&engine, says("wait 5000")).await;
+async fn turn_exceeding_timeout_fails() {
+    let turn_timeout = Some(Duration::from_secs(1));
+    let engine = engine_with(Policy { turn_timeout, ..Policy::default() });
+    let task = send_for_task(&engine, user_request("wait 5000")).await;
     assert_eq!(task.status.state, TaskState::Failed);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_to_a_running_task_waits_its_turn() {
+async fn follow_up_to_running_task_is_queued() {
     let engine = engine();
-    let running = task(&engine, at_once("wait 1000")).await;
-    let error = send(&engine, answers(&running, "more")).await.unwrap_err();
+    let running = send_for_task(&engine, immediate_request("wait 1000")).await;
+    let error = send(&engine, follow_up_request(&running, "more")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TaskFinished, "the first turn completed it");
-    let running = task(&engine, at_once("wait 1000")).await;
-    let accepted = task(&engine, answers_at_once(&running, "more")).await;
+    let running = send_for_task(&engine, immediate_request("wait 1000")).await;
+    let accepted = send_for_task(&engine, immediate_follow_up(&running, "more")).await;
     assert!(accepted.history.iter().any(|it| it.text() == "more"), "it was written down");
 }
 
-fn answers_at_once(task: &Task, text: &str) -> SendMessageRequest {
-    SendMessageRequest { configuration: at_once("").configuration, ..answers(task, text) }
+fn immediate_follow_up(task: &Task, text: &str) -> SendMessageRequest {
+    SendMessageRequest {
+        configuration: immediate_request("").configuration,
+        ..follow_up_request(task, text)
+    }
 }
 
 #[tokio::test]
-async fn a_message_that_comes_again_gets_the_same_answer() {
+async fn resent_message_gets_original_result() {
     let engine = engine();
-    let request = says("hello");
-    let first = task(&engine, request.clone()).await;
-    assert_eq!(task(&engine, request.clone()).await, first);
+    let request = user_request("hello");
+    let first = send_for_task(&engine, request.clone()).await;
+    assert_eq!(send_for_task(&engine, request.clone()).await, first);
     let mut other = request;
     other.message.parts = vec!["other".into()];
-    assert_ne!(task(&engine, other).await.id, first.id, "other contents are another message");
-    let request = says("say hi");
+    assert_ne!(
+        send_for_task(&engine, other).await.id,
+        first.id,
+        "other contents are another message"
+    );
+    let request = user_request("say hi");
     let first = send(&engine, request.clone()).await.unwrap();
     assert_eq!(send(&engine, request).await.unwrap(), first);
 }
 
 #[tokio::test]
-async fn a_message_that_comes_twice_at_a_time_is_worked_on_once() {
+async fn concurrent_duplicate_messages_run_once() {
     let engine = engine();
-    let request = says("wait 20");
-    let (one, other) = tokio::join!(task(&engine, request.clone()), task(&engine, request));
+    let request = user_request("wait 20");
+    let (one, other) =
+        tokio::join!(send_for_task(&engine, request.clone()), send_for_task(&engine, request));
     assert_eq!(one, other);
 }
 
 #[tokio::test]
-async fn strangers_find_nothing() {
+async fn other_callers_get_task_not_found() {
     let engine = engine();
-    let mine = task(&engine, says("hello")).await;
-    let call = Call::new(Request::GetTask(GetTaskRequest::from(mine.id.clone())));
+    let owned = send_for_task(&engine, user_request("hello")).await;
+    let call = Call::new(Request::GetTask(GetTaskRequest::from(owned.id.clone())));
     let call = Call { caller: latimer_protocol::Caller::new("eve"), ..call };
     let error = engine.call(call).await.unwrap_err();
-    assert_eq!(error, Error::task_not_found(&mine.id));
+    assert_eq!(error, Error::task_not_found(&owned.id));
 }
 
 #[tokio::test]
-async fn all_watch_the_same() {
+async fn subscribers_receive_identical_events() {
     let engine = engine();
-    let asked = task(&engine, says("ask what?")).await;
+    let interrupted = send_for_task(&engine, user_request("ask what?")).await;
     let one = tokio::spawn({
-        let (engine, call) = (engine.clone(), subscribe(&asked, None));
+        let (engine, call) = (engine.clone(), subscribe(&interrupted, None));
         async move { events(&engine, call).await.unwrap() }
     });
-    let other = events(&engine, subscribe(&asked, None));
-    let answer = async {
+    let other = events(&engine, subscribe(&interrupted, None));
+    let follow_up = async {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        task(&engine, answers(&asked, "this")).await
+        send_for_task(&engine, follow_up_request(&interrupted, "this")).await
     };
-    let (other, _) = tokio::join!(other, answer);
+    let (other, _) = tokio::join!(other, follow_up);
     let other = other.unwrap();
     assert_eq!(
         kinds(&other),
@@ -409,9 +417,9 @@ async fn all_watch_the_same() {
 }
 
 #[tokio::test]
-async fn a_stop_leaves_the_rest_for_later_and_says_so() {
+async fn drain_timeout_leaves_task_running_and_ends_streams() {
     let engine = engine();
-    let running = task(&engine, at_once("wait 60000")).await;
+    let running = send_for_task(&engine, immediate_request("wait 60000")).await;
     let watching = tokio::spawn({
         let (engine, call) = (engine.clone(), subscribe(&running, None));
         async move { events(&engine, call).await }
@@ -420,49 +428,51 @@ async fn a_stop_leaves_the_rest_for_later_and_says_so() {
     engine.drain(Duration::from_millis(20)).await;
     assert_eq!(watching.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(get(&engine, &running).await.unwrap().status.state, TaskState::Working);
-    let error = send(&engine, says("hello")).await.unwrap_err();
+    let error = send(&engine, user_request("hello")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_drains_the_engine_waits_for_what_callers_wait_for() {
+async fn drain_waits_for_blocking_sends() {
     let engine = engine();
-    let begun = tokio::time::Instant::now();
+    let started_at = tokio::time::Instant::now();
     let waiting = tokio::spawn({
         let engine = engine.clone();
-        async move { task(&engine, says("silent 1000")).await }
+        async move { send_for_task(&engine, user_request("silent 1000")).await }
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
     engine.drain(Duration::from_secs(60)).await;
     assert_eq!(waiting.await.unwrap().status.state, TaskState::Completed);
-    assert_eq!(begun.elapsed().as_secs(), 1);
+    assert_eq!(started_at.elapsed().as_secs(), 1);
 }
 
 #[tokio::test]
-async fn an_agent_that_never_stops_talking_is_stopped() {
+async fn endlessly_emitting_agent_is_stopped() {
     let engine = engine();
-    let started = task(&engine, at_once("talk")).await;
+    let started = send_for_task(&engine, immediate_request("talk")).await;
     let canceled = tokio::time::timeout(Duration::from_secs(5), cancel(&engine, &started)).await;
     assert_eq!(canceled.unwrap().unwrap().status.state, TaskState::Canceled);
 
-    let max_turn = Some(Duration::from_millis(50));
-    let engine = engine_with(Policy { max_turn, ..Policy::default() });
-    let failed = tokio::time::timeout(Duration::from_secs(5), task(&engine, says("talk"))).await;
+    let turn_timeout = Some(Duration::from_millis(50));
+    let engine = engine_with(Policy { turn_timeout, ..Policy::default() });
+    let failed =
+        tokio::time::timeout(Duration::from_secs(5), send_for_task(&engine, user_request("talk")))
+            .await;
     assert_eq!(failed.unwrap().status.state, TaskState::Failed);
 }
 
 #[tokio::test]
-async fn two_who_choose_one_name_share_the_task() {
+async fn concurrent_sends_with_same_client_task_id_share_task() {
     let engine = engine();
     let named = |text: &str| {
-        let mut request = says(text);
+        let mut request = user_request(text);
         request.message.task_id = Some(latimer_protocol::TaskId::new("mine").unwrap());
         let call = Call::new(Request::SendMessage(request));
         Call { dialect: Dialect::V0_1, ..call }
     };
     let (one, other) =
         tokio::join!(engine.call(named("ask what?")), engine.call(named("this is the answer")),);
-    let states = [one, other].map(|answer| match answer.unwrap().reply {
+    let states = [one, other].map(|response| match response.unwrap().reply {
         Reply::SendMessage(SendMessageResponse::Task(task)) => task.status.state,
         other => panic!("{other:?}"),
     });
@@ -470,84 +480,87 @@ async fn two_who_choose_one_name_share_the_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_to_a_running_task_waits_no_longer_than_any_other() {
+async fn queued_follow_up_wait_is_limited_by_max_wait() {
     let max_wait = Duration::from_secs(1);
     let engine = engine_with(Policy { max_wait, ..Policy::default() });
-    let running = task(&engine, at_once("wait 5000")).await;
-    let begun = tokio::time::Instant::now();
-    let told = task(&engine, answers(&running, "more")).await;
-    assert!(begun.elapsed() < Duration::from_secs(2));
-    assert_eq!(told.status.state, TaskState::Working);
-    assert!(told.history.iter().any(|it| it.text() == "more"));
+    let running = send_for_task(&engine, immediate_request("wait 5000")).await;
+    let started_at = tokio::time::Instant::now();
+    let acknowledged = send_for_task(&engine, follow_up_request(&running, "more")).await;
+    assert!(started_at.elapsed() < Duration::from_secs(2));
+    assert_eq!(acknowledged.status.state, TaskState::Working);
+    assert!(acknowledged.history.iter().any(|it| it.text() == "more"));
 }
 
 #[tokio::test]
-async fn what_is_said_directly_can_be_waited_for() {
+async fn direct_reply_can_be_flushed() {
     let agent = Agent::from_fn("test", |turn: Turn| async move {
-        turn.say("hi").await?;
+        turn.direct_reply("hi").await?;
         turn.flush().await
     });
-    let registry = Arc::new(Registry::new([agent]).unwrap());
-    let engine = Engine::new(registry, Arc::new(MemoryStore::default()), Limits::default());
-    let sent = tokio::time::timeout(Duration::from_secs(1), send(&engine, says("x"))).await;
-    assert!(matches!(sent.unwrap().unwrap(), SendMessageResponse::Message(_)));
+    let registry = Arc::new(AgentRegistry::new([agent]).unwrap());
+    let engine = Engine::new(registry, Arc::new(MemoryStore::default()), EngineLimits::default());
+    let reply =
+        tokio::time::timeout(Duration::from_secs(1), send(&engine, user_request("x"))).await;
+    assert!(matches!(reply.unwrap().unwrap(), SendMessageResponse::Message(_)));
 }
 
 #[tokio::test]
-async fn an_agent_knows_who_asks() {
-    let call = Call::new(Request::SendMessage(says("who")));
+async fn turn_exposes_caller_id() {
+    let call = Call::new(Request::SendMessage(user_request("who")));
     let call = Call { caller: latimer_protocol::Caller::new("alice"), ..call };
-    let Reply::SendMessage(SendMessageResponse::Message(said)) =
+    let Reply::SendMessage(SendMessageResponse::Message(message)) =
         engine().call(call).await.unwrap().reply
     else {
         panic!("no message")
     };
-    assert_eq!(said.text(), "alice");
+    assert_eq!(message.text(), "alice");
 }
 
 #[tokio::test]
-async fn a_conversation_is_remembered_across_tasks() {
+async fn context_tasks_include_earlier_tasks() {
     let engine = engine();
     let context = ids::context();
     let in_context = |mut request: SendMessageRequest| {
         request.message.context_id = Some(context.clone());
         request
     };
-    task(&engine, in_context(says("one"))).await;
-    task(&engine, says("elsewhere")).await;
-    let last = task(&engine, in_context(says("before"))).await;
+    send_for_task(&engine, in_context(user_request("one"))).await;
+    send_for_task(&engine, user_request("elsewhere")).await;
+    let last = send_for_task(&engine, in_context(user_request("before"))).await;
     assert_eq!(last.text(), "one");
 }
 
 #[tokio::test]
 async fn metadata_can_name_the_agent() {
     let agents = ["one", "other"].map(|name| {
-        Agent::from_fn(name, |turn: Turn| async move { turn.say(turn.agent().to_string()).await })
+        Agent::from_fn(name, |turn: Turn| async move {
+            turn.direct_reply(turn.agent().to_string()).await
+        })
     });
-    let registry = Arc::new(Registry::new(agents).unwrap());
-    let engine = Engine::new(registry, Arc::new(MemoryStore::default()), Limits::default());
-    let mut named = says("hello");
+    let registry = Arc::new(AgentRegistry::new(agents).unwrap());
+    let engine = Engine::new(registry, Arc::new(MemoryStore::default()), EngineLimits::default());
+    let mut named = user_request("hello");
     named.metadata.insert("agent".into(), "other".into());
-    for (request, want) in [(says("hello"), "one"), (named, "other")] {
-        let sent = send(&engine, request).await.unwrap();
-        let SendMessageResponse::Message(said) = sent else { panic!("{sent:?}") };
-        assert_eq!(said.text(), want);
+    for (request, want) in [(user_request("hello"), "one"), (named, "other")] {
+        let reply = send(&engine, request).await.unwrap();
+        let SendMessageResponse::Message(message) = reply else { panic!("{reply:?}") };
+        assert_eq!(message.text(), want);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn old_tasks_are_swept_now_and_then() {
+async fn expired_tasks_are_swept_periodically() {
     use latimer_store::Retention;
     let retention = Retention {
         max_age: Duration::ZERO,
         sweep_interval: Duration::from_secs(60),
         ..Retention::DEFAULT_MEMORY
     };
-    let registry = Registry::new([Agent::from_fn("test", agent)]).unwrap();
+    let registry = AgentRegistry::new([Agent::from_fn("test", scripted_agent)]).unwrap();
     let store = Arc::new(MemoryStore::new(retention));
-    let engine = Engine::new(Arc::new(registry), store, Limits::default());
+    let engine = Engine::new(Arc::new(registry), store, EngineLimits::default());
     engine.recover().await.unwrap();
-    let done = task(&engine, says("hello")).await;
+    let done = send_for_task(&engine, user_request("hello")).await;
     assert!(get(&engine, &done).await.is_ok());
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert_eq!(get(&engine, &done).await.unwrap_err().kind(), ErrorKind::TaskNotFound);

@@ -18,13 +18,13 @@ use super::*;
 
 /// A store that takes a varying number of steps for everything.
 #[derive(Debug)]
-struct Hesitant {
+struct SlowStore {
     store: MemoryStore,
     seed: AtomicU64,
 }
 
-impl Hesitant {
-    async fn hesitate(&self) {
+impl SlowStore {
+    async fn delay(&self) {
         // xorshift: any order will do, as long as it is the same each time.
         let mut seed = self.seed.load(Ordering::Relaxed);
         seed ^= seed << 13;
@@ -42,18 +42,18 @@ async fn steps(count: u64) {
 }
 
 #[async_trait]
-impl TaskStore for Hesitant {
+impl TaskStore for SlowStore {
     async fn append(&self, append: Append) -> Result<Revision, StoreError> {
-        self.hesitate().await;
+        self.delay().await;
         let appended = self.store.append(append).await;
-        self.hesitate().await;
+        self.delay().await;
         appended
     }
 
     async fn load(&self, key: &TaskKey) -> Result<Option<StoredTask>, StoreError> {
-        self.hesitate().await;
+        self.delay().await;
         let loaded = self.store.load(key).await;
-        self.hesitate().await;
+        self.delay().await;
         loaded
     }
 
@@ -63,7 +63,7 @@ impl TaskStore for Hesitant {
         after: Revision,
         limit: usize,
     ) -> Result<Vec<LoggedEvent>, StoreError> {
-        self.hesitate().await;
+        self.delay().await;
         self.store.events(key, after, limit).await
     }
 
@@ -80,17 +80,17 @@ impl TaskStore for Hesitant {
         key: &IdempotencyKey,
         now: Timestamp,
     ) -> Result<Option<PriorOutcome>, StoreError> {
-        self.hesitate().await;
+        self.delay().await;
         self.store.find_prior_outcome(key, now).await
     }
 
     async fn record_direct_reply(
         &self,
-        sent: IdempotencyRecord,
-        answer: &Message,
+        record: IdempotencyRecord,
+        reply: &Message,
     ) -> Result<(), StoreError> {
-        self.hesitate().await;
-        self.store.record_direct_reply(sent, answer).await
+        self.delay().await;
+        self.store.record_direct_reply(record, reply).await
     }
 
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, StoreError> {
@@ -115,9 +115,9 @@ impl TaskStore for Hesitant {
 }
 
 /// Takes as many steps as the message says, then completes the task; between them it says so.
-async fn walker(turn: Turn) -> Result<(), Failure> {
+async fn stepping_agent(turn: Turn) -> Result<(), AgentFailure> {
     let count: u64 = turn.text().parse()?;
-    turn.working().await?;
+    turn.set_working().await?;
     for _ in 0..count {
         tokio::task::yield_now().await;
     }
@@ -128,33 +128,33 @@ async fn walker(turn: Turn) -> Result<(), Failure> {
 /// An engine whose agent ignores being canceled, so that only the order of things decides.
 fn engine(seed: u64) -> Engine {
     let policy = Policy { cancel_grace: Duration::from_secs(3_600), ..Policy::default() };
-    hesitant(seed, Agent::from_fn("walker", walker).with_policy(policy))
+    engine_with_slow_store(seed, Agent::from_fn("walker", stepping_agent).with_policy(policy))
 }
 
 /// An engine for an agent, whose store takes its time.
-fn hesitant(seed: u64, agent: Agent) -> Engine {
-    let registry = Registry::new([agent]).unwrap();
+fn engine_with_slow_store(seed: u64, agent: Agent) -> Engine {
+    let registry = AgentRegistry::new([agent]).unwrap();
     let seed = AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    let store = Hesitant { store: MemoryStore::default(), seed };
-    Engine::new(Arc::new(registry), Arc::new(store), Limits::default())
+    let store = SlowStore { store: MemoryStore::default(), seed };
+    Engine::new(Arc::new(registry), Arc::new(store), EngineLimits::default())
 }
 
 /// The whole log of a task.
-async fn log(engine: &Engine, task: &Task) -> Vec<Event> {
+async fn task_log(engine: &Engine, task: &Task) -> Vec<Event> {
     let key = TaskKey { owner: "".into(), agent: "walker".into(), id: task.id.clone() };
     let logged = engine.store().events(&key, Revision::START, usize::MAX).await.unwrap();
     logged.into_iter().map(|it| it.event).collect()
 }
 
-fn ends(log: &[Event]) -> usize {
-    let ends = |event: &&Event| matches!(event, Event::Status(TaskStatusUpdateEvent { status, .. }) if status.state.is_terminal());
-    log.iter().filter(ends).count()
+fn count_terminal_statuses(log: &[Event]) -> usize {
+    let is_terminal_status = |event: &&Event| matches!(event, Event::Status(TaskStatusUpdateEvent { status, .. }) if status.state.is_terminal());
+    log.iter().filter(is_terminal_status).count()
 }
 
 /// Waits until nothing goes on, and nothing is left of it.
-async fn quiet(engine: &Engine) {
-    let nothing = Activity { live_tasks: 0, turns: 0, streams: 0 };
-    while engine.activity() != nothing {
+async fn wait_until_idle(engine: &Engine) {
+    let idle = Activity { live_tasks: 0, turns: 0, streams: 0 };
+    while engine.activity() != idle {
         tokio::task::yield_now().await;
     }
 }
@@ -178,7 +178,7 @@ fn race<F: Future<Output = ()>>(run: impl Fn(u64, u64) -> F) {
 fn cancel_against_completion() {
     race(|walk, wait| async move {
         let engine = engine(walk * 100 + wait);
-        let task = task(&engine, at_once(&(walk / 4).to_string())).await;
+        let task = send_for_task(&engine, immediate_request(&(walk / 4).to_string())).await;
         steps(wait / 4).await;
         let canceled = cancel(&engine, &task).await;
         let ended = get(&engine, &task).await.unwrap();
@@ -189,8 +189,8 @@ fn cancel_against_completion() {
             }
             other => panic!("{other:?} at {walk} steps against {wait}"),
         }
-        assert_eq!(ends(&log(&engine, &task).await), 1);
-        quiet(&engine).await;
+        assert_eq!(count_terminal_statuses(&task_log(&engine, &task).await), 1);
+        wait_until_idle(&engine).await;
     });
 }
 
@@ -198,43 +198,44 @@ fn cancel_against_completion() {
 fn subscription_against_completion() {
     race(|walk, wait| async move {
         let engine = engine(walk * 100 + wait);
-        let task = task(&engine, at_once(&(walk / 4).to_string())).await;
+        let task = send_for_task(&engine, immediate_request(&(walk / 4).to_string())).await;
         steps(wait / 4).await;
         match events(&engine, subscribe(&task, None)).await {
             // Everything behind the snapshot, once and in order.
-            Ok(seen) => {
-                let seen = revisions(&seen);
-                let first = seen[0];
-                assert_eq!(seen, (first..=4).collect::<Vec<_>>(), "{walk} against {wait}");
+            Ok(received) => {
+                let received = revisions(&received);
+                let first = received[0];
+                assert_eq!(received, (first..=4).collect::<Vec<_>>(), "{walk} against {wait}");
             }
             Err(error) => assert_eq!(error.kind(), ErrorKind::UnsupportedOperation),
         }
         assert_eq!(get(&engine, &task).await.unwrap().status.state, TaskState::Completed);
-        quiet(&engine).await;
+        wait_until_idle(&engine).await;
     });
 }
 
 #[test]
-fn an_answer_is_acknowledged_when_it_is_in_the_task_and_not_before() {
+fn follow_up_is_acknowledged_once_it_is_in_history() {
     race(|one, other| async move {
-        let engine = hesitant(one * 100 + other, Agent::from_fn("asks", agent));
-        let asked = task(&engine, says("ask what?")).await;
-        let told = task(&engine, answers_at_once(&asked, "this")).await;
-        assert!(told.history.iter().any(|it| it.text() == "this"), "{told:?}");
-        assert_ne!(told.status.state, TaskState::InputRequired);
+        let engine =
+            engine_with_slow_store(one * 100 + other, Agent::from_fn("asks", scripted_agent));
+        let interrupted = send_for_task(&engine, user_request("ask what?")).await;
+        let acknowledged = send_for_task(&engine, immediate_follow_up(&interrupted, "this")).await;
+        assert!(acknowledged.history.iter().any(|it| it.text() == "this"), "{acknowledged:?}");
+        assert_ne!(acknowledged.status.state, TaskState::InputRequired);
     });
 }
 
 #[test]
-fn two_of_the_same_message() {
+fn racing_duplicate_messages_create_one_task() {
     race(|walk, wait| async move {
         let engine = engine(walk * 100 + wait);
-        let request = says(&(walk / 10).to_string());
+        let request = user_request(&(walk / 10).to_string());
         let late = async {
             steps(wait / 4).await;
-            task(&engine, request.clone()).await
+            send_for_task(&engine, request.clone()).await
         };
-        let (one, other) = tokio::join!(task(&engine, request.clone()), late);
+        let (one, other) = tokio::join!(send_for_task(&engine, request.clone()), late);
         assert_eq!(one, other, "{walk} against {wait}");
         let list = engine.call(Call::new(Request::ListTasks(ListTasksRequest::default()))).await;
         let Reply::TaskList(page) = list.unwrap().reply else { panic!("no page") };
@@ -243,17 +244,17 @@ fn two_of_the_same_message() {
 }
 
 #[test]
-fn a_caller_that_goes_away_stops_nothing() {
+fn task_completes_after_subscriber_disconnects() {
     race(|walk, wait| async move {
         let engine = engine(walk * 100 + wait);
-        let started = task(&engine, at_once(&(walk / 4).to_string())).await;
+        let started = send_for_task(&engine, immediate_request(&(walk / 4).to_string())).await;
         // Dropped after some steps, wherever it is then.
         tokio::select! {
             biased;
             _ = events(&engine, subscribe(&started, None)) => {}
             () = steps(wait / 4) => {}
         }
-        quiet(&engine).await;
+        wait_until_idle(&engine).await;
         let ended = get(&engine, &started).await.unwrap();
         assert_eq!(ended.status.state, TaskState::Completed);
     });

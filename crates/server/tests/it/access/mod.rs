@@ -16,21 +16,23 @@ use latimer_protocol::{
     Message, MessageId, Operation, PushConfigId, Request, SendMessageRequest, TaskId,
     TaskPushNotificationConfig, Version,
 };
-use latimer_server::{Agent, Limits, PerCaller, Rate, Rule, Server, Settings, Turn};
+use latimer_server::{
+    AccessRule, Agent, CallerLimits, EngineLimits, RateLimit, Server, Settings, Turn,
+};
 use serde_json::json;
 
-use self::wire::{Binding, Line, Seen, Until, Wire};
-use crate::support::{Site, site};
+use self::wire::{Binding, Http2Connection, ObservedResponse, ReadUntil, WireFormat};
+use crate::support::{TestServer, start_server};
 
 /// What a request is about.
 #[derive(Clone, Default)]
-struct About {
+struct RequestSpec {
     task: Option<String>,
     text: &'static str,
     context: Option<String>,
     references: Vec<String>,
     /// The agent that the metadata of a message name.
-    meant: Option<&'static str>,
+    metadata_agent: Option<&'static str>,
     page_token: Option<String>,
     page_size: Option<u32>,
     /// The agent whose address is used.
@@ -40,8 +42,8 @@ struct About {
 
 const CONFIG: &str = "c1";
 
-impl About {
-    fn task(id: &str) -> Self {
+impl RequestSpec {
+    fn for_task(id: &str) -> Self {
         Self { task: Some(id.to_owned()), text: "hello", ..Self::default() }
     }
 
@@ -53,8 +55,8 @@ impl About {
     fn request(&self, operation: Operation) -> Request {
         let config = || Some(PushConfigId::new(CONFIG).unwrap());
         match operation {
-            Operation::SendMessage => Request::SendMessage(self.send()),
-            Operation::SendStreamingMessage => Request::SendStreamingMessage(self.send()),
+            Operation::SendMessage => Request::SendMessage(self.send_request()),
+            Operation::SendStreamingMessage => Request::SendStreamingMessage(self.send_request()),
             Operation::GetTask => Request::GetTask(self.id().into()),
             Operation::CancelTask => Request::CancelTask(self.id().into()),
             Operation::SubscribeToTask => Request::SubscribeToTask(self.id().into()),
@@ -102,14 +104,14 @@ impl About {
         }
     }
 
-    fn send(&self) -> SendMessageRequest {
+    fn send_request(&self) -> SendMessageRequest {
         let id = |it: &String| TaskId::new(it.as_str()).unwrap();
         let mut message = Message::user(MessageId::new(uuid()).unwrap(), self.text);
         message.task_id = self.task.as_ref().map(id);
         message.context_id = self.context.as_deref().map(|it| ContextId::new(it).unwrap());
         message.reference_task_ids = self.references.iter().map(id).collect();
         let mut request = SendMessageRequest::from(message);
-        if let Some(agent) = self.meant {
+        if let Some(agent) = self.metadata_agent {
             request.metadata = [("agent".to_owned(), json!(agent))].into_iter().collect();
         }
         request
@@ -121,123 +123,146 @@ fn uuid() -> String {
 }
 
 /// A task that waits for its owner.
-struct Made {
+struct CreatedTask {
     id: String,
     context: String,
 }
 
-struct World {
-    site: Site,
-    line: Line,
+struct AccessFixture {
+    server: TestServer,
+    connection: Http2Connection,
 }
 
-impl World {
+impl AccessFixture {
     async fn new() -> Self {
         let agent = |name| {
             Agent::from_fn(name, |turn: Turn| async move {
                 match turn.text().as_str() {
-                    "ask" => turn.ask("which one?").await,
+                    "ask" => turn.request_input("which one?").await,
                     // What can be seen from here of other tasks.
                     "look" => {
-                        let conversation = turn.conversation(10).await.map_or(99, |it| it.len());
-                        let references = turn.references().len();
-                        turn.say(format!("{references} referred to, {conversation} before")).await
+                        let context_tasks = turn.context_tasks(10).await.map_or(99, |it| it.len());
+                        let references = turn.referenced_tasks().len();
+                        turn.direct_reply(format!(
+                            "{references} referred to, {context_tasks} before"
+                        ))
+                        .await
                     }
                     _ if turn.task().is_some() => turn.reply("again").await,
                     _ => turn.reply("for the first time").await,
                 }
             })
         };
-        let known = |headers: &HeaderMap| {
+        let authenticate = |headers: &HeaderMap| {
             let token = headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")?;
             Some(Caller::new(token))
         };
         let settings = Settings {
-            rate: Rate { per_minute: 0, ..Rate::default() },
-            limits: Limits {
-                per_caller: PerCaller { tasks: 100_000, ..PerCaller::default() },
-                ..Limits::default()
+            rate: RateLimit { per_minute: 0, ..RateLimit::default() },
+            limits: EngineLimits {
+                per_caller: CallerLimits { max_tasks: 100_000, ..CallerLimits::default() },
+                ..EngineLimits::default()
             },
             ..Settings::default()
         };
         let server = Server::new(agent("one")).with_agent(agent("two")).settings(settings);
-        let site = site(server.auth(known)).await;
-        let line = Line::to(site.address).await;
-        Self { site, line }
+        let server = start_server(server.authenticate_with(authenticate)).await;
+        let connection = Http2Connection::connect(server.address).await;
+        Self { server, connection }
     }
 
     /// Somebody has a task that waits, with a webhook.
-    async fn made(&self, caller: &str, agent: &str) -> Made {
-        let caller = self.site.v1().with("authorization", format!("Bearer {caller}"));
+    async fn create_task(&self, caller: &str, agent: &str) -> CreatedTask {
+        let caller = self.server.v1().with_header("authorization", format!("Bearer {caller}"));
         let path = format!("/a2a/agents/{agent}");
-        let sent = caller.post(&path, crate::support::send("SendMessage", "ask")).await.json();
+        let sent = caller.post(&path, crate::support::send_body("SendMessage", "ask")).await.json();
         let task = &sent["result"]["task"];
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-        let made = Made { id: text(&task["id"]), context: text(&task["contextId"]) };
-        let hook = json!({"jsonrpc": "2.0", "id": 1, "method": "CreateTaskPushNotificationConfig",
-            "params": {"taskId": made.id, "id": CONFIG, "url": "http://127.0.0.1:9/hook"}});
-        let hooked = caller.post(&path, hook.to_string()).await;
-        assert_eq!(hooked.json()["result"]["id"], CONFIG, "{}", hooked.text());
-        made
+        let created = CreatedTask { id: text(&task["id"]), context: text(&task["contextId"]) };
+        let create_webhook = json!({"jsonrpc": "2.0", "id": 1, "method": "CreateTaskPushNotificationConfig",
+            "params": {"taskId": created.id, "id": CONFIG, "url": "http://127.0.0.1:9/hook"}});
+        let webhook = caller.post(&path, create_webhook.to_string()).await;
+        assert_eq!(webhook.json()["result"]["id"], CONFIG, "{}", webhook.text());
+        created
     }
 
     /// The task as its owner sees it.
-    async fn shown(&self, caller: &str, made: &Made) -> String {
-        let caller = self.site.v1().with("authorization", format!("Bearer {caller}"));
-        caller.get(&format!("/a2a/tasks/{}", made.id)).await.text().to_owned()
+    async fn owner_view(&self, caller: &str, created: &CreatedTask) -> String {
+        let caller = self.server.v1().with_header("authorization", format!("Bearer {caller}"));
+        caller.get(&format!("/a2a/tasks/{}", created.id)).await.text().to_owned()
     }
 
-    async fn ask(&self, caller: &str, wire: Wire, operation: Operation, about: &About) -> Seen {
-        let mut request = wire.write(&about.request(operation), about.agent);
+    async fn send(
+        &self,
+        caller: &str,
+        format: WireFormat,
+        operation: Operation,
+        spec: &RequestSpec,
+    ) -> ObservedResponse {
+        let mut request = format.build_request(&spec.request(operation), spec.agent);
         if !caller.is_empty() {
             let token = HeaderValue::try_from(format!("Bearer {caller}")).unwrap();
             request.headers_mut().insert(AUTHORIZATION, token);
         }
-        if let Some(cursor) = about.cursor {
+        if let Some(cursor) = spec.cursor {
             request.headers_mut().insert("last-event-id", HeaderValue::from_static(cursor));
         }
-        let until = if operation.is_streaming() { Until::FirstPiece } else { Until::End };
-        self.line.ask(request, until).await
+        let until = if operation.is_streaming() { ReadUntil::FirstChunk } else { ReadUntil::End };
+        self.connection.send(request, until).await
     }
 }
 
 /// One operation in one binding and version.
-struct Probe<'a> {
-    world: &'a World,
-    wire: Wire,
+struct OperationProbe<'a> {
+    fixture: &'a AccessFixture,
+    format: WireFormat,
     operation: Operation,
 }
 
-impl Probe<'_> {
-    async fn ask(&self, caller: &str, about: &About) -> Seen {
-        self.world.ask(caller, self.wire, self.operation, about).await
+impl OperationProbe<'_> {
+    async fn send(&self, caller: &str, spec: &RequestSpec) -> ObservedResponse {
+        self.fixture.send(caller, self.format, self.operation, spec).await
     }
 
-    fn name(&self, what: &str, about: &About) -> String {
-        let Wire { binding, version } = self.wire;
-        let (operation, agent, cursor) = (self.operation, about.agent, about.cursor);
+    fn describe(&self, what: &str, spec: &RequestSpec) -> String {
+        let WireFormat { binding, version } = self.format;
+        let (operation, agent, cursor) = (self.operation, spec.agent, spec.cursor);
         format!("{operation:?} over {binding:?} {version}, {what}, {agent:?}, after {cursor:?}")
     }
 
     /// What bob, and somebody without a name, get for what is alice's is what they get for nothing.
-    async fn same(&self, what: &str, foreign: &About, unknown: &About) {
+    async fn assert_indistinguishable(
+        &self,
+        what: &str,
+        foreign: &RequestSpec,
+        unknown: &RequestSpec,
+    ) {
         for caller in ["bob", ""] {
-            let theirs = self.ask(caller, foreign).await;
-            let nothing = self.ask(caller, unknown).await;
-            assert_eq!(theirs, nothing, "{caller:?}: {}", self.name(what, foreign));
+            let foreign_response = self.send(caller, foreign).await;
+            let unknown_response = self.send(caller, unknown).await;
+            assert_eq!(
+                foreign_response,
+                unknown_response,
+                "{caller:?}: {}",
+                self.describe(what, foreign)
+            );
         }
     }
 
     /// What alice gets for what is hers is something else.
-    async fn differs(&self, what: &str, own: &About, unknown: &About) {
-        let hers = self.ask("alice", own).await;
-        let nothing = self.ask("alice", unknown).await;
-        assert!(hers != nothing, "{}: {hers:?}", self.name(what, own));
+    async fn assert_distinguishable(&self, what: &str, own: &RequestSpec, unknown: &RequestSpec) {
+        let owner_response = self.send("alice", own).await;
+        let unknown_response = self.send("alice", unknown).await;
+        assert!(
+            owner_response != unknown_response,
+            "{}: {owner_response:?}",
+            self.describe(what, own)
+        );
     }
 
     /// Every address that leads to the agents, and every cursor.
-    fn ways(&self, about: &About) -> Vec<About> {
-        let agents: &[Option<&str>] = match self.wire.names_agents() {
+    fn variants(&self, spec: &RequestSpec) -> Vec<RequestSpec> {
+        let agents: &[Option<&str>] = match self.format.can_name_agent() {
             true => &[None, Some("one"), Some("two")],
             false => &[None],
         };
@@ -245,141 +270,177 @@ impl Probe<'_> {
             true => &[None, Some("1"), Some("1000000")],
             false => &[None],
         };
-        let mut ways = Vec::new();
+        let mut variants = Vec::new();
         for agent in agents {
             for cursor in cursors {
-                ways.push(About { agent: *agent, cursor: *cursor, ..about.clone() });
+                variants.push(RequestSpec { agent: *agent, cursor: *cursor, ..spec.clone() });
             }
         }
-        ways
+        variants
     }
 
     /// One task by its id. The task is agent two's, which is not the primary one.
-    async fn own(&self) {
-        for way in self.ways(&About::task("")) {
-            let made = self.world.made("alice", "two").await;
-            let before = self.world.shown("alice", &made).await;
-            let about = |id: &str| About { task: Some(id.to_owned()), ..way.clone() };
-            let (foreign, unknown) = (about(&made.id), about(&uuid()));
-            self.same("a task", &foreign, &unknown).await;
-            assert_eq!(self.world.shown("alice", &made).await, before, "nothing came of it");
-            match way.agent {
+    async fn probe_own(&self) {
+        for variant in self.variants(&RequestSpec::for_task("")) {
+            let created = self.fixture.create_task("alice", "two").await;
+            let before = self.fixture.owner_view("alice", &created).await;
+            let spec_for = |id: &str| RequestSpec { task: Some(id.to_owned()), ..variant.clone() };
+            let (foreign, unknown) = (spec_for(&created.id), spec_for(&uuid()));
+            self.assert_indistinguishable("a task", &foreign, &unknown).await;
+            assert_eq!(
+                self.fixture.owner_view("alice", &created).await,
+                before,
+                "nothing came of it"
+            );
+            match variant.agent {
                 // Another agent's address does not know it, either.
                 Some("one") => {
-                    let hers = self.ask("alice", &foreign).await;
-                    assert_eq!(hers, self.ask("alice", &unknown).await, "at the wrong agent");
+                    let owner_response = self.send("alice", &foreign).await;
+                    assert_eq!(
+                        owner_response,
+                        self.send("alice", &unknown).await,
+                        "at the wrong agent"
+                    );
                 }
-                _ if !self.wire.has_task(self.operation) => {}
-                _ => self.differs("a task", &foreign, &unknown).await,
+                _ if !self.format.can_name_task(self.operation) => {}
+                _ => self.assert_distinguishable("a task", &foreign, &unknown).await,
             }
         }
     }
 
-    async fn own_or_new(&self) {
-        self.own().await;
+    async fn probe_own_or_new(&self) {
+        self.probe_own().await;
         for agent in ["one", "two"] {
-            let made = self.world.made("alice", "two").await;
-            let about = |id: &str| About { meant: Some(agent), ..About::task(id) };
-            self.same("an agent by metadata", &about(&made.id), &about(&uuid())).await;
+            let created = self.fixture.create_task("alice", "two").await;
+            let spec_for =
+                |id: &str| RequestSpec { metadata_agent: Some(agent), ..RequestSpec::for_task(id) };
+            self.assert_indistinguishable(
+                "an agent by metadata",
+                &spec_for(&created.id),
+                &spec_for(&uuid()),
+            )
+            .await;
         }
-        if self.wire.names_tasks() {
+        if self.format.clients_assign_task_ids() {
             // There is no place for what follows, and every task begins with its name.
             return;
         }
-        for way in self.ways(&About { text: "look", ..About::default() }) {
-            let made = self.world.made("alice", "two").await;
-            let refers = |id: &str| About { references: vec![id.to_owned()], ..way.clone() };
-            let (foreign, unknown) = (refers(&made.id), refers(&uuid()));
-            self.same("a reference", &foreign, &unknown).await;
-            let talks = |id: &str| About { context: Some(id.to_owned()), ..way.clone() };
-            let (their_talk, no_talk) = (talks(&made.context), talks(&uuid()));
-            self.same("a conversation", &their_talk, &no_talk).await;
-            if way.cursor.is_none() && self.wire.has_references() {
-                self.differs("a reference", &foreign, &unknown).await;
+        for variant in self.variants(&RequestSpec { text: "look", ..RequestSpec::default() }) {
+            let created = self.fixture.create_task("alice", "two").await;
+            let with_reference =
+                |id: &str| RequestSpec { references: vec![id.to_owned()], ..variant.clone() };
+            let (foreign, unknown) = (with_reference(&created.id), with_reference(&uuid()));
+            self.assert_indistinguishable("a reference", &foreign, &unknown).await;
+            let in_context =
+                |id: &str| RequestSpec { context: Some(id.to_owned()), ..variant.clone() };
+            let (foreign_context, unknown_context) =
+                (in_context(&created.context), in_context(&uuid()));
+            self.assert_indistinguishable("a conversation", &foreign_context, &unknown_context)
+                .await;
+            if variant.cursor.is_none() && self.format.has_references() {
+                self.assert_distinguishable("a reference", &foreign, &unknown).await;
             }
-            if way.cursor.is_none() && way.agent == Some("two") {
-                self.differs("a conversation", &their_talk, &no_talk).await;
+            if variant.cursor.is_none() && variant.agent == Some("two") {
+                self.assert_distinguishable("a conversation", &foreign_context, &unknown_context)
+                    .await;
             }
         }
     }
 
     /// Somebody who has nothing sees what there is where nobody has anything.
-    async fn own_list(&self, empty: &World) {
-        let made = self.world.made("alice", "two").await;
-        self.world.made("alice", "two").await;
-        let nobody = |about: &About| {
-            let about = about.clone();
-            async move { empty.ask("carol", self.wire, self.operation, &about).await }
+    async fn probe_own_list(&self, empty: &AccessFixture) {
+        let created = self.fixture.create_task("alice", "two").await;
+        self.fixture.create_task("alice", "two").await;
+        let send_to_empty = |spec: &RequestSpec| {
+            let spec = spec.clone();
+            async move { empty.send("carol", self.format, self.operation, &spec).await }
         };
-        for way in self.ways(&About::default()) {
-            let of = |context: &str| About { context: Some(context.into()), ..way.clone() };
-            for about in [&way, &of(&made.context), &About { page_size: Some(1), ..way.clone() }] {
-                let listed = self.ask("carol", about).await;
-                assert_eq!(listed, nobody(about).await, "{}", self.name("a list", about));
+        for variant in self.variants(&RequestSpec::default()) {
+            let in_context =
+                |context: &str| RequestSpec { context: Some(context.into()), ..variant.clone() };
+            for spec in [
+                &variant,
+                &in_context(&created.context),
+                &RequestSpec { page_size: Some(1), ..variant.clone() },
+            ] {
+                let listed = self.send("carol", spec).await;
+                assert_eq!(listed, send_to_empty(spec).await, "{}", self.describe("a list", spec));
             }
-            let token = |token: &str| About { page_token: Some(token.into()), ..way.clone() };
-            let given = self.world.page_token("alice").await;
-            let (foreign, unknown) = (token(&given), token("00"));
-            self.same("a page", &foreign, &unknown).await;
-            self.differs("a page", &foreign, &unknown).await;
-            let (own, other) = (of(&made.context), of(&uuid()));
-            if way.agent != Some("one") {
-                self.differs("a list", &own, &other).await;
+            let token =
+                |token: &str| RequestSpec { page_token: Some(token.into()), ..variant.clone() };
+            let alice_token = self.fixture.page_token("alice").await;
+            let (foreign, unknown) = (token(&alice_token), token("00"));
+            self.assert_indistinguishable("a page", &foreign, &unknown).await;
+            self.assert_distinguishable("a page", &foreign, &unknown).await;
+            let (own, other) = (in_context(&created.context), in_context(&uuid()));
+            if variant.agent != Some("one") {
+                self.assert_distinguishable("a list", &own, &other).await;
             }
         }
     }
 
     /// Cards are the same for everybody who was let in.
-    async fn card(&self) {
-        for way in self.ways(&About::default()) {
-            let (hers, his) = (self.ask("alice", &way).await, self.ask("bob", &way).await);
-            assert_eq!(hers, his, "{}", self.name("a card", &way));
-            let nobody = self.ask("", &way).await;
-            assert_ne!(hers, nobody, "{}", self.name("a card for nobody", &way));
+    async fn probe_card(&self) {
+        for variant in self.variants(&RequestSpec::default()) {
+            let (alice_response, bob_response) =
+                (self.send("alice", &variant).await, self.send("bob", &variant).await);
+            assert_eq!(alice_response, bob_response, "{}", self.describe("a card", &variant));
+            let anonymous_response = self.send("", &variant).await;
+            assert_ne!(
+                alice_response,
+                anonymous_response,
+                "{}",
+                self.describe("a card for nobody", &variant)
+            );
         }
     }
 }
 
-impl World {
+impl AccessFixture {
     /// A token for the second page of somebody's tasks.
     async fn page_token(&self, caller: &str) -> String {
-        let caller = self.site.v1().with("authorization", format!("Bearer {caller}"));
+        let caller = self.server.v1().with_header("authorization", format!("Bearer {caller}"));
         let listed = caller.get("/a2a/tasks?pageSize=1").await.json();
         listed["nextPageToken"].as_str().filter(|it| !it.is_empty()).unwrap().to_owned()
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_somebody_else_has_is_like_what_nobody_has() {
-    let (world, empty) = (World::new().await, World::new().await);
+async fn foreign_tasks_are_indistinguishable_from_unknown_tasks() {
+    let (fixture, empty) = (AccessFixture::new().await, AccessFixture::new().await);
     let mut probed = HashSet::new();
     for operation in Operation::ALL {
-        let rule = Rule::of(operation).unwrap_or_else(|| panic!("{operation:?} has no rule"));
-        for wire in Wire::all().filter(|it| it.has(operation)) {
-            let probe = Probe { world: &world, wire, operation };
+        let rule = AccessRule::for_operation(operation)
+            .unwrap_or_else(|| panic!("{operation:?} has no rule"));
+        for format in WireFormat::all().filter(|it| it.supports(operation)) {
+            let probe = OperationProbe { fixture: &fixture, format, operation };
             match rule {
-                Rule::Own => probe.own().await,
-                Rule::OwnOrNew => probe.own_or_new().await,
-                Rule::OwnList => probe.own_list(&empty).await,
-                Rule::Card => probe.card().await,
+                AccessRule::Own => probe.probe_own().await,
+                AccessRule::OwnOrNew => probe.probe_own_or_new().await,
+                AccessRule::OwnList => probe.probe_own_list(&empty).await,
+                AccessRule::Card => probe.probe_card().await,
             }
-            probed.insert((operation, wire.binding == Binding::Grpc));
+            probed.insert((operation, format.binding == Binding::Grpc));
         }
         assert!(probed.contains(&(operation, false)), "{operation:?} exists nowhere");
     }
-    assert_eq!(Wire::all().count(), 3 * Version::ALL.len());
+    assert_eq!(WireFormat::all().count(), 3 * Version::ALL.len());
 }
 
 #[tokio::test]
-async fn nobody_is_let_in_without_a_name() {
-    let world = World::new().await;
-    let made = world.made("alice", "one").await;
+async fn unauthenticated_call_is_rejected_for_every_operation() {
+    let fixture = AccessFixture::new().await;
+    let created = fixture.create_task("alice", "one").await;
     for operation in Operation::ALL {
-        for wire in Wire::all().filter(|it| it.has(operation)) {
-            let seen = world.ask("", wire, operation, &About::task(&made.id)).await;
-            let want = if wire.binding == Binding::Grpc { 200 } else { 401 };
-            assert_eq!(seen.status, want, "{operation:?} {wire:?} {seen:?}");
-            assert!(seen.says("authentication is required"), "{operation:?} {wire:?} {seen:?}");
+        for format in WireFormat::all().filter(|it| it.supports(operation)) {
+            let response =
+                fixture.send("", format, operation, &RequestSpec::for_task(&created.id)).await;
+            let want = if format.binding == Binding::Grpc { 200 } else { 401 };
+            assert_eq!(response.status, want, "{operation:?} {format:?} {response:?}");
+            assert!(
+                response.contains("authentication is required"),
+                "{operation:?} {format:?} {response:?}"
+            );
         }
     }
 }

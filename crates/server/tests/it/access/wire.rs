@@ -26,12 +26,12 @@ pub(super) enum Binding {
 
 /// A binding in a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wire {
+pub(super) struct WireFormat {
     pub(super) binding: Binding,
     pub(super) version: Version,
 }
 
-impl Wire {
+impl WireFormat {
     pub(super) fn all() -> impl Iterator<Item = Self> {
         let bindings = [Binding::JsonRpc, Binding::HttpJson, Binding::Grpc];
         let each = |binding| Version::ALL.into_iter().map(move |version| Self { binding, version });
@@ -39,7 +39,7 @@ impl Wire {
     }
 
     /// Whether an operation exists there.
-    pub(super) fn has(self, operation: Operation) -> bool {
+    pub(super) fn supports(self, operation: Operation) -> bool {
         match self.binding {
             Binding::JsonRpc => operation.method(self.version).is_some(),
             Binding::HttpJson => operation.route(self.version).is_some(),
@@ -48,12 +48,12 @@ impl Wire {
     }
 
     /// Whether a call can name its agent: the requests of gRPC 0.3 have no place for it.
-    pub(super) fn names_agents(self) -> bool {
+    pub(super) fn can_name_agent(self) -> bool {
         self.binding != Binding::Grpc || self.version == Version::V1_0
     }
 
     /// Whether callers name their tasks, and what they name is made if it is not there.
-    pub(super) fn names_tasks(self) -> bool {
+    pub(super) fn clients_assign_task_ids(self) -> bool {
         self.dialect().clients_assign_task_ids()
     }
 
@@ -63,7 +63,7 @@ impl Wire {
     }
 
     /// Whether a request can say which task it is about: a message of the oldest REST begins one.
-    pub(super) fn has_task(self, operation: Operation) -> bool {
+    pub(super) fn can_name_task(self, operation: Operation) -> bool {
         self.dialect() != Dialect::Legacy || operation != Operation::SendMessage
     }
 
@@ -76,13 +76,13 @@ impl Wire {
     }
 
     /// A request to an agent, or to nobody in particular.
-    pub(super) fn write(
+    pub(super) fn build_request(
         self,
         request: &Request,
         agent: Option<&str>,
     ) -> http::Request<Full<Bytes>> {
         let base = agent.map_or("/a2a".to_owned(), |it| format!("/a2a/agents/{it}"));
-        let (method, path, kind, body) = match self.binding {
+        let (method, path, content_type, body) = match self.binding {
             Binding::JsonRpc => {
                 let id = jsonrpc::Id::from(1);
                 let body = jsonrpc::write_call(self.dialect(), &id, request).unwrap();
@@ -98,15 +98,15 @@ impl Wire {
                 request.set_tenant(agent.map(str::to_owned));
                 let path = grpc::path(request.operation(), self.version).unwrap();
                 let message = match self.version {
-                    Version::V1_0 => newest(&request),
-                    _ => older(&request),
+                    Version::V1_0 => encode_v1(&request),
+                    _ => encode_v0_3(&request),
                 };
                 let length = u32::try_from(message.len()).unwrap().to_be_bytes();
                 (Method::POST, path, "application/grpc", [&[0], &length[..], &message].concat())
             }
         };
         let mut head =
-            http::Request::builder().method(method).uri(path).header("content-type", kind);
+            http::Request::builder().method(method).uri(path).header("content-type", content_type);
         if self.version != Version::V0_1 {
             head = head.header("a2a-version", self.version.as_str());
         }
@@ -114,7 +114,7 @@ impl Wire {
     }
 }
 
-fn newest(request: &Request) -> Vec<u8> {
+fn encode_v1(request: &Request) -> Vec<u8> {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
             v1::SendMessageRequest::from(it).encode_to_vec()
@@ -142,7 +142,7 @@ fn newest(request: &Request) -> Vec<u8> {
     }
 }
 
-fn older(request: &Request) -> Vec<u8> {
+fn encode_v0_3(request: &Request) -> Vec<u8> {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
             v0_3::SendMessageRequest::from(it).encode_to_vec()
@@ -170,13 +170,13 @@ fn older(request: &Request) -> Vec<u8> {
 
 /// One connection for all.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct Http2Connection {
     address: SocketAddr,
     sender: http2::SendRequest<Full<Bytes>>,
 }
 
-impl Line {
-    pub(super) async fn to(address: SocketAddr) -> Self {
+impl Http2Connection {
+    pub(super) async fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (sender, connection) =
@@ -186,10 +186,14 @@ impl Line {
     }
 
     /// What is answered. Of a stream only the beginning: some never end.
-    pub(super) async fn ask(&self, mut request: http::Request<Full<Bytes>>, until: Until) -> Seen {
+    pub(super) async fn send(
+        &self,
+        mut request: http::Request<Full<Bytes>>,
+        until: ReadUntil,
+    ) -> ObservedResponse {
         let uri = format!("http://{}{}", self.address, request.uri());
         *request.uri_mut() = uri.parse().unwrap();
-        let asked = async {
+        let exchange = async {
             let (head, mut body) =
                 self.sender.clone().send_request(request).await.unwrap().into_parts();
             let (mut bytes, mut trailers) = (Vec::new(), HeaderMap::new());
@@ -198,45 +202,51 @@ impl Line {
                     Ok(data) => bytes.extend_from_slice(&data),
                     Err(frame) => trailers = frame.into_trailers().unwrap(),
                 }
-                if until == Until::FirstPiece && !bytes.is_empty() {
+                if until == ReadUntil::FirstChunk && !bytes.is_empty() {
                     break;
                 }
             }
-            Seen::new(head.status.as_u16(), head.headers, bytes, trailers)
+            ObservedResponse::new(head.status.as_u16(), head.headers, bytes, trailers)
         };
-        tokio::time::timeout(Duration::from_secs(30), asked).await.expect("an answer in time")
+        tokio::time::timeout(Duration::from_secs(30), exchange).await.expect("an answer in time")
     }
 }
 
 /// How much of an answer is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
-    FirstPiece,
+pub(super) enum ReadUntil {
+    FirstChunk,
     End,
 }
 
 /// An answer, but for what differs from one to the next whatever is asked: generated ids, which stand
 /// for the one that was asked for, too, and times.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ObservedResponse {
     pub(super) status: u16,
     headers: Vec<(String, String)>,
     /// Of gRPC: the code, the message and the details.
-    ended: Option<(i32, Vec<u8>, Vec<u8>)>,
+    grpc_status: Option<(i32, Vec<u8>, Vec<u8>)>,
     body: Vec<u8>,
 }
 
-impl Seen {
+impl ObservedResponse {
     fn new(status: u16, mut headers: HeaderMap, body: Vec<u8>, trailers: HeaderMap) -> Self {
         headers.remove(DATE);
-        let ended = [&headers, &trailers].into_iter().find_map(tonic::Status::from_header_map);
-        let ended = ended
-            .map(|it| (it.code().into(), masked(it.message().as_bytes()), masked(it.details())));
+        let grpc_status =
+            [&headers, &trailers].into_iter().find_map(tonic::Status::from_header_map);
+        let grpc_status = grpc_status.map(|it| {
+            (
+                it.code().into(),
+                mask_generated_values(it.message().as_bytes()),
+                mask_generated_values(it.details()),
+            )
+        });
         for name in ["grpc-message", "grpc-status-details-bin"] {
             headers.remove(name);
         }
-        let hidden = masked(&body);
-        if hidden.len() != body.len() {
+        let masked_body = mask_generated_values(&body);
+        if masked_body.len() != body.len() {
             // Times may be shorter or longer.
             headers.remove(CONTENT_LENGTH);
         }
@@ -245,20 +255,20 @@ impl Seen {
         };
         let mut headers: Vec<_> = headers.iter().map(text).collect();
         headers.sort();
-        Self { status, headers, ended, body: hidden }
+        Self { status, headers, grpc_status, body: masked_body }
     }
 
     /// Whether these words are anywhere in it.
-    pub(super) fn says(&self, words: &str) -> bool {
-        format!("{self:?}").contains(words)
+    pub(super) fn contains(&self, text: &str) -> bool {
+        format!("{self:?}").contains(text)
     }
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for ObservedResponse {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         write!(out, "{} {:?}", self.status, self.headers)?;
-        if let Some((code, message, details)) = &self.ended {
+        if let Some((code, message, details)) = &self.grpc_status {
             write!(out, " gRPC {code} {} {}", text(message), text(details))?;
         }
         write!(out, " {}", text(&self.body))
@@ -269,29 +279,29 @@ const UUID: &[u8] = b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 const TIME: &[u8] = b"dddd-dd-ddTdd:dd:dd";
 
 /// The same bytes with every generated id and every time replaced.
-fn masked(bytes: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
-    while let Some((first, behind)) = rest.split_first() {
-        if fits(rest, UUID) {
+fn mask_generated_values(bytes: &[u8]) -> Vec<u8> {
+    let (mut out, mut remaining) = (Vec::with_capacity(bytes.len()), bytes);
+    while let Some((first, tail)) = remaining.split_first() {
+        if matches_pattern(remaining, UUID) {
             out.extend_from_slice(UUID);
-            rest = &rest[UUID.len()..];
-        } else if fits(rest, TIME) {
+            remaining = &remaining[UUID.len()..];
+        } else if matches_pattern(remaining, TIME) {
             out.extend_from_slice(b"TIME");
-            let end = rest.iter().position(|it| *it == b'Z').unwrap_or(rest.len());
-            rest = &rest[end..];
+            let end = remaining.iter().position(|it| *it == b'Z').unwrap_or(remaining.len());
+            remaining = &remaining[end..];
         } else {
             out.push(*first);
-            rest = behind;
+            remaining = tail;
         }
     }
     out
 }
 
-fn fits(bytes: &[u8], pattern: &[u8]) -> bool {
-    let one = |(byte, pattern): (&u8, &u8)| match pattern {
+fn matches_pattern(bytes: &[u8], pattern: &[u8]) -> bool {
+    let matches_byte = |(byte, pattern): (&u8, &u8)| match pattern {
         b'x' => byte.is_ascii_hexdigit(),
         b'd' => byte.is_ascii_digit(),
         other => byte == other,
     };
-    bytes.len() >= pattern.len() && bytes.iter().zip(pattern).all(one)
+    bytes.len() >= pattern.len() && bytes.iter().zip(pattern).all(matches_byte)
 }

@@ -19,10 +19,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{Answer, Caller, read};
+use crate::support::{TestClient, TestResponse, read_response};
 
 /// Somebody who signs certificates.
-pub(super) struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(super) struct CertificateAuthority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key, in PEM.
 #[derive(Clone)]
@@ -31,9 +31,9 @@ pub(super) struct Identity {
     pub(super) key: String,
 }
 
-impl Authority {
+impl CertificateAuthority {
     pub(super) fn new(name: &str) -> Self {
-        let mut params = named(name);
+        let mut params = params_for(name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
@@ -44,22 +44,22 @@ impl Authority {
 
     /// A server's, for this machine.
     pub(super) fn server(&self, name: &str) -> Identity {
-        let mut params = named(name);
+        let mut params = params_for(name);
         params.subject_alt_names = vec![SanType::DnsName("localhost".try_into().unwrap())];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         self.sign(params)
     }
 
     /// A caller's.
-    pub(super) fn caller(&self, name: &str) -> Identity {
-        let mut params = named(name);
+    pub(super) fn client(&self, name: &str) -> Identity {
+        let mut params = params_for(name);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(params)
     }
 
     /// A caller's, past its time.
-    pub(super) fn expired(&self, name: &str) -> Identity {
-        let mut params = named(name);
+    pub(super) fn expired_client(&self, name: &str) -> Identity {
+        let mut params = params_for(name);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         params.not_before = date_time_ymd(2019, 1, 1);
         params.not_after = date_time_ymd(2020, 1, 1);
@@ -73,7 +73,7 @@ impl Authority {
     }
 }
 
-fn named(name: &str) -> CertificateParams {
+fn params_for(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
     params
@@ -81,8 +81,8 @@ fn named(name: &str) -> CertificateParams {
 
 impl Identity {
     /// Writes it into a folder, as a server is to use it.
-    pub(super) fn write(&self, folder: &Path) -> Tls {
-        let (certificate, key) = (folder.join("server.pem"), folder.join("server.key"));
+    pub(super) fn write(&self, directory: &Path) -> Tls {
+        let (certificate, key) = (directory.join("server.pem"), directory.join("server.key"));
         // Not at the same time, as it happens.
         std::fs::write(&certificate, &self.certificate).unwrap();
         std::fs::write(&key, &self.key).unwrap();
@@ -91,31 +91,36 @@ impl Identity {
 }
 
 /// A caller who trusts servers of one authority, and may have a certificate.
-pub(super) struct Secured {
-    pub(super) caller: Caller,
+pub(super) struct TlsClient {
+    pub(super) client: TestClient,
     connector: TlsConnector,
 }
 
-impl Secured {
-    pub(super) fn new(caller: &Caller, authority: &Authority, own: Option<&Identity>) -> Self {
+impl TlsClient {
+    pub(super) fn new(
+        client: &TestClient,
+        authority: &CertificateAuthority,
+        identity: Option<&Identity>,
+    ) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(authority.0.der().clone()).unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(default_provider()));
         let config = config.with_safe_default_protocol_versions().unwrap();
         let config = config.with_root_certificates(roots);
-        let config = match own {
+        let config = match identity {
             None => config.with_no_client_auth(),
-            Some(own) => {
-                let chain = CertificateDer::from_pem_slice(own.certificate.as_bytes()).unwrap();
-                let key = PrivateKeyDer::from_pem_slice(own.key.as_bytes()).unwrap();
+            Some(identity) => {
+                let chain =
+                    CertificateDer::from_pem_slice(identity.certificate.as_bytes()).unwrap();
+                let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
                 config.with_client_auth_cert(vec![chain], key).unwrap()
             }
         };
-        Self { caller: caller.clone(), connector: TlsConnector::from(Arc::new(config)) }
+        Self { client: client.clone(), connector: TlsConnector::from(Arc::new(config)) }
     }
 
     /// The same caller, who speaks this and nothing else.
-    pub(super) fn speaking(mut self, protocol: &str) -> Self {
+    pub(super) fn with_alpn(mut self, protocol: &str) -> Self {
         let mut config = ClientConfig::clone(self.connector.config());
         config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
         self.connector = TlsConnector::from(Arc::new(config));
@@ -123,43 +128,43 @@ impl Secured {
     }
 
     pub(super) async fn connect(&self) -> io::Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(self.caller.address).await?;
+        let stream = TcpStream::connect(self.client.address).await?;
         self.connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
     }
 
     /// The certificate that the server shows.
-    pub(super) async fn server(&self) -> Vec<u8> {
+    pub(super) async fn server_certificate(&self) -> Vec<u8> {
         let stream = self.connect().await.unwrap();
         stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
     }
 
-    pub(super) async fn get(&self, path: &str) -> io::Result<Answer> {
-        self.ask(Method::GET, path, "").await
+    pub(super) async fn get(&self, path: &str) -> io::Result<TestResponse> {
+        self.send(Method::GET, path, "").await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &str) -> io::Result<Answer> {
-        self.ask(Method::POST, path, body).await
+    pub(super) async fn post(&self, path: &str, body: &str) -> io::Result<TestResponse> {
+        self.send(Method::POST, path, body).await
     }
 
-    async fn ask(&self, method: Method, path: &str, body: &str) -> io::Result<Answer> {
+    async fn send(&self, method: Method, path: &str, body: &str) -> io::Result<TestResponse> {
         let stream = self.connect().await?;
-        let is_2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let mut request = self.caller.request(method, path, body.to_owned());
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let mut request = self.client.build_request(method, path, body.to_owned());
         let io = TokioIo::new(stream);
-        let (connection, answer) = if is_2 {
-            let made = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
-            let (mut sender, connection) = made.map_err(io::Error::other)?;
+        let (connection, response) = if is_http2 {
+            let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
+            let (mut sender, connection) = handshake.map_err(io::Error::other)?;
             *request.uri_mut() = format!("https://localhost{path}").parse().unwrap();
             *request.version_mut() = Version::HTTP_2;
             request.headers_mut().remove("host");
             (tokio::spawn(connection), sender.send_request(request).await)
         } else {
-            let made = hyper::client::conn::http1::handshake(io).await;
-            let (mut sender, connection) = made.map_err(io::Error::other)?;
+            let handshake = hyper::client::conn::http1::handshake(io).await;
+            let (mut sender, connection) = handshake.map_err(io::Error::other)?;
             (tokio::spawn(connection), sender.send_request(request).await)
         };
-        let answer = read(answer.map_err(io::Error::other)?).await;
+        let response = read_response(response.map_err(io::Error::other)?).await;
         connection.abort();
-        Ok(answer)
+        Ok(response)
     }
 }

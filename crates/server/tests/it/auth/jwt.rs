@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use tonic::Code;
 use tonic::transport::Endpoint;
 
-use super::provider::{Key, Provider, now};
-use crate::support::{Answer, Site, agent, send, site};
+use super::provider::{FakeProvider, TestKey, now};
+use crate::support::{TestResponse, TestServer, send_body, start_server, test_agent};
 
-async fn guarded(settings: JwtSettings) -> Site {
-    site(Server::new(agent("shouter")).authenticate(Jwt::new(settings).unwrap())).await
+async fn server_with_jwt(settings: JwtSettings) -> TestServer {
+    start_server(Server::new(test_agent("shouter")).authenticate(Jwt::new(settings).unwrap())).await
 }
 
-async fn show(site: &Site, token: &str) -> Answer {
-    site.v1().with("authorization", format!("Bearer {token}")).get("/a2a/tasks").await
+async fn list_tasks_with_token(server: &TestServer, token: &str) -> TestResponse {
+    server.v1().with_header("authorization", format!("Bearer {token}")).get("/a2a/tasks").await
 }
 
 /// Claims with something else in them.
-fn but(claims: &Value, change: Value) -> Value {
+fn with_claims(claims: &Value, change: Value) -> Value {
     let mut claims = claims.clone();
     for (name, value) in change.as_object().unwrap() {
         claims[name] = value.clone();
@@ -37,63 +37,76 @@ fn base64(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_token_counts_when_everything_about_it_does() {
-    let (rsa, elliptic, edwards) = (Key::rsa("r"), Key::elliptic("e"), Key::edwards("d"));
-    let provider = Provider::with(&[&rsa, &elliptic, &edwards]).await;
-    let site = guarded(provider.settings()).await;
-    let good = provider.claims();
-    let other = Key::elliptic("e");
+async fn token_is_accepted_only_if_every_claim_is_valid() {
+    let (rsa, elliptic, edwards) =
+        (TestKey::rsa("r"), TestKey::elliptic("e"), TestKey::edwards("d"));
+    let provider = FakeProvider::with_keys(&[&rsa, &elliptic, &edwards]).await;
+    let server = server_with_jwt(provider.settings()).await;
+    let good = provider.valid_claims();
+    let other = TestKey::elliptic("e");
     let (late, early) = (now() - 61, now() + 120);
     let crit = Header { crit: Some(vec!["x".into()]), ..rsa.header() };
-    let renamed = |name: &str| Header { kid: Some(name.into()), ..elliptic.header() };
-    let unnamed = Header { kid: None, ..elliptic.header() };
+    let with_kid = |name: &str| Header { kid: Some(name.into()), ..elliptic.header() };
+    let without_kid = Header { kid: None, ..elliptic.header() };
     for (what, token, want) in [
         ("RS256", rsa.sign(&good), ""),
         ("ES256", elliptic.sign(&good), ""),
         ("EdDSA", edwards.sign(&good), ""),
-        ("several audiences", rsa.sign(&but(&good, json!({"aud": ["x", "latimer"]}))), ""),
-        ("just expired", rsa.sign(&but(&good, json!({"exp": now() - 20}))), ""),
-        ("the only key of its kind", elliptic.sign_as(&unnamed, &good), ""),
-        ("expired", rsa.sign(&but(&good, json!({"exp": late}))), "has expired"),
-        ("without an end", rsa.sign(&but(&good, json!({"exp": null}))), "no claim exp"),
-        ("with a strange end", rsa.sign(&but(&good, json!({"exp": "soon"}))), "no claim exp"),
-        ("not yet", rsa.sign(&but(&good, json!({"nbf": early}))), "not valid yet"),
-        ("wrong audience", rsa.sign(&but(&good, json!({"aud": "other"}))), "another audience"),
-        ("no audience", rsa.sign(&but(&good, json!({"aud": null}))), "no claim aud"),
-        ("wrong issuer", rsa.sign(&but(&good, json!({"iss": "https://x"}))), "another issuer"),
-        ("no issuer", rsa.sign(&but(&good, json!({"iss": null}))), "no claim iss"),
-        ("nobody", rsa.sign(&but(&good, json!({"sub": null}))), "no claim sub"),
-        ("an empty name", rsa.sign(&but(&good, json!({"sub": ""}))), "no claim sub"),
+        ("several audiences", rsa.sign(&with_claims(&good, json!({"aud": ["x", "latimer"]}))), ""),
+        ("just expired", rsa.sign(&with_claims(&good, json!({"exp": now() - 20}))), ""),
+        ("the only key of its kind", elliptic.sign_as(&without_kid, &good), ""),
+        ("expired", rsa.sign(&with_claims(&good, json!({"exp": late}))), "has expired"),
+        ("without an end", rsa.sign(&with_claims(&good, json!({"exp": null}))), "no claim exp"),
+        (
+            "with a strange end",
+            rsa.sign(&with_claims(&good, json!({"exp": "soon"}))),
+            "no claim exp",
+        ),
+        ("not yet", rsa.sign(&with_claims(&good, json!({"nbf": early}))), "not valid yet"),
+        (
+            "wrong audience",
+            rsa.sign(&with_claims(&good, json!({"aud": "other"}))),
+            "another audience",
+        ),
+        ("no audience", rsa.sign(&with_claims(&good, json!({"aud": null}))), "no claim aud"),
+        (
+            "wrong issuer",
+            rsa.sign(&with_claims(&good, json!({"iss": "https://x"}))),
+            "another issuer",
+        ),
+        ("no issuer", rsa.sign(&with_claims(&good, json!({"iss": null}))), "no claim iss"),
+        ("nobody", rsa.sign(&with_claims(&good, json!({"sub": null}))), "no claim sub"),
+        ("an empty name", rsa.sign(&with_claims(&good, json!({"sub": ""}))), "no claim sub"),
         ("a forged signature", other.sign(&good), "signature"),
-        ("a key that is not there", elliptic.sign_as(&renamed("x"), &good), "does not have"),
-        ("a key of another kind", elliptic.sign_as(&renamed("r"), &good), "does not have"),
+        ("a key that is not there", elliptic.sign_as(&with_kid("x"), &good), "does not have"),
+        ("a key of another kind", elliptic.sign_as(&with_kid("r"), &good), "does not have"),
         ("a critical extension", rsa.sign_as(&crit, &good), "extensions"),
         ("no token", "garbage".to_owned(), "not a JWT"),
     ] {
-        let answer = show(&site, &token).await;
-        let challenge = answer.header("www-authenticate");
+        let response = list_tasks_with_token(&server, &token).await;
+        let challenge = response.header("www-authenticate");
         match want {
-            "" => assert_eq!(answer.status, 200, "{what}: {}", answer.text()),
+            "" => assert_eq!(response.status, 200, "{what}: {}", response.text()),
             want => {
-                assert_eq!(answer.status, 401, "{what}");
+                assert_eq!(response.status, 401, "{what}");
                 let start = r#"Bearer realm="latimer", error="invalid_token", error_description=""#;
                 assert!(challenge.starts_with(start), "{what}: {challenge}");
                 assert!(challenge.contains(want), "{what}: {challenge}");
             }
         }
     }
-    let nothing = site.v1().get("/a2a/tasks").await;
-    assert_eq!(nothing.status, 401);
-    assert_eq!(nothing.header("www-authenticate"), r#"Bearer realm="latimer""#);
+    let anonymous = server.v1().get("/a2a/tasks").await;
+    assert_eq!(anonymous.status, 401);
+    assert_eq!(anonymous.header("www-authenticate"), r#"Bearer realm="latimer""#);
 }
 
 #[tokio::test]
-async fn a_token_chooses_no_algorithm() {
-    let rsa = Key::rsa("r");
-    let provider = Provider::with(&[&rsa]).await;
+async fn token_cannot_choose_its_algorithm() {
+    let rsa = TestKey::rsa("r");
+    let provider = FakeProvider::with_keys(&[&rsa]).await;
     let mut settings = provider.settings();
-    let site = guarded(settings.clone()).await;
-    let good = provider.claims();
+    let server = server_with_jwt(settings.clone()).await;
+    let good = provider.valid_claims();
     let payload = base64(&good.to_string());
     let none =
         |name: &str| format!("{}.{payload}.", base64(&format!(r#"{{"alg":"{name}","kid":"r"}}"#)));
@@ -114,120 +127,156 @@ async fn a_token_chooses_no_algorithm() {
         ("a secret that is published", forged("secret", b"secret")),
         ("RS512", rsa.sign_as(&Header { alg: Algorithm::RS512, ..rsa.header() }, &good)),
     ] {
-        let answer = show(&site, &token).await;
-        assert_eq!(answer.status, 401, "{what}");
-        assert!(answer.header("www-authenticate").contains("invalid_token"), "{what}");
+        let response = list_tasks_with_token(&server, &token).await;
+        assert_eq!(response.status, 401, "{what}");
+        assert!(response.header("www-authenticate").contains("invalid_token"), "{what}");
     }
-    assert_eq!(provider.asked(), 0, "no key is needed to refuse these");
+    assert_eq!(provider.key_requests(), 0, "no key is needed to refuse these");
     settings.algorithms = vec!["ES256".parse::<JwtAlgorithm>().unwrap()];
-    let narrow = guarded(settings).await;
-    assert_eq!(show(&narrow, &rsa.sign(&good)).await.status, 401);
-    assert_eq!(show(&site, &rsa.sign(&good)).await.status, 200);
+    let es256_only = server_with_jwt(settings).await;
+    assert_eq!(list_tasks_with_token(&es256_only, &rsa.sign(&good)).await.status, 401);
+    assert_eq!(list_tasks_with_token(&server, &rsa.sign(&good)).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_new_key_is_asked_for_once() {
-    let (old, new) = (Key::elliptic("old"), Key::elliptic("new"));
-    let provider = Provider::with(&[&old]).await;
-    let site = guarded(provider.settings()).await;
-    let (by_old, by_new) = (old.sign(&provider.claims()), new.sign(&provider.claims()));
-    assert_eq!(show(&site, &by_old).await.status, 200);
-    assert_eq!((show(&site, &by_old).await.status, provider.asked()), (200, 1));
+async fn unknown_key_triggers_one_refresh() {
+    let (old, new) = (TestKey::elliptic("old"), TestKey::elliptic("new"));
+    let provider = FakeProvider::with_keys(&[&old]).await;
+    let server = server_with_jwt(provider.settings()).await;
+    let (by_old, by_new) = (old.sign(&provider.valid_claims()), new.sign(&provider.valid_claims()));
+    assert_eq!(list_tasks_with_token(&server, &by_old).await.status, 200);
+    assert_eq!(
+        (list_tasks_with_token(&server, &by_old).await.status, provider.key_requests()),
+        (200, 1)
+    );
     provider.publish(&[&new]);
-    assert_eq!((show(&site, &by_new).await.status, provider.asked()), (200, 2));
-    assert_eq!((show(&site, &by_new).await.status, provider.asked()), (200, 2));
-    assert_eq!(show(&site, &by_old).await.status, 401, "a key that is gone is gone");
+    assert_eq!(
+        (list_tasks_with_token(&server, &by_new).await.status, provider.key_requests()),
+        (200, 2)
+    );
+    assert_eq!(
+        (list_tasks_with_token(&server, &by_new).await.status, provider.key_requests()),
+        (200, 2)
+    );
+    assert_eq!(
+        list_tasks_with_token(&server, &by_old).await.status,
+        401,
+        "a key that is gone is gone"
+    );
 }
 
 #[tokio::test]
-async fn many_tokens_at_once_ask_once() {
-    let key = Key::elliptic("k");
-    let provider = Provider::with(&[&key]).await;
-    let site = guarded(provider.settings()).await;
-    let token = key.sign(&provider.claims());
-    let all = futures_util::future::join_all((0..50).map(|_| show(&site, &token))).await;
+async fn concurrent_tokens_trigger_one_key_fetch() {
+    let key = TestKey::elliptic("k");
+    let provider = FakeProvider::with_keys(&[&key]).await;
+    let server = server_with_jwt(provider.settings()).await;
+    let token = key.sign(&provider.valid_claims());
+    let all =
+        futures_util::future::join_all((0..50).map(|_| list_tasks_with_token(&server, &token)))
+            .await;
     assert!(all.iter().all(|it| it.status == 200));
-    assert_eq!(provider.asked(), 1);
+    assert_eq!(provider.key_requests(), 1);
 }
 
 #[tokio::test]
-async fn garbage_does_not_trouble_the_provider() {
-    let key = Key::elliptic("k");
-    let provider = Provider::with(&[&key]).await;
-    let site = guarded(provider.settings()).await;
-    let good = key.sign(&provider.claims());
-    assert_eq!(show(&site, &good).await.status, 200);
-    let began = Instant::now();
+async fn invalid_tokens_do_not_flood_the_provider() {
+    let key = TestKey::elliptic("k");
+    let provider = FakeProvider::with_keys(&[&key]).await;
+    let server = server_with_jwt(provider.settings()).await;
+    let good = key.sign(&provider.valid_claims());
+    assert_eq!(list_tasks_with_token(&server, &good).await.status, 200);
+    let started = Instant::now();
     for number in 0..1000 {
         let token = match number % 4 {
             // Well made, of a key that nobody has.
             0 => {
                 let header = Header { kid: Some(format!("k{number}")), ..key.header() };
-                key.sign_as(&header, &provider.claims())
+                key.sign_as(&header, &provider.valid_claims())
             }
             1 => format!("{}.{}.{number}", base64("{}"), base64("[]")),
             2 => format!("{good}{number}"),
             _ => format!("{number}.{}", "\u{7f}".escape_debug()),
         };
-        let answer = show(&site, &token).await;
-        assert_eq!(answer.status, 401, "{token}");
+        let response = list_tasks_with_token(&server, &token).await;
+        assert_eq!(response.status, 401, "{token}");
     }
-    let most = 2 + began.elapsed().as_secs() / 10;
-    assert!(provider.asked() as u64 <= most, "asked {} times", provider.asked());
-    assert_eq!(show(&site, &good).await.status, 200);
+    let max_requests = 2 + started.elapsed().as_secs() / 10;
+    assert!(
+        provider.key_requests() as u64 <= max_requests,
+        "asked {} times",
+        provider.key_requests()
+    );
+    assert_eq!(list_tasks_with_token(&server, &good).await.status, 200);
 }
 
 #[tokio::test]
-async fn keys_are_good_while_the_provider_is_away() {
-    let key = Key::elliptic("k");
-    let provider = Provider::with(&[&key]).await;
+async fn cached_keys_are_used_while_provider_is_down() {
+    let key = TestKey::elliptic("k");
+    let provider = FakeProvider::with_keys(&[&key]).await;
     let mut settings = provider.settings();
     settings.keys_max_age = Duration::ZERO;
-    let site = guarded(settings.clone()).await;
-    let token = key.sign(&provider.claims());
-    assert_eq!(show(&site, &token).await.status, 200);
-    provider.go_away(true);
-    assert_eq!((show(&site, &token).await.status, provider.asked()), (200, 2));
-    assert_eq!((show(&site, &token).await.status, provider.asked()), (200, 2), "not at once again");
-    let fresh = guarded(settings).await;
-    let answer = show(&fresh, &token).await;
-    assert_eq!(answer.status, 503, "nobody can say whether it counts");
-    assert!(!answer.text().contains(&provider.issuer()), "{}", answer.text());
+    let server = server_with_jwt(settings.clone()).await;
+    let token = key.sign(&provider.valid_claims());
+    assert_eq!(list_tasks_with_token(&server, &token).await.status, 200);
+    provider.set_down(true);
+    assert_eq!(
+        (list_tasks_with_token(&server, &token).await.status, provider.key_requests()),
+        (200, 2)
+    );
+    assert_eq!(
+        (list_tasks_with_token(&server, &token).await.status, provider.key_requests()),
+        (200, 2),
+        "not at once again"
+    );
+    let without_cache = server_with_jwt(settings).await;
+    let response = list_tasks_with_token(&without_cache, &token).await;
+    assert_eq!(response.status, 503, "nobody can say whether it counts");
+    assert!(!response.text().contains(&provider.issuer()), "{}", response.text());
 }
 
 #[tokio::test]
-async fn a_provider_that_is_somebody_else_has_no_keys() {
-    let key = Key::elliptic("k");
-    let provider = Provider::with(&[&key]).await;
-    provider.call_itself("https://other.example");
-    let token = key.sign(&provider.claims());
-    let site = guarded(provider.settings()).await;
-    assert_eq!((show(&site, &token).await.status, provider.asked()), (503, 0));
+async fn provider_with_another_issuer_is_rejected() {
+    let key = TestKey::elliptic("k");
+    let provider = FakeProvider::with_keys(&[&key]).await;
+    provider.set_issuer("https://other.example");
+    let token = key.sign(&provider.valid_claims());
+    let server = server_with_jwt(provider.settings()).await;
+    assert_eq!(
+        (list_tasks_with_token(&server, &token).await.status, provider.key_requests()),
+        (503, 0)
+    );
     let mut settings = provider.settings();
     settings.keys_url = Some(format!("{}/keys", provider.issuer().trim_end_matches("/realm")));
-    let direct = guarded(settings).await;
-    assert_eq!(show(&direct, &token).await.status, 200, "without discovery");
-    let card = direct.v1().get("/.well-known/agent-card.json").await.json();
+    let without_discovery = server_with_jwt(settings).await;
+    assert_eq!(
+        list_tasks_with_token(&without_discovery, &token).await.status,
+        200,
+        "without discovery"
+    );
+    let card = without_discovery.v1().get("/.well-known/agent-card.json").await.json();
     assert_eq!(card["securitySchemes"]["jwt"]["httpAuthSecurityScheme"]["bearerFormat"], "JWT");
 }
 
 #[tokio::test]
-async fn an_agent_knows_who_the_token_names() {
-    let who = Agent::from_fn("who", |turn: Turn| async move {
+async fn agent_receives_token_subject_scopes_and_claims() {
+    let identity_agent = Agent::from_fn("who", |turn: Turn| async move {
         let caller = turn.caller();
         let team = caller.metadata().get("team").and_then(|it| it.as_str()).unwrap_or("none");
-        turn.say(format!("{} [{}] {team}", caller.id(), caller.scopes().join(" "))).await
+        turn.direct_reply(format!("{} [{}] {team}", caller.id(), caller.scopes().join(" "))).await
     });
-    let key = Key::elliptic("k");
-    let provider = Provider::with(&[&key]).await;
-    let site = site(Server::new(who).authenticate(Jwt::new(provider.settings()).unwrap())).await;
-    let more = json!({"scope": "read", "scp": ["write"], "team": "blue"});
-    let token = key.sign(&but(&provider.claims(), more));
-    let caller = site.v1().with("authorization", format!("Bearer {token}"));
-    let answer = caller.post("/a2a", send("SendMessage", "hi")).await.json();
+    let key = TestKey::elliptic("k");
+    let provider = FakeProvider::with_keys(&[&key]).await;
+    let server = start_server(
+        Server::new(identity_agent).authenticate(Jwt::new(provider.settings()).unwrap()),
+    )
+    .await;
+    let extra_claims = json!({"scope": "read", "scp": ["write"], "team": "blue"});
+    let token = key.sign(&with_claims(&provider.valid_claims(), extra_claims));
+    let caller = server.v1().with_header("authorization", format!("Bearer {token}"));
+    let response = caller.post("/a2a", send_body("SendMessage", "hi")).await.json();
     let want = format!("jwt:{}#alice [read write] blue", provider.issuer());
-    assert_eq!(answer["result"]["message"]["parts"][0]["text"], want);
-    let card = site.v1().get("/.well-known/agent-card.json").await.json();
+    assert_eq!(response["result"]["message"]["parts"][0]["text"], want);
+    let card = server.v1().get("/.well-known/agent-card.json").await.json();
     let url = format!("{}/.well-known/openid-configuration", provider.issuer());
     let scheme = &card["securitySchemes"]["oidc"]["openIdConnectSecurityScheme"];
     assert_eq!(scheme["openIdConnectUrl"], url);
@@ -235,69 +284,70 @@ async fn an_agent_knows_who_the_token_names() {
 }
 
 #[tokio::test]
-async fn a_token_without_the_scope_is_known_and_refused() {
-    let key = Key::elliptic("k");
-    let provider = Provider::with(&[&key]).await;
+async fn token_without_required_scope_is_forbidden() {
+    let key = TestKey::elliptic("k");
+    let provider = FakeProvider::with_keys(&[&key]).await;
     let mut settings = provider.settings();
     settings.scopes = vec!["agents".into()];
-    let site = guarded(settings).await;
-    let refused = show(&site, &key.sign(&provider.claims())).await;
+    let server = server_with_jwt(settings).await;
+    let refused = list_tasks_with_token(&server, &key.sign(&provider.valid_claims())).await;
     assert_eq!(refused.status, 403);
     let challenge = refused.header("www-authenticate");
     assert!(challenge.contains(r#"error="insufficient_scope""#), "{challenge}");
     assert!(challenge.contains(r#"scope="agents""#), "{challenge}");
-    let enough = but(&provider.claims(), json!({"scope": "x agents"}));
-    assert_eq!(show(&site, &key.sign(&enough)).await.status, 200);
-    let card = site.v1().get("/.well-known/agent-card.json").await.json();
+    let sufficient = with_claims(&provider.valid_claims(), json!({"scope": "x agents"}));
+    assert_eq!(list_tasks_with_token(&server, &key.sign(&sufficient)).await.status, 200);
+    let card = server.v1().get("/.well-known/agent-card.json").await.json();
     let want = json!([{"schemes": {"oidc": {"list": ["agents"]}}}]);
     assert_eq!(card["securityRequirements"], want);
 }
 
 #[tokio::test]
-async fn each_binding_says_it_in_its_way() {
-    let key = Key::elliptic("k");
-    let provider = Provider::with(&[&key]).await;
+async fn rejected_token_is_reported_in_each_binding() {
+    let key = TestKey::elliptic("k");
+    let provider = FakeProvider::with_keys(&[&key]).await;
     let mut settings = provider.settings();
     settings.scopes = vec!["agents".into()];
-    let site = guarded(settings).await;
-    let expired = key.sign(&but(&provider.claims(), json!({"exp": 1})));
-    let poor = key.sign(&provider.claims());
-    for (token, status, code, grpc) in
-        [(expired, 401, -31401, Code::Unauthenticated), (poor, 403, -31403, Code::PermissionDenied)]
-    {
-        let caller = site.v1().with("authorization", format!("Bearer {token}"));
+    let server = server_with_jwt(settings).await;
+    let expired = key.sign(&with_claims(&provider.valid_claims(), json!({"exp": 1})));
+    let without_scope = key.sign(&provider.valid_claims());
+    for (token, status, code, grpc_code) in [
+        (expired, 401, -31401, Code::Unauthenticated),
+        (without_scope, 403, -31403, Code::PermissionDenied),
+    ] {
+        let caller = server.v1().with_header("authorization", format!("Bearer {token}"));
         for method in ["SendMessage", "SendStreamingMessage"] {
-            let rpc = caller.post("/a2a", send(method, "hi")).await;
-            assert_eq!((rpc.status, rpc.code()), (status, code), "{method}");
+            let rpc = caller.post("/a2a", send_body(method, "hi")).await;
+            assert_eq!((rpc.status, rpc.rpc_error_code()), (status, code), "{method}");
             assert!(rpc.header("www-authenticate").starts_with("Bearer "), "{method}");
         }
-        let endpoint = Endpoint::from_shared(format!("http://{}", site.address)).unwrap();
+        let endpoint = Endpoint::from_shared(format!("http://{}", server.address)).unwrap();
         let channel = endpoint.connect().await.unwrap();
         let mut client = v1::client::A2aServiceClient::new(channel);
         let mut request = tonic::Request::new(v1::ListTasksRequest::default());
         let value = format!("Bearer {token}").parse().unwrap();
         request.metadata_mut().insert("authorization", value);
-        assert_eq!(client.list_tasks(request).await.unwrap_err().code(), grpc);
+        assert_eq!(client.list_tasks(request).await.unwrap_err().code(), grpc_code);
     }
 }
 
 #[test]
-fn settings_that_let_anybody_in_are_refused() {
+fn unsafe_jwt_settings_are_rejected() {
     let good = || JwtSettings::new("https://login.example", "latimer");
     assert!(Jwt::new(good()).is_ok());
-    let changed = |change: fn(&mut JwtSettings)| {
+    let check_changed = |change: fn(&mut JwtSettings)| {
         let mut settings = good();
         change(&mut settings);
         Jwt::new(settings).map(drop).map_err(|it| it.setting)
     };
-    assert_eq!(changed(|it| it.issuer = "http://login.example".into()), Err("issuer"));
-    assert_eq!(changed(|it| it.issuer = "login".into()), Err("issuer"));
-    assert_eq!(changed(|it| it.issuer.push_str("/?a")), Err("issuer"));
-    assert_eq!(changed(|it| it.issuer.push_str("/#a")), Err("issuer"));
-    assert_eq!(changed(|it| it.keys_url = Some("http://x.example/".into())), Err("jwks_url"));
-    assert_eq!(changed(|it| it.audiences.clear()), Err("audience"));
-    assert_eq!(changed(|it| it.audiences.push(String::new())), Err("audience"));
-    assert_eq!(changed(|it| it.algorithms.clear()), Err("algorithms"));
-    assert_eq!(changed(|it| it.leeway = Duration::from_secs(3601)), Err("leeway"));
-    assert_eq!(changed(|it| it.principal_claim.clear()), Err("principal_claim"));
+    assert_eq!(check_changed(|it| it.issuer = "http://login.example".into()), Err("issuer"));
+    assert_eq!(check_changed(|it| it.issuer = "login".into()), Err("issuer"));
+    assert_eq!(check_changed(|it| it.issuer.push_str("/?a")), Err("issuer"));
+    assert_eq!(check_changed(|it| it.issuer.push_str("/#a")), Err("issuer"));
+    assert_eq!(check_changed(|it| it.keys_url = Some("http://x.example/".into())), Err("jwks_url"));
+    assert_eq!(check_changed(|it| it.audiences.clear()), Err("audience"));
+    assert_eq!(check_changed(|it| it.audiences.push(String::new())), Err("audience"));
+    assert_eq!(check_changed(|it| it.algorithms.clear()), Err("algorithms"));
+    assert_eq!(check_changed(|it| it.leeway = Duration::from_secs(3601)), Err("leeway"));
+    assert_eq!(check_changed(|it| it.principal_claim.clear()), Err("principal_claim"));
 }

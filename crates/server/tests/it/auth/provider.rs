@@ -22,8 +22,8 @@ pub(super) const AUDIENCE: &str = "latimer";
 
 /// A key with a name.
 #[derive(Clone)]
-pub(super) struct Key {
-    pub(super) name: &'static str,
+pub(super) struct TestKey {
+    pub(super) kid: &'static str,
     algorithm: Algorithm,
     private: EncodingKey,
     public: Value,
@@ -35,33 +35,33 @@ static RSA: LazyLock<EncodingKey> = LazyLock::new(|| {
     EncodingKey::from_rsa_pem(pair.serialize_pem().as_bytes()).unwrap()
 });
 
-impl Key {
-    pub(super) fn rsa(name: &'static str) -> Self {
-        Self::of(name, Algorithm::RS256, RSA.clone())
+impl TestKey {
+    pub(super) fn rsa(kid: &'static str) -> Self {
+        Self::from_private(kid, Algorithm::RS256, RSA.clone())
     }
 
-    pub(super) fn elliptic(name: &'static str) -> Self {
+    pub(super) fn elliptic(kid: &'static str) -> Self {
         let pem = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap().serialize_pem();
         let private = EncodingKey::from_ec_pem(pem.as_bytes()).unwrap();
-        Self::of(name, Algorithm::ES256, private)
+        Self::from_private(kid, Algorithm::ES256, private)
     }
 
-    pub(super) fn edwards(name: &'static str) -> Self {
+    pub(super) fn edwards(kid: &'static str) -> Self {
         let pair = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let private = EncodingKey::from_ed_pem(pair.serialize_pem().as_bytes()).unwrap();
         let point = URL_SAFE_NO_PAD.encode(pair.public_key_raw());
-        let public = json!({"kty": "OKP", "crv": "Ed25519", "x": point, "kid": name, "use": "sig"});
-        Self { name, algorithm: Algorithm::EdDSA, private, public }
+        let public = json!({"kty": "OKP", "crv": "Ed25519", "x": point, "kid": kid, "use": "sig"});
+        Self { kid, algorithm: Algorithm::EdDSA, private, public }
     }
 
-    fn of(name: &'static str, algorithm: Algorithm, private: EncodingKey) -> Self {
+    fn from_private(kid: &'static str, algorithm: Algorithm, private: EncodingKey) -> Self {
         let mut public = Jwk::from_encoding_key(&private, algorithm).unwrap();
-        public.common.key_id = Some(name.to_owned());
-        Self { name, algorithm, private, public: json!(public) }
+        public.common.key_id = Some(kid.to_owned());
+        Self { kid, algorithm, private, public: json!(public) }
     }
 
     pub(super) fn header(&self) -> Header {
-        Header { kid: Some(self.name.to_owned()), ..Header::new(self.algorithm) }
+        Header { kid: Some(self.kid.to_owned()), ..Header::new(self.algorithm) }
     }
 
     pub(super) fn sign(&self, claims: &Value) -> String {
@@ -79,45 +79,45 @@ impl Key {
 }
 
 /// An identity provider that runs until it is dropped.
-pub(super) struct Provider {
+pub(super) struct FakeProvider {
     address: SocketAddr,
     state: Arc<State>,
-    running: JoinHandle<()>,
+    server_task: JoinHandle<()>,
 }
 
 #[derive(Default)]
 struct State {
     keys: Mutex<Value>,
     issuer: Mutex<String>,
-    asked: AtomicUsize,
-    away: AtomicBool,
+    key_requests: AtomicUsize,
+    is_down: AtomicBool,
 }
 
-impl Provider {
-    pub(super) async fn with(keys: &[&Key]) -> Self {
+impl FakeProvider {
+    pub(super) async fn with_keys(keys: &[&TestKey]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(State::default());
-        let (shown, asked) = (state.clone(), state.clone());
+        let (discovery_state, keys_state) = (state.clone(), state.clone());
         let discovery = move || {
-            let issuer = shown.issuer.lock().unwrap().clone();
+            let issuer = discovery_state.issuer.lock().unwrap().clone();
             let keys = format!("http://{address}/keys");
             async move { Json(json!({"issuer": issuer, "jwks_uri": keys})) }
         };
-        let published = move || {
-            asked.asked.fetch_add(1, Ordering::SeqCst);
-            let keys = asked.keys.lock().unwrap().clone();
-            let away = asked.away.load(Ordering::SeqCst);
-            let status = if away { StatusCode::BAD_GATEWAY } else { StatusCode::OK };
+        let keys_endpoint = move || {
+            keys_state.key_requests.fetch_add(1, Ordering::SeqCst);
+            let keys = keys_state.keys.lock().unwrap().clone();
+            let is_down = keys_state.is_down.load(Ordering::SeqCst);
+            let status = if is_down { StatusCode::BAD_GATEWAY } else { StatusCode::OK };
             async move { (status, Json(keys)) }
         };
         let routes = Router::new()
             .route("/realm/.well-known/openid-configuration", get(discovery))
-            .route("/keys", get(published));
+            .route("/keys", get(keys_endpoint));
         let serve = async move { axum::serve(listener, routes).await.unwrap() };
-        let provider = Self { address, state, running: tokio::spawn(serve) };
+        let provider = Self { address, state, server_task: tokio::spawn(serve) };
         provider.publish(keys);
-        provider.call_itself(&provider.issuer());
+        provider.set_issuer(&provider.issuer());
         provider
     }
 
@@ -130,12 +130,12 @@ impl Provider {
     }
 
     /// What a token says that counts.
-    pub(super) fn claims(&self) -> Value {
+    pub(super) fn valid_claims(&self) -> Value {
         json!({"iss": self.issuer(), "aud": AUDIENCE, "sub": "alice", "exp": now() + 300})
     }
 
     /// Publishes these keys, beside some that nobody can use.
-    pub(super) fn publish(&self, keys: &[&Key]) {
+    pub(super) fn publish(&self, keys: &[&TestKey]) {
         let mut keys: Vec<_> = keys.iter().map(|it| it.public().clone()).collect();
         keys.push(json!({"kty": "oct", "kid": "secret", "k": "c2VjcmV0"}));
         keys.push(json!({"kty": "new", "kid": "strange"}));
@@ -143,23 +143,23 @@ impl Provider {
         *self.state.keys.lock().unwrap() = json!({"keys": keys});
     }
 
-    pub(super) fn call_itself(&self, issuer: &str) {
+    pub(super) fn set_issuer(&self, issuer: &str) {
         *self.state.issuer.lock().unwrap() = issuer.to_owned();
     }
 
-    pub(super) fn go_away(&self, away: bool) {
-        self.state.away.store(away, Ordering::SeqCst);
+    pub(super) fn set_down(&self, is_down: bool) {
+        self.state.is_down.store(is_down, Ordering::SeqCst);
     }
 
     /// How often it was asked for its keys.
-    pub(super) fn asked(&self) -> usize {
-        self.state.asked.load(Ordering::SeqCst)
+    pub(super) fn key_requests(&self) -> usize {
+        self.state.key_requests.load(Ordering::SeqCst)
     }
 }
 
-impl Drop for Provider {
+impl Drop for FakeProvider {
     fn drop(&mut self) {
-        self.running.abort();
+        self.server_task.abort();
     }
 }
 

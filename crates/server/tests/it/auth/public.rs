@@ -3,33 +3,33 @@
 use latimer_pb::v0_3;
 use latimer_protocol::Secret;
 use latimer_protocol::card::AgentCard;
-use latimer_server::{KeyDigest, Keys, OPERATOR, Server, Settings};
+use latimer_server::{ApiKeys, KeyDigest, OPERATOR_SCOPE, Server, Settings};
 use serde_json::json;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 use tonic_reflection::pb::v1::ServerReflectionRequest;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 
-use crate::support::{Caller, agent, send, site};
+use crate::support::{TestClient, send_body, start_server, test_agent};
 
-fn keys() -> Keys {
-    Keys::default().with_unnamed(&Secret::new("sesame"))
+fn api_keys() -> ApiKeys {
+    ApiKeys::default().with_operator_key(&Secret::new("sesame"))
 }
 
 fn server(settings: Settings) -> Server {
     let extended = AgentCard { name: "for friends".into(), ..AgentCard::default() };
-    Server::new(agent("shouter").with_extended_card(extended)).settings(settings)
+    Server::new(test_agent("shouter").with_extended_card(extended)).settings(settings)
 }
 
-fn paths(all: &[&str]) -> Vec<String> {
+fn to_strings(all: &[&str]) -> Vec<String> {
     all.iter().map(|it| (*it).to_owned()).collect()
 }
 
 #[tokio::test]
-async fn with_a_key_only_cards_and_health_are_open() {
-    let site = site(server(Settings::default()).authenticate(keys())).await;
-    let known = site.with("authorization", "Bearer sesame");
-    for (path, open) in [
+async fn only_cards_and_health_are_public_with_authentication() {
+    let server = start_server(server(Settings::default()).authenticate(api_keys())).await;
+    let authenticated = server.with_header("authorization", "Bearer sesame");
+    for (path, is_public) in [
         ("/.well-known/agent-card.json", true),
         ("/.well-known/agent.json", true),
         ("/api/a2a/agent-card.json", true),
@@ -45,54 +45,64 @@ async fn with_a_key_only_cards_and_health_are_open() {
         ("/agent/authenticatedExtendedCard", false),
     ] {
         let version = if path.starts_with("/a2a/") { "1.0" } else { "0.3" };
-        let status = site.with("a2a-version", version).get(path).await.status;
-        assert_eq!(status, if open { 200 } else { 401 }, "{path}");
-        assert_eq!(known.with("a2a-version", version).get(path).await.status, 200, "{path}");
+        let status = server.with_header("a2a-version", version).get(path).await.status;
+        assert_eq!(status, if is_public { 200 } else { 401 }, "{path}");
+        assert_eq!(
+            authenticated.with_header("a2a-version", version).get(path).await.status,
+            200,
+            "{path}"
+        );
     }
-    let metrics = site.get("/metrics").await;
+    let metrics = server.get("/metrics").await;
     assert_eq!(metrics.header("www-authenticate"), r#"Bearer realm="latimer""#);
-    let plain = site.get("/.well-known/agent-card.json").await;
+    let plain = server.get("/.well-known/agent-card.json").await;
     assert!(plain.header("cache-control").starts_with("public"));
 }
 
 #[tokio::test]
-async fn public_paths_need_no_key_and_take_no_wrong_one() {
-    let public_paths = paths(&["/metrics", "/a2a/agents/shouter", "/v1/*"]);
-    let site =
-        site(server(Settings { public_paths, ..Settings::default() }).authenticate(keys())).await;
-    let hello = || send("SendMessage", "hi");
-    assert_eq!(site.get("/metrics").await.status, 200);
-    assert_eq!(site.v1().post("/a2a/agents/shouter", hello()).await.status, 200);
-    assert_eq!(site.get("/v1/tasks").await.status, 200);
-    assert_eq!(site.v1().post("/a2a", hello()).await.status, 401);
-    assert_eq!(site.v1().get("/a2a/agents/shouter/tasks").await.status, 401, "exactly that path");
-    assert_eq!(site.v1().post("/v1", hello()).await.status, 404);
-    let wrong = site.v1().with("authorization", "Bearer wrong");
+async fn public_paths_skip_auth_but_reject_invalid_keys() {
+    let public_paths = to_strings(&["/metrics", "/a2a/agents/shouter", "/v1/*"]);
+    let server = start_server(
+        server(Settings { public_paths, ..Settings::default() }).authenticate(api_keys()),
+    )
+    .await;
+    let hello = || send_body("SendMessage", "hi");
+    assert_eq!(server.get("/metrics").await.status, 200);
+    assert_eq!(server.v1().post("/a2a/agents/shouter", hello()).await.status, 200);
+    assert_eq!(server.get("/v1/tasks").await.status, 200);
+    assert_eq!(server.v1().post("/a2a", hello()).await.status, 401);
+    assert_eq!(server.v1().get("/a2a/agents/shouter/tasks").await.status, 401, "exactly that path");
+    assert_eq!(server.v1().post("/v1", hello()).await.status, 404);
+    let wrong = server.v1().with_header("authorization", "Bearer wrong");
     assert_eq!(wrong.post("/a2a/agents/shouter", hello()).await.status, 401);
-    let known = site.v1().with("authorization", "Bearer sesame");
-    known.post("/a2a/agents/shouter", hello()).await;
-    assert_eq!(known.get("/a2a/tasks").await.json()["totalSize"], 1, "one is known by a key");
-    let card = site.get("/v1/card").await;
+    let authenticated = server.v1().with_header("authorization", "Bearer sesame");
+    authenticated.post("/a2a/agents/shouter", hello()).await;
+    assert_eq!(
+        authenticated.get("/a2a/tasks").await.json()["totalSize"],
+        1,
+        "one is known by a key"
+    );
+    let card = server.get("/v1/card").await;
     assert_eq!(card.status, 401, "an extended card is for nobody in particular");
 }
 
 #[tokio::test]
-async fn cards_can_be_for_callers_alone() {
+async fn cards_require_auth_when_configured() {
     let settings = Settings { card_requires_auth: true, ..Settings::default() };
-    let site = site(server(settings).authenticate(keys())).await;
-    let known = site.with("x-api-key", "sesame");
+    let server = start_server(server(settings).authenticate(api_keys())).await;
+    let authenticated = server.with_header("x-api-key", "sesame");
     for path in ["/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/agents"] {
-        let refused = site.get(path).await;
+        let refused = server.get(path).await;
         assert_eq!(
             (refused.status, refused.header("www-authenticate")),
             (401, r#"Bearer realm="latimer""#)
         );
-        let shown = known.get(path).await;
-        assert_eq!(shown.status, 200, "{path}");
-        assert!(shown.header("cache-control").starts_with("private"), "{path}");
-        assert!(shown.header("vary").contains("Authorization"), "{path}");
+        let card = authenticated.get(path).await;
+        assert_eq!(card.status, 200, "{path}");
+        assert!(card.header("cache-control").starts_with("private"), "{path}");
+        assert!(card.header("vary").contains("Authorization"), "{path}");
     }
-    assert_eq!(site.get("/health").await.status, 200);
+    assert_eq!(server.get("/health").await.status, 200);
 }
 
 async fn reflect(channel: Channel, key: Option<&str>) -> Option<Code> {
@@ -111,8 +121,8 @@ async fn reflect(channel: Channel, key: Option<&str>) -> Option<Code> {
 /// The numbers and the services of gRPC are for this machine, or for those with a key, unless a
 /// setting says otherwise.
 #[tokio::test]
-async fn what_is_for_operators_follows_one_rule() {
-    for (address, key, said, (metrics, reflection)) in [
+async fn metrics_and_reflection_follow_one_access_rule() {
+    for (address, requires_key, setting, (metrics, reflection)) in [
         ("127.0.0.1:0", false, None, (200, None)),
         ("127.0.0.1:0", false, Some(false), (404, Some(Code::Unimplemented))),
         ("127.0.0.1:0", true, None, (401, Some(Code::Unauthenticated))),
@@ -121,27 +131,31 @@ async fn what_is_for_operators_follows_one_rule() {
         ("0.0.0.0:0", true, None, (401, Some(Code::Unauthenticated))),
         ("0.0.0.0:0", true, Some(true), (401, Some(Code::Unauthenticated))),
     ] {
-        let settings = Settings { metrics: said, reflection: said, ..Settings::default() };
+        let settings = Settings { metrics: setting, reflection: setting, ..Settings::default() };
         let server = server(settings).bind(address);
-        let server = if key { server.authenticate(keys()) } else { server };
+        let server = if requires_key { server.authenticate(api_keys()) } else { server };
         let running = server.listen().await.unwrap();
-        let caller = Caller::new(([127, 0, 0, 1], running.address().port()).into());
-        let what = format!("{address} {key} {said:?}");
+        let caller = TestClient::new(([127, 0, 0, 1], running.address().port()).into());
+        let what = format!("{address} {requires_key} {setting:?}");
         assert_eq!(caller.get("/metrics").await.status, metrics, "{what}");
         let endpoint = Endpoint::from_shared(format!("http://{}", caller.address)).unwrap();
         let channel = endpoint.connect().await.unwrap();
         assert_eq!(reflect(channel.clone(), None).await, reflection, "{what}");
-        if key {
-            assert_eq!(caller.with("x-api-key", "sesame").get("/metrics").await.status, 200);
+        if requires_key {
+            assert_eq!(caller.with_header("x-api-key", "sesame").get("/metrics").await.status, 200);
             assert_eq!(reflect(channel, Some("sesame")).await, None, "{what}");
         }
     }
 }
 
 #[tokio::test]
-async fn dead_letters_are_for_whoever_runs_the_server() {
-    let digest = |key: &str| KeyDigest::of(&Secret::new(key));
-    let keys = keys().with("ops", digest("ops"), [OPERATOR]).with("ci", digest("ci"), ["deploy"]);
+async fn dead_letters_require_operator_scope_or_loopback() {
+    let digest = |key: &str| KeyDigest::from_key(&Secret::new(key));
+    let keys = api_keys().with_key("ops", digest("ops"), [OPERATOR_SCOPE]).with_key(
+        "ci",
+        digest("ci"),
+        ["deploy"],
+    );
     for (address, proxy, key, want) in [
         ("127.0.0.1:0", false, None, 200),
         ("127.0.0.1:0", true, None, 403),
@@ -155,20 +169,20 @@ async fn dead_letters_are_for_whoever_runs_the_server() {
         let server = server(Settings { trusted_proxies, ..Settings::default() }).bind(address);
         let server = if key.is_some() { server.authenticate(keys.clone()) } else { server };
         let running = server.listen().await.unwrap();
-        let caller = Caller::new(([127, 0, 0, 1], running.address().port()).into());
+        let caller = TestClient::new(([127, 0, 0, 1], running.address().port()).into());
         let caller = match key {
             None | Some("") => caller,
-            Some(key) => caller.with("x-api-key", key),
+            Some(key) => caller.with_header("x-api-key", key),
         };
-        let answer = caller.get("/api/push/dead").await;
-        assert_eq!(answer.status, want, "{address} {proxy} {key:?}: {}", answer.text());
+        let response = caller.get("/api/push/dead").await;
+        assert_eq!(response.status, want, "{address} {proxy} {key:?}: {}", response.text());
     }
 }
 
 /// Without authentication, whoever is on this machine may see it, and nobody else.
 #[tokio::test]
-async fn an_extended_card_is_for_those_who_are_known() {
-    for (address, key, shown, want) in [
+async fn extended_card_requires_authentication_or_loopback() {
+    for (address, requires_key, sends_key, want) in [
         ("127.0.0.1:0", false, false, 200),
         ("127.0.0.1:0", true, false, 401),
         ("127.0.0.1:0", true, true, 200),
@@ -177,19 +191,19 @@ async fn an_extended_card_is_for_those_who_are_known() {
         ("0.0.0.0:0", true, true, 200),
     ] {
         // So that only this rule stands in the way.
-        let public_paths = paths(&["/*"]);
+        let public_paths = to_strings(&["/*"]);
         let server = server(Settings { public_paths, ..Settings::default() }).bind(address);
-        let server = if key { server.authenticate(keys()) } else { server };
+        let server = if requires_key { server.authenticate(api_keys()) } else { server };
         let running = server.listen().await.unwrap();
-        let caller = Caller::new(([127, 0, 0, 1], running.address().port()).into());
-        let caller = if shown { caller.with("x-api-key", "sesame") } else { caller };
-        let what = format!("{address} {key} {shown}");
+        let caller = TestClient::new(([127, 0, 0, 1], running.address().port()).into());
+        let caller = if sends_key { caller.with_header("x-api-key", "sesame") } else { caller };
+        let what = format!("{address} {requires_key} {sends_key}");
         let rest = caller.v1().get("/a2a/extendedAgentCard").await;
         assert_eq!(rest.status, want, "{what}");
         let rpc = r#"{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}"#;
         let codes = [(200, 0), (401, -31401), (400, -32004)];
         let code = codes.iter().find(|it| it.0 == want).unwrap().1;
-        assert_eq!(caller.v1().post("/a2a", rpc).await.code(), code, "{what}");
+        assert_eq!(caller.v1().post("/a2a", rpc).await.rpc_error_code(), code, "{what}");
         let card = caller.v1().get("/.well-known/agent-card.json").await.json();
         let offered = &card["capabilities"]["extendedAgentCard"];
         assert_eq!(offered, &json!(want != 400), "{what}: what a card says can be had");
@@ -197,7 +211,7 @@ async fn an_extended_card_is_for_those_who_are_known() {
         let channel = endpoint.connect().await.unwrap();
         let mut client = v0_3::client::A2aServiceClient::new(channel);
         let mut request = tonic::Request::new(v0_3::GetAgentCardRequest {});
-        if shown {
+        if sends_key {
             request.metadata_mut().insert("x-api-key", "sesame".parse().unwrap());
         }
         let name = client.get_agent_card(request).await.unwrap().into_inner().name;

@@ -1,11 +1,11 @@
 //! Webhooks: what arrives, when, and where nothing is sent to.
 
-mod failing;
-mod forms;
-mod operator;
+mod dead_letters;
+mod failures;
+mod payloads;
 mod receiver;
-mod registered;
-mod signed;
+mod registration;
+mod signatures;
 mod targets;
 
 pub(crate) use receiver::Receiver;
@@ -14,22 +14,22 @@ use std::time::Duration;
 
 use latimer_server::{Agent, PushSettings, Server, Settings, Turn};
 
-use crate::support::{Site, message, site};
+use crate::support::{TestServer, message, start_server};
 
 /// An agent that says so many things, or asks, or waits, or says what it knows of its caller.
-fn talker() -> Agent {
+fn chatty_agent() -> Agent {
     Agent::from_fn("talker", |turn: Turn| async move {
         match turn.text().as_str() {
-            "ask" => turn.ask("which one?").await,
-            "say" => turn.say("just so").await,
-            "awaited" => turn.complete_with(turn.is_awaited().to_string()).await,
+            "ask" => turn.request_input("which one?").await,
+            "say" => turn.direct_reply("just so").await,
+            "awaited" => turn.complete_with(turn.is_result_only().to_string()).await,
             "wait" => {
-                turn.working().await?;
-                turn.cancelled().cancelled().await;
+                turn.set_working().await?;
+                turn.cancellation_token().cancelled().await;
                 Ok(())
             }
             text => {
-                turn.working().await?;
+                turn.set_working().await?;
                 for word in text.split(' ') {
                     turn.artifact(word).push_last(word).await?;
                     turn.flush().await?;
@@ -41,25 +41,25 @@ fn talker() -> Agent {
 }
 
 /// Deliveries that do not wait long.
-fn hasty() -> PushSettings {
+fn short_timeouts() -> PushSettings {
     PushSettings {
-        first_pause: Duration::from_millis(2),
-        longest_pause: Duration::from_millis(20),
+        initial_backoff: Duration::from_millis(2),
+        max_backoff: Duration::from_millis(20),
         timeout: Duration::from_secs(10),
         ..PushSettings::default()
     }
 }
 
-fn server(push: PushSettings) -> Server {
-    Server::new(talker()).settings(Settings { push, ..Settings::default() })
+fn webhook_server(push: PushSettings) -> Server {
+    Server::new(chatty_agent()).settings(Settings { push, ..Settings::default() })
 }
 
-async fn talking(push: PushSettings) -> Site {
-    site(server(push)).await
+async fn start_chatty_server(push: PushSettings) -> TestServer {
+    start_server(webhook_server(push)).await
 }
 
 /// A message in JSON-RPC of 1.0, with a webhook.
-fn send(text: &str, webhook: &str, immediately: bool) -> String {
+fn send_with_webhook(text: &str, webhook: &str, immediately: bool) -> String {
     let message = message(text);
     format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{{"message":{message},
@@ -69,14 +69,14 @@ fn send(text: &str, webhook: &str, immediately: bool) -> String {
 }
 
 /// A webhook of 1.0 at an address.
-fn at(url: &str) -> String {
+fn webhook_at(url: &str) -> String {
     format!(r#"{{"url":"{url}"}}"#)
 }
 
 /// The id of the task that was answered.
-fn id(answer: &crate::support::Answer) -> String {
-    answer.json()["result"]["task"]["id"]
+fn task_id(response: &crate::support::TestResponse) -> String {
+    response.json()["result"]["task"]["id"]
         .as_str()
-        .unwrap_or_else(|| panic!("{answer:?}"))
+        .unwrap_or_else(|| panic!("{response:?}"))
         .to_owned()
 }

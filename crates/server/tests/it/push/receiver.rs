@@ -35,7 +35,7 @@ impl Delivery {
     }
 
     /// What an event of 1.0 says, in a word or two.
-    pub(crate) fn says(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let body = self.json();
         let state = |it: &Value| it["status"]["state"].as_str().unwrap().replace("TASK_STATE_", "");
         match body.as_object().unwrap().keys().next().unwrap().as_str() {
@@ -51,64 +51,64 @@ impl Delivery {
 }
 
 /// What a receiver makes of the n-th delivery that it gets: a status, or none, to never answer.
-type Behave = Box<dyn Fn(usize) -> Option<u16> + Send + Sync>;
+type Behavior = Box<dyn Fn(usize) -> Option<u16> + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Receiver(Arc<Inner>);
 
 struct Inner {
     address: SocketAddr,
-    got: Mutex<Vec<Delivery>>,
-    more: Notify,
-    behave: Behave,
+    received: Mutex<Vec<Delivery>>,
+    changed: Notify,
+    behavior: Behavior,
     /// How much it says when it takes something.
-    says: usize,
+    response_bytes: usize,
 }
 
 impl Receiver {
     /// One that takes everything.
     pub(crate) async fn new() -> Self {
-        Self::that(|_| Some(200)).await
+        Self::with_behavior(|_| Some(200)).await
     }
 
     /// One that takes everything, and has a lot to say about it.
-    pub(crate) async fn talkative() -> Self {
+    pub(crate) async fn with_long_responses() -> Self {
         Self::listen(Box::new(|_| Some(200)), 1024 * 1024).await
     }
 
-    pub(crate) async fn that(
-        behave: impl Fn(usize) -> Option<u16> + Send + Sync + 'static,
+    pub(crate) async fn with_behavior(
+        behavior: impl Fn(usize) -> Option<u16> + Send + Sync + 'static,
     ) -> Self {
-        Self::listen(Box::new(behave), 0).await
+        Self::listen(Box::new(behavior), 0).await
     }
 
-    async fn listen(behave: Behave, says: usize) -> Self {
+    async fn listen(behavior: Behavior, response_bytes: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (got, more) = (Mutex::default(), Notify::new());
-        let inner = Inner { address, got, more, behave, says };
+        let (received, changed) = (Mutex::default(), Notify::new());
+        let inner = Inner { address, received, changed, behavior, response_bytes };
         let receiver = Self(Arc::new(inner));
         let serving = receiver.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let receiver = serving.clone();
                 tokio::spawn(async move {
-                    let answer = service_fn(move |request| receiver.clone().take(request));
+                    let service = service_fn(move |request| receiver.clone().handle(request));
                     let http = hyper::server::conn::http1::Builder::new();
-                    let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+                    let _ = http.serve_connection(TokioIo::new(stream), service).await;
                 });
             }
         });
         receiver
     }
 
-    async fn take(self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    async fn handle(self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
         let (head, body) = request.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         let status = {
-            let mut got = self.0.got.lock().unwrap();
-            let status = (self.0.behave)(got.len());
-            got.push(Delivery {
+            let mut received = self.0.received.lock().unwrap();
+            let status = (self.0.behavior)(received.len());
+            received.push(Delivery {
                 path: head.uri.path().to_owned(),
                 headers: head.headers,
                 body,
@@ -116,11 +116,11 @@ impl Receiver {
             });
             status
         };
-        self.0.more.notify_waiters();
+        self.0.changed.notify_waiters();
         match status {
             Some(status) => {
-                let answer = Response::builder().status(status).header("retry-after", "0");
-                Ok(answer.body(Full::from(vec![b' '; self.0.says])).unwrap())
+                let response = Response::builder().status(status).header("retry-after", "0");
+                Ok(response.body(Full::from(vec![b' '; self.0.response_bytes])).unwrap())
             }
             None => std::future::pending().await,
         }
@@ -130,33 +130,34 @@ impl Receiver {
         format!("http://{}{path}", self.0.address)
     }
 
-    pub(crate) fn got(&self) -> Vec<Delivery> {
-        self.0.got.lock().unwrap().clone()
+    pub(crate) fn received(&self) -> Vec<Delivery> {
+        self.0.received.lock().unwrap().clone()
     }
 
     /// What was taken, once that is so many.
-    pub(crate) async fn taken(&self, count: usize) -> Vec<Delivery> {
-        let taken = self.until(|all| all.iter().filter(|it| it.status == 200).count() >= count);
-        taken.await.into_iter().filter(|it| it.status == 200).collect()
+    pub(crate) async fn wait_accepted(&self, count: usize) -> Vec<Delivery> {
+        let accepted =
+            self.wait_until(|all| all.iter().filter(|it| it.status == 200).count() >= count);
+        accepted.await.into_iter().filter(|it| it.status == 200).collect()
     }
 
     /// All there is, once it is as it should be.
-    pub(crate) async fn until(&self, enough: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
+    pub(crate) async fn wait_until(&self, is_done: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
         let wait = async {
             loop {
-                let more = self.0.more.notified();
-                tokio::pin!(more);
-                more.as_mut().enable();
-                let got = self.got();
-                if enough(&got) {
-                    return got;
+                let changed = self.0.changed.notified();
+                tokio::pin!(changed);
+                changed.as_mut().enable();
+                let received = self.received();
+                if is_done(&received) {
+                    return received;
                 }
-                more.await;
+                changed.await;
             }
         };
-        let patience = Duration::from_secs(30);
-        tokio::time::timeout(patience, wait).await.unwrap_or_else(|_| {
-            panic!("waited too long; so far: {:?}", self.got());
+        let timeout = Duration::from_secs(30);
+        tokio::time::timeout(timeout, wait).await.unwrap_or_else(|_| {
+            panic!("waited too long; so far: {:?}", self.received());
         })
     }
 }

@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use latimer_server::outbound::{Dial, Guard, HttpClient, Resolve, Rules};
-use latimer_server::{Courier, PushSettings, Server, Settings};
+use latimer_server::{PushSettings, Server, Settings, WebhookDispatcher};
 use serde_json::json;
 use tokio::net::TcpStream;
 
-use super::{Receiver, at, hasty, id, send, server, talker, talking};
-use crate::support::{Site, site};
+use super::{
+    Receiver, chatty_agent, send_with_webhook, short_timeouts, start_chatty_server, task_id,
+    webhook_at, webhook_server,
+};
+use crate::support::{TestServer, start_server};
 
 /// Not one of these may be called, by a server that anybody reaches.
 const FORBIDDEN: &[&str] = &[
@@ -51,10 +54,10 @@ const FORBIDDEN: &[&str] = &[
 
 /// Knows this machine, and one that is elsewhere.
 #[derive(Debug)]
-struct Names;
+struct FakeResolver;
 
 #[async_trait]
-impl Resolve for Names {
+impl Resolve for FakeResolver {
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         Ok(vec![if name == "localhost" { [127, 0, 0, 1] } else { [93, 184, 215, 14] }.into()])
     }
@@ -62,25 +65,25 @@ impl Resolve for Names {
 
 /// A resolver that says one thing first and another from then on.
 #[derive(Debug)]
-struct Fickle {
-    answers: Mutex<Vec<IpAddr>>,
+struct ChangingResolver {
+    addresses: Mutex<Vec<IpAddr>>,
 }
 
 #[async_trait]
-impl Resolve for Fickle {
+impl Resolve for ChangingResolver {
     async fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
-        let mut answers = self.answers.lock().unwrap();
-        let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0] };
-        Ok(vec![answer])
+        let mut addresses = self.addresses.lock().unwrap();
+        let address = if addresses.len() > 1 { addresses.remove(0) } else { addresses[0] };
+        Ok(vec![address])
     }
 }
 
 /// Opens no socket, and remembers where one should have led.
 #[derive(Clone, Debug, Default)]
-struct Recorder(Arc<Mutex<Vec<SocketAddr>>>);
+struct DialRecorder(Arc<Mutex<Vec<SocketAddr>>>);
 
 #[async_trait]
-impl Dial for Recorder {
+impl Dial for DialRecorder {
     async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream> {
         self.0.lock().unwrap().push(address);
         Err(io::ErrorKind::ConnectionRefused.into())
@@ -88,86 +91,94 @@ impl Dial for Recorder {
 }
 
 /// A server whose webhooks are resolved like this, and what it dials.
-async fn recorded(rules: Rules, answers: &[&str], push: PushSettings) -> (Site, Recorder, Courier) {
-    let answers = Mutex::new(answers.iter().map(|it| it.parse().unwrap()).collect());
-    recorded_with(rules, Arc::new(Fickle { answers }), push).await
+async fn recording_server(
+    rules: Rules,
+    addresses: &[&str],
+    push: PushSettings,
+) -> (TestServer, DialRecorder, WebhookDispatcher) {
+    let addresses = Mutex::new(addresses.iter().map(|it| it.parse().unwrap()).collect());
+    recording_server_with(rules, Arc::new(ChangingResolver { addresses }), push).await
 }
 
-async fn recorded_with(
+async fn recording_server_with(
     rules: Rules,
     resolver: Arc<dyn Resolve>,
     push: PushSettings,
-) -> (Site, Recorder, Courier) {
-    let recorder = Recorder::default();
+) -> (TestServer, DialRecorder, WebhookDispatcher) {
+    let recorder = DialRecorder::default();
     let guard = Guard::with_resolver(rules, resolver);
     let client =
         HttpClient::builder(guard.clone()).dialer(Arc::new(recorder.clone())).build().unwrap();
-    let made = Arc::new(Mutex::new(None));
-    let courier = made.clone();
-    let server = server(push.clone()).courier(move |store| {
-        let courier = Courier::with_client(store, push.clone(), guard.clone(), client.clone());
-        *made.lock().unwrap() = Some(courier.clone());
-        courier
+    let created = Arc::new(Mutex::new(None));
+    let dispatcher = created.clone();
+    let server = webhook_server(push.clone()).with_dispatcher(move |store| {
+        let dispatcher =
+            WebhookDispatcher::with_client(store, push.clone(), guard.clone(), client.clone());
+        *created.lock().unwrap() = Some(dispatcher.clone());
+        dispatcher
     });
-    let site = site(server).await;
-    let courier = courier.lock().unwrap().take().unwrap();
-    (site, recorder, courier)
+    let server = start_server(server).await;
+    let dispatcher = dispatcher.lock().unwrap().take().unwrap();
+    (server, recorder, dispatcher)
 }
 
 #[tokio::test]
-async fn what_may_not_be_called_is_refused_at_registration() {
-    let (site, recorder, _courier) =
-        recorded_with(Rules::default(), Arc::new(Names), hasty()).await;
-    let asked = site.v1().post("/a2a", crate::support::send("SendMessage", "ask")).await;
-    let task = id(&asked);
+async fn forbidden_webhook_url_is_rejected_at_registration() {
+    let (server, recorder, _dispatcher) =
+        recording_server_with(Rules::default(), Arc::new(FakeResolver), short_timeouts()).await;
+    let created = server.v1().post("/a2a", crate::support::send_body("SendMessage", "ask")).await;
+    let task = task_id(&created);
     for url in FORBIDDEN {
-        let answer = site.v1().post("/a2a", send("one", &at(url), false)).await;
-        assert_eq!(answer.code(), -32602, "{url}: {}", answer.text());
+        let response =
+            server.v1().post("/a2a", send_with_webhook("one", &webhook_at(url), false)).await;
+        assert_eq!(response.rpc_error_code(), -32602, "{url}: {}", response.text());
         let create = json!({"jsonrpc": "2.0", "id": 1, "method": "CreateTaskPushNotificationConfig",
             "params": {"taskId": task, "url": url}});
-        let answer = site.v1().post("/a2a", create.to_string()).await;
-        assert_eq!(answer.code(), -32602, "{url}: {}", answer.text());
+        let response = server.v1().post("/a2a", create.to_string()).await;
+        assert_eq!(response.rpc_error_code(), -32602, "{url}: {}", response.text());
         let older = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/set",
             "params": {"taskId": task, "pushNotificationConfig": {"url": url}}});
-        let answer = site.post("/a2a", older.to_string()).await;
-        assert_eq!(answer.code(), -32602, "{url}: {}", answer.text());
+        let response = server.post("/a2a", older.to_string()).await;
+        assert_eq!(response.rpc_error_code(), -32602, "{url}: {}", response.text());
     }
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTaskPushNotificationConfigs",
         "params": {"taskId": task}});
-    let list = site.v1().post("/a2a", list.to_string()).await;
+    let list = server.v1().post("/a2a", list.to_string()).await;
     assert_eq!(list.json()["result"]["configs"].as_array().map_or(0, Vec::len), 0);
-    let tasks = site.v1().get("/a2a/tasks").await.json();
+    let tasks = server.v1().get("/a2a/tasks").await.json();
     assert_eq!(tasks["totalSize"], 1, "nothing is left of what was refused: {tasks}");
     assert_eq!(*recorder.0.lock().unwrap(), []);
 }
 
 #[tokio::test]
-async fn a_name_that_came_to_mean_something_else_is_not_called() {
+async fn rebound_host_is_not_called() {
     for address in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::ffff:192.168.0.1", "fd00::1"] {
-        let push = PushSettings { attempts: 2, ..hasty() };
-        let answers = ["93.184.215.14", address];
-        let (site, recorder, courier) = recorded(Rules::default(), &answers, push).await;
-        let hook = at("https://hooks.example/");
-        let answer = site.v1().post("/a2a", send("one", &hook, false)).await;
-        id(&answer);
-        while courier.dead_letters(9).await.unwrap().len() < 4 {
+        let push = PushSettings { max_attempts: 2, ..short_timeouts() };
+        let addresses = ["93.184.215.14", address];
+        let (server, recorder, dispatcher) =
+            recording_server(Rules::default(), &addresses, push).await;
+        let hook = webhook_at("https://hooks.example/");
+        let response = server.v1().post("/a2a", send_with_webhook("one", &hook, false)).await;
+        task_id(&response);
+        while dispatcher.dead_letters(9).await.unwrap().len() < 4 {
             tokio::task::yield_now().await;
         }
         assert_eq!(*recorder.0.lock().unwrap(), [], "{address}");
-        for letter in courier.dead_letters(9).await.unwrap() {
-            let reason = letter.dead.reason;
+        for dead_letter in dispatcher.dead_letters(9).await.unwrap() {
+            let reason = dead_letter.dead_letter.reason;
             assert_eq!(reason, "the URL leads to an address that is not allowed");
         }
     }
 }
 
 #[tokio::test]
-async fn what_was_checked_is_what_is_called() {
-    let push = PushSettings { attempts: 1, ..hasty() };
-    let (site, recorder, courier) = recorded(Rules::default(), &["93.184.215.14"], push).await;
-    let hook = at("https://hooks.example:8443/");
-    site.v1().post("/a2a", send("one", &hook, false)).await;
-    while courier.dead_letters(9).await.unwrap().len() < 4 {
+async fn checked_address_is_the_one_dialed() {
+    let push = PushSettings { max_attempts: 1, ..short_timeouts() };
+    let (server, recorder, dispatcher) =
+        recording_server(Rules::default(), &["93.184.215.14"], push).await;
+    let hook = webhook_at("https://hooks.example:8443/");
+    server.v1().post("/a2a", send_with_webhook("one", &hook, false)).await;
+    while dispatcher.dead_letters(9).await.unwrap().len() < 4 {
         tokio::task::yield_now().await;
     }
     let want: SocketAddr = "93.184.215.14:8443".parse().unwrap();
@@ -175,72 +186,84 @@ async fn what_was_checked_is_what_is_called() {
 }
 
 #[tokio::test]
-async fn one_host_and_port_can_be_allowed_and_its_neighbour_is_not() {
-    let (receiver, neighbour) = (Receiver::new().await, Receiver::new().await);
+async fn allow_rule_covers_only_one_host_and_port() {
+    let (receiver, neighbor) = (Receiver::new().await, Receiver::new().await);
     let allowed = receiver.url("").trim_start_matches("http://").parse().unwrap();
-    let push = PushSettings { allow_loopback: Some(false), allow: vec![allowed], ..hasty() };
-    let site = talking(push).await;
-    let answer = site.v1().post("/a2a", send("one", &at(&neighbour.url("/")), false)).await;
-    assert_eq!(answer.code(), -32602, "{}", answer.text());
-    site.v1().post("/a2a", send("one", &at(&receiver.url("/")), false)).await;
-    receiver.taken(4).await;
-    assert!(neighbour.got().is_empty());
+    let push =
+        PushSettings { allow_loopback: Some(false), allow: vec![allowed], ..short_timeouts() };
+    let server = start_chatty_server(push).await;
+    let response = server
+        .v1()
+        .post("/a2a", send_with_webhook("one", &webhook_at(&neighbor.url("/")), false))
+        .await;
+    assert_eq!(response.rpc_error_code(), -32602, "{}", response.text());
+    server
+        .v1()
+        .post("/a2a", send_with_webhook("one", &webhook_at(&receiver.url("/")), false))
+        .await;
+    receiver.wait_accepted(4).await;
+    assert!(neighbor.received().is_empty());
 }
 
 #[tokio::test]
-async fn this_machine_is_allowed_exactly_while_nobody_else_can_reach_the_server() {
+async fn loopback_webhooks_require_a_loopback_only_server() {
     let receiver = Receiver::new().await;
-    let hook = at(&receiver.url("/"));
-    let local = talking(hasty()).await;
-    id(&local.v1().post("/a2a", send("one", &hook, false)).await);
-    receiver.taken(4).await;
-    let running = server(hasty()).bind("0.0.0.0:0").listen().await.unwrap();
+    let hook = webhook_at(&receiver.url("/"));
+    let loopback_only = start_chatty_server(short_timeouts()).await;
+    task_id(&loopback_only.v1().post("/a2a", send_with_webhook("one", &hook, false)).await);
+    receiver.wait_accepted(4).await;
+    let running = webhook_server(short_timeouts()).bind("0.0.0.0:0").listen().await.unwrap();
     let port = running.address().port();
-    let caller = crate::support::Caller::new(SocketAddr::from(([127, 0, 0, 1], port)));
-    let answer = caller.v1().post("/a2a", send("one", &hook, false)).await;
-    assert_eq!(answer.code(), -32602, "{}", answer.text());
+    let caller = crate::support::TestClient::new(SocketAddr::from(([127, 0, 0, 1], port)));
+    let response = caller.v1().post("/a2a", send_with_webhook("one", &hook, false)).await;
+    assert_eq!(response.rpc_error_code(), -32602, "{}", response.text());
     // A proxy on this machine passes others on.
-    let mut settings = Settings { push: hasty(), ..Settings::default() };
+    let mut settings = Settings { push: short_timeouts(), ..Settings::default() };
     settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
-    let proxied = site(Server::new(talker()).settings(settings)).await;
-    let answer = proxied.v1().post("/a2a", send("one", &hook, false)).await;
-    assert_eq!(answer.code(), -32602, "{}", answer.text());
-    let open = PushSettings { allow_loopback: Some(true), ..hasty() };
-    let running = server(open).bind("0.0.0.0:0").listen().await.unwrap();
+    let proxied = start_server(Server::new(chatty_agent()).settings(settings)).await;
+    let response = proxied.v1().post("/a2a", send_with_webhook("one", &hook, false)).await;
+    assert_eq!(response.rpc_error_code(), -32602, "{}", response.text());
+    let open = PushSettings { allow_loopback: Some(true), ..short_timeouts() };
+    let running = webhook_server(open).bind("0.0.0.0:0").listen().await.unwrap();
     let port = running.address().port();
-    let caller = crate::support::Caller::new(SocketAddr::from(([127, 0, 0, 1], port)));
-    id(&caller.v1().post("/a2a", send("one", &hook, false)).await);
-    receiver.taken(8).await;
+    let caller = crate::support::TestClient::new(SocketAddr::from(([127, 0, 0, 1], port)));
+    task_id(&caller.v1().post("/a2a", send_with_webhook("one", &hook, false)).await);
+    receiver.wait_accepted(8).await;
 }
 
 #[tokio::test]
-async fn private_addresses_are_no_part_of_this_machine() {
+async fn loopback_rule_does_not_allow_private_addresses() {
     let rules = Rules { allow_loopback: true, ..Rules::default() };
-    let (site, recorder, _courier) = recorded_with(rules, Arc::new(Names), hasty()).await;
+    let (server, recorder, _dispatcher) =
+        recording_server_with(rules, Arc::new(FakeResolver), short_timeouts()).await;
     for url in ["http://10.0.0.1/", "https://192.168.0.1/", "http://169.254.169.254/"] {
-        let answer = site.v1().post("/a2a", send("one", &at(url), false)).await;
-        assert_eq!(answer.code(), -32602, "{}", answer.text());
+        let response =
+            server.v1().post("/a2a", send_with_webhook("one", &webhook_at(url), false)).await;
+        assert_eq!(response.rpc_error_code(), -32602, "{}", response.text());
     }
     assert_eq!(*recorder.0.lock().unwrap(), []);
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_knows_yet_passes() {
+async fn unresolvable_host_is_accepted_at_registration() {
     #[derive(Debug)]
-    struct Nobody;
+    struct FailingResolver;
     #[async_trait]
-    impl Resolve for Nobody {
+    impl Resolve for FailingResolver {
         async fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
             Err(io::ErrorKind::NotFound.into())
         }
     }
-    let guard = Guard::with_resolver(Rules::default(), Arc::new(Nobody));
+    let guard = Guard::with_resolver(Rules::default(), Arc::new(FailingResolver));
     let client = HttpClient::builder(guard.clone()).build().unwrap();
-    let push = PushSettings { first_pause: Duration::from_secs(600), ..hasty() };
-    let server = server(push.clone()).courier(move |store| {
-        Courier::with_client(store, push.clone(), guard.clone(), client.clone())
+    let push = PushSettings { initial_backoff: Duration::from_secs(600), ..short_timeouts() };
+    let server = webhook_server(push.clone()).with_dispatcher(move |store| {
+        WebhookDispatcher::with_client(store, push.clone(), guard.clone(), client.clone())
     });
-    let site = site(server).await;
-    let answer = site.v1().post("/a2a", send("one", &at("https://soon.example/"), false)).await;
-    id(&answer);
+    let server = start_server(server).await;
+    let response = server
+        .v1()
+        .post("/a2a", send_with_webhook("one", &webhook_at("https://soon.example/"), false))
+        .await;
+    task_id(&response);
 }

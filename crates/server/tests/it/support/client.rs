@@ -12,28 +12,28 @@ use tokio::net::TcpStream;
 
 /// Calls one server.
 #[derive(Clone)]
-pub(crate) struct Caller {
+pub(crate) struct TestClient {
     pub(crate) address: SocketAddr,
     headers: Vec<(&'static str, String)>,
 }
 
 /// What a server answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     /// The body in the pieces in which it came.
-    pub(crate) pieces: Vec<Bytes>,
+    pub(crate) chunks: Vec<Bytes>,
 }
 
-impl Caller {
+impl TestClient {
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self { address, headers: Vec::new() }
     }
 
     /// The same caller, who sends one more header.
-    pub(crate) fn with(&self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn with_header(&self, name: &'static str, value: impl Into<String>) -> Self {
         let mut caller = self.clone();
         caller.headers.retain(|(it, _)| *it != name);
         caller.headers.push((name, value.into()));
@@ -42,33 +42,46 @@ impl Caller {
 
     /// The same caller, who says 1.0.
     pub(crate) fn v1(&self) -> Self {
-        self.with("a2a-version", "1.0")
+        self.with_header("a2a-version", "1.0")
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
-        self.ask(Method::GET, path, "").await
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
+        self.send(Method::GET, path, "").await
     }
 
     /// Posts JSON, unless the caller says that it is something else.
-    pub(crate) async fn post(&self, path: &str, body: impl Into<String>) -> Answer {
-        let typed = self.headers.iter().any(|(name, _)| *name == "content-type");
-        let caller =
-            if typed { self.clone() } else { self.with("content-type", "application/json") };
-        caller.ask(Method::POST, path, body).await
+    pub(crate) async fn post(&self, path: &str, body: impl Into<String>) -> TestResponse {
+        let has_content_type = self.headers.iter().any(|(name, _)| *name == "content-type");
+        let caller = if has_content_type {
+            self.clone()
+        } else {
+            self.with_header("content-type", "application/json")
+        };
+        caller.send(Method::POST, path, body).await
     }
 
-    pub(crate) async fn ask(&self, method: Method, path: &str, body: impl Into<String>) -> Answer {
-        let request = self.request(method, path, body.into());
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: impl Into<String>,
+    ) -> TestResponse {
+        let request = self.build_request(method, path, body.into());
         let stream = TcpStream::connect(self.address).await.unwrap();
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
         let connection = tokio::spawn(connection);
-        let answer = read(sender.send_request(request).await.unwrap()).await;
+        let response = read_response(sender.send_request(request).await.unwrap()).await;
         connection.abort();
-        answer
+        response
     }
 
-    pub(crate) fn request(&self, method: Method, path: &str, body: String) -> Request<Full<Bytes>> {
+    pub(crate) fn build_request(
+        &self,
+        method: Method,
+        path: &str,
+        body: String,
+    ) -> Request<Full<Bytes>> {
         let mut request = Request::builder().method(method).uri(path);
         if !self.headers.iter().any(|(name, _)| *name == "host") {
             request = request.header("host", self.address.to_string());
@@ -80,15 +93,19 @@ impl Caller {
     }
 
     /// Sends bytes as they are, and reads until the server closes or `enough` was read.
-    pub(crate) async fn raw(&self, bytes: &[u8], enough: impl Fn(&str) -> bool) -> String {
+    pub(crate) async fn send_raw(
+        &self,
+        bytes: &[u8],
+        is_complete: impl Fn(&str) -> bool,
+    ) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(bytes).await.unwrap();
-        let (mut all, mut piece) = (Vec::new(), [0; 4096]);
+        let (mut all, mut chunk) = (Vec::new(), [0; 4096]);
         loop {
-            let length = stream.read(&mut piece).await.unwrap_or(0);
-            all.extend_from_slice(&piece[..length]);
+            let length = stream.read(&mut chunk).await.unwrap_or(0);
+            all.extend_from_slice(&chunk[..length]);
             let text = String::from_utf8_lossy(&all).into_owned();
-            if length == 0 || enough(&text) {
+            if length == 0 || is_complete(&text) {
                 return text;
             }
         }
@@ -96,35 +113,40 @@ impl Caller {
 }
 
 /// Asks over HTTP/2 without asking whether the server speaks it.
-pub(crate) async fn h2(caller: &Caller, method: Method, path: &str, body: &str) -> Answer {
+pub(crate) async fn send_http2(
+    caller: &TestClient,
+    method: Method,
+    path: &str,
+    body: &str,
+) -> TestResponse {
     let stream = TcpStream::connect(caller.address).await.unwrap();
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
             .await
             .unwrap();
     let connection = tokio::spawn(connection);
-    let mut request = caller.request(method, path, body.to_owned());
+    let mut request = caller.build_request(method, path, body.to_owned());
     *request.uri_mut() = format!("http://{}{path}", caller.address).parse().unwrap();
     *request.version_mut() = Version::HTTP_2;
     request.headers_mut().remove("host");
-    let answer = read(sender.send_request(request).await.unwrap()).await;
+    let response = read_response(sender.send_request(request).await.unwrap()).await;
     connection.abort();
-    answer
+    response
 }
 
 /// Reads an answer to its end.
-pub(crate) async fn read(response: http::Response<hyper::body::Incoming>) -> Answer {
+pub(crate) async fn read_response(response: http::Response<hyper::body::Incoming>) -> TestResponse {
     let (head, mut body) = response.into_parts();
-    let mut pieces = Vec::new();
+    let mut chunks = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else { break };
-        pieces.extend(frame.into_data());
+        chunks.extend(frame.into_data());
     }
-    let body = pieces.concat().into();
-    Answer { status: head.status.as_u16(), headers: head.headers, body, pieces }
+    let body = chunks.concat().into();
+    TestResponse { status: head.status.as_u16(), headers: head.headers, body, chunks }
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |it| it.to_str().unwrap())
     }
@@ -145,7 +167,7 @@ impl Answer {
     }
 
     /// The JSON-RPC error code.
-    pub(crate) fn code(&self) -> i64 {
+    pub(crate) fn rpc_error_code(&self) -> i64 {
         self.json()["error"]["code"].as_i64().unwrap_or(0)
     }
 }

@@ -11,7 +11,7 @@ pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     /// Has everything logged here that happens on this thread, as long as what is returned is kept.
-    pub(crate) fn begin(&self) -> DefaultGuard {
+    pub(crate) fn capture(&self) -> DefaultGuard {
         let log = self.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || log.clone());
@@ -19,14 +19,14 @@ impl Log {
     }
 
     /// The lines with these words.
-    pub(crate) fn lines(&self, words: &str) -> Vec<String> {
+    pub(crate) fn lines_containing(&self, pattern: &str) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().filter(|it| it.contains(words)).map(String::from).collect()
+        text.lines().filter(|it| it.contains(pattern)).map(String::from).collect()
     }
 
     /// Waits until something with these words is logged.
-    pub(crate) async fn until(&self, words: &str) {
-        while self.lines(words).is_empty() {
+    pub(crate) async fn wait_for(&self, pattern: &str) {
+        while self.lines_containing(pattern).is_empty() {
             tokio::task::yield_now().await;
         }
     }

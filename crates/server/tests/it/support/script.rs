@@ -6,38 +6,38 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use latimer_protocol::{Call, CallResponse, Error, Service};
 
-type Play = Box<dyn Fn(&Call) -> Result<CallResponse, Error> + Send + Sync>;
+type Respond = Box<dyn Fn(&Call) -> Result<CallResponse, Error> + Send + Sync>;
 
 #[derive(Clone)]
-pub(crate) struct Script {
-    play: Arc<Play>,
-    asked: Arc<Mutex<Vec<Call>>>,
+pub(crate) struct ScriptedService {
+    respond: Arc<Respond>,
+    calls: Arc<Mutex<Vec<Call>>>,
 }
 
-impl Script {
+impl ScriptedService {
     pub(crate) fn new(
-        play: impl Fn(&Call) -> Result<CallResponse, Error> + Send + Sync + 'static,
+        respond: impl Fn(&Call) -> Result<CallResponse, Error> + Send + Sync + 'static,
     ) -> Self {
-        Self { play: Arc::new(Box::new(play)), asked: Arc::default() }
+        Self { respond: Arc::new(Box::new(respond)), calls: Arc::default() }
     }
 
     /// What was asked last.
-    pub(crate) fn last(&self) -> Call {
-        self.asked.lock().unwrap().last().expect("something was asked").clone()
+    pub(crate) fn last_call(&self) -> Call {
+        self.calls.lock().unwrap().last().expect("something was asked").clone()
     }
 }
 
-impl fmt::Debug for Script {
+impl fmt::Debug for ScriptedService {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Script")
     }
 }
 
 #[async_trait]
-impl Service for Script {
+impl Service for ScriptedService {
     async fn call(&self, call: Call) -> Result<CallResponse, Error> {
-        let answer = (self.play)(&call);
-        self.asked.lock().unwrap().push(call);
-        answer
+        let result = (self.respond)(&call);
+        self.calls.lock().unwrap().push(call);
+        result
     }
 }

@@ -1,0 +1,120 @@
+//! Tokens and keys as requests show them.
+
+use http::header::{AUTHORIZATION, HeaderName};
+use http::{HeaderMap, HeaderValue};
+use latimer_protocol::Error;
+
+use super::{INVALID_REQUEST, invalid_credentials};
+
+/// Where a key may be besides the `Authorization` header.
+const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+/// The longest token that is looked at.
+const MAX_TOKEN_BYTES: usize = 16 * 1024;
+
+/// The bearer token of a request, if it has one.
+///
+/// # Errors
+/// When it has something there that is none.
+pub(super) fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, Error> {
+    let Some(value) = single_header(headers, &AUTHORIZATION)? else { return Ok(None) };
+    let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(malformed("the Authorization header must be of the scheme Bearer"));
+    }
+    Ok(Some(validate_token(token)?))
+}
+
+/// The key of a request, if it has one: as a bearer token, or in a header of its own.
+///
+/// # Errors
+/// When it has something there that is none, or two keys.
+pub(super) fn api_key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
+    let header_key = single_header(headers, &API_KEY_HEADER)?.map(validate_token).transpose()?;
+    match (bearer_token(headers)?, header_key) {
+        (Some(token), Some(header_key)) if token != header_key => {
+            Err(malformed("the headers Authorization and X-API-Key disagree; send one of them"))
+        }
+        (token, header_key) => Ok(token.or(header_key)),
+    }
+}
+
+fn single_header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Error> {
+    let mut values = headers.get_all(name).into_iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(malformed(format!("the header {name} is there more than once")));
+    }
+    let text = HeaderValue::to_str(value);
+    text.map(Some).map_err(|_| malformed(format!("the header {name} is not text")))
+}
+
+fn validate_token(token: &str) -> Result<&str, Error> {
+    match token.trim() {
+        "" => Err(malformed("the token is empty")),
+        token if token.len() > MAX_TOKEN_BYTES => {
+            Err(malformed(format!("the token is longer than {MAX_TOKEN_BYTES} bytes")))
+        }
+        token => Ok(token),
+    }
+}
+
+fn malformed(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    invalid_credentials(INVALID_REQUEST, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn malformed_token_is_rejected_with_reason() {
+        let long = format!("Bearer {}", "x".repeat(MAX_TOKEN_BYTES + 1));
+        for (name, value, want) in [
+            ("authorization", "Bearer one", Ok("one")),
+            ("authorization", "bEARER  two words ", Ok("two words")),
+            ("x-api-key", " three ", Ok("three")),
+            ("authorization", "Bearer", Err("empty")),
+            ("authorization", "Bearer   ", Err("empty")),
+            ("authorization", "", Err("scheme Bearer")),
+            ("authorization", "Basic b25l", Err("scheme Bearer")),
+            ("authorization", "one", Err("scheme Bearer")),
+            ("authorization", &long, Err("longer than")),
+            ("authorization", "Bearer \u{e9}", Err("not text")),
+            ("x-api-key", "", Err("empty")),
+            ("x-api-key", "\u{e9}", Err("not text")),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            let result = api_key(&headers);
+            match want {
+                Ok(want) => assert_eq!(result.unwrap(), Some(want), "{value:?}"),
+                Err(want) => {
+                    let error = result.unwrap_err();
+                    assert!(error.message().contains(want), "{value:?}: {error}");
+                    assert_eq!(error.metadata()["error"], INVALID_REQUEST, "{value:?}");
+                }
+            }
+        }
+        assert_eq!(api_key(&HeaderMap::new()).unwrap(), None);
+    }
+
+    #[test]
+    fn repeated_or_conflicting_credentials_are_rejected() {
+        let headers = |pairs: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.append(*name, HeaderValue::from_static(value));
+            }
+            headers
+        };
+        let same = headers(&[("authorization", "Bearer a"), ("x-api-key", "a")]);
+        assert_eq!(api_key(&same).unwrap(), Some("a"));
+        for pairs in [
+            [("authorization", "Bearer a"), ("x-api-key", "b")],
+            [("authorization", "Bearer a"), ("authorization", "Bearer a")],
+            [("x-api-key", "a"), ("x-api-key", "a")],
+        ] {
+            assert!(api_key(&headers(&pairs)).is_err(), "{pairs:?}");
+        }
+    }
+}

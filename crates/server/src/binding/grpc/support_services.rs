@@ -1,0 +1,82 @@
+//! Services beside the protocol's: health, and reflection of both ages.
+
+use std::fmt;
+
+use axum::{BoxError, Router};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Request, Response};
+use latimer_pb::FILE_DESCRIPTOR_SET;
+use latimer_protocol::binding::grpc::{SERVICE, SERVICE_0_3};
+use latimer_protocol::{Error, ErrorKind, Version};
+use tonic_health::ServingStatus;
+use tonic_health::pb::FILE_DESCRIPTOR_SET as HEALTH;
+use tonic_health::server::HealthReporter;
+use tonic_reflection::server::{Builder, Error as ReflectionError};
+use tower_service::Service as _;
+
+use super::error_response;
+use crate::binding::Body;
+
+/// What the paths of reflection begin with.
+pub(super) const REFLECTION_PREFIX: &str = "/grpc.reflection.";
+
+/// The services beside the protocol's.
+#[derive(Clone)]
+pub(crate) struct SupportServices {
+    services: Router,
+    health: HealthReporter,
+}
+
+impl fmt::Debug for SupportServices {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Helpers")
+    }
+}
+
+impl SupportServices {
+    /// Services that say nothing about the health yet.
+    pub(crate) fn new() -> Result<Self, ReflectionError> {
+        let (health, health_service) = tonic_health::server::health_reporter();
+        let reflection_builder = || {
+            Builder::configure()
+                .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(HEALTH)
+        };
+        let unknown_service = || async {
+            let error = Error::new(ErrorKind::MethodNotFound, "there is no such service");
+            error_response(&error, Version::V1_0).map(axum::body::Body::new)
+        };
+        let services = Router::new()
+            .route_service("/grpc.health.v1.Health/{method}", health_service)
+            .route_service(
+                "/grpc.reflection.v1.ServerReflection/{method}",
+                reflection_builder().build_v1()?,
+            )
+            .route_service(
+                "/grpc.reflection.v1alpha.ServerReflection/{method}",
+                reflection_builder().build_v1alpha()?,
+            )
+            .fallback(unknown_service);
+        Ok(Self { services, health })
+    }
+
+    /// Says whether calls are taken.
+    pub(crate) async fn set_serving(&self, serving: bool) {
+        let status = if serving { ServingStatus::Serving } else { ServingStatus::NotServing };
+        for service in ["", SERVICE, SERVICE_0_3] {
+            self.health.set_service_status(service, status).await;
+        }
+    }
+
+    pub(super) async fn handle<B>(&self, head: Parts, body: B) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let request = Request::from_parts(head, axum::body::Body::new(body));
+        match self.services.clone().call(request).await {
+            Ok(response) => response.map(Body::Other),
+            Err(never) => match never {},
+        }
+    }
+}

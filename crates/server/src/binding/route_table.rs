@@ -1,0 +1,232 @@
+//! Whose a path is. There is one table of addresses, and it is this one.
+
+use crate::settings::Settings;
+use crate::signing::JWKS_PATH;
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RouteTarget<'p> {
+    /// The one address of JSON-RPC.
+    JsonRpc(Option<&'p str>),
+    /// The addresses of HTTP+JSON; the rest of the path says which.
+    Rest(Option<&'p str>, &'p str),
+    /// A card.
+    Card(Option<&'p str>, CardShape),
+    /// The list of all cards.
+    CardList,
+    /// The keys that signatures are proven with.
+    Jwks,
+    /// gRPC.
+    Grpc,
+    /// Whether the process is alive.
+    Health,
+    /// Whether it takes calls.
+    Ready,
+    /// What it has counted.
+    Metrics,
+    /// What could not be delivered; the rest of the path says what to do about it.
+    DeadLetters(&'p str),
+    /// Nothing of ours.
+    NotFound,
+}
+
+/// In which shape a path has the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum CardShape {
+    /// In the newest that the caller understands.
+    Newest,
+    /// As before 0.2.
+    Legacy,
+}
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteTable {
+    /// Without a slash at its end; empty when it is the root.
+    base: String,
+    path_aliases: bool,
+    card_path: Option<String>,
+}
+
+/// Of the card, beside the well-known ones.
+const CARD_ALIAS_PATH: &str = "/api/a2a/agent-card.json";
+/// Where an operator finds what could not be delivered.
+const DEAD_LETTERS_PATH: &str = "/api/push/dead";
+/// Where 0.2 looks for the extended card.
+const EXTENDED_CARD_PATH_0_2: &str = "/agent/authenticatedExtendedCard";
+
+impl RouteTable {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            base: settings.listen_path.trim_end_matches('/').to_owned(),
+            path_aliases: settings.path_aliases,
+            card_path: settings.agent_card_path.clone(),
+        }
+    }
+
+    /// The path of JSON-RPC and HTTP+JSON; that of one agent's own, or of the primary one.
+    pub(super) fn base_path(&self, agent: Option<&str>) -> String {
+        match agent {
+            Some(agent) => format!("{}/agents/{agent}", self.base),
+            None => self.base.clone(),
+        }
+    }
+
+    /// What is at a path.
+    pub(super) fn route<'p>(&self, path: &'p str) -> RouteTarget<'p> {
+        // Before all others, because there are more calls than anything else.
+        let below_base = path.strip_prefix(self.base.as_str()).filter(|it| starts_segment(it));
+        if matches!(below_base, Some("" | "/")) {
+            return RouteTarget::JsonRpc(None);
+        }
+        if let Some(target) = self.fixed_route(path) {
+            return target;
+        }
+        match below_base {
+            Some(below_base) => self.route_below_base(below_base),
+            None => RouteTarget::NotFound,
+        }
+    }
+
+    /// Addresses that do not move with the base.
+    fn fixed_route<'p>(&self, path: &'p str) -> Option<RouteTarget<'p>> {
+        if let Some(target) = well_known(path, None) {
+            return Some(target);
+        }
+        if let Some(subpath) = path.strip_prefix(DEAD_LETTERS_PATH).filter(|it| starts_segment(it))
+        {
+            return Some(RouteTarget::DeadLetters(subpath));
+        }
+        Some(match path {
+            "/" | "/v1/rpc" if self.path_aliases => RouteTarget::JsonRpc(None),
+            CARD_ALIAS_PATH => RouteTarget::Card(None, CardShape::Newest),
+            EXTENDED_CARD_PATH_0_2 => RouteTarget::Rest(None, path),
+            JWKS_PATH => RouteTarget::Jwks,
+            "/health" => RouteTarget::Health,
+            "/ready" => RouteTarget::Ready,
+            "/metrics" => RouteTarget::Metrics,
+            _ if self.card_path.as_deref() == Some(path) => {
+                RouteTarget::Card(None, CardShape::Newest)
+            }
+            _ if self.path_aliases && path.starts_with("/v1/") => RouteTarget::Rest(None, path),
+            _ if is_grpc(path) => RouteTarget::Grpc,
+            _ => return None,
+        })
+    }
+
+    fn route_below_base<'p>(&self, below_base: &'p str) -> RouteTarget<'p> {
+        if let Some(target) = well_known(below_base, None) {
+            return target;
+        }
+        let Some(agents) = below_base.strip_prefix("/agents").filter(|it| starts_segment(it))
+        else {
+            return RouteTarget::Rest(None, below_base);
+        };
+        let Some(name_and_path) = agents.strip_prefix('/').filter(|it| !it.is_empty()) else {
+            return RouteTarget::CardList;
+        };
+        let end = name_and_path.find('/').unwrap_or(name_and_path.len());
+        let (name, subpath) = name_and_path.split_at(end);
+        match subpath {
+            "" | "/" => RouteTarget::JsonRpc(Some(name)),
+            _ => well_known(subpath, Some(name)).unwrap_or(RouteTarget::Rest(Some(name), subpath)),
+        }
+    }
+}
+
+fn well_known<'p>(path: &str, agent: Option<&'p str>) -> Option<RouteTarget<'p>> {
+    match path.strip_prefix("/.well-known/")? {
+        "agent-card.json" => Some(RouteTarget::Card(agent, CardShape::Newest)),
+        "agent.json" => Some(RouteTarget::Card(agent, CardShape::Legacy)),
+        _ => None,
+    }
+}
+
+fn starts_segment(remainder: &str) -> bool {
+    remainder.is_empty() || remainder.starts_with('/')
+}
+
+/// Whether a path is that of a service: its first segment has a package, and there is a second.
+fn is_grpc(path: &str) -> bool {
+    let service = path.strip_prefix('/').and_then(|it| it.split_once('/')).map(|(it, _)| it);
+    service
+        .is_some_and(|it| ["lf.a2a.", "a2a.v", "grpc."].iter().any(|start| it.starts_with(start)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_resolve_to_expected_targets() {
+        use RouteTarget as P;
+        let table_for = |listen_path: &str, path_aliases| {
+            RouteTable::new(&Settings {
+                listen_path: listen_path.into(),
+                path_aliases,
+                agent_card_path: Some("/cards/mine.json".into()),
+                ..Settings::default()
+            })
+        };
+        let (standard, root, without_aliases) =
+            (table_for("/a2a", true), table_for("/", true), table_for("/x/y/", false));
+        for (table, path, want) in [
+            (&standard, "/a2a", P::JsonRpc(None)),
+            (&standard, "/a2a/", P::JsonRpc(None)),
+            (&standard, "/", P::JsonRpc(None)),
+            (&standard, "/v1/rpc", P::JsonRpc(None)),
+            (&standard, "/a2ab", P::NotFound),
+            (&standard, "/a2a/message:send", P::Rest(None, "/message:send")),
+            (&standard, "/a2a/v1/card", P::Rest(None, "/v1/card")),
+            (&standard, "/v1/card", P::Rest(None, "/v1/card")),
+            (&standard, "/agent/authenticatedExtendedCard", P::Rest(None, EXTENDED_CARD_PATH_0_2)),
+            (&standard, "/a2a/agents", P::CardList),
+            (&standard, "/a2a/agents/", P::CardList),
+            (&standard, "/a2a/agents/x", P::JsonRpc(Some("x"))),
+            (&standard, "/a2a/agents/x/", P::JsonRpc(Some("x"))),
+            (&standard, "/a2a/agents/x/tasks/1", P::Rest(Some("x"), "/tasks/1")),
+            (&standard, "/a2a/agents/x/v1/card", P::Rest(Some("x"), "/v1/card")),
+            (
+                &standard,
+                "/a2a/agents/x/.well-known/agent.json",
+                P::Card(Some("x"), CardShape::Legacy),
+            ),
+            (&standard, "/a2a/agentsx", P::Rest(None, "/agentsx")),
+            (&standard, "/.well-known/agent-card.json", P::Card(None, CardShape::Newest)),
+            (&standard, "/a2a/.well-known/agent-card.json", P::Card(None, CardShape::Newest)),
+            (&standard, "/.well-known/agent.json", P::Card(None, CardShape::Legacy)),
+            (&standard, "/.well-known/jwks.json", P::Jwks),
+            (&standard, "/a2a/.well-known/jwks.json", P::Rest(None, "/.well-known/jwks.json")),
+            (&standard, "/.well-known/openid-configuration", P::NotFound),
+            (&standard, "/api/a2a/agent-card.json", P::Card(None, CardShape::Newest)),
+            (&standard, "/cards/mine.json", P::Card(None, CardShape::Newest)),
+            (&standard, "/lf.a2a.v1.A2AService/GetTask", P::Grpc),
+            (&standard, "/a2a.v1.A2AService/GetTask", P::Grpc),
+            (&standard, "/grpc.health.v1.Health/Check", P::Grpc),
+            (&standard, "/health", P::Health),
+            (&standard, "/ready", P::Ready),
+            (&standard, "/metrics", P::Metrics),
+            (&standard, "/api/push/dead", P::DeadLetters("")),
+            (&standard, "/api/push/dead/x/replay", P::DeadLetters("/x/replay")),
+            (&standard, "/api/push/deadly", P::NotFound),
+            (&standard, "/else", P::NotFound),
+            (&standard, "*", P::NotFound),
+            (&standard, "", P::NotFound),
+            (&root, "/", P::JsonRpc(None)),
+            (&root, "", P::JsonRpc(None)),
+            (&root, "/message:send", P::Rest(None, "/message:send")),
+            (&root, "/agents/x", P::JsonRpc(Some("x"))),
+            (&root, "/health", P::Health),
+            (&without_aliases, "/x/y", P::JsonRpc(None)),
+            (&without_aliases, "/", P::NotFound),
+            (&without_aliases, "/v1/rpc", P::NotFound),
+            (&without_aliases, "/v1/card", P::NotFound),
+            (&without_aliases, "/x/y/v1/card", P::Rest(None, "/v1/card")),
+        ] {
+            assert_eq!(table.route(path), want, "{path} at {:?}", table.base);
+        }
+        assert_eq!(standard.base_path(None), "/a2a");
+        assert_eq!(standard.base_path(Some("x")), "/a2a/agents/x");
+        assert_eq!(root.base_path(Some("x")), "/agents/x");
+    }
+}

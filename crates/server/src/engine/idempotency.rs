@@ -1,0 +1,132 @@
+//! Messages that are sent again.
+//!
+//! Somebody who did not get an answer sends the same message again. It is recognised while the first
+//! is being worked on here, and afterwards by the store.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use latimer_protocol::{Message, Metadata, Revision};
+use latimer_store::{IdempotencyKey, TaskKey};
+use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
+
+use super::live::LiveTaskRef;
+
+/// Messages that are being worked on.
+#[derive(Debug)]
+pub(super) struct InFlightMessages {
+    shards: Vec<Shard>,
+}
+
+const SHARDS: usize = 16;
+
+#[derive(Debug, Default)]
+struct Shard {
+    /// Where each is being worked on, as soon as that is known.
+    in_flight: Mutex<HashMap<IdempotencyKey, Option<InFlightTurn>>>,
+    changed: Notify,
+}
+
+/// Where a message is being worked on, and the revision of its task before it.
+#[derive(Clone, Debug)]
+pub(super) struct InFlightTurn {
+    pub(super) live: LiveTaskRef,
+    pub(super) after: Revision,
+}
+
+/// What a message is.
+pub(super) enum Claim {
+    /// The first of its kind.
+    First(ClaimGuard),
+    /// Another one of what is being worked on.
+    InFlight(InFlightTurn),
+}
+
+impl Default for InFlightMessages {
+    fn default() -> Self {
+        Self { shards: (0..SHARDS).map(|_| Shard::default()).collect() }
+    }
+}
+
+impl InFlightMessages {
+    /// Enters a message. Waits while it is unknown where an equal one is worked on.
+    pub(super) async fn claim(self: &Arc<Self>, key: IdempotencyKey) -> Claim {
+        loop {
+            let changed = self.shard(key).changed.notified();
+            match self.shard(key).lock().entry(key) {
+                Entry::Vacant(slot) => {
+                    slot.insert(None);
+                    return Claim::First(ClaimGuard { messages: Arc::clone(self), key });
+                }
+                Entry::Occupied(slot) => {
+                    if let Some(turn) = slot.get() {
+                        return Claim::InFlight(turn.clone());
+                    }
+                }
+            }
+            changed.await;
+        }
+    }
+
+    fn shard(&self, key: IdempotencyKey) -> &Shard {
+        &self.shards[usize::from(key.0[0]) % SHARDS]
+    }
+}
+
+impl Shard {
+    fn lock(&self) -> MutexGuard<'_, HashMap<IdempotencyKey, Option<InFlightTurn>>> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first message of its kind. Dropped when the store knows it, or nothing came of it.
+#[derive(Debug)]
+pub(super) struct ClaimGuard {
+    messages: Arc<InFlightMessages>,
+    key: IdempotencyKey,
+}
+
+impl ClaimGuard {
+    /// Says where the message is worked on.
+    pub(super) fn set_location(&self, turn: InFlightTurn) {
+        let shard = self.messages.shard(self.key);
+        shard.lock().insert(self.key, Some(turn));
+        shard.changed.notify_waiters();
+    }
+}
+
+impl Drop for ClaimGuard {
+    fn drop(&mut self) {
+        let shard = self.messages.shard(self.key);
+        // The guard of a live task takes another lock when it goes.
+        let turn = shard.lock().remove(&self.key);
+        drop(turn);
+        shard.changed.notify_waiters();
+    }
+}
+
+/// The digest by which a message is recognised: whose, for whom, in which task, and what.
+pub(super) fn idempotency_key(
+    key: &TaskKey,
+    names_task: bool,
+    message: &Message,
+    metadata: &Metadata,
+) -> IdempotencyKey {
+    let mut digest = Sha256::new();
+    let task_id = if names_task { key.id.as_str() } else { "" };
+    for text in [&*key.owner, &*key.agent, task_id, message.message_id.as_str()] {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
+    }
+    let mut body = Vec::with_capacity(512);
+    // What was read from JSON can be written as JSON, and a vector takes all of it.
+    let serialized = serde_json::to_writer(&mut body, &(message, metadata));
+    debug_assert!(serialized.is_ok());
+    digest.update(&body);
+    let digest = digest.finalize();
+    let mut truncated = [0; 16];
+    truncated.copy_from_slice(&digest[..16]);
+    IdempotencyKey(truncated)
+}

@@ -1,0 +1,91 @@
+//! Page tokens.
+
+use std::sync::Arc;
+
+use latimer_protocol::{Error, InvalidField, TaskId, Timestamp};
+use latimer_store::ListCursor;
+use sha2::{Digest, Sha256};
+
+/// How much of a digest shows whose a token is.
+const OWNER_TAG_BYTES: usize = 8;
+
+/// The token of the page behind `place` in the list of a caller: opaque to that caller, of use only
+/// with the same query, and to others like none that was ever given.
+pub(super) fn encode(cursor: &ListCursor, owner: &str) -> String {
+    let payload =
+        format!("{}\n{}\n{}", cursor.status_changed_at.as_millis(), cursor.agent, cursor.id);
+    let bytes = owner_tag(payload.as_bytes(), owner).into_iter().chain(payload.into_bytes());
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The place that a token of a caller stands for.
+pub(super) fn decode(token: &str, owner: &str) -> Result<ListCursor, Error> {
+    parse(token, owner).ok_or_else(|| {
+        InvalidField::new("pageToken", "is not one that was given with a former page").into()
+    })
+}
+
+/// Shows whose a token is. It keeps no secret: whoever makes one up sees nothing but their own.
+fn owner_tag(payload: &[u8], owner: &str) -> [u8; OWNER_TAG_BYTES] {
+    let mut digest = Sha256::new();
+    digest.update((owner.len() as u64).to_le_bytes());
+    digest.update(owner);
+    digest.update(payload);
+    let mut tag = [0; OWNER_TAG_BYTES];
+    tag.copy_from_slice(&digest.finalize()[..OWNER_TAG_BYTES]);
+    tag
+}
+
+fn parse(token: &str, owner: &str) -> Option<ListCursor> {
+    if !token.is_ascii() || !token.len().is_multiple_of(2) {
+        return None;
+    }
+    let byte = |offset: usize| u8::from_str_radix(&token[offset..offset + 2], 16).ok();
+    let bytes: Option<Vec<u8>> = (0..token.len()).step_by(2).map(byte).collect();
+    let bytes = bytes?;
+    let (tag, payload) = bytes.split_at_checked(OWNER_TAG_BYTES)?;
+    if tag != owner_tag(payload, owner) {
+        return None;
+    }
+    let payload = std::str::from_utf8(payload).ok()?;
+    let mut parts = payload.splitn(3, '\n');
+    let updated = Timestamp::from_millis(parts.next()?.parse().ok()?).ok()?;
+    let agent = Arc::from(parts.next()?);
+    let id = TaskId::new(parts.next()?).ok()?;
+    Some(ListCursor { status_changed_at: updated, id, agent })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_token_decodes_only_for_its_owner() {
+        let cursor = ListCursor {
+            status_changed_at: Timestamp::from_millis(1_700_000_000_123).unwrap(),
+            id: TaskId::new("a/b:c ✓").unwrap(),
+            agent: "demo".into(),
+        };
+        let token = encode(&cursor, "alice");
+        assert_eq!(decode(&token, "alice"), Ok(cursor));
+        let unknown = decode("00", "bob").unwrap_err();
+        for caller in ["bob", "", "alice "] {
+            assert_eq!(decode(&token, caller), Err(unknown.clone()), "{caller:?}");
+        }
+    }
+
+    #[test]
+    fn malformed_page_tokens_are_rejected() {
+        let tagged = |payload: &[u8]| {
+            let bytes = owner_tag(payload, "").into_iter().chain(payload.iter().copied());
+            bytes.map(|it| format!("{it:02x}")).collect::<String>()
+        };
+        for payload in [&b""[..], b"1", b"x\na\nb", b"1\na", b"1\na\n", b"\xff"] {
+            assert!(decode(&tagged(payload), "").is_err(), "{payload:?}");
+        }
+        assert!(decode(&tagged(b"1\na\nb"), "").is_ok());
+        for text in ["", "x", "zz", "00", "+1", "31", "310a61", "✓✓", "310a610a"] {
+            assert!(decode(text, "").is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What each caller has going on, so that nobody has so much that nothing is left for the others.
+//!
+//! Callers that did not say who they are have no share: they are anybody, and only what holds for
+//! all together holds for them.
+
+use std::collections::HashSet;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::{DefaultHashBuilder, HashMap};
+use latimer_protocol::{Error, ErrorKind, TaskId};
+use latimer_store::TaskKey;
+
+/// What one caller can have at the same time. Whoever did not say who they are is not one caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerLimits {
+    /// Tasks that are not over. Those that a former process left waiting for their callers do not
+    /// count.
+    pub max_tasks: usize,
+    /// Streams that are open.
+    pub max_streams: usize,
+}
+
+impl Default for CallerLimits {
+    fn default() -> Self {
+        Self { max_tasks: 1_000, max_streams: 1_000 }
+    }
+}
+
+/// What each caller has going on.
+#[derive(Debug)]
+pub(super) struct CallerQuota {
+    limits: CallerLimits,
+    hasher: DefaultHashBuilder,
+    shards: Vec<Mutex<Shard>>,
+}
+
+type Shard = HashMap<Arc<str>, Usage>;
+
+const SHARDS: usize = 16;
+
+/// What one caller has going on.
+#[derive(Debug, Default)]
+struct Usage {
+    /// Tasks that are not over, by agent and id.
+    tasks: HashSet<(Arc<str>, TaskId)>,
+    streams: usize,
+}
+
+impl CallerQuota {
+    pub(super) fn new(limits: CallerLimits) -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { limits, hasher: DefaultHashBuilder::default(), shards }
+    }
+
+    /// Counts a task that is about to be made.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RateLimited`] when its caller has as many as may be.
+    pub(super) fn reserve_task(&self, key: &TaskKey) -> Result<(), Error> {
+        let Some(mut shard) = self.shard(&key.owner) else { return Ok(()) };
+        let usage = shard.entry(key.owner.clone()).or_default();
+        let result =
+            check_limit(usage.tasks.len(), self.limits.max_tasks, "tasks are going on; end one");
+        if result.is_ok() {
+            usage.tasks.insert((key.agent.clone(), key.id.clone()));
+        }
+        remove_if_idle(&mut shard, &key.owner);
+        result
+    }
+
+    /// Counts a task that was made before, however many there are.
+    pub(super) fn count_task(&self, key: &TaskKey) {
+        let Some(mut shard) = self.shard(&key.owner) else { return };
+        let usage = shard.entry(key.owner.clone()).or_default();
+        usage.tasks.insert((key.agent.clone(), key.id.clone()));
+    }
+
+    /// Counts a task no more: it is over, or did not come to be.
+    pub(super) fn release_task(&self, key: &TaskKey) {
+        let Some(mut shard) = self.shard(&key.owner) else { return };
+        if let Some(usage) = shard.get_mut(&key.owner) {
+            usage.tasks.remove(&(key.agent.clone(), key.id.clone()));
+        }
+        remove_if_idle(&mut shard, &key.owner);
+    }
+
+    /// Counts a stream until what is returned is dropped.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RateLimited`] when its caller has as many as may be.
+    pub(super) fn open_stream(
+        self: &Arc<Self>,
+        caller: &Arc<str>,
+    ) -> Result<CallerStreamGuard, Error> {
+        if let Some(mut shard) = self.shard(caller) {
+            let usage = shard.entry(caller.clone()).or_default();
+            let result =
+                check_limit(usage.streams, self.limits.max_streams, "streams are open; close one");
+            if result.is_ok() {
+                usage.streams += 1;
+            }
+            remove_if_idle(&mut shard, caller);
+            result?;
+        }
+        Ok(CallerStreamGuard { quota: Arc::clone(self), caller: caller.clone() })
+    }
+
+    /// Where the share of a caller is; nowhere when the caller is anybody.
+    fn shard(&self, caller: &str) -> Option<MutexGuard<'_, Shard>> {
+        if caller.is_empty() {
+            return None;
+        }
+        let hash = self.hasher.hash_one(caller);
+        let shard = &self.shards[(hash >> 32) as usize % SHARDS];
+        Some(shard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// One stream of a caller's share.
+#[derive(Debug)]
+pub(super) struct CallerStreamGuard {
+    quota: Arc<CallerQuota>,
+    caller: Arc<str>,
+}
+
+impl Drop for CallerStreamGuard {
+    fn drop(&mut self) {
+        let Some(mut shard) = self.quota.shard(&self.caller) else { return };
+        if let Some(usage) = shard.get_mut(&self.caller) {
+            usage.streams = usage.streams.saturating_sub(1);
+        }
+        remove_if_idle(&mut shard, &self.caller);
+    }
+}
+
+/// Nothing is kept of a caller that has nothing going on.
+fn remove_if_idle(shard: &mut Shard, caller: &str) {
+    if shard.get(caller).is_some_and(|it| it.tasks.is_empty() && it.streams == 0) {
+        shard.remove(caller);
+    }
+}
+
+fn check_limit(current: usize, limit: usize, what: &str) -> Result<(), Error> {
+    if current < limit {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::RateLimited, format!("too many of your {what}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(caller: &str, id: &str) -> TaskKey {
+        TaskKey { owner: caller.into(), agent: "a".into(), id: TaskId::new(id).unwrap() }
+    }
+
+    fn quota() -> Arc<CallerQuota> {
+        Arc::new(CallerQuota::new(CallerLimits { max_tasks: 2, max_streams: 1 }))
+    }
+
+    #[test]
+    fn task_limit_applies_to_each_caller() {
+        let quota = quota();
+        for id in ["1", "2"] {
+            assert_eq!(quota.reserve_task(&key("alice", id)), Ok(()));
+        }
+        let error = quota.reserve_task(&key("alice", "3")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::RateLimited);
+        assert_eq!(error.message(), "too many of your tasks are going on; end one");
+        assert_eq!(quota.reserve_task(&key("bob", "3")), Ok(()));
+        // One that was never counted makes no room.
+        quota.release_task(&key("alice", "other"));
+        assert!(quota.reserve_task(&key("alice", "3")).is_err());
+        quota.release_task(&key("alice", "1"));
+        quota.release_task(&key("alice", "1"));
+        assert_eq!(quota.reserve_task(&key("alice", "3")), Ok(()));
+        assert!(quota.reserve_task(&key("alice", "4")).is_err());
+    }
+
+    #[test]
+    fn stream_counts_until_its_guard_is_dropped() {
+        let quota = quota();
+        let alice = Arc::from("alice");
+        let guard = quota.open_stream(&alice).unwrap();
+        assert_eq!(quota.open_stream(&alice).unwrap_err().kind(), ErrorKind::RateLimited);
+        assert!(quota.open_stream(&Arc::from("bob")).is_ok());
+        drop(guard);
+        assert!(quota.open_stream(&alice).is_ok());
+    }
+
+    #[test]
+    fn anonymous_is_unlimited_and_idle_usage_is_removed() {
+        let quota = quota();
+        for id in ["1", "2", "3"] {
+            quota.reserve_task(&key("", id)).unwrap();
+        }
+        quota.reserve_task(&key("alice", "1")).unwrap();
+        quota.count_task(&key("alice", "2"));
+        drop(quota.open_stream(&Arc::from("bob")).unwrap());
+        quota.release_task(&key("alice", "1"));
+        quota.release_task(&key("alice", "2"));
+        let remaining: usize = quota.shards.iter().map(|it| it.lock().unwrap().len()).sum();
+        assert_eq!(remaining, 0);
+    }
+}

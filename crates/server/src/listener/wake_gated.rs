@@ -1,0 +1,84 @@
+//! A future that is looked at only when it has something to say.
+//!
+//! A connection is woken for every piece of every request, and what can happen to it from outside
+//! happens once or never. Polled with the rest it would cost locks in each of these polls.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// A future that has a waker of its own, and is polled only when that was woken.
+pub(super) struct WakeGated<T> {
+    future: Pin<Box<dyn Future<Output = T> + Send>>,
+    gate: Arc<GateWaker>,
+    waker: Waker,
+}
+
+/// Wakes the task that the future belongs to, and remembers that it did.
+struct GateWaker {
+    woken: AtomicBool,
+    /// A task has one waker as long as it lives.
+    task: Mutex<Option<Waker>>,
+}
+
+impl<T> WakeGated<T> {
+    pub(super) fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
+        let gate = Arc::new(GateWaker { woken: AtomicBool::new(true), task: Mutex::default() });
+        Self { future: Box::pin(future), waker: gate.clone().into(), gate }
+    }
+
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<T> {
+        if !self.gate.woken.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        // Whatever wakes it from here on wakes it for the next time.
+        self.gate.lock_task().replace(context.waker().clone());
+        self.gate.woken.store(false, Ordering::Release);
+        self.future.as_mut().poll(&mut Context::from_waker(&self.waker))
+    }
+}
+
+impl GateWaker {
+    fn lock_task(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for GateWaker {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        if let Some(task) = &*self.lock_task() {
+            task.wake_by_ref();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::atomic::AtomicUsize;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn future_is_polled_only_after_its_waker_fired() {
+        let polls = Arc::new(AtomicUsize::new(0));
+        let (sender, mut receiver) = oneshot::channel::<()>();
+        let counter = polls.clone();
+        let mut gated = WakeGated::new(poll_fn(move |context| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Pin::new(&mut receiver).poll(context)
+        }));
+        for _ in 0..5 {
+            let pending = poll_fn(|context| Poll::Ready(gated.poll(context).is_pending())).await;
+            assert!(pending);
+        }
+        assert_eq!(polls.load(Ordering::Relaxed), 1);
+        tokio::spawn(async move { sender.send(()) });
+        poll_fn(|context| gated.poll(context)).await.unwrap();
+        assert_eq!(polls.load(Ordering::Relaxed), 2);
+    }
+}
