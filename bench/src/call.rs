@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use latimer_client::{Client, says};
+use latimer_client::{Client, user_message};
 use latimer_protocol::{SendMessageResponse, TaskState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -113,7 +113,7 @@ impl Caller {
                 let answer: Value = serde_json::from_slice(&answer.bytes().await?)?;
                 answer["result"]["task"]["status"]["state"].as_str().unwrap_or("none").to_owned()
             }
-            Self::Latimer(client) => match client.send(says(text)).await? {
+            Self::Latimer(client) => match client.send(user_message(text)).await? {
                 SendMessageResponse::Task(task) => task.status.state.to_string(),
                 SendMessageResponse::Message(_) => "a message".to_owned(),
             },

@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// The connection broke before the answer came: nobody knows what became of the request.
     #[error("the connection to {origin} was lost before it answered: {source}")]
-    Lost {
+    ConnectionLost {
         /// Who was called.
         origin: String,
         /// Why.
@@ -43,14 +43,14 @@ pub enum Error {
     },
     /// A stream ended while its task goes on. Subscribe again, or ask for the task.
     #[error("the stream from {origin} was cut off before its task came to an end")]
-    Cut {
+    StreamInterrupted {
         /// Who was called.
         origin: String,
     },
     /// What stands before the agent says that it does not answer: nobody knows what became of the
     /// request.
     #[error("{origin} passes nothing on to an agent now: {problem}")]
-    Away {
+    UpstreamUnavailable {
         /// Who was called.
         origin: String,
         /// The HTTP status, with the beginning of what came.
@@ -60,7 +60,7 @@ pub enum Error {
     },
     /// What came is no answer of an agent: a page, nothing, another protocol, a way to another origin.
     #[error("what {origin} answered is no answer of an agent: {problem}")]
-    Unreadable {
+    InvalidResponse {
         /// Who was called.
         origin: String,
         /// The HTTP status, and what is wrong, with the beginning of what came.
@@ -76,19 +76,19 @@ pub enum Error {
     },
     /// There is no card to go by.
     #[error("there is no usable agent card: {0}")]
-    Card(String),
+    NoCard(String),
     /// The card is not signed as it must be.
     #[error("the agent card is not trusted: {0}")]
-    Signature(#[from] SignatureError),
+    UntrustedCard(#[from] SignatureError),
     /// The card offers no way to call the agent.
     #[error("{0}")]
     NoInterface(#[from] NoInterface),
     /// There is no credential to show, or none that could be renewed.
     #[error("there are no credentials to show: {0}")]
-    Credentials(String),
+    NoCredentials(String),
     /// The task goes on after all the time that was given to wait for it.
     #[error("task {task} goes on after {polls} looks at it")]
-    StillWorking {
+    PollLimitReached {
         /// The task.
         task: latimer_protocol::TaskId,
         /// How often it was looked at.
@@ -96,7 +96,7 @@ pub enum Error {
     },
     /// What the client was set up with cannot be used.
     #[error("{0}")]
-    Setup(String),
+    InvalidSetup(String),
 }
 
 impl Error {
@@ -108,24 +108,24 @@ impl Error {
 
     /// Whether the same call may do better later on. Whether it may be made twice is another matter.
     #[must_use]
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. }
-            | Self::Lost { .. }
+            | Self::ConnectionLost { .. }
             | Self::Timeout { .. }
-            | Self::Away { .. }
-            | Self::Cut { .. } => true,
+            | Self::UpstreamUnavailable { .. }
+            | Self::StreamInterrupted { .. } => true,
             Self::Agent(error) => {
                 matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited)
             }
-            Self::Unreadable { .. }
+            Self::InvalidResponse { .. }
             | Self::Forbidden { .. }
-            | Self::Card(_)
-            | Self::Signature(_)
+            | Self::NoCard(_)
+            | Self::UntrustedCard(_)
             | Self::NoInterface(_)
-            | Self::Credentials(_)
-            | Self::StillWorking { .. }
-            | Self::Setup(_) => false,
+            | Self::NoCredentials(_)
+            | Self::PollLimitReached { .. }
+            | Self::InvalidSetup(_) => false,
         }
     }
 
@@ -134,56 +134,56 @@ impl Error {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Agent(error) => error.retry_after_seconds().map(Duration::from_secs),
-            Self::Away { retry_after, .. } => *retry_after,
+            Self::UpstreamUnavailable { retry_after, .. } => *retry_after,
             _ => None,
         }
     }
 
     /// The same error, which is worth another try after this time, unless it says itself after which,
     /// or is worth none.
-    pub(crate) fn or_retry_after(mut self, wait: Duration) -> Self {
-        if self.retry_after().is_some() || !self.is_passing() {
+    pub(crate) fn with_default_retry_after(mut self, wait: Duration) -> Self {
+        if self.retry_after().is_some() || !self.is_transient() {
             return self;
         }
         match &mut self {
             Self::Agent(error) => *error = error.clone().with_retry_after(wait),
-            Self::Away { retry_after, .. } => *retry_after = Some(wait),
+            Self::UpstreamUnavailable { retry_after, .. } => *retry_after = Some(wait),
             _ => {}
         }
         self
     }
 
     /// What an address amounts to that leads to another origin.
-    fn redirected(origin: String, to: &str) -> Self {
-        let problem = format!("it redirects to {to}, where nothing was sent");
+    fn cross_origin_redirect(origin: String, target_origin: &str) -> Self {
+        let problem = format!("it redirects to {target_origin}, where nothing was sent");
         let advice = "if the agent is there now, make the client with that address";
-        Self::Unreadable { origin, problem: format!("{problem}; {advice}") }
+        Self::InvalidResponse { origin, problem: format!("{problem}; {advice}") }
     }
 
     /// What a failure of the network amounts to.
-    pub(crate) fn of(origin: &str, failure: RequestError, limit: Duration) -> Self {
+    pub(crate) fn from_request_error(origin: &str, error: RequestError, limit: Duration) -> Self {
         let origin = origin.to_owned();
-        match failure {
+        match error {
             RequestError::Forbidden(source) => Self::Forbidden { origin, source },
             RequestError::Timeout => Self::Timeout { origin, limit },
             RequestError::Unresolved { .. }
             | RequestError::Unreachable { .. }
-            | RequestError::Tls { .. } => Self::Unreachable { origin, source: failure },
+            | RequestError::Tls { .. } => Self::Unreachable { origin, source: error },
             RequestError::Redirect(
                 RedirectError::CrossOrigin { origin: to }
                 | RedirectError::MethodChange { origin: to },
-            ) => Self::redirected(origin, &to),
+            ) => Self::cross_origin_redirect(origin, &to),
             RequestError::Redirect(_) | RequestError::TooLarge { .. } => {
-                Self::Unreadable { origin, problem: failure.to_string() }
+                Self::InvalidResponse { origin, problem: error.to_string() }
             }
-            source => Self::Lost { origin, source },
+            source => Self::ConnectionLost { origin, source },
         }
     }
 }
 
 impl From<InvalidTls> for Error {
     fn from(error: InvalidTls) -> Self {
-        Self::Setup(error.to_string())
+        Self::InvalidSetup(error.to_string())
     }
 }
 
@@ -193,26 +193,26 @@ impl From<Error> for latimer_protocol::Error {
         match error {
             Error::Agent(error) => error,
             Error::Unreachable { .. } => unavailable("the agent cannot be reached"),
-            Error::Lost { .. } => unavailable("the connection to the agent was lost"),
+            Error::ConnectionLost { .. } => unavailable("the connection to the agent was lost"),
             Error::Timeout { .. } => unavailable("the agent did not answer in time"),
-            Error::Away { retry_after, .. } => {
+            Error::UpstreamUnavailable { retry_after, .. } => {
                 let error = unavailable("the agent does not answer whoever stands before it");
                 match retry_after {
                     Some(wait) => error.with_retry_after(wait),
                     None => error,
                 }
             }
-            Error::Cut { .. } => {
+            Error::StreamInterrupted { .. } => {
                 unavailable("the stream was cut off before the task came to an end")
             }
-            Error::StillWorking { .. } => unavailable("the task goes on"),
-            Error::Unreadable { .. } => ErrorKind::InvalidAgentResponse.into(),
+            Error::PollLimitReached { .. } => unavailable("the task goes on"),
+            Error::InvalidResponse { .. } => ErrorKind::InvalidAgentResponse.into(),
             Error::Forbidden { .. }
-            | Error::Card(_)
-            | Error::Signature(_)
+            | Error::NoCard(_)
+            | Error::UntrustedCard(_)
             | Error::NoInterface(_)
-            | Error::Credentials(_)
-            | Error::Setup(_) => Self::internal(),
+            | Error::NoCredentials(_)
+            | Error::InvalidSetup(_) => Self::internal(),
         }
     }
 }

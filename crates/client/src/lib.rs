@@ -23,7 +23,7 @@
 //! # }
 //! ```
 
-mod addressed;
+mod a2a_client;
 mod client;
 pub mod credentials;
 mod discovery;
@@ -31,10 +31,10 @@ mod error;
 pub mod negotiate;
 pub mod transport;
 
-pub use addressed::A2aClient;
-pub use client::{Builder, Client, Following, Polling, Retry, says};
-pub use credentials::{Bound, Credentials, KeyPlace, Wallet};
-pub use discovery::{Source, Trust};
+pub use a2a_client::A2aClient;
+pub use client::{Client, ClientBuilder, PollPolicy, RetryPolicy, TaskFollower, user_message};
+pub use credentials::{ApiKeyLocation, CredentialSet, Credentials, OriginCredentials};
+pub use discovery::{CardSource, CardTrust};
 pub use error::Error;
 pub use latimer_outbound as outbound;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use latimer_client::credentials::oauth::OAuthClient;
-use latimer_client::transport::Limits;
-use latimer_client::{Builder, Credentials, Error, Source, Trust, Wallet};
+use latimer_client::transport::CallLimits;
+use latimer_client::{CardSource, CardTrust, ClientBuilder, CredentialSet, Credentials, Error};
 use latimer_protocol::Secret;
 use latimer_protocol::card::KeySet;
 use latimer_runtime::Remote;
@@ -36,7 +36,7 @@ pub(crate) fn external(config: &Config) -> Result<Vec<(&str, Remote)>, StartErro
 fn elsewhere(name: &str, said: &UpstreamConfig) -> Result<Remote, StartError> {
     let (said, files) = (said.clone(), Files::read(name, said)?);
     let source = match &said.card_url {
-        Some(url) => Source::CardUrl(url.clone()),
+        Some(url) => CardSource::CardUrl(url.clone()),
         None => said.url.as_str().into(),
     };
     let wrong = |source| StartError::Upstream { agent: name.to_owned(), source };
@@ -54,8 +54,13 @@ fn complete(found: &mut latimer_protocol::card::AgentCard, card: &CardConfig, st
     found.capabilities.streaming = Some(streaming);
 }
 
-fn set_up(client: Builder, said: &UpstreamConfig, files: &Files) -> Result<Builder, Error> {
-    let limits = Limits { call: said.timeout, idle: said.idle, ..Limits::default() };
+fn set_up(
+    client: ClientBuilder,
+    said: &UpstreamConfig,
+    files: &Files,
+) -> Result<ClientBuilder, Error> {
+    let limits =
+        CallLimits { timeout: said.timeout, idle_timeout: said.idle, ..CallLimits::default() };
     let mut client = client.limits(limits).trust(files.trust.clone());
     client = client.versions(
         said.version
@@ -68,10 +73,10 @@ fn set_up(client: Builder, said: &UpstreamConfig, files: &Files) -> Result<Build
         client = client.agent_url(&said.url);
     }
     if said.call_url {
-        client = client.at_named_address();
+        client = client.ignore_card_urls();
     }
     if !said.stream {
-        client = client.without_streams();
+        client = client.disable_streaming();
     }
     if let Some(name) = &said.user_agent {
         client = client.user_agent(name.clone());
@@ -83,12 +88,16 @@ fn set_up(client: Builder, said: &UpstreamConfig, files: &Files) -> Result<Build
 }
 
 /// Says who we are to the agent: at the origin of `url`, and nowhere else.
-fn showing(mut client: Builder, said: &UpstreamConfig, files: &Files) -> Result<Builder, Error> {
+fn showing(
+    mut client: ClientBuilder,
+    said: &UpstreamConfig,
+    files: &Files,
+) -> Result<ClientBuilder, Error> {
     if let Some(pem) = &files.roots {
         client = client.root_certificates(pem.clone());
     }
     if let Some((certificate, key)) = &files.identity {
-        client = client.identity_for(&said.url, certificate.clone(), key.reveal());
+        client = client.client_certificate_for(&said.url, certificate.clone(), key.reveal());
     }
     if !said.headers.is_empty() {
         client = client.credentials_for(&said.url, Credentials::headers(&headers(said)?));
@@ -97,9 +106,9 @@ fn showing(mut client: Builder, said: &UpstreamConfig, files: &Files) -> Result<
         client = client.credentials_for(&said.url, Credentials::bearer(token.clone())?);
     }
     if let Some(OAuthConfig { client_id, client_secret, scopes, servers }) = said.oauth.clone() {
-        let known = OAuthClient { id: client_id, secret: client_secret, scopes, servers };
-        let wallet = Wallet { client: Some(known), ..Wallet::default() };
-        client = client.wallet_for(&said.url, wallet);
+        let known = OAuthClient { client_id, client_secret, scopes, trusted_servers: servers };
+        let wallet = CredentialSet { oauth_client: Some(known), ..CredentialSet::default() };
+        client = client.credential_set_for(&said.url, wallet);
     }
     Ok(client)
 }
@@ -107,7 +116,7 @@ fn showing(mut client: Builder, said: &UpstreamConfig, files: &Files) -> Result<
 fn headers(said: &UpstreamConfig) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     for (name, value) in &said.headers {
-        let wrong = |what| Error::Setup(format!("`headers`: {name:?} {what}"));
+        let wrong = |what| Error::InvalidSetup(format!("`headers`: {name:?} {what}"));
         let header =
             HeaderName::try_from(name).map_err(|_| wrong("is not the name of a header"))?;
         let value = HeaderValue::try_from(value.reveal());
@@ -119,7 +128,7 @@ fn headers(said: &UpstreamConfig) -> Result<HeaderMap, Error> {
 /// What the files have that the configuration names.
 struct Files {
     token: Option<Secret>,
-    trust: Trust,
+    trust: CardTrust,
     roots: Option<String>,
     /// The certificate and its key.
     identity: Option<(String, Secret)>,
@@ -149,15 +158,15 @@ impl Files {
     }
 }
 
-fn trust(said: &UpstreamConfig) -> Result<Trust, StartError> {
+fn trust(said: &UpstreamConfig) -> Result<CardTrust, StartError> {
     let mut keys = KeySet::default();
     for path in &said.trusted_keys {
         let more = signing::read(path, KeySet::read)?;
         more.iter().for_each(|it| keys.insert(it.clone()));
     }
     Ok(match said.signatures {
-        Signatures::Ignore => Trust::Everybody,
-        Signatures::IfSigned => Trust::IfSigned(keys),
-        Signatures::Required => Trust::Signed(keys),
+        Signatures::Ignore => CardTrust::Unverified,
+        Signatures::IfSigned => CardTrust::IfSigned(keys),
+        Signatures::Required => CardTrust::Required(keys),
     })
 }

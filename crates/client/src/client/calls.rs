@@ -12,19 +12,19 @@ use latimer_protocol::{
     Task, TaskId, TaskPushNotificationConfig,
 };
 
-use super::{Client, Following, new_id, unexpected};
+use super::{Client, TaskFollower, new_message_id, unexpected_reply};
 use crate::error::Error;
-use crate::transport::{Events, Outcome};
+use crate::transport::{Events, ReplyKind};
 
 impl Client {
     /// Makes any call that is answered at once.
     ///
     /// # Errors
     /// Whatever goes wrong: see [`Error`].
-    pub async fn ask(&self, request: Request) -> Result<Reply, Error> {
-        match self.exchange(&self.call(request)).await?.outcome {
-            Outcome::Reply(reply) => Ok(reply),
-            Outcome::Events(_) => Err(unexpected(&"Stream")),
+    pub async fn call(&self, request: Request) -> Result<Reply, Error> {
+        match self.call_with_retry(&self.build_call(request)).await?.kind {
+            ReplyKind::Single(reply) => Ok(reply),
+            ReplyKind::Stream(_) => Err(unexpected_reply(&"Stream")),
         }
     }
 
@@ -38,9 +38,9 @@ impl Client {
         &self,
         request: impl Into<SendMessageRequest>,
     ) -> Result<SendMessageResponse, Error> {
-        match self.ask(Request::SendMessage(request.into())).await? {
-            Reply::SendMessage(sent) => Ok(sent),
-            other => Err(unexpected(&other)),
+        match self.call(Request::SendMessage(request.into())).await? {
+            Reply::SendMessage(response) => Ok(response),
+            other => Err(unexpected_reply(&other)),
         }
     }
 
@@ -50,8 +50,8 @@ impl Client {
     /// # Errors
     /// Whatever goes wrong: see [`Error`]. Who is not known there, or not understood, gets a rejected
     /// task.
-    pub async fn direct(&self, directive: Directive) -> Result<SendMessageResponse, Error> {
-        self.send(directive.into_message(new_id())).await
+    pub async fn send_directive(&self, directive: Directive) -> Result<SendMessageResponse, Error> {
+        self.send(directive.into_message(new_message_id())).await
     }
 
     /// Sends a message and tells what becomes of it, over one connection. When that breaks, the
@@ -60,27 +60,27 @@ impl Client {
     /// # Errors
     /// Whatever goes wrong before the first event.
     pub async fn stream(&self, request: impl Into<SendMessageRequest>) -> Result<Events, Error> {
-        self.open(&self.call(Request::SendStreamingMessage(request.into()))).await
+        self.open_stream(&self.build_call(Request::SendStreamingMessage(request.into()))).await
     }
 
     /// Sends a message and follows what becomes of it, through broken connections and servers that
     /// cannot stream.
-    pub fn follow(&self, request: impl Into<SendMessageRequest>) -> Following {
-        Following::message(self.clone(), request.into())
+    pub fn follow(&self, request: impl Into<SendMessageRequest>) -> TaskFollower {
+        TaskFollower::for_message(self.clone(), request.into())
     }
 
     /// Sends a message that begins a conversation, whose name is in it, and follows what becomes of it
     /// once it takes longer than a second. For those who wait for the answer and read no events:
     /// most agents have less to do for an answer than for a stream. As [`follow`](Self::follow) where
     /// a task would not be found by its conversation, which is tried out with the first of them.
-    pub fn follow_late(&self, request: impl Into<SendMessageRequest>) -> Following {
-        Following::asking(self.clone(), request.into())
+    pub fn send_then_follow(&self, request: impl Into<SendMessageRequest>) -> TaskFollower {
+        TaskFollower::for_deferred_reply(self.clone(), request.into())
     }
 
     /// Follows a task that is under way.
     #[must_use]
-    pub fn follow_task(&self, id: TaskId) -> Following {
-        Following::task(self.clone(), id)
+    pub fn follow_task(&self, id: TaskId) -> TaskFollower {
+        TaskFollower::for_task(self.clone(), id)
     }
 
     /// Shows a task.
@@ -88,7 +88,7 @@ impl Client {
     /// # Errors
     /// Whatever goes wrong: see [`Error`].
     pub async fn get_task(&self, request: impl Into<GetTaskRequest>) -> Result<Arc<Task>, Error> {
-        task(self.ask(Request::GetTask(request.into())).await?)
+        into_task(self.call(Request::GetTask(request.into())).await?)
     }
 
     /// Shows a page of the caller's tasks.
@@ -96,9 +96,9 @@ impl Client {
     /// # Errors
     /// Whatever goes wrong: see [`Error`].
     pub async fn list_tasks(&self, request: ListTasksRequest) -> Result<ListTasksResponse, Error> {
-        match self.ask(Request::ListTasks(request)).await? {
+        match self.call(Request::ListTasks(request)).await? {
             Reply::TaskList(page) => Ok(page),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_reply(&other)),
         }
     }
 
@@ -110,18 +110,22 @@ impl Client {
         &self,
         request: impl Into<CancelTaskRequest>,
     ) -> Result<Arc<Task>, Error> {
-        task(self.ask(Request::CancelTask(request.into())).await?)
+        into_task(self.call(Request::CancelTask(request.into())).await?)
     }
 
     /// Tells what happens to a task from now on, or since the event `after`, over one connection.
     ///
     /// # Errors
     /// Whatever goes wrong before the first event.
-    pub async fn subscribe(&self, id: TaskId, after: Option<Revision>) -> Result<Events, Error> {
+    pub async fn subscribe(
+        &self,
+        id: TaskId,
+        resume_after: Option<Revision>,
+    ) -> Result<Events, Error> {
         let request = SubscribeToTaskRequest { tenant: None, id };
-        let mut call = self.call(Request::SubscribeToTask(request));
-        call.resume_after = after;
-        self.open(&call).await
+        let mut call = self.build_call(Request::SubscribeToTask(request));
+        call.resume_after = resume_after;
+        self.open_stream(&call).await
     }
 
     /// Registers a webhook for a task.
@@ -132,7 +136,7 @@ impl Client {
         &self,
         config: TaskPushNotificationConfig,
     ) -> Result<TaskPushNotificationConfig, Error> {
-        webhook(self.ask(Request::CreateTaskPushNotificationConfig(config)).await?)
+        into_webhook(self.call(Request::CreateTaskPushNotificationConfig(config)).await?)
     }
 
     /// Shows a webhook of a task.
@@ -145,7 +149,7 @@ impl Client {
         id: Option<PushConfigId>,
     ) -> Result<TaskPushNotificationConfig, Error> {
         let request = GetTaskPushNotificationConfigRequest { tenant: None, task_id, id };
-        webhook(self.ask(Request::GetTaskPushNotificationConfig(request)).await?)
+        into_webhook(self.call(Request::GetTaskPushNotificationConfig(request)).await?)
     }
 
     /// Shows the webhooks of a task.
@@ -156,9 +160,9 @@ impl Client {
         &self,
         request: ListTaskPushNotificationConfigsRequest,
     ) -> Result<ListTaskPushNotificationConfigsResponse, Error> {
-        match self.ask(Request::ListTaskPushNotificationConfigs(request)).await? {
+        match self.call(Request::ListTaskPushNotificationConfigs(request)).await? {
             Reply::PushConfigList(page) => Ok(page),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_reply(&other)),
         }
     }
 
@@ -169,9 +173,9 @@ impl Client {
     pub async fn delete_webhook(&self, task_id: TaskId, id: PushConfigId) -> Result<(), Error> {
         let request =
             DeleteTaskPushNotificationConfigRequest { tenant: None, task_id, id: Some(id) };
-        match self.ask(Request::DeleteTaskPushNotificationConfig(request)).await? {
+        match self.call(Request::DeleteTaskPushNotificationConfig(request)).await? {
             Reply::PushConfigsDeleted(_) => Ok(()),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_reply(&other)),
         }
     }
 
@@ -181,23 +185,23 @@ impl Client {
     /// Whatever goes wrong: see [`Error`].
     pub async fn extended_card(&self) -> Result<AgentCard, Error> {
         let request = GetExtendedAgentCardRequest::default();
-        match self.ask(Request::GetExtendedAgentCard(request)).await? {
+        match self.call(Request::GetExtendedAgentCard(request)).await? {
             Reply::Card(card) => Ok(*card),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_reply(&other)),
         }
     }
 }
 
-fn task(reply: Reply) -> Result<Arc<Task>, Error> {
+fn into_task(reply: Reply) -> Result<Arc<Task>, Error> {
     match reply {
         Reply::Task(task) => Ok(task),
-        other => Err(unexpected(&other)),
+        other => Err(unexpected_reply(&other)),
     }
 }
 
-fn webhook(reply: Reply) -> Result<TaskPushNotificationConfig, Error> {
+fn into_webhook(reply: Reply) -> Result<TaskPushNotificationConfig, Error> {
     match reply {
         Reply::PushConfig(config) => Ok(config),
-        other => Err(unexpected(&other)),
+        other => Err(unexpected_reply(&other)),
     }
 }

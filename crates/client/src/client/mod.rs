@@ -2,11 +2,11 @@
 
 mod builder;
 mod calls;
-mod finding;
-mod following;
-mod polling;
+mod follower;
+mod poll;
 mod retry;
-mod text;
+mod task_lookup;
+mod text_deltas;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use latimer_protocol::{
     Call, Capability, Dialect, ErrorKind, Message, MessageId, Part, Request, Service,
 };
 
-pub use builder::Builder;
-pub use following::Following;
-pub use polling::Polling;
-pub use retry::Retry;
+pub use builder::ClientBuilder;
+pub use follower::TaskFollower;
+pub use poll::PollPolicy;
+pub use retry::RetryPolicy;
 
-use self::finding::Finding;
-use crate::discovery::{Discovery, Source};
+use self::task_lookup::TaskLookup;
+use crate::discovery::{CardSource, Discovery};
 use crate::error::Error;
-use crate::negotiate::Choice;
-use crate::transport::{Events, Exchanged, Local, Outcome, Transport};
+use crate::negotiate::SelectedInterface;
+use crate::transport::{Events, InProcess, ReplyKind, Transport, TransportResponse};
 
 /// Calls one agent. Cheap to clone; clones share their connections.
 ///
@@ -45,25 +45,25 @@ use crate::transport::{Events, Exchanged, Local, Outcome, Transport};
 /// # }
 /// ```
 ///
-/// What is tried again, and when, is said at [`Retry`].
+/// What is tried again, and when, is said at [`RetryPolicy`].
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
 
 #[derive(Clone, Debug)]
 struct Inner {
     transport: Arc<dyn Transport>,
-    choice: Option<Choice>,
+    interface: Option<SelectedInterface>,
     card: Option<Arc<AgentCard>>,
     discovery: Option<Arc<Discovery>>,
     extensions: Vec<String>,
     dialect: Dialect,
-    retry: Retry,
-    polling: Polling,
-    streams: bool,
+    retry: RetryPolicy,
+    polling: PollPolicy,
+    streaming_enabled: bool,
     /// Whether the numbers of events say what comes behind what. Others count per connection, or tell
     /// the time.
-    numbers_events: bool,
-    finding: Arc<Finding>,
+    has_numbered_events: bool,
+    task_lookup: Arc<TaskLookup>,
 }
 
 /// A message of the user, under a new id.
@@ -71,12 +71,12 @@ struct Inner {
 /// ```
 /// assert_eq!(latimer_client::says("hello").text(), "hello");
 /// ```
-pub fn says(part: impl Into<Part>) -> Message {
-    Message::user(new_id(), part)
+pub fn user_message(part: impl Into<Part>) -> Message {
+    Message::user(new_message_id(), part)
 }
 
 #[expect(clippy::expect_used, reason = "a UUID is neither empty nor too long")]
-fn new_id() -> MessageId {
+fn new_message_id() -> MessageId {
     MessageId::new(uuid::Uuid::now_v7().to_string()).expect("a UUID is an id")
 }
 
@@ -85,12 +85,12 @@ impl Client {
     ///
     /// # Errors
     /// When there is no card, or none that offers a way to call the agent.
-    pub async fn connect(source: impl Into<Source>) -> Result<Self, Error> {
+    pub async fn connect(source: impl Into<CardSource>) -> Result<Self, Error> {
         Self::builder(source).connect().await
     }
 
     /// Calls the agent at an address without looking at its card: over JSON-RPC of 1.0, unless a
-    /// [`Builder`] says otherwise.
+    /// [`ClientBuilder`] says otherwise.
     ///
     /// # Errors
     /// When the address cannot be called.
@@ -99,35 +99,35 @@ impl Client {
     }
 
     /// Sets up a client.
-    pub fn builder(source: impl Into<Source>) -> Builder {
-        Builder::new(source.into())
+    pub fn builder(source: impl Into<CardSource>) -> ClientBuilder {
+        ClientBuilder::new(source.into())
     }
 
     /// A client of a service in the same process: an engine, or another transport.
     #[must_use]
-    pub fn over(service: Arc<dyn Service>) -> Self {
-        Self::through(Arc::new(Local(service)))
+    pub fn from_service(service: Arc<dyn Service>) -> Self {
+        Self::from_transport(Arc::new(InProcess(service)))
     }
 
-    fn through(transport: Arc<dyn Transport>) -> Self {
+    fn from_transport(transport: Arc<dyn Transport>) -> Self {
         Self(Arc::new(Inner {
             transport,
-            choice: None,
+            interface: None,
             card: None,
             discovery: None,
             extensions: Vec::new(),
             dialect: Dialect::V1_0,
-            retry: Retry::default(),
-            polling: Polling::default(),
-            streams: true,
-            numbers_events: true,
-            finding: Arc::default(),
+            retry: RetryPolicy::default(),
+            polling: PollPolicy::default(),
+            streaming_enabled: true,
+            has_numbered_events: true,
+            task_lookup: Arc::default(),
         }))
     }
 
     /// The same client, which activates these extensions in each call, too. Shares its connections.
     #[must_use]
-    pub fn activating(&self, extensions: impl IntoIterator<Item = String>) -> Self {
+    pub fn with_extensions(&self, extensions: impl IntoIterator<Item = String>) -> Self {
         let mut inner = (*self.0).clone();
         for uri in extensions {
             if !inner.extensions.contains(&uri) {
@@ -145,8 +145,8 @@ impl Client {
 
     /// How the agent is called, and why not otherwise; none within a process.
     #[must_use]
-    pub fn choice(&self) -> Option<&Choice> {
-        self.0.choice.as_ref()
+    pub fn interface(&self) -> Option<&SelectedInterface> {
+        self.0.interface.as_ref()
     }
 
     /// The agent's card as it is now: the one that is kept while it is fresh, else a new one. How the
@@ -157,51 +157,54 @@ impl Client {
     pub async fn fetch_card(&self) -> Result<Arc<AgentCard>, Error> {
         match &self.0.discovery {
             Some(discovery) => discovery.card().await,
-            None => Err(Error::Card("this client was made without one".into())),
+            None => Err(Error::NoCard("this client was made without one".into())),
         }
     }
 
     /// Forgets the card that is kept: the next [look](Self::fetch_card) is a fresh one.
-    pub fn forget_card(&self) {
+    pub fn invalidate_card(&self) {
         if let Some(discovery) = &self.0.discovery {
-            discovery.forget();
+            discovery.invalidate();
         }
     }
 
     /// Whether streams are asked for: unless nobody wants them, or the agent says that it has none.
-    fn may_stream(&self) -> bool {
-        let offers = |card: &AgentCard| card.capabilities.declares(Capability::Streaming);
-        self.0.streams && self.card().is_none_or(offers)
+    fn uses_streaming(&self) -> bool {
+        let declares_streaming =
+            |card: &AgentCard| card.capabilities.declares(Capability::Streaming);
+        self.0.streaming_enabled && self.card().is_none_or(declares_streaming)
     }
 
-    fn call(&self, request: Request) -> Call {
+    fn build_call(&self, request: Request) -> Call {
         let (extensions, dialect) = (self.0.extensions.clone(), self.0.dialect);
         Call { extensions, dialect, ..Call::new(request) }
     }
 
     /// Makes a call, as often as it is safe to.
-    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
+    async fn call_with_retry(&self, call: &Call) -> Result<TransportResponse, Error> {
         let safety = self.0.retry.safety(call, self.0.dialect);
-        let answer = self.0.retry.run(safety, || self.0.transport.exchange(call)).await;
-        if answer.as_ref().err().is_some_and(belies_card) {
-            self.forget_card();
+        let result = self.0.retry.run(safety, || self.0.transport.exchange(call)).await;
+        if result.as_ref().err().is_some_and(contradicts_card) {
+            self.invalidate_card();
         }
-        answer
+        result
     }
 
     /// Makes a call that is answered by events.
-    async fn open(&self, call: &Call) -> Result<Events, Error> {
-        match self.exchange(call).await?.outcome {
-            Outcome::Events(events) => Ok(events),
-            Outcome::Reply(reply) => Err(unexpected(&reply)),
+    async fn open_stream(&self, call: &Call) -> Result<Events, Error> {
+        match self.call_with_retry(call).await?.kind {
+            ReplyKind::Stream(events) => Ok(events),
+            ReplyKind::Single(reply) => Err(unexpected_reply(&reply)),
         }
     }
 }
 
 /// Whether an agent is not what its card says: it may have moved, or speak another version now.
-fn belies_card(error: &Error) -> bool {
+fn contradicts_card(error: &Error) -> bool {
     match error {
-        Error::Unreachable { .. } | Error::Away { .. } | Error::Unreadable { .. } => true,
+        Error::Unreachable { .. }
+        | Error::UpstreamUnavailable { .. }
+        | Error::InvalidResponse { .. } => true,
         Error::Agent(error) => {
             matches!(error.kind(), ErrorKind::VersionNotSupported | ErrorKind::MethodNotFound)
         }
@@ -210,9 +213,9 @@ fn belies_card(error: &Error) -> bool {
 }
 
 /// The error of an answer to another question.
-fn unexpected(reply: &dyn fmt::Debug) -> Error {
+fn unexpected_reply(reply: &dyn fmt::Debug) -> Error {
     let kind = format!("{reply:?}");
     let kind = kind.split(['(', ' ']).next().unwrap_or_default();
     let problem = format!("it answers something else ({kind})");
-    Error::Unreadable { origin: "the agent".into(), problem }
+    Error::InvalidResponse { origin: "the agent".into(), problem }
 }

@@ -19,24 +19,24 @@ use crate::error::Error;
 /// Pauses double, and each is cut short by chance, so that those who failed together do not come back
 /// together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Retry {
+pub struct RetryPolicy {
     /// How often a call is tried in all.
-    pub attempts: u32,
+    pub max_attempts: u32,
     /// The pause before the second try.
-    pub first_pause: Duration,
+    pub initial_backoff: Duration,
     /// The longest pause, also if the agent asks for a longer one.
-    pub longest_pause: Duration,
+    pub max_backoff: Duration,
     /// Whether the server recognises a message that it has seen, by its id.
     pub idempotent_sends: bool,
 }
 
-impl Default for Retry {
+impl Default for RetryPolicy {
     /// Three times, half a second apart.
     fn default() -> Self {
         Self {
-            attempts: 3,
-            first_pause: Duration::from_millis(500),
-            longest_pause: Duration::from_secs(5),
+            max_attempts: 3,
+            initial_backoff: Duration::from_millis(500),
+            max_backoff: Duration::from_secs(5),
             idempotent_sends: false,
         }
     }
@@ -44,15 +44,15 @@ impl Default for Retry {
 
 /// When a call may be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Safety {
+pub(super) enum RetrySafety {
     /// Whenever that may help.
-    Always,
+    Idempotent,
     /// When nothing was sent.
-    Unsent,
+    OnlyIfUnsent,
 }
 
-impl Retry {
-    pub(super) fn safety(&self, call: &Call, dialect: Dialect) -> Safety {
+impl RetryPolicy {
+    pub(super) fn safety(&self, call: &Call, dialect: Dialect) -> RetrySafety {
         match call.request.operation() {
             Operation::GetTask
             | Operation::ListTasks
@@ -61,22 +61,22 @@ impl Retry {
             | Operation::ListTaskPushNotificationConfigs
             | Operation::DeleteTaskPushNotificationConfig
             | Operation::GetExtendedAgentCard
-            | Operation::GetAgentCard => Safety::Always,
+            | Operation::GetAgentCard => RetrySafety::Idempotent,
             Operation::SendMessage | Operation::SendStreamingMessage
                 if self.idempotent_sends && dialect.has_message_ids() =>
             {
-                Safety::Always
+                RetrySafety::Idempotent
             }
             Operation::SendMessage
             | Operation::SendStreamingMessage
             | Operation::CancelTask
-            | Operation::CreateTaskPushNotificationConfig => Safety::Unsent,
+            | Operation::CreateTaskPushNotificationConfig => RetrySafety::OnlyIfUnsent,
         }
     }
 
     pub(super) async fn run<T, F>(
         &self,
-        safety: Safety,
+        safety: RetrySafety,
         mut call: impl FnMut() -> F,
     ) -> Result<T, Error>
     where
@@ -85,33 +85,34 @@ impl Retry {
         let mut attempt = 1;
         loop {
             let error = match call().await {
-                Ok(answer) => return Ok(answer),
+                Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            let again = match safety {
-                Safety::Always => error.is_passing(),
-                Safety::Unsent => error.is_unsent(),
+            let is_retryable = match safety {
+                RetrySafety::Idempotent => error.is_transient(),
+                RetrySafety::OnlyIfUnsent => error.is_unsent(),
             };
-            if !again || attempt >= self.attempts {
+            if !is_retryable || attempt >= self.max_attempts {
                 return Err(error);
             }
             tracing::debug!(attempt, %error, "trying again");
-            sleep(self.pause(attempt, &error)).await;
+            sleep(self.backoff(attempt, &error)).await;
             attempt += 1;
         }
     }
 
     /// How long to wait behind a try that failed.
-    pub(super) fn pause(&self, attempt: u32, error: &Error) -> Duration {
-        let asked = error.retry_after();
-        let doubled = self.first_pause.saturating_mul(1 << attempt.saturating_sub(1).min(16));
-        let own = doubled.min(self.longest_pause).mul_f64(0.5 + chance() / 2.0);
-        asked.map_or(own, |asked| asked.min(self.longest_pause).max(own))
+    pub(super) fn backoff(&self, attempt: u32, error: &Error) -> Duration {
+        let requested = error.retry_after();
+        let exponential =
+            self.initial_backoff.saturating_mul(1 << attempt.saturating_sub(1).min(16));
+        let jittered = exponential.min(self.max_backoff).mul_f64(0.5 + jitter() / 2.0);
+        requested.map_or(jittered, |requested| requested.min(self.max_backoff).max(jittered))
     }
 }
 
 /// A number from 0 to 1.
-fn chance() -> f64 {
+fn jitter() -> f64 {
     let bytes = uuid::Uuid::now_v7().into_bytes();
     f64::from(u16::from_be_bytes([bytes[14], bytes[15]])) / f64::from(u16::MAX)
 }
@@ -120,45 +121,47 @@ fn chance() -> f64 {
 mod tests {
     use super::*;
 
-    fn refused(seconds: u64) -> Error {
+    fn rate_limited(seconds: u64) -> Error {
         let error = latimer_protocol::Error::from(latimer_protocol::ErrorKind::RateLimited);
         error.with_retry_after(Duration::from_secs(seconds)).into()
     }
 
     #[test]
-    fn pauses_double_and_have_an_end() {
-        let retry = Retry::default();
-        let error = Error::Cut { origin: "o".into() };
-        for (attempt, least, most) in
+    fn backoff_doubles_up_to_maximum() {
+        let policy = RetryPolicy::default();
+        let error = Error::StreamInterrupted { origin: "o".into() };
+        for (attempt, min, max) in
             [(1, 250, 500), (2, 500, 1000), (4, 2000, 4000), (40, 2500, 5000)]
         {
-            let pause = retry.pause(attempt, &error).as_millis();
-            assert!((least..=most).contains(&pause), "{attempt}: {pause}");
+            let backoff = policy.backoff(attempt, &error).as_millis();
+            assert!((min..=max).contains(&backoff), "{attempt}: {backoff}");
         }
-        assert_eq!(retry.pause(1, &refused(3)), Duration::from_secs(3));
-        assert_eq!(retry.pause(1, &refused(3600)), Duration::from_secs(5));
+        assert_eq!(policy.backoff(1, &rate_limited(3)), Duration::from_secs(3));
+        assert_eq!(policy.backoff(1, &rate_limited(3600)), Duration::from_secs(5));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_sent_is_not_sent_again() {
-        for (safety, lost, want) in
-            [(Safety::Always, true, 3), (Safety::Unsent, true, 1), (Safety::Unsent, false, 3)]
-        {
-            let mut tries = 0;
-            let failed: Result<(), Error> = Retry::default()
+    async fn call_that_may_have_been_sent_is_not_repeated() {
+        for (safety, is_lost, want) in [
+            (RetrySafety::Idempotent, true, 3),
+            (RetrySafety::OnlyIfUnsent, true, 1),
+            (RetrySafety::OnlyIfUnsent, false, 3),
+        ] {
+            let mut attempts = 0;
+            let result: Result<(), Error> = RetryPolicy::default()
                 .run(safety, || {
-                    tries += 1;
+                    attempts += 1;
                     let origin = String::new();
                     let source =
                         latimer_outbound::RequestError::Broken { source: "it broke".into() };
-                    std::future::ready(Err(match lost {
-                        true => Error::Lost { origin, source },
+                    std::future::ready(Err(match is_lost {
+                        true => Error::ConnectionLost { origin, source },
                         false => Error::Unreachable { origin, source },
                     }))
                 })
                 .await;
-            assert!(failed.is_err());
-            assert_eq!(tries, want, "{safety:?}");
+            assert!(result.is_err());
+            assert_eq!(attempts, want, "{safety:?}");
         }
     }
 }

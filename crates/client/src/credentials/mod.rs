@@ -3,9 +3,9 @@
 //! A credential belongs to an origin, the one it was set up for. It is shown there and nowhere else:
 //! not where a redirect leads, and not at an address that somebody wrote into a card.
 
+mod credential_set;
 pub mod oauth;
-mod shown;
-mod wallet;
+mod request_credentials;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,40 +15,40 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use latimer_protocol::Secret;
 
-use oauth::Tokens;
-pub(crate) use shown::Shown;
-pub(crate) use wallet::Met;
-pub use wallet::Wallet;
+pub use credential_set::CredentialSet;
+pub(crate) use credential_set::SelectionContext;
+use oauth::TokenSource;
+pub(crate) use request_credentials::RequestCredentials;
 
 use crate::error::Error;
-use crate::transport::origin_of;
+use crate::transport::parse_origin;
 
 /// What is shown to an agent so that it knows who asks. Cheap to clone.
 ///
 /// ```
-/// # use latimer_client::{Credentials, KeyPlace};
+/// # use latimer_client::{Credentials, ApiKeyLocation};
 /// # use latimer_protocol::Secret;
 /// let token = Credentials::bearer(Secret::new("t0ken"))?;
-/// let key = Credentials::api_key(KeyPlace::Header, "X-API-Key", Secret::new("k3y"))?;
+/// let key = Credentials::api_key(ApiKeyLocation::Header, "X-API-Key", Secret::new("k3y"))?;
 /// let both = token.and(key);
 /// assert_eq!(format!("{both:?}"), "Credentials(\"bearer token, API key\")");
 /// # Ok::<(), latimer_client::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Credentials(Vec<Kind>);
+pub struct Credentials(Vec<Credential>);
 
 #[derive(Clone)]
-enum Kind {
-    Header { what: &'static str, name: HeaderName, value: HeaderValue },
+enum Credential {
+    Header { description: &'static str, name: HeaderName, value: HeaderValue },
     Headers(HeaderMap),
     Query { name: String, value: Secret },
     Cookie { name: String, value: Secret },
-    Token(Tokens),
+    Token(TokenSource),
 }
 
 /// Where an API key goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyPlace {
+pub enum ApiKeyLocation {
     /// Into a header.
     Header,
     /// Into the query of the address. gRPC has none.
@@ -63,7 +63,7 @@ impl Credentials {
     /// # Errors
     /// [`Error::Setup`] when it holds characters that no header can carry.
     pub fn bearer(token: Secret) -> Result<Self, Error> {
-        authorization("bearer token", &format!("Bearer {}", token.reveal()))
+        authorization_header("bearer token", &format!("Bearer {}", token.reveal()))
     }
 
     /// A user and a password in the `Authorization` header.
@@ -72,43 +72,48 @@ impl Credentials {
     /// [`Error::Setup`] when the user's name holds a colon.
     pub fn basic(user: &str, password: &Secret) -> Result<Self, Error> {
         if user.contains(':') {
-            return Err(Error::Setup("the name of a user cannot hold a colon".into()));
+            return Err(Error::InvalidSetup("the name of a user cannot hold a colon".into()));
         }
         let pair = STANDARD.encode(format!("{user}:{}", password.reveal()));
-        authorization("password", &format!("Basic {pair}"))
+        authorization_header("password", &format!("Basic {pair}"))
     }
 
     /// A key in the place, and under the name, that the agent expects it.
     ///
     /// # Errors
     /// [`Error::Setup`] when the place cannot carry the name or the key.
-    pub fn api_key(place: KeyPlace, name: &str, key: Secret) -> Result<Self, Error> {
-        let kind = match place {
-            KeyPlace::Header => {
-                let wrong = |_| Error::Setup(format!("{name:?} is not the name of a header"));
-                let name = HeaderName::try_from(name).map_err(wrong)?;
-                Kind::Header { what: "API key", name, value: sensitive(key.reveal())? }
-            }
-            KeyPlace::Query => Kind::Query { name: name.to_owned(), value: key },
-            KeyPlace::Cookie => {
-                let plain = |text: &str| !text.contains([';', ',', ' ', '"', '\\']);
-                if !plain(name) || !plain(key.reveal()) || name.contains('=') {
-                    return Err(Error::Setup("the API key cannot stand in a cookie".into()));
+    pub fn api_key(location: ApiKeyLocation, name: &str, key: Secret) -> Result<Self, Error> {
+        let credential = match location {
+            ApiKeyLocation::Header => {
+                let invalid_name =
+                    |_| Error::InvalidSetup(format!("{name:?} is not the name of a header"));
+                let name = HeaderName::try_from(name).map_err(invalid_name)?;
+                Credential::Header {
+                    description: "API key",
+                    name,
+                    value: sensitive_header(key.reveal())?,
                 }
-                Kind::Cookie { name: name.to_owned(), value: key }
+            }
+            ApiKeyLocation::Query => Credential::Query { name: name.to_owned(), value: key },
+            ApiKeyLocation::Cookie => {
+                let is_cookie_safe = |text: &str| !text.contains([';', ',', ' ', '"', '\\']);
+                if !is_cookie_safe(name) || !is_cookie_safe(key.reveal()) || name.contains('=') {
+                    return Err(Error::InvalidSetup("the API key cannot stand in a cookie".into()));
+                }
+                Credential::Cookie { name: name.to_owned(), value: key }
             }
         };
-        Ok(Self(vec![kind]))
+        Ok(Self(vec![credential]))
     }
 
     /// Tokens of an authorization server, renewed as they expire.
     #[must_use]
-    pub fn tokens(tokens: Tokens) -> Self {
-        Self(vec![Kind::Token(tokens)])
+    pub fn tokens(source: TokenSource) -> Self {
+        Self(vec![Credential::Token(source)])
     }
 
     /// Nothing.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn empty() -> Self {
         Self(Vec::new())
     }
 
@@ -117,13 +122,13 @@ impl Credentials {
     pub fn headers(headers: &HeaderMap) -> Self {
         let mut headers = headers.clone();
         headers.values_mut().for_each(|it| it.set_sensitive(true));
-        Self(vec![Kind::Headers(headers)])
+        Self(vec![Credential::Headers(headers)])
     }
 
     /// These and others.
     #[must_use]
-    pub fn and(mut self, others: Self) -> Self {
-        self.0.extend(others.0);
+    pub fn with(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
         self
     }
 
@@ -131,35 +136,39 @@ impl Credentials {
     ///
     /// # Errors
     /// [`Error::Setup`] when it is no URL of HTTP.
-    pub fn bound_to(self, url: &str) -> Result<Bound, Error> {
-        let wrong = || Error::Setup("credentials are for an http or https URL".into());
-        Ok(Bound { origin: origin_of(url).ok_or_else(wrong)?.into(), credentials: self })
+    pub fn bind_to(self, url: &str) -> Result<OriginCredentials, Error> {
+        let invalid_url = || Error::InvalidSetup("credentials are for an http or https URL".into());
+        Ok(OriginCredentials {
+            origin: parse_origin(url).ok_or_else(invalid_url)?.into(),
+            credentials: self,
+        })
     }
 }
 
-fn authorization(what: &'static str, value: &str) -> Result<Credentials, Error> {
+fn authorization_header(description: &'static str, value: &str) -> Result<Credentials, Error> {
     let name = http::header::AUTHORIZATION;
-    Ok(Credentials(vec![Kind::Header { what, name, value: sensitive(value)? }]))
+    Ok(Credentials(vec![Credential::Header { description, name, value: sensitive_header(value)? }]))
 }
 
-fn sensitive(text: &str) -> Result<HeaderValue, Error> {
-    let wrong = |_| Error::Setup("a credential holds characters that no header can carry".into());
-    let mut value = HeaderValue::try_from(text).map_err(wrong)?;
+fn sensitive_header(text: &str) -> Result<HeaderValue, Error> {
+    let invalid =
+        |_| Error::InvalidSetup("a credential holds characters that no header can carry".into());
+    let mut value = HeaderValue::try_from(text).map_err(invalid)?;
     value.set_sensitive(true);
     Ok(value)
 }
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds: Vec<_> = self.0.iter().map(Kind::what).collect();
-        out.debug_tuple("Credentials").field(&kinds.join(", ")).finish()
+        let descriptions: Vec<_> = self.0.iter().map(Credential::description).collect();
+        out.debug_tuple("Credentials").field(&descriptions.join(", ")).finish()
     }
 }
 
-impl Kind {
-    fn what(&self) -> &'static str {
+impl Credential {
+    fn description(&self) -> &'static str {
         match self {
-            Self::Header { what, .. } => what,
+            Self::Header { description, .. } => description,
             Self::Headers(_) => "headers",
             Self::Query { .. } | Self::Cookie { .. } => "API key",
             Self::Token(_) => "OAuth token",
@@ -169,12 +178,12 @@ impl Kind {
 
 /// Credentials, and the one origin they are shown at.
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub struct OriginCredentials {
     origin: Arc<str>,
     credentials: Credentials,
 }
 
-impl Bound {
+impl OriginCredentials {
     /// The origin.
     #[must_use]
     pub fn origin(&self) -> &str {
@@ -182,14 +191,18 @@ impl Bound {
     }
 
     /// Adds them to what a request shows.
-    pub(crate) async fn show(&self, shown: &mut Shown) -> Result<(), Error> {
-        for kind in &self.credentials.0 {
-            match kind {
-                Kind::Header { name, value, .. } => shown.header(name.clone(), value.clone()),
-                Kind::Headers(headers) => shown.headers(headers.clone()),
-                Kind::Query { name, value } => shown.parameter(name, value.reveal()),
-                Kind::Cookie { name, value } => shown.cookie(name, value.reveal()),
-                Kind::Token(tokens) => shown.token(tokens, tokens.token().await?),
+    pub(crate) async fn add_to(&self, request: &mut RequestCredentials) -> Result<(), Error> {
+        for credential in &self.credentials.0 {
+            match credential {
+                Credential::Header { name, value, .. } => {
+                    request.insert_header(name.clone(), value.clone())
+                }
+                Credential::Headers(headers) => request.extend_headers(headers.clone()),
+                Credential::Query { name, value } => {
+                    request.add_query_parameter(name, value.reveal())
+                }
+                Credential::Cookie { name, value } => request.add_cookie(name, value.reveal()),
+                Credential::Token(tokens) => request.insert_token(tokens, tokens.token().await?),
             }
         }
         Ok(())

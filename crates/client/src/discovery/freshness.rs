@@ -6,31 +6,31 @@ use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_M
 use http::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
 
-use super::FRESH;
-use crate::transport::Ask;
+use super::DEFAULT_FRESHNESS;
+use crate::transport::OutgoingRequest;
 
 /// The longest time that a server's word on freshness is taken for.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_FRESHNESS: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Until when something is fresh, and what to ask with after that.
 #[derive(Clone, Debug)]
 pub(super) struct Freshness {
-    until: Instant,
+    fresh_until: Instant,
     validators: Validators,
 }
 
 impl Freshness {
     /// What the headers of an answer say.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let validators = Validators {
-            tag: headers.get(ETAG).cloned(),
-            changed: headers.get(LAST_MODIFIED).cloned(),
+            etag: headers.get(ETAG).cloned(),
+            last_modified: headers.get(LAST_MODIFIED).cloned(),
         };
-        Self { until: Instant::now() + lifetime(headers), validators }
+        Self { fresh_until: Instant::now() + lifetime(headers), validators }
     }
 
-    pub(super) fn holds(&self) -> bool {
-        Instant::now() < self.until
+    pub(super) fn is_fresh(&self) -> bool {
+        Instant::now() < self.fresh_until
     }
 
     pub(super) fn validators(&self) -> &Validators {
@@ -41,35 +41,35 @@ impl Freshness {
 /// What a server knows a version of something by.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Validators {
-    tag: Option<HeaderValue>,
-    changed: Option<HeaderValue>,
+    etag: Option<HeaderValue>,
+    last_modified: Option<HeaderValue>,
 }
 
 impl Validators {
     /// Asks only for something else than this.
-    pub(super) fn ask(&self, mut ask: Ask) -> Ask {
-        let pairs = [(IF_NONE_MATCH, &self.tag), (IF_MODIFIED_SINCE, &self.changed)];
+    pub(super) fn make_conditional(&self, mut request: OutgoingRequest) -> OutgoingRequest {
+        let pairs = [(IF_NONE_MATCH, &self.etag), (IF_MODIFIED_SINCE, &self.last_modified)];
         for (name, value) in pairs {
             if let Some(value) = value {
-                ask.headers.insert(name, value.clone());
+                request.headers.insert(name, value.clone());
             }
         }
-        ask
+        request
     }
 }
 
 fn lifetime(headers: &HeaderMap) -> Duration {
     let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|it| it.to_str().ok());
-    let mut said = None;
+    let mut max_age = None;
     for directive in values.flat_map(|it| it.split(',')).map(str::trim) {
         let directive = directive.to_ascii_lowercase();
         if directive == "no-store" || directive == "no-cache" {
             return Duration::ZERO;
         }
         let seconds = directive.strip_prefix("max-age=").map(|it| it.trim_matches('"'));
-        said = said.or(seconds.and_then(|it| it.parse().ok()).map(Duration::from_secs));
+        max_age = max_age.or(seconds.and_then(|it| it.parse().ok()).map(Duration::from_secs));
     }
-    said.unwrap_or(FRESH).min(LONGEST)
+    max_age.unwrap_or(DEFAULT_FRESHNESS).min(MAX_FRESHNESS)
 }
 
 #[cfg(test)]
@@ -77,8 +77,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_says_how_long_within_reason() {
-        for (said, want) in [
+    fn max_age_sets_lifetime_up_to_maximum() {
+        for (header, want) in [
             (None, 300),
             (Some("public, max-age=60"), 60),
             (Some("Max-Age=\"7\""), 7),
@@ -88,10 +88,10 @@ mod tests {
             (Some("no-store"), 0),
         ] {
             let mut headers = HeaderMap::new();
-            if let Some(said) = said {
-                headers.insert(CACHE_CONTROL, HeaderValue::from_static(said));
+            if let Some(header) = header {
+                headers.insert(CACHE_CONTROL, HeaderValue::from_static(header));
             }
-            assert_eq!(lifetime(&headers).as_secs(), want, "{said:?}");
+            assert_eq!(lifetime(&headers).as_secs(), want, "{header:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Finding out how an agent is called: its card, from where it publishes it.
 
+mod card_urls;
 mod freshness;
-mod named;
 mod source;
 mod trust;
 
@@ -15,14 +15,14 @@ use latimer_protocol::card::AgentCard;
 use url::Url;
 
 use crate::error::Error;
-use crate::transport::{Ask, Endpoint, Wire, failure};
+use crate::transport::{Endpoint, HttpChannel, OutgoingRequest, status_error};
+pub(crate) use card_urls::CardUrls;
 use freshness::{Freshness, Validators};
-pub(crate) use named::Named;
-pub use source::Source;
-pub use trust::Trust;
+pub use source::CardSource;
+pub use trust::CardTrust;
 
 /// The largest card that is read, in bytes.
-pub(crate) const MAX_CARD: usize = 1024 * 1024;
+pub(crate) const MAX_CARD_BYTES: usize = 1024 * 1024;
 
 /// Looks up the card of one agent, and keeps it while it is fresh.
 ///
@@ -31,18 +31,18 @@ pub(crate) const MAX_CARD: usize = 1024 * 1024;
 /// at all once something went wrong.
 #[derive(Debug)]
 pub(crate) struct Discovery {
-    source: Source,
-    trust: Trust,
+    source: CardSource,
+    trust: CardTrust,
     /// Shows nothing: most cards are for everybody.
-    stranger: Wire,
+    anonymous: HttpChannel,
     /// Shows what there is, where a card is not for everybody.
-    known: Wire,
-    kept: Mutex<Option<Kept>>,
+    authenticated: HttpChannel,
+    cache: Mutex<Option<CachedCard>>,
 }
 
 /// A card that was read and trusted.
 #[derive(Clone, Debug)]
-struct Kept {
+struct CachedCard {
     card: Arc<AgentCard>,
     /// Where it was found.
     url: String,
@@ -50,146 +50,167 @@ struct Kept {
 }
 
 /// What one address answers.
-enum Found {
-    Card(Kept),
+enum FetchResult {
+    Card(CachedCard),
     /// The card is as it was, and fresh again.
-    Same(Freshness),
+    NotModified(Freshness),
     /// There is no card here, or none for us.
-    Nothing(Error),
+    Absent(Error),
     /// There may be one later on.
-    Failing(Error),
+    Unavailable(Error),
 }
 
 impl Discovery {
-    pub(crate) fn new(source: Source, trust: Trust, stranger: Wire, known: Wire) -> Self {
-        Self { source, trust, stranger, known, kept: Mutex::default() }
+    pub(crate) fn new(
+        source: CardSource,
+        trust: CardTrust,
+        anonymous: HttpChannel,
+        authenticated: HttpChannel,
+    ) -> Self {
+        Self { source, trust, anonymous, authenticated, cache: Mutex::default() }
     }
 
     /// The card: the one that was kept while it is fresh, else a new one.
     pub(crate) async fn card(&self) -> Result<Arc<AgentCard>, Error> {
-        let kept = self.kept().clone();
-        if let Some(kept) = kept.as_ref().filter(|it| it.freshness.holds()) {
-            return Ok(Arc::clone(&kept.card));
+        let cached = self.lock_cache().clone();
+        if let Some(cached) = cached.as_ref().filter(|it| it.freshness.is_fresh()) {
+            return Ok(Arc::clone(&cached.card));
         }
-        let looked = self.look(kept).await;
-        let mut kept = self.kept();
-        match looked {
-            Ok((card, new)) => {
-                *kept = new;
+        let refreshed = self.refresh(cached).await;
+        let mut cache = self.lock_cache();
+        match refreshed {
+            Ok((card, entry)) => {
+                *cache = entry;
                 Ok(card)
             }
             Err(error) => {
-                *kept = None;
+                *cache = None;
                 Err(error)
             }
         }
     }
 
     /// Where the card that is kept was found.
-    pub(crate) fn found(&self) -> Option<Url> {
-        self.kept().as_ref().and_then(|it| Url::parse(&it.url).ok())
+    pub(crate) fn found_at(&self) -> Option<Url> {
+        self.lock_cache().as_ref().and_then(|it| Url::parse(&it.url).ok())
     }
 
     /// Forgets the card: the next look is a fresh one.
-    pub(crate) fn forget(&self) {
-        *self.kept() = None;
+    pub(crate) fn invalidate(&self) {
+        *self.lock_cache() = None;
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
+    fn lock_cache(&self) -> MutexGuard<'_, Option<CachedCard>> {
         // A card is replaced whole: whoever panicked left a whole one.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn look(&self, kept: Option<Kept>) -> Result<(Arc<AgentCard>, Option<Kept>), Error> {
-        let bases = match &self.source {
-            Source::Agent(url) => source::well_known(url)?,
-            Source::CardUrl(url) => vec![vec![url.clone()]],
-            Source::File(path) => {
-                let read = tokio::fs::read(path).await;
-                let problem = |error| Error::Card(format!("{} {error}", path.display()));
-                return Ok((Arc::new(self.trust.admit(&read.map_err(problem)?)?), None));
+    async fn refresh(
+        &self,
+        cached: Option<CachedCard>,
+    ) -> Result<(Arc<AgentCard>, Option<CachedCard>), Error> {
+        let url_groups = match &self.source {
+            CardSource::Agent(url) => source::well_known_urls(url)?,
+            CardSource::CardUrl(url) => vec![vec![url.clone()]],
+            CardSource::File(path) => {
+                let contents = tokio::fs::read(path).await;
+                let read_error = |error| Error::NoCard(format!("{} {error}", path.display()));
+                return Ok((
+                    Arc::new(self.trust.read_trusted(&contents.map_err(read_error)?)?),
+                    None,
+                ));
             }
-            Source::Card(card) => return Ok((Arc::clone(card), None)),
+            CardSource::Card(card) => return Ok((Arc::clone(card), None)),
         };
-        if let Some(kept) = kept {
-            match self.fetch(&kept.url, kept.freshness.validators()).await? {
-                Found::Card(kept) => return Ok((Arc::clone(&kept.card), Some(kept))),
-                Found::Same(freshness) => {
-                    let kept = Kept { freshness, ..kept };
-                    return Ok((Arc::clone(&kept.card), Some(kept)));
+        if let Some(cached) = cached {
+            match self.fetch(&cached.url, cached.freshness.validators()).await? {
+                FetchResult::Card(cached) => return Ok((Arc::clone(&cached.card), Some(cached))),
+                FetchResult::NotModified(freshness) => {
+                    let cached = CachedCard { freshness, ..cached };
+                    return Ok((Arc::clone(&cached.card), Some(cached)));
                 }
-                Found::Nothing(_) | Found::Failing(_) => {}
+                FetchResult::Absent(_) | FetchResult::Unavailable(_) => {}
             }
         }
-        let kept = self.search(&bases).await?;
-        Ok((Arc::clone(&kept.card), Some(kept)))
+        let cached = self.search(&url_groups).await?;
+        Ok((Arc::clone(&cached.card), Some(cached)))
     }
 
     /// Looks at one place after the other.
-    async fn search(&self, bases: &[Vec<String>]) -> Result<Kept, Error> {
-        let mut told = None;
-        for base in bases {
-            let mut failing = false;
-            for url in base {
+    async fn search(&self, url_groups: &[Vec<String>]) -> Result<CachedCard, Error> {
+        let mut reported = None;
+        for group in url_groups {
+            let mut is_unavailable = false;
+            for url in group {
                 let error = match self.fetch(url, &Validators::default()).await? {
-                    Found::Card(kept) => return Ok(kept),
-                    Found::Same(_) => {
-                        return Err(Error::Card("it is said not to have changed, unasked".into()));
+                    FetchResult::Card(cached) => return Ok(cached),
+                    FetchResult::NotModified(_) => {
+                        return Err(Error::NoCard(
+                            "it is said not to have changed, unasked".into(),
+                        ));
                     }
-                    Found::Nothing(error) => error,
-                    Found::Failing(error) => {
-                        failing = true;
+                    FetchResult::Absent(error) => error,
+                    FetchResult::Unavailable(error) => {
+                        is_unavailable = true;
                         error
                     }
                 };
-                told = Some(more_telling(told, error));
+                reported = Some(more_specific_error(reported, error));
             }
             // The card may be back in a moment, and one that is further up is another agent's.
-            if failing {
+            if is_unavailable {
                 break;
             }
         }
-        Err(told.unwrap_or_else(|| Error::Card("there is no address to look at".into())))
+        Err(reported.unwrap_or_else(|| Error::NoCard("there is no address to look at".into())))
     }
 
-    async fn fetch(&self, url: &str, validators: &Validators) -> Result<Found, Error> {
+    async fn fetch(&self, url: &str, validators: &Validators) -> Result<FetchResult, Error> {
         let endpoint = Endpoint::new(url, Version::V1_0)?;
-        let ask = Ask::new(Method::GET, endpoint.uri().clone(), None).accepting("application/json");
-        let ask = validators.ask(ask);
-        let mut response = self.stranger.fetch(&endpoint, ask.clone()).await?;
-        let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
-        if refused.contains(&response.status()) && self.known.knows(&endpoint) {
-            response = self.known.fetch(&endpoint, ask).await?;
+        let request = OutgoingRequest::new(Method::GET, endpoint.uri().clone(), None)
+            .with_accept("application/json");
+        let request = validators.make_conditional(request);
+        let mut response = self.anonymous.fetch(&endpoint, request.clone()).await?;
+        let auth_statuses = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+        if auth_statuses.contains(&response.status())
+            && self.authenticated.has_credentials_for(&endpoint)
+        {
+            response = self.authenticated.fetch(&endpoint, request).await?;
         }
-        self.judge(endpoint, url, &response)
+        self.interpret(endpoint, url, &response)
     }
 
-    fn judge(
+    fn interpret(
         &self,
         endpoint: Endpoint,
         url: &str,
         response: &Response<Bytes>,
-    ) -> Result<Found, Error> {
+    ) -> Result<FetchResult, Error> {
         let (status, body) = (response.status(), response.body());
-        let freshness = Freshness::of(response.headers());
+        let freshness = Freshness::from_headers(response.headers());
         match status {
-            StatusCode::NOT_MODIFIED => Ok(Found::Same(freshness)),
+            StatusCode::NOT_MODIFIED => Ok(FetchResult::NotModified(freshness)),
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE => {
                 let problem = format!("{} has none, HTTP status {status}", endpoint.origin());
-                Ok(Found::Nothing(Error::Card(problem)))
+                Ok(FetchResult::Absent(Error::NoCard(problem)))
             }
             _ if !status.is_success() => {
-                let error = failure(endpoint.origin(), status, body, Version::V1_0);
-                let passing = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-                Ok(if passing { Found::Failing(error) } else { Found::Nothing(error) })
+                let error = status_error(endpoint.origin(), status, body, Version::V1_0);
+                let is_transient =
+                    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+                Ok(if is_transient {
+                    FetchResult::Unavailable(error)
+                } else {
+                    FetchResult::Absent(error)
+                })
             }
-            _ => match self.trust.admit(body) {
+            _ => match self.trust.read_trusted(body) {
                 Ok(card) => {
                     let card = Arc::new(card);
-                    Ok(Found::Card(Kept { card, url: url.to_owned(), freshness }))
+                    Ok(FetchResult::Card(CachedCard { card, url: url.to_owned(), freshness }))
                 }
                 // A page for people, as many sites have for every address.
-                Err(error @ Error::Card(_)) => Ok(Found::Nothing(error)),
+                Err(error @ Error::NoCard(_)) => Ok(FetchResult::Absent(error)),
                 Err(error) => Err(error),
             },
         }
@@ -197,13 +218,13 @@ impl Discovery {
 }
 
 /// What to tell of two errors: the first, unless it only says that there is no card.
-fn more_telling(first: Option<Error>, next: Error) -> Error {
+fn more_specific_error(first: Option<Error>, next: Error) -> Error {
     match first {
-        Some(Error::Card(_)) if !matches!(next, Error::Card(_)) => next,
+        Some(Error::NoCard(_)) if !matches!(next, Error::NoCard(_)) => next,
         Some(first) => first,
         None => next,
     }
 }
 
 /// How long a card is fresh if its server does not say.
-const FRESH: Duration = Duration::from_secs(300);
+const DEFAULT_FRESHNESS: Duration = Duration::from_secs(300);

@@ -9,14 +9,14 @@ use url::Url;
 use crate::error::Error;
 
 /// Where cards have been published, the newest place first.
-const WELL_KNOWN: [&str; 2] = [".well-known/agent-card.json", ".well-known/agent.json"];
+const WELL_KNOWN_PATHS: [&str; 2] = [".well-known/agent-card.json", ".well-known/agent.json"];
 
 /// Where the card of an agent is.
 ///
 /// A text is the address of an agent, or of a card if it ends in `.json`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Source {
+pub enum CardSource {
     /// At one of the well-known places below the address of an agent.
     Agent(String),
     /// At this address.
@@ -27,7 +27,7 @@ pub enum Source {
     Card(Arc<AgentCard>),
 }
 
-impl Source {
+impl CardSource {
     /// The address that the caller named, and so vouches for.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
@@ -38,7 +38,7 @@ impl Source {
     }
 }
 
-impl From<&str> for Source {
+impl From<&str> for CardSource {
     fn from(url: &str) -> Self {
         let path = url.split(['?', '#']).next().unwrap_or_default();
         match path.ends_with(".json") {
@@ -48,31 +48,31 @@ impl From<&str> for Source {
     }
 }
 
-impl From<String> for Source {
+impl From<String> for CardSource {
     fn from(url: String) -> Self {
         url.as_str().into()
     }
 }
 
-impl From<&String> for Source {
+impl From<&String> for CardSource {
     fn from(url: &String) -> Self {
         url.as_str().into()
     }
 }
 
-impl From<AgentCard> for Source {
+impl From<AgentCard> for CardSource {
     fn from(card: AgentCard) -> Self {
         Self::Card(Arc::new(card))
     }
 }
 
-impl From<PathBuf> for Source {
+impl From<PathBuf> for CardSource {
     fn from(path: PathBuf) -> Self {
         Self::File(path)
     }
 }
 
-impl From<&Path> for Source {
+impl From<&Path> for CardSource {
     fn from(path: &Path) -> Self {
         Self::File(path.to_owned())
     }
@@ -80,18 +80,23 @@ impl From<&Path> for Source {
 
 /// Every place to look at for the card of the agent at `url`: those below it, and then those at the root
 /// of its host, where most are.
-pub(super) fn well_known(url: &str) -> Result<Vec<Vec<String>>, Error> {
-    let wrong = || Error::Setup("the address of the agent is not an http or https URL".into());
-    let mut base = Url::parse(url).map_err(|_| wrong())?;
+pub(super) fn well_known_urls(url: &str) -> Result<Vec<Vec<String>>, Error> {
+    let invalid_url =
+        || Error::InvalidSetup("the address of the agent is not an http or https URL".into());
+    let mut base = Url::parse(url).map_err(|_| invalid_url())?;
     base.set_query(None);
     base.set_fragment(None);
     if !base.path().ends_with('/') {
         base.set_path(&format!("{}/", base.path()));
     }
-    let root = base.join("/").map_err(|_| wrong())?;
-    let places = |base: &Url| WELL_KNOWN.map(|path| base.join(path).map(String::from)).into_iter();
+    let root = base.join("/").map_err(|_| invalid_url())?;
+    let candidates =
+        |base: &Url| WELL_KNOWN_PATHS.map(|path| base.join(path).map(String::from)).into_iter();
     let bases = if base == root { vec![root] } else { vec![base, root] };
-    bases.iter().map(|base| places(base).collect::<Result<_, _>>().map_err(|_| wrong())).collect()
+    bases
+        .iter()
+        .map(|base| candidates(base).collect::<Result<_, _>>().map_err(|_| invalid_url()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -99,18 +104,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cards_are_looked_for_below_the_address_and_at_the_root() {
+    fn well_known_urls_cover_agent_path_and_root() {
         let root = |path: &str| format!("https://a.example/{path}");
-        assert_eq!(well_known("https://a.example").unwrap(), [WELL_KNOWN.map(root)]);
+        assert_eq!(well_known_urls("https://a.example").unwrap(), [WELL_KNOWN_PATHS.map(root)]);
         for url in ["https://a.example/x/y", "https://a.example/x/y/?z#w"] {
-            let below = WELL_KNOWN.map(|path| root(&format!("x/y/{path}")));
-            assert_eq!(well_known(url).unwrap(), [below, WELL_KNOWN.map(root)], "{url}");
+            let below = WELL_KNOWN_PATHS.map(|path| root(&format!("x/y/{path}")));
+            assert_eq!(well_known_urls(url).unwrap(), [below, WELL_KNOWN_PATHS.map(root)], "{url}");
         }
     }
 
     #[test]
-    fn what_ends_in_json_is_a_card() {
-        assert!(matches!(Source::from("https://a.example/cards/a.json?v=1"), Source::CardUrl(_)));
-        assert!(matches!(Source::from("https://a.example/json"), Source::Agent(_)));
+    fn url_ending_in_json_is_a_card_url() {
+        assert!(matches!(
+            CardSource::from("https://a.example/cards/a.json?v=1"),
+            CardSource::CardUrl(_)
+        ));
+        assert!(matches!(CardSource::from("https://a.example/json"), CardSource::Agent(_)));
     }
 }

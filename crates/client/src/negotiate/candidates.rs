@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use latimer_protocol::Version;
 use latimer_protocol::card::{AgentInterface, ProtocolBinding};
 
-use super::{Choice, NoInterface, PassedOver, Preferences, Why};
+use super::{NoInterface, Preferences, RejectReason, RejectedInterface, SelectedInterface};
 use crate::transport::Endpoint;
 
 /// The interfaces of a card that could be called, the best first, and those that could not.
 #[derive(Debug)]
 pub(crate) struct Candidates {
     ranked: VecDeque<Candidate>,
-    passed_over: Vec<PassedOver>,
+    rejected: Vec<RejectedInterface>,
 }
 
 #[derive(Debug)]
@@ -24,20 +24,20 @@ struct Candidate {
 }
 
 impl Candidates {
-    pub(crate) fn of(interfaces: Vec<AgentInterface>, preferences: &Preferences) -> Self {
-        let (mut ranked, mut passed_over) = (Vec::new(), Vec::new());
-        for (place, interface) in interfaces.iter().enumerate() {
+    pub(crate) fn new(interfaces: Vec<AgentInterface>, preferences: &Preferences) -> Self {
+        let (mut ranked, mut rejected) = (Vec::new(), Vec::new());
+        for (index, interface) in interfaces.iter().enumerate() {
             let interface = interface.clone();
-            match usable(&interface, preferences) {
+            match check_usable(&interface, preferences) {
                 Ok((version, endpoint)) => {
-                    let rank = Rank::of(&interface, version, place, &interfaces, preferences);
+                    let rank = Rank::new(&interface, version, index, &interfaces, preferences);
                     ranked.push(Candidate { rank, version, endpoint, interface });
                 }
-                Err(why) => passed_over.push(PassedOver { interface, why }),
+                Err(reason) => rejected.push(RejectedInterface { interface, reason }),
             }
         }
         ranked.sort_by_key(|it| it.rank);
-        Self { ranked: ranked.into(), passed_over }
+        Self { ranked: ranked.into(), rejected }
     }
 
     /// Where the best of them is.
@@ -46,28 +46,28 @@ impl Candidates {
     }
 
     /// Passes over the best of them.
-    pub(crate) fn pass_over(&mut self, why: Why) {
+    pub(crate) fn reject_best(&mut self, reason: RejectReason) {
         if let Some(Candidate { interface, .. }) = self.ranked.pop_front() {
-            self.passed_over.push(PassedOver { interface, why });
+            self.rejected.push(RejectedInterface { interface, reason });
         }
     }
 
     /// The best of them, and why none of the others.
-    pub(crate) fn choose(mut self) -> Result<Choice, NoInterface> {
+    pub(crate) fn select(mut self) -> Result<SelectedInterface, NoInterface> {
         let Some(best) = self.ranked.pop_front() else {
-            return Err(NoInterface(self.passed_over));
+            return Err(NoInterface(self.rejected));
         };
         while !self.ranked.is_empty() {
-            self.pass_over(Why::LessPreferred);
+            self.reject_best(RejectReason::LessPreferred);
         }
         let Candidate { version, interface, .. } = best;
-        Ok(Choice {
+        Ok(SelectedInterface {
             binding: interface.protocol_binding,
             version,
             url: interface.url,
             tenant: interface.tenant,
-            passed_over: self.passed_over,
-            doubt: None,
+            rejected: self.rejected,
+            mismatch: None,
         })
     }
 }
@@ -77,52 +77,57 @@ impl Candidates {
 struct Rank {
     binding: usize,
     version: usize,
-    place: usize,
+    index: usize,
 }
 
 impl Rank {
-    fn of(
+    fn new(
         interface: &AgentInterface,
         version: Version,
-        place: usize,
+        index: usize,
         interfaces: &[AgentInterface],
         preferences: &Preferences,
     ) -> Self {
         let binding = &interface.protocol_binding;
         let binding = match preferences.bindings.iter().position(|it| it == binding) {
-            Some(wanted) => wanted,
+            Some(position) => position,
             None => {
-                interfaces.iter().position(|it| it.protocol_binding == *binding).unwrap_or(place)
+                interfaces.iter().position(|it| it.protocol_binding == *binding).unwrap_or(index)
             }
         };
         let versions = &preferences.versions;
         let version = versions.iter().position(|it| *it == version).unwrap_or(versions.len());
-        Self { binding, version, place }
+        Self { binding, version, index }
     }
 }
 
 /// The version and endpoint of an interface that can be called.
-fn usable(
+fn check_usable(
     interface: &AgentInterface,
     preferences: &Preferences,
-) -> Result<(Version, Endpoint), Why> {
-    let version = interface.version().ok_or(Why::UnknownVersion)?;
+) -> Result<(Version, Endpoint), RejectReason> {
+    let version = interface.version().ok_or(RejectReason::UnknownVersion)?;
     if !preferences.versions.contains(&version) {
-        return Err(Why::UnwantedVersion);
+        return Err(RejectReason::UnwantedVersion);
     }
     let binding = &interface.protocol_binding;
     if matches!(binding, ProtocolBinding::Other(_)) {
-        return Err(Why::UnknownBinding);
+        return Err(RejectReason::UnknownBinding);
     }
     if !preferences.bindings.is_empty() && !preferences.bindings.contains(binding) {
-        return Err(Why::UnwantedBinding);
+        return Err(RejectReason::UnwantedBinding);
     }
     let endpoint = match binding {
-        ProtocolBinding::Grpc if version == Version::V0_1 => return Err(Why::NoSuchPair),
+        ProtocolBinding::Grpc if version == Version::V0_1 => {
+            return Err(RejectReason::UnsupportedCombination);
+        }
         ProtocolBinding::Grpc => Endpoint::grpc(&interface.url, version),
         ProtocolBinding::JsonRpc | ProtocolBinding::HttpJson | ProtocolBinding::Other(_) => {
             Endpoint::new(&interface.url, version)
         }
     };
-    Ok((version, endpoint.map_err(|_| Why::BadAddress)?.for_tenant(interface.tenant.clone())))
+    Ok((
+        version,
+        endpoint.map_err(|_| RejectReason::InvalidUrl)?.with_tenant(interface.tenant.clone()),
+    ))
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, AgentInterface, ProtocolBinding};
 
-use crate::transport::origin_of;
+use crate::transport::parse_origin;
 pub(crate) use candidates::Candidates;
 
 /// What a caller would rather speak.
@@ -30,7 +30,7 @@ impl Default for Preferences {
 
 /// An interface to call, and why it is none of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct SelectedInterface {
     /// The transport to speak; never [`ProtocolBinding::Other`].
     pub binding: ProtocolBinding,
     /// The version to speak.
@@ -40,23 +40,23 @@ pub struct Choice {
     /// The tenant to name in each call.
     pub tenant: Option<String>,
     /// The interfaces that were passed over.
-    pub passed_over: Vec<PassedOver>,
+    pub rejected: Vec<RejectedInterface>,
     /// Why it may be the wrong agent.
-    pub doubt: Option<Doubt>,
+    pub mismatch: Option<CardMismatch>,
 }
 
 /// Why an agent may be another one than the caller named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Doubt {
+pub enum CardMismatch {
     /// Its card was found above the address that the caller named, and it has no interface there.
-    Elsewhere,
+    NoInterfaceAtUrl,
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for CardMismatch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Elsewhere => out.write_str(
+            Self::NoInterfaceAtUrl => out.write_str(
                 "there is no card at the address that was named, and the one above it names no \
                  address there: it may be that of another agent",
             ),
@@ -66,17 +66,17 @@ impl fmt::Display for Doubt {
 
 /// An interface that is not called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedOver {
+pub struct RejectedInterface {
     /// The interface.
     pub interface: AgentInterface,
     /// Why not.
-    pub why: Why,
+    pub reason: RejectReason,
 }
 
 /// Why an interface is not called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum RejectReason {
     /// It is of a version that we do not speak.
     UnknownVersion,
     /// It is of a version that is not wanted.
@@ -86,37 +86,41 @@ pub enum Why {
     /// It is of a binding that is not wanted.
     UnwantedBinding,
     /// Its version is not spoken over its binding.
-    NoSuchPair,
+    UnsupportedCombination,
     /// Its address cannot be read.
-    BadAddress,
+    InvalidUrl,
     /// Its address may not be called.
     Forbidden(latimer_outbound::Forbidden),
     /// Another one is better.
     LessPreferred,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for RejectReason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownVersion => out.write_str("its version is not known here"),
             Self::UnwantedVersion => out.write_str("its version is not wanted"),
             Self::UnknownBinding => out.write_str("its binding is not known here"),
             Self::UnwantedBinding => out.write_str("its binding is not wanted"),
-            Self::NoSuchPair => out.write_str("its version is not spoken over its binding"),
-            Self::BadAddress => out.write_str("its address cannot be read"),
+            Self::UnsupportedCombination => {
+                out.write_str("its version is not spoken over its binding")
+            }
+            Self::InvalidUrl => out.write_str("its address cannot be read"),
             Self::Forbidden(forbidden) => write!(out, "its address {forbidden}"),
             Self::LessPreferred => out.write_str("another one is preferred"),
         }
     }
 }
 
-impl fmt::Display for PassedOver {
+impl fmt::Display for RejectedInterface {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let AgentInterface { protocol_binding, protocol_version, url, .. } = &self.interface;
         write!(out, "{protocol_binding} {protocol_version}")?;
-        match (&self.why, origin_of(url)) {
-            (Why::Forbidden(forbidden), Some(origin)) => write!(out, ": {origin} {forbidden}"),
-            (why, _) => write!(out, ": {why}"),
+        match (&self.reason, parse_origin(url)) {
+            (RejectReason::Forbidden(forbidden), Some(origin)) => {
+                write!(out, ": {origin} {forbidden}")
+            }
+            (reason, _) => write!(out, ": {reason}"),
         }
     }
 }
@@ -126,13 +130,13 @@ impl fmt::Display for PassedOver {
 #[error("the card offers no interface to call: {}", list(.0))]
 pub struct NoInterface(
     /// Every interface of the card, with what is wrong with it.
-    pub Vec<PassedOver>,
+    pub Vec<RejectedInterface>,
 );
 
-fn list(passed_over: &[PassedOver]) -> String {
-    let reasons: Vec<String> = passed_over.iter().map(ToString::to_string).collect();
+fn list(rejected: &[RejectedInterface]) -> String {
+    let reasons: Vec<String> = rejected.iter().map(ToString::to_string).collect();
     let reasons = if reasons.is_empty() { "it lists none".to_owned() } else { reasons.join("; ") };
-    match passed_over.iter().any(|it| matches!(it.why, Why::Forbidden(_))) {
+    match rejected.iter().any(|it| matches!(it.reason, RejectReason::Forbidden(_))) {
         true => format!("{reasons} ({ADVICE})"),
         false => reasons,
     }
@@ -148,7 +152,7 @@ const ADVICE: &str = "if that is not where the agent is, call it at the address 
 /// interface is the preferred one; then, within a binding, the caller's order of versions.
 ///
 /// ```
-/// # use latimer_client::negotiate::{Preferences, Why, negotiate};
+/// # use latimer_client::negotiate::{Preferences, RejectReason, negotiate};
 /// # use latimer_protocol::{Version, card::{AgentCard, AgentInterface, ProtocolBinding}};
 /// let url = "https://a.example/a2a";
 /// let card = AgentCard {
@@ -161,14 +165,17 @@ const ADVICE: &str = "if that is not where the agent is, call it at the address 
 /// };
 /// let choice = negotiate(&card, &Preferences::default())?;
 /// assert_eq!((choice.binding, choice.version), (ProtocolBinding::JsonRpc, Version::V1_0));
-/// assert_eq!(choice.passed_over[0].why, Why::LessPreferred);
+/// assert_eq!(choice.rejected[0].why, RejectReason::LessPreferred);
 /// # Ok::<(), latimer_client::negotiate::NoInterface>(())
 /// ```
 ///
 /// # Errors
 /// [`NoInterface`], with what is wrong with each.
-pub fn negotiate(card: &AgentCard, preferences: &Preferences) -> Result<Choice, NoInterface> {
-    Candidates::of(card.supported_interfaces.clone(), preferences).choose()
+pub fn negotiate(
+    card: &AgentCard,
+    preferences: &Preferences,
+) -> Result<SelectedInterface, NoInterface> {
+    Candidates::new(card.supported_interfaces.clone(), preferences).select()
 }
 
 #[cfg(test)]

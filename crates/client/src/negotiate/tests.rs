@@ -18,7 +18,7 @@ fn card(interfaces: &[(&str, &str, &str)]) -> AgentCard {
 const URL: &str = "https://a.example/x";
 
 #[test]
-fn the_cards_order_decides_unless_the_caller_has_one() {
+fn caller_preferences_override_card_order() {
     use ProtocolBinding::{Grpc, HttpJson, JsonRpc};
     let card = card(&[
         ("GRPC", "0.3.0", "a.example:443"),
@@ -35,15 +35,15 @@ fn the_cards_order_decides_unless_the_caller_has_one() {
         (vec![JsonRpc], vec![Version::V0_3, Version::V1_0], (JsonRpc, Version::V0_3)),
     ] {
         let preferences = Preferences { bindings, versions };
-        let choice = negotiate(&card, &preferences).unwrap();
-        assert_eq!((choice.binding, choice.version), want, "{preferences:?}");
-        assert_eq!(choice.tenant.as_deref(), Some("acme"));
-        assert_eq!(choice.passed_over.len(), 3, "{preferences:?}");
+        let selected = negotiate(&card, &preferences).unwrap();
+        assert_eq!((selected.binding, selected.version), want, "{preferences:?}");
+        assert_eq!(selected.tenant.as_deref(), Some("acme"));
+        assert_eq!(selected.rejected.len(), 3, "{preferences:?}");
     }
 }
 
 #[test]
-fn each_interface_that_is_not_called_has_its_reason() {
+fn every_rejected_interface_has_a_reason() {
     let card = card(&[
         ("JSONRPC", "2.0", URL),
         ("urn:pigeon", "1.0", URL),
@@ -56,38 +56,38 @@ fn each_interface_that_is_not_called_has_its_reason() {
         bindings: vec![ProtocolBinding::JsonRpc, ProtocolBinding::Grpc],
         versions: vec![Version::V1_0, Version::V0_1],
     };
-    let NoInterface(passed_over) = negotiate(&card, &preferences).unwrap_err();
-    let whys: Vec<_> = passed_over.iter().map(|it| it.why.clone()).collect();
+    let NoInterface(rejected) = negotiate(&card, &preferences).unwrap_err();
+    let reasons: Vec<_> = rejected.iter().map(|it| it.reason.clone()).collect();
     assert_eq!(
-        whys,
+        reasons,
         [
-            Why::UnknownVersion,
-            Why::UnknownBinding,
-            Why::NoSuchPair,
-            Why::BadAddress,
-            Why::UnwantedVersion,
-            Why::UnwantedBinding,
+            RejectReason::UnknownVersion,
+            RejectReason::UnknownBinding,
+            RejectReason::UnsupportedCombination,
+            RejectReason::InvalidUrl,
+            RejectReason::UnwantedVersion,
+            RejectReason::UnwantedBinding,
         ]
     );
-    let error = NoInterface(passed_over).to_string();
+    let error = NoInterface(rejected).to_string();
     assert!(error.contains("JSONRPC 2.0: its version is not known here; "), "{error}");
 }
 
 #[test]
-fn an_address_that_may_not_be_called_is_passed_over_and_said() {
+fn forbidden_url_is_rejected_and_reported() {
     let card = card(&[("JSONRPC", "1.0", "http://10.0.0.7/x?secret"), ("JSONRPC", "1.0", URL)]);
-    let forbidden = Why::Forbidden(latimer_outbound::Forbidden::Address);
-    let candidates = || Candidates::of(card.supported_interfaces.clone(), &Preferences::default());
+    let forbidden = RejectReason::Forbidden(latimer_outbound::Forbidden::Address);
+    let candidates = || Candidates::new(card.supported_interfaces.clone(), &Preferences::default());
     let mut one = candidates();
     assert_eq!(one.best().unwrap().origin(), "http://10.0.0.7:80");
-    one.pass_over(forbidden.clone());
-    let choice = one.choose().unwrap();
-    assert_eq!(choice.url, URL);
-    assert_eq!(choice.passed_over[0].why, forbidden);
+    one.reject_best(forbidden.clone());
+    let selected = one.select().unwrap();
+    assert_eq!(selected.url, URL);
+    assert_eq!(selected.rejected[0].reason, forbidden);
     let mut all = candidates();
-    all.pass_over(forbidden.clone());
-    all.pass_over(forbidden);
-    let error = all.choose().unwrap_err().to_string();
+    all.reject_best(forbidden.clone());
+    all.reject_best(forbidden);
+    let error = all.select().unwrap_err().to_string();
     assert!(error.contains("http://10.0.0.7:80 leads to an address that is not"), "{error}");
     assert!(error.contains("call_url = true") && !error.contains("secret"), "{error}");
 }

@@ -24,10 +24,11 @@ impl Endpoint {
     /// # Errors
     /// [`Error::Setup`] when it is no such address.
     pub fn new(url: &str, version: Version) -> Result<Self, Error> {
-        let wrong = || Error::Setup(format!("{:?} is not an http or https URL", shown(url)));
-        let url = Url::parse(url).map_err(|_| wrong())?;
-        let origin = origin(&url).ok_or_else(wrong)?;
-        let uri = url.as_str().parse().map_err(|_| wrong())?;
+        let invalid_url =
+            || Error::InvalidSetup(format!("{:?} is not an http or https URL", redact_query(url)));
+        let url = Url::parse(url).map_err(|_| invalid_url())?;
+        let origin = url_origin(&url).ok_or_else(invalid_url)?;
+        let uri = url.as_str().parse().map_err(|_| invalid_url())?;
         Ok(Self { url, uri, origin, version, tenant: None })
     }
 
@@ -43,7 +44,7 @@ impl Endpoint {
             Some(("grpc", rest)) => format!("http://{rest}"),
             Some(("grpcs", rest)) => format!("https://{rest}"),
             Some(_) => address.to_owned(),
-            None if is_local(address) => format!("http://{address}"),
+            None if is_loopback_authority(address) => format!("http://{address}"),
             None => format!("https://{address}"),
         };
         Self::new(&url, version)
@@ -51,7 +52,7 @@ impl Endpoint {
 
     /// The same endpoint, for one tenant.
     #[must_use]
-    pub fn for_tenant(mut self, tenant: Option<String>) -> Self {
+    pub fn with_tenant(mut self, tenant: Option<String>) -> Self {
         self.tenant = tenant.filter(|it| !it.is_empty());
         self
     }
@@ -77,25 +78,25 @@ impl Endpoint {
     }
 
     /// The address of a path below this one, which is a path and query as they stand in a request.
-    pub(super) fn below(&self, path: &str) -> String {
+    pub(super) fn join_path(&self, path: &str) -> String {
         let base = self.url.as_str().split(['?', '#']).next().unwrap_or_default();
         format!("{}{path}", base.trim_end_matches('/'))
     }
 
     /// A request that names the tenant where it named none, and a new task where its caller has to.
-    pub(super) fn addressed<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+    pub(super) fn with_defaults<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         let mut request = Cow::Borrowed(request);
         if self.tenant.is_some() && request.tenant().is_none() {
             request.to_mut().set_tenant(self.tenant.clone());
         }
-        let names = Dialect::over_jsonrpc(self.version).clients_assign_task_ids();
-        let nameless = matches!(
+        let client_assigns_id = Dialect::over_jsonrpc(self.version).clients_assign_task_ids();
+        let has_no_task_id = matches!(
             &*request,
             Request::SendMessage(it) | Request::SendStreamingMessage(it)
                 if it.message.task_id.is_none()
         );
-        if names
-            && nameless
+        if client_assigns_id
+            && has_no_task_id
             && let Request::SendMessage(it) | Request::SendStreamingMessage(it) = request.to_mut()
         {
             it.message.task_id = TaskId::new(uuid::Uuid::now_v7().to_string()).ok();
@@ -105,24 +106,24 @@ impl Endpoint {
 }
 
 /// Scheme, host and port of a URL of HTTP, in one spelling.
-pub(crate) fn origin(url: &Url) -> Option<String> {
+pub(crate) fn url_origin(url: &Url) -> Option<String> {
     let host = url.host_str().filter(|_| matches!(url.scheme(), "http" | "https"))?;
     Some(format!("{}://{host}:{}", url.scheme(), url.port_or_known_default()?))
 }
 
 /// The same of an address as it is written.
-pub(crate) fn origin_of(url: &str) -> Option<String> {
-    origin(&Url::parse(url).ok()?)
+pub(crate) fn parse_origin(url: &str) -> Option<String> {
+    url_origin(&Url::parse(url).ok()?)
 }
 
-fn is_local(address: &str) -> bool {
+fn is_loopback_authority(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
 }
 
 /// A text that may hold a secret behind its host, cut off there.
-fn shown(url: &str) -> String {
+fn redact_query(url: &str) -> String {
     url.split(['?', '#']).next().unwrap_or_default().chars().take(100).collect()
 }
 
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grpc_is_called_by_any_name() {
+    fn grpc_accepts_authorities_and_urls() {
         for (address, want) in [
             ("agents.example:443", "https://agents.example:443"),
             ("localhost:50051", "http://localhost:50051"),
@@ -150,10 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn paths_go_below_the_address() {
+    fn join_path_appends_to_the_base_path() {
         for base in ["https://a.example/x", "https://a.example/x/", "https://a.example/x/?y"] {
             let endpoint = Endpoint::new(base, Version::V1_0).unwrap();
-            assert_eq!(endpoint.below("/tasks?a=b"), "https://a.example/x/tasks?a=b");
+            assert_eq!(endpoint.join_path("/tasks?a=b"), "https://a.example/x/tasks?a=b");
         }
     }
 }

@@ -8,29 +8,29 @@ use latimer_protocol::binding::jsonrpc::{self, Id};
 use latimer_protocol::{Call, Dialect, Operation, Reply};
 
 use super::endpoint::Endpoint;
-use super::events::Reading;
-use super::head::Head;
-use super::wire::{Ask, Wire, active};
-use super::{Exchanged, Outcome, Transport, page, service};
+use super::events::StreamReader;
+use super::http_channel::{HttpChannel, OutgoingRequest, active_extensions};
+use super::response_head::ResponseHead;
+use super::{ReplyKind, Transport, TransportResponse, error_response, impl_service};
 use crate::error::Error;
 
 /// Calls an agent over JSON-RPC, in any version.
 #[derive(Debug)]
 pub struct JsonRpc {
     endpoint: Endpoint,
-    wire: Wire,
+    channel: HttpChannel,
     /// How many calls were made: what pairs an answer with its question.
-    calls: AtomicU64,
+    next_id: AtomicU64,
 }
 
 impl JsonRpc {
     /// A transport to an endpoint.
     #[must_use]
-    pub fn new(endpoint: Endpoint, wire: Wire) -> Self {
-        Self { endpoint, wire, calls: AtomicU64::new(1) }
+    pub fn new(endpoint: Endpoint, channel: HttpChannel) -> Self {
+        Self { endpoint, channel, next_id: AtomicU64::new(1) }
     }
 
-    fn read(
+    fn read_reply(
         &self,
         dialect: Dialect,
         id: &Id<'_>,
@@ -40,52 +40,55 @@ impl JsonRpc {
         let (status, body) = (response.status(), response.body());
         let origin = self.endpoint.origin();
         if !status.is_success() {
-            return Err(page::failure(origin, status, body, dialect.version()));
+            return Err(error_response::status_error(origin, status, body, dialect.version()));
         }
         let error = match jsonrpc::read_reply(dialect, id, operation, body) {
             Ok(reply) => return Ok(reply),
-            Err(error) if !page::is_unread(&error) => return Err(error.into()),
+            Err(error) if !error_response::is_invalid_response(&error) => return Err(error.into()),
             Err(error) => error,
         };
-        let Ok(answer) = jsonrpc::Response::read(body) else {
-            return Err(page::unreadable(origin, status, body, "it is not JSON"));
+        let Ok(envelope) = jsonrpc::Response::read(body) else {
+            return Err(error_response::invalid_response(origin, status, body, "it is not JSON"));
         };
         // An answer comes over the connection of its request: what it says it answers is not needed.
-        let payload = answer.result(dialect.version())?;
-        dialect.read_reply(operation, payload).map_err(|_| page::malformed(origin, &error))
+        let payload = envelope.result(dialect.version())?;
+        dialect
+            .read_reply(operation, payload)
+            .map_err(|_| error_response::malformed(origin, &error))
     }
 }
 
 #[async_trait]
 impl Transport for JsonRpc {
-    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
-        let request = self.endpoint.addressed(&call.request);
+    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error> {
+        let request = self.endpoint.with_defaults(&call.request);
         let version = self.endpoint.version();
         let dialect = Dialect::over_jsonrpc(version);
         let operation = request.operation();
-        let id = Id::from(self.calls.fetch_add(1, Ordering::Relaxed).to_string().as_str());
+        let id = Id::from(self.next_id.fetch_add(1, Ordering::Relaxed).to_string().as_str());
         let body = jsonrpc::write_call(dialect, &id, &request)?;
         let uri = self.endpoint.uri().clone();
-        let ask = Ask::new(Method::POST, uri, Some(body)).describing(call, version)?;
+        let outgoing =
+            OutgoingRequest::new(Method::POST, uri, Some(body)).with_call_headers(call, version)?;
         if !operation.is_streaming() {
-            let ask = ask.accepting("application/json");
-            let response = self.wire.fetch(&self.endpoint, ask).await?;
-            let extensions = active(response.headers());
-            let reply = self.read(dialect, &id, operation, &response);
-            let reply =
-                reply.map_err(|error| Head::of(&response, &self.endpoint).explain(error))?;
-            return Ok(Exchanged { outcome: Outcome::Reply(reply), extensions });
+            let outgoing = outgoing.with_accept("application/json");
+            let response = self.channel.fetch(&self.endpoint, outgoing).await?;
+            let extensions = active_extensions(response.headers());
+            let reply = self.read_reply(dialect, &id, operation, &response);
+            let reply = reply
+                .map_err(|error| ResponseHead::new(&response, &self.endpoint).annotate(error))?;
+            return Ok(TransportResponse { kind: ReplyKind::Single(reply), extensions });
         }
-        let ask = ask.accepting("text/event-stream");
-        let response = self.wire.open(&self.endpoint, ask).await?;
-        let extensions = active(response.headers());
+        let outgoing = outgoing.with_accept("text/event-stream");
+        let response = self.channel.send_streaming(&self.endpoint, outgoing).await?;
+        let extensions = active_extensions(response.headers());
         let origin = self.endpoint.origin().to_owned();
-        let limits = self.wire.limits.clone();
-        let reading = Reading { dialect, origin, limits, missing: None };
-        let head = Head::of(&response, &self.endpoint);
-        let events = reading.events(response).await.map_err(|error| head.explain(error))?;
-        Ok(Exchanged { outcome: Outcome::Events(events), extensions })
+        let limits = self.channel.limits.clone();
+        let reader = StreamReader { dialect, origin, limits, not_found_kind: None };
+        let head = ResponseHead::new(&response, &self.endpoint);
+        let events = reader.into_events(response).await.map_err(|error| head.annotate(error))?;
+        Ok(TransportResponse { kind: ReplyKind::Stream(events), extensions })
     }
 }
 
-service!(JsonRpc);
+impl_service!(JsonRpc);

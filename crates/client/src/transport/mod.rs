@@ -1,19 +1,19 @@
 //! Transports: each is a [`Service`] for one address.
 //!
-//! A transport writes a [`Call`] in the dialect of its version, sends it over its [`Wire`], and reads
+//! A transport writes a [`Call`] in the dialect of its version, sends it over its [`HttpChannel`], and reads
 //! what comes back, in whatever way real servers spell it. It tries nothing twice but a request whose
 //! token had expired. Its own words for failures are [`Error`]; as a service it says the same in
 //! those of the protocol, without the address.
 
-mod ending;
 mod endpoint;
+mod error_response;
 mod events;
 mod grpc;
-mod head;
+mod http_channel;
 mod jsonrpc;
-mod page;
+mod response_head;
 mod rest;
-mod wire;
+mod stream_end;
 
 use std::fmt;
 use std::pin::Pin;
@@ -25,13 +25,13 @@ use futures_util::StreamExt;
 use latimer_protocol::{Call, CallResponse, Reply, Service, StreamEvent};
 
 pub use endpoint::Endpoint;
-pub(crate) use endpoint::{origin, origin_of};
+pub(crate) use endpoint::{parse_origin, url_origin};
+pub(crate) use error_response::status_error;
 pub use grpc::Grpc;
+pub use http_channel::{CallLimits, HttpChannel};
+pub(crate) use http_channel::{OutgoingRequest, to_uri};
 pub use jsonrpc::JsonRpc;
-pub(crate) use page::failure;
 pub use rest::HttpJson;
-pub(crate) use wire::{Ask, to_uri};
-pub use wire::{Limits, Wire};
 
 use crate::error::Error;
 
@@ -45,78 +45,81 @@ pub type Events = Pin<Box<dyn Stream<Item = Result<StreamEvent, Error>> + Send>>
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// Makes one call. Dropping the future gives up waiting; it does not undo what the call began.
-    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error>;
+    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error>;
 }
 
 /// What a call came to.
-pub struct Exchanged {
+pub struct TransportResponse {
     /// The answer.
-    pub outcome: Outcome,
+    pub kind: ReplyKind,
     /// URIs of the extensions that the agent says are active.
     pub extensions: Vec<String>,
 }
 
 /// An answer: a reply at once, or a stream of events.
-pub enum Outcome {
+pub enum ReplyKind {
     /// A reply, which is never [`Reply::Stream`].
-    Reply(Reply),
+    Single(Reply),
     /// Events.
-    Events(Events),
+    Stream(Events),
 }
 
-impl fmt::Debug for Exchanged {
+impl fmt::Debug for TransportResponse {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = out.debug_struct("Exchanged");
-        match &self.outcome {
-            Outcome::Reply(reply) => shown.field("reply", reply),
-            Outcome::Events(_) => shown.field("events", &"…"),
+        let mut output = out.debug_struct("Exchanged");
+        match &self.kind {
+            ReplyKind::Single(reply) => output.field("reply", reply),
+            ReplyKind::Stream(_) => output.field("events", &"…"),
         };
-        shown.field("extensions", &self.extensions).finish()
+        output.field("extensions", &self.extensions).finish()
     }
 }
 
-impl fmt::Debug for Outcome {
+impl fmt::Debug for ReplyKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reply(reply) => reply.fmt(out),
-            Self::Events(_) => out.write_str("Events"),
+            Self::Single(reply) => reply.fmt(out),
+            Self::Stream(_) => out.write_str("Events"),
         }
     }
 }
 
-impl From<Exchanged> for CallResponse {
-    fn from(exchanged: Exchanged) -> Self {
-        let reply = match exchanged.outcome {
-            Outcome::Reply(reply) => reply,
-            Outcome::Events(events) => {
+impl From<TransportResponse> for CallResponse {
+    fn from(response: TransportResponse) -> Self {
+        let reply = match response.kind {
+            ReplyKind::Single(reply) => reply,
+            ReplyKind::Stream(events) => {
                 Reply::Stream(Box::pin(events.map(|event| event.map_err(Into::into))))
             }
         };
-        Self { reply, task_dialect: None, extensions: exchanged.extensions }
+        Self { reply, task_dialect: None, extensions: response.extensions }
     }
 }
 
 /// An agent in the same process, or anything else that is a service.
 #[derive(Debug)]
-pub(crate) struct Local(pub(crate) Arc<dyn Service>);
+pub(crate) struct InProcess(pub(crate) Arc<dyn Service>);
 
 #[async_trait]
-impl Transport for Local {
-    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
+impl Transport for InProcess {
+    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error> {
         let CallResponse { reply, extensions, .. } = self.0.call(call.clone()).await?;
-        let outcome = match reply {
+        let kind = match reply {
             Reply::Stream(events) => {
                 let events = events.map(|event| event.map_err(Error::from));
-                Outcome::Events(ending::until_the_end(Box::pin(events), "this process".into()))
+                ReplyKind::Stream(stream_end::require_settled_end(
+                    Box::pin(events),
+                    "this process".into(),
+                ))
             }
-            reply => Outcome::Reply(reply),
+            reply => ReplyKind::Single(reply),
         };
-        Ok(Exchanged { outcome, extensions })
+        Ok(TransportResponse { kind, extensions })
     }
 }
 
 /// Makes a transport the service that it is.
-macro_rules! service {
+macro_rules! impl_service {
     ($transport:ty) => {
         #[async_trait::async_trait]
         impl latimer_protocol::Service for $transport {
@@ -130,4 +133,4 @@ macro_rules! service {
         }
     };
 }
-use service;
+use impl_service;

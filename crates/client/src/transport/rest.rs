@@ -8,36 +8,36 @@ use latimer_protocol::binding::rest::HttpRequest;
 use latimer_protocol::{Call, Dialect, ErrorKind, Operation, Reply, Request};
 
 use super::endpoint::Endpoint;
-use super::events::Reading;
-use super::head::Head;
-use super::wire::{Ask, Wire, active, to_uri};
-use super::{Exchanged, Outcome, Transport, page, service};
+use super::events::StreamReader;
+use super::http_channel::{HttpChannel, OutgoingRequest, active_extensions, to_uri};
+use super::response_head::ResponseHead;
+use super::{ReplyKind, Transport, TransportResponse, error_response, impl_service};
 use crate::error::Error;
 
 /// Calls an agent over HTTP+JSON: 1.0, 0.3, and for 0.1 the REST that was there before it.
 #[derive(Debug)]
 pub struct HttpJson {
     endpoint: Endpoint,
-    wire: Wire,
+    channel: HttpChannel,
 }
 
 impl HttpJson {
     /// A transport to an endpoint.
     #[must_use]
-    pub fn new(endpoint: Endpoint, wire: Wire) -> Self {
-        Self { endpoint, wire }
+    pub fn new(endpoint: Endpoint, channel: HttpChannel) -> Self {
+        Self { endpoint, channel }
     }
 
     /// The address of a path. An address of 0.3 may or may not end in the `/v1` of its paths.
     fn url(&self, path: &str) -> String {
-        let base = self.endpoint.below("");
+        let base = self.endpoint.join_path("");
         match base.strip_suffix("/v1").filter(|_| path.starts_with("/v1/")) {
             Some(base) => format!("{base}{path}"),
             None => format!("{base}{path}"),
         }
     }
 
-    fn read(
+    fn read_reply(
         &self,
         dialect: Dialect,
         operation: Operation,
@@ -46,36 +46,44 @@ impl HttpJson {
         let (status, body) = (response.status(), response.body());
         let origin = self.endpoint.origin();
         if !status.is_success() {
-            return Err(page::failure(origin, status, body, dialect.version()));
+            return Err(error_response::status_error(origin, status, body, dialect.version()));
         }
         // Nothing is what many servers answer to a removal.
-        let text = match operation {
+        let json = match operation {
             Operation::DeleteTaskPushNotificationConfig => b"{}",
             _ => body.as_ref(),
         };
-        let Ok(answer) = jsonrpc::Response::read(text) else {
-            return Err(page::unreadable(origin, status, body, "it is not JSON"));
+        let Ok(envelope) = jsonrpc::Response::read(json) else {
+            return Err(error_response::invalid_response(origin, status, body, "it is not JSON"));
         };
-        let payload = match answer.payload {
+        let payload = match envelope.payload {
             jsonrpc::ResponsePayload::Error(_) => {
-                return Err(page::said(text, status.as_u16(), dialect.version()).into());
+                return Err(
+                    error_response::parse_error(json, status.as_u16(), dialect.version()).into()
+                );
             }
             // The oldest servers answer bare or in an envelope, and nobody can tell which.
             jsonrpc::ResponsePayload::Result(payload) | jsonrpc::ResponsePayload::Bare(payload) => {
                 payload
             }
         };
-        let malformed = |error| page::malformed(origin, &error);
+        let malformed = |error| error_response::malformed(origin, &error);
         dialect.read_reply(operation, payload).map_err(malformed)
     }
 
-    async fn open(&self, ask: Ask) -> Result<Response<latimer_outbound::Body>, Error> {
+    async fn open_stream(
+        &self,
+        outgoing: OutgoingRequest,
+    ) -> Result<Response<latimer_outbound::Body>, Error> {
         // The specification says both GET and POST of a subscription, and not every server has both.
-        let again = ask.body.is_none().then(|| Ask { method: Method::GET, ..ask.clone() });
-        let response = self.wire.open(&self.endpoint, ask).await?;
-        match again {
-            Some(again) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
-                self.wire.open(&self.endpoint, again).await
+        let retry_with_get = outgoing
+            .body
+            .is_none()
+            .then(|| OutgoingRequest { method: Method::GET, ..outgoing.clone() });
+        let response = self.channel.send_streaming(&self.endpoint, outgoing).await?;
+        match retry_with_get {
+            Some(retry) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+                self.channel.send_streaming(&self.endpoint, retry).await
             }
             _ => Ok(response),
         }
@@ -83,11 +91,12 @@ impl HttpJson {
 }
 
 /// What is missing where there is nothing at the address of a request; none where it may be the task.
-fn missing(request: &Request) -> Option<ErrorKind> {
+fn not_found_kind(request: &Request) -> Option<ErrorKind> {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
-            let names = it.message.task_id.is_some() || !it.message.reference_task_ids.is_empty();
-            (!names).then_some(ErrorKind::MethodNotFound)
+            let names_task =
+                it.message.task_id.is_some() || !it.message.reference_task_ids.is_empty();
+            (!names_task).then_some(ErrorKind::MethodNotFound)
         }
         Request::ListTasks(_) | Request::GetAgentCard => Some(ErrorKind::MethodNotFound),
         Request::GetExtendedAgentCard(_) => Some(ErrorKind::ExtendedAgentCardNotConfigured),
@@ -103,33 +112,35 @@ fn missing(request: &Request) -> Option<ErrorKind> {
 
 #[async_trait]
 impl Transport for HttpJson {
-    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
-        let missing = missing(&call.request);
-        let request = self.endpoint.addressed(&call.request);
+    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error> {
+        let not_found_kind = not_found_kind(&call.request);
+        let request = self.endpoint.with_defaults(&call.request);
         let version = self.endpoint.version();
         let dialect = Dialect::over_http(version);
         let operation = request.operation();
         let HttpRequest { method, path, body } = HttpRequest::new(dialect, &request)?;
         let uri = to_uri(&self.url(&path))?;
-        let ask = Ask::new(method, uri, body).describing(call, version)?;
+        let outgoing = OutgoingRequest::new(method, uri, body).with_call_headers(call, version)?;
         if !operation.is_streaming() {
-            let ask = ask.accepting("application/a2a+json, application/json");
-            let response = self.wire.fetch(&self.endpoint, ask).await?;
-            let extensions = active(response.headers());
-            let reply = self.read(dialect, operation, &response);
-            let told_apart = |it| page::told_apart(it, response.body(), version, missing);
-            let explained = |it| Head::of(&response, &self.endpoint).explain(it);
-            let reply = reply.map_err(told_apart).map_err(explained)?;
-            return Ok(Exchanged { outcome: Outcome::Reply(reply), extensions });
+            let outgoing = outgoing.with_accept("application/a2a+json, application/json");
+            let response = self.channel.fetch(&self.endpoint, outgoing).await?;
+            let extensions = active_extensions(response.headers());
+            let reply = self.read_reply(dialect, operation, &response);
+            let refine =
+                |it| error_response::refine_not_found(it, response.body(), version, not_found_kind);
+            let annotate = |it| ResponseHead::new(&response, &self.endpoint).annotate(it);
+            let reply = reply.map_err(refine).map_err(annotate)?;
+            return Ok(TransportResponse { kind: ReplyKind::Single(reply), extensions });
         }
-        let response = self.open(ask.accepting("text/event-stream")).await?;
-        let extensions = active(response.headers());
+        let response = self.open_stream(outgoing.with_accept("text/event-stream")).await?;
+        let extensions = active_extensions(response.headers());
         let origin = self.endpoint.origin().to_owned();
-        let reading = Reading { dialect, origin, limits: self.wire.limits.clone(), missing };
-        let head = Head::of(&response, &self.endpoint);
-        let events = reading.events(response).await.map_err(|error| head.explain(error))?;
-        Ok(Exchanged { outcome: Outcome::Events(events), extensions })
+        let reader =
+            StreamReader { dialect, origin, limits: self.channel.limits.clone(), not_found_kind };
+        let head = ResponseHead::new(&response, &self.endpoint);
+        let events = reader.into_events(response).await.map_err(|error| head.annotate(error))?;
+        Ok(TransportResponse { kind: ReplyKind::Stream(events), extensions })
     }
 }
 
-service!(HttpJson);
+impl_service!(HttpJson);

@@ -2,15 +2,15 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
-mod addressed;
-mod addresses;
+mod a2a_client;
+mod card_urls;
 mod credentials;
 mod discovery;
-mod following;
-mod garbage;
-mod heads;
-mod oddities;
+mod follower;
+mod malformed_responses;
 mod operations;
+mod peer_quirks;
+mod response_headers;
 mod retries;
 mod setup;
 mod support;

@@ -3,59 +3,66 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use latimer_client::{Client, Error, Retry, says};
+use latimer_client::{Client, Error, RetryPolicy, user_message};
 use latimer_protocol::TaskId;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Stub};
+use crate::support::{Stub, StubResponse};
 
-fn quick(idempotent_sends: bool) -> Retry {
-    Retry { first_pause: Duration::from_millis(1), idempotent_sends, ..Retry::default() }
+fn fast_retry(idempotent_sends: bool) -> RetryPolicy {
+    RetryPolicy {
+        initial_backoff: Duration::from_millis(1),
+        idempotent_sends,
+        ..RetryPolicy::default()
+    }
 }
 
 /// An agent whose first connections break before an answer comes.
-async fn breaking(first: usize) -> Stub {
+async fn agent_breaking_connections(broken_count: usize) -> Stub {
     let count = AtomicUsize::new(0);
-    Stub::start(move |asked| {
-        if count.fetch_add(1, Ordering::SeqCst) < first {
-            return Answer::Close(String::new());
+    Stub::start(move |request| {
+        if count.fetch_add(1, Ordering::SeqCst) < broken_count {
+            return StubResponse::Close(String::new());
         }
         let task = json!({"id": "t1", "status": {"state": "TASK_STATE_COMPLETED"}});
-        let sent = asked.body.contains("SendMessage");
-        let result = if sent { json!({ "task": task }) } else { task };
-        Answer::json(json!({"jsonrpc": "2.0", "id": "1", "result": result}))
+        let is_send = request.body.contains("SendMessage");
+        let result = if is_send { json!({ "task": task }) } else { task };
+        StubResponse::json(json!({"jsonrpc": "2.0", "id": "1", "result": result}))
     })
     .await
 }
 
-fn client(agent: &Stub, retry: Retry) -> Client {
+fn client(agent: &Stub, retry: RetryPolicy) -> Client {
     Client::builder(agent.url()).retry(retry).build().unwrap()
 }
 
 #[tokio::test]
-async fn a_look_at_a_task_is_tried_again() {
-    let agent = breaking(2).await;
-    client(&agent, quick(false)).get_task(TaskId::new("t1").unwrap()).await.unwrap();
-    assert_eq!(agent.asked().len(), 3);
+async fn get_task_is_retried() {
+    let agent = agent_breaking_connections(2).await;
+    client(&agent, fast_retry(false)).get_task(TaskId::new("t1").unwrap()).await.unwrap();
+    assert_eq!(agent.requests().len(), 3);
 }
 
 #[tokio::test]
-async fn a_message_that_may_have_arrived_is_not_sent_again() {
-    let agent = breaking(1).await;
-    let error = client(&agent, quick(false)).send(says("pay")).await.unwrap_err();
-    assert!(matches!(error, Error::Lost { .. }), "{error:?}");
-    assert_eq!(agent.asked().len(), 1);
+async fn message_is_not_resent_after_connection_loss() {
+    let agent = agent_breaking_connections(1).await;
+    let error = client(&agent, fast_retry(false)).send(user_message("pay")).await.unwrap_err();
+    assert!(matches!(error, Error::ConnectionLost { .. }), "{error:?}");
+    assert_eq!(agent.requests().len(), 1);
 
-    let error = client(&breaking(9).await, quick(false)).follow(says("pay")).outcome().await;
-    assert!(matches!(error, Err(Error::Lost { .. })), "{error:?}");
+    let result = client(&agent_breaking_connections(9).await, fast_retry(false))
+        .follow(user_message("pay"))
+        .result()
+        .await;
+    assert!(matches!(result, Err(Error::ConnectionLost { .. })), "{result:?}");
 }
 
 #[tokio::test]
-async fn a_server_that_knows_messages_again_is_sent_the_same_one() {
-    let agent = breaking(2).await;
-    client(&agent, quick(true)).send(says("pay")).await.unwrap();
+async fn idempotent_send_is_retried_with_same_message_id() {
+    let agent = agent_breaking_connections(2).await;
+    client(&agent, fast_retry(true)).send(user_message("pay")).await.unwrap();
     let ids: Vec<Value> = agent
-        .asked()
+        .requests()
         .iter()
         .map(|it| serde_json::from_str::<Value>(&it.body).unwrap())
         .map(|it| it["params"]["message"]["messageId"].clone())
@@ -65,17 +72,17 @@ async fn a_server_that_knows_messages_again_is_sent_the_same_one() {
 }
 
 #[tokio::test]
-async fn a_try_waits_as_long_as_it_is_asked_to() {
+async fn retry_waits_for_retry_after() {
     let count = AtomicUsize::new(0);
     let agent = Stub::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
-        0 => Answer::with(503, "retry-after: 1\r\n", "<h1>Away</h1>"),
+        0 => StubResponse::with_headers(503, "retry-after: 1\r\n", "<h1>Away</h1>"),
         _ => {
             let task = json!({"id": "t1", "status": {"state": "TASK_STATE_COMPLETED"}});
-            Answer::json(json!({"jsonrpc": "2.0", "id": "1", "result": task}))
+            StubResponse::json(json!({"jsonrpc": "2.0", "id": "1", "result": task}))
         }
     })
     .await;
-    let begun = Instant::now();
-    client(&agent, quick(false)).get_task(TaskId::new("t1").unwrap()).await.unwrap();
-    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    let started = Instant::now();
+    client(&agent, fast_retry(false)).get_task(TaskId::new("t1").unwrap()).await.unwrap();
+    assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
 }

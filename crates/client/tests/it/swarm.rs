@@ -11,19 +11,20 @@ use serde_json::json;
 use crate::support::{PAIRS, listen};
 
 #[tokio::test]
-async fn a_directive_arrives_whatever_is_spoken() {
+async fn directive_arrives_over_every_binding_and_version() {
     let handler = |directive: Directive, turn: Turn| async move {
         turn.reply(format!("{}: {}", directive.kind, directive.content)).await
     };
-    let known = |headers: &http::HeaderMap| {
+    let authenticate = |headers: &http::HeaderMap| {
         (headers.get("authorization")? == "Bearer t0ken").then(|| Caller::new("alpha"))
     };
-    let server =
-        Server::new(Echo::agent("echo")).authenticate_with(known).register_swarm_handler(handler);
+    let server = Server::new(Echo::agent("echo"))
+        .authenticate_with(authenticate)
+        .register_swarm_handler(handler);
     let server = listen(server).await;
     // The oldest of all has no metadata.
-    let oldest = (ProtocolBinding::HttpJson, Version::V0_1);
-    for (binding, version) in PAIRS.into_iter().filter(|it| *it != oldest) {
+    let legacy_rest = (ProtocolBinding::HttpJson, Version::V0_1);
+    for (binding, version) in PAIRS.into_iter().filter(|it| *it != legacy_rest) {
         let client = Client::builder(format!("http://{}/a2a", server.address()))
             .credentials(Credentials::bearer(Secret::new("t0ken")).unwrap())
             .bindings([binding.clone()])
@@ -31,7 +32,8 @@ async fn a_directive_arrives_whatever_is_spoken() {
             .build()
             .unwrap();
         let directive = Directive::new(DirectiveKind::SyncState, json!({"clock": 7}));
-        let SendMessageResponse::Task(task) = client.direct(directive).await.unwrap() else {
+        let SendMessageResponse::Task(task) = client.send_directive(directive).await.unwrap()
+        else {
             panic!("no task over {binding:?} of {version}");
         };
         assert_eq!(task.status.state, TaskState::Completed, "{binding:?} of {version}");

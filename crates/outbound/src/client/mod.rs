@@ -35,13 +35,13 @@ pub use tls::InvalidTls;
 /// their connections.
 ///
 /// ```no_run
-/// # use latimer_outbound::{Client, Guard, Limits, Rules};
+/// # use latimer_outbound::{Client, Guard, RequestLimits, Rules};
 /// # async fn deliver() -> Result<(), Box<dyn std::error::Error>> {
 /// let guard = Guard::new(Rules::default());
 /// let client = Client::builder(guard.clone()).build()?;
 /// let target = guard.check("https://hooks.example/tasks").await?;
 /// let request = http::Request::post(target.uri()).body("{}".into())?;
-/// let response = client.send(request, &Limits::default()).await?;
+/// let response = client.send(request, &RequestLimits::default()).await?;
 /// assert!(response.status().is_success());
 /// # Ok(())
 /// # }

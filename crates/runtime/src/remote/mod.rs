@@ -28,7 +28,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use latimer_client::{Builder, Error as ClientError, Source};
+use latimer_client::{CardSource, ClientBuilder, Error as ClientError};
 use latimer_protocol::Task;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::Directive;
@@ -76,7 +76,7 @@ pub struct Remote {
 
 impl Remote {
     /// The agent at an address, or of a card.
-    pub fn new(source: impl Into<Source>) -> Self {
+    pub fn new(source: impl Into<CardSource>) -> Self {
         Self {
             upstream: Arc::new(Upstream::new(source.into())),
             place: OnceLock::new(),
@@ -91,7 +91,7 @@ impl Remote {
     #[must_use]
     pub fn client(
         mut self,
-        set_up: impl Fn(Builder) -> Result<Builder, ClientError> + Send + Sync + 'static,
+        set_up: impl Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync + 'static,
     ) -> Self {
         self.change(|it| it.set_up = Box::new(set_up));
         self
@@ -181,14 +181,14 @@ impl Executor for Remote {
         };
         let mut pass = self.upstream.pass(PATIENCE).await.map_err(AgentFailure::reject_message)?;
         let client = pass.client(turn.extensions());
-        let naming = Naming::of(client.choice());
+        let naming = Naming::of(client.interface());
         let mut outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts, naming).await?;
         if self.tells_caller {
             outgoing.tell(turn.caller());
         }
         // To make a stream costs many agents more than to make an answer.
         let following = match turn.is_result_only() && turn.starts_context() {
-            true => client.follow_late(outgoing.request),
+            true => client.send_then_follow(outgoing.request),
             false => client.follow(outgoing.request),
         };
         let mut relay = Relay::new(&turn, &self.upstream, client, outgoing.note);

@@ -1,6 +1,6 @@
 //! A message on its way to the agent behind.
 
-use latimer_client::negotiate::Choice;
+use latimer_client::negotiate::SelectedInterface;
 use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{
     Caller, ContextId, Message, Metadata, SendMessageConfiguration, SendMessageRequest, TaskId,
@@ -26,7 +26,7 @@ pub(super) enum Naming {
 
 impl Naming {
     /// Who names tasks where an agent is called like this.
-    pub(super) fn of(choice: Option<&Choice>) -> Self {
+    pub(super) fn of(choice: Option<&SelectedInterface>) -> Self {
         let named = choice.is_some_and(|it| {
             it.version == Version::V0_1 && it.binding == ProtocolBinding::JsonRpc
         });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, pending};
-use latimer_client::{Client, Error as ClientError, Following};
+use latimer_client::{Client, Error as ClientError, TaskFollower};
 use latimer_protocol::{
     Artifact, Error, ErrorKind, Message, Metadata, Phase, StreamResponse, Task,
     TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
@@ -84,7 +84,7 @@ impl<'a> Relay<'a> {
     /// Says whatever comes, until the task is over or asks for something.
     pub(super) async fn run(
         &mut self,
-        mut following: Following,
+        mut following: TaskFollower,
         pass: &mut Pass<'_>,
     ) -> Result<(), AgentFailure> {
         loop {
@@ -105,7 +105,7 @@ impl<'a> Relay<'a> {
                     sleep(NOTED).await;
                     self.canceling = Canceling::Wanted;
                 }
-                Happened::Canceled(Err(error)) if error.is_passing() => {
+                Happened::Canceled(Err(error)) if error.is_transient() => {
                     sleep(NOTED).await;
                     self.canceling = Canceling::Wanted;
                 }
@@ -123,7 +123,7 @@ impl<'a> Relay<'a> {
                 Happened::Quiet => self.keep().await?,
                 Happened::CancelWanted => {
                     self.canceling = Canceling::Wanted;
-                    following.hurry();
+                    following.resolve_task_id();
                 }
             }
             self.ask_to_cancel();
@@ -139,7 +139,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    async fn next(&mut self, following: &mut Following) -> Happened {
+    async fn next(&mut self, following: &mut TaskFollower) -> Happened {
         let Self { turn, canceling, noted, .. } = self;
         let stop = async {
             match canceling {

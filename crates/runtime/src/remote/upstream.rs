@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use latimer_client::{Builder, Client, Error as ClientError, Source};
+use latimer_client::{CardSource, Client, ClientBuilder, Error as ClientError};
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind, TaskId};
 use latimer_server::{CardHandle, Health};
@@ -34,13 +34,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// The least time between two looks, however many want one.
 const LEAST: Duration = Duration::from_secs(1);
 
-pub(crate) type SetUp = dyn Fn(Builder) -> Result<Builder, ClientError> + Send + Sync;
+pub(crate) type SetUp = dyn Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync;
 type Describe = dyn Fn(&mut AgentCard) + Send + Sync;
 
 /// The agent behind.
 pub(super) struct Upstream {
     pub(super) name: String,
-    source: Source,
+    source: CardSource,
     pub(super) set_up: Box<SetUp>,
     pub(super) describe: Box<Describe>,
     pub(super) words: Words,
@@ -54,7 +54,7 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    pub(super) fn new(source: Source) -> Self {
+    pub(super) fn new(source: CardSource) -> Self {
         let words = Words::default();
         if let Some(url) = source.url() {
             words.hide(url);
@@ -82,7 +82,7 @@ impl Upstream {
                 let canceled = pass.client(&[]).cancel_task(id.clone()).await;
                 pass.note(canceled.as_ref().err());
                 match canceled {
-                    Err(error) if error.is_passing() => {}
+                    Err(error) if error.is_transient() => {}
                     Err(error) => return debug!(agent = self.name, %error, "it does not stop"),
                     Ok(_) => return,
                 }
@@ -170,13 +170,13 @@ impl Upstream {
     async fn look(&self, placard: Option<&CardHandle>) -> Result<(), ClientError> {
         let client = (self.set_up)(Client::builder(self.source.clone()))?.connect().await?;
         let known = self.client.borrow().clone();
-        let same = |it: Client| it.card() == client.card() && it.choice() == client.choice();
+        let same = |it: Client| it.card() == client.card() && it.interface() == client.interface();
         if known.is_some_and(same) {
             return Ok(());
         }
         let Some(found) = client.card() else { return Ok(()) };
         self.words.hide_all(found);
-        if let Some(choice) = client.choice() {
+        if let Some(choice) = client.interface() {
             self.words.hide(&choice.url);
         }
         if let Some(placard) = placard {
@@ -184,11 +184,11 @@ impl Upstream {
             (self.describe)(&mut card);
             placard.set(card);
         }
-        if let Some(choice) = client.choice() {
+        if let Some(choice) = client.interface() {
             let (version, binding) = (choice.version, &choice.binding);
             let (url, skills) = (self.url(), found.skills.len());
             info!(agent = self.name, url, %version, %binding, skills, "the agent behind is found");
-            if let Some(doubt) = choice.doubt {
+            if let Some(doubt) = choice.mismatch {
                 warn!(agent = self.name, url, %doubt, "the agent behind may be another one");
             }
         }
@@ -208,7 +208,7 @@ impl Pass<'_> {
     pub(super) fn client(&self, extensions: &[String]) -> Client {
         match extensions {
             [] => self.client.clone(),
-            some => self.client.activating(some.iter().cloned()),
+            some => self.client.with_extensions(some.iter().cloned()),
         }
     }
 
@@ -217,11 +217,11 @@ impl Pass<'_> {
         match error {
             Some(
                 ClientError::Unreachable { .. }
-                | ClientError::Lost { .. }
+                | ClientError::ConnectionLost { .. }
                 | ClientError::Timeout { .. }
-                | ClientError::Away { .. }
+                | ClientError::UpstreamUnavailable { .. }
                 | ClientError::Forbidden { .. }
-                | ClientError::Unreadable { .. },
+                | ClientError::InvalidResponse { .. },
             ) => {
                 self.upstream.breaker().failed(Instant::now());
                 // It may have moved.

@@ -9,90 +9,95 @@ use latimer_protocol::{Dialect, Version};
 use tokio::time::timeout;
 use url::Url;
 
-use super::checks::{homeless, no_address};
-use super::{Builder, Identity};
+use super::checks::{invalid_url_error, no_origin_error};
+use super::{ClientBuilder, ClientCertificate};
 use crate::client::{Client, Inner};
 use crate::credentials::Credentials;
-use crate::discovery::{Discovery, MAX_CARD, Named, Source};
+use crate::discovery::{CardSource, CardUrls, Discovery, MAX_CARD_BYTES};
 use crate::error::Error;
-use crate::negotiate::{Candidates, Choice, Why};
-use crate::transport::{Endpoint, Grpc, HttpJson, JsonRpc, Limits, Transport, Wire, origin};
+use crate::negotiate::{Candidates, RejectReason, SelectedInterface};
+use crate::transport::{
+    CallLimits, Endpoint, Grpc, HttpChannel, HttpJson, JsonRpc, Transport, url_origin,
+};
 
-impl Builder {
+impl ClientBuilder {
     pub(super) fn discovery(&self, http: &Http) -> Result<Discovery, Error> {
-        let limits = Limits { body: MAX_CARD, ..Limits::default() };
-        let stranger = Wire::new(http.clone()).limits(limits);
-        let known = self.showing(stranger.clone())?;
-        Ok(Discovery::new(self.source.clone(), self.trust.clone(), stranger, known))
+        let limits = CallLimits { max_body_bytes: MAX_CARD_BYTES, ..CallLimits::default() };
+        let anonymous = HttpChannel::new(http.clone()).limits(limits);
+        let authenticated = self.with_credentials(anonymous.clone())?;
+        Ok(Discovery::new(self.source.clone(), self.trust.clone(), anonymous, authenticated))
     }
 
-    pub(super) fn make(
+    pub(super) fn build_client(
         mut self,
         http: Http,
-        choice: Choice,
-        found: Option<(Arc<AgentCard>, Discovery)>,
+        selected: SelectedInterface,
+        discovered: Option<(Arc<AgentCard>, Discovery)>,
     ) -> Result<Client, Error> {
-        let endpoint = self.endpoint(&choice)?;
-        let endpoint = endpoint.for_tenant(self.tenant.take().or_else(|| choice.tenant.clone()));
-        let (card, discovery) = found.unzip();
-        let numbers_events = numbers_events(card.as_deref());
-        if choice.binding == ProtocolBinding::Grpc && numbers_events {
+        let endpoint = self.endpoint(&selected)?;
+        let endpoint = endpoint.with_tenant(self.tenant.take().or_else(|| selected.tenant.clone()));
+        let (card, discovery) = discovered.unzip();
+        let has_numbered_events = declares_numbered_events(card.as_deref());
+        if selected.binding == ProtocolBinding::Grpc && has_numbered_events {
             self.extensions.push(parameters::CURSOR_EXTENSION.to_owned());
         }
-        let http = match choice.binding {
+        let http = match selected.binding {
             ProtocolBinding::Grpc => http.with_protocol(Protocol::Http2),
             _ => http,
         };
-        let wire = self.showing(Wire::new(http))?.limits(self.limits.clone());
-        let shows_something = !self.credentials.is_empty() || !self.headers.is_empty();
-        if shows_something && !wire.knows(&endpoint) {
+        let channel = self.with_credentials(HttpChannel::new(http))?.limits(self.limits.clone());
+        let has_credentials = !self.credentials.is_empty() || !self.headers.is_empty();
+        if has_credentials && !channel.has_credentials_for(&endpoint) {
             tracing::warn!(origin = endpoint.origin(), "no credentials are for the agent's origin");
         }
-        let (transport, dialect): (Arc<dyn Transport>, _) = match &choice.binding {
+        let (transport, dialect): (Arc<dyn Transport>, _) = match &selected.binding {
             ProtocolBinding::JsonRpc => {
-                let dialect = Dialect::over_jsonrpc(choice.version);
-                (Arc::new(JsonRpc::new(endpoint, wire)), dialect)
+                let dialect = Dialect::over_jsonrpc(selected.version);
+                (Arc::new(JsonRpc::new(endpoint, channel)), dialect)
             }
             ProtocolBinding::HttpJson => {
-                let dialect = Dialect::over_http(choice.version);
-                (Arc::new(HttpJson::new(endpoint, wire)), dialect)
+                let dialect = Dialect::over_http(selected.version);
+                (Arc::new(HttpJson::new(endpoint, channel)), dialect)
             }
             ProtocolBinding::Grpc => {
-                let dialect = Dialect::over_http(choice.version);
-                (Arc::new(Grpc::new(endpoint, wire)?), dialect)
+                let dialect = Dialect::over_http(selected.version);
+                (Arc::new(Grpc::new(endpoint, channel)?), dialect)
             }
             ProtocolBinding::Other(name) => {
-                return Err(Error::Setup(format!("the binding {name:?} is not known")));
+                return Err(Error::InvalidSetup(format!("the binding {name:?} is not known")));
             }
         };
         Ok(Client(Arc::new(Inner {
             transport,
-            choice: Some(choice),
+            interface: Some(selected),
             card,
             discovery: discovery.map(Arc::new),
             extensions: self.extensions,
             dialect,
             retry: self.retry,
             polling: self.polling,
-            streams: self.streams,
-            numbers_events,
-            finding: Arc::default(),
+            streaming_enabled: self.streaming_enabled,
+            has_numbered_events,
+            task_lookup: Arc::default(),
         })))
     }
 
     /// Where a choice leads.
-    pub(super) fn endpoint(&self, choice: &Choice) -> Result<Endpoint, Error> {
-        match choice.binding {
-            ProtocolBinding::Grpc => Endpoint::grpc(&self.schemed(&choice.url), choice.version),
-            _ => Endpoint::new(&choice.url, choice.version),
+    pub(super) fn endpoint(&self, selected: &SelectedInterface) -> Result<Endpoint, Error> {
+        match selected.binding {
+            ProtocolBinding::Grpc => {
+                Endpoint::grpc(&self.with_scheme(&selected.url), selected.version)
+            }
+            _ => Endpoint::new(&selected.url, selected.version),
         }
     }
 
     /// An address of gRPC, which may have no scheme: it is taken to be as secure as the address that the
     /// caller named.
-    pub(super) fn schemed(&self, address: &str) -> String {
-        let own = self.source.url().and_then(|it| it.split_once("://")).map(|(scheme, _)| scheme);
-        match own {
+    pub(super) fn with_scheme(&self, address: &str) -> String {
+        let source_scheme =
+            self.source.url().and_then(|it| it.split_once("://")).map(|(scheme, _)| scheme);
+        match source_scheme {
             Some(scheme @ ("http" | "https")) if !address.contains("://") => {
                 format!("{scheme}://{address}")
             }
@@ -102,128 +107,134 @@ impl Builder {
 
     /// The guard: the rules, and the addresses that the caller named.
     pub(super) fn guard(&self) -> Result<Guard, Error> {
-        let mut rules = self.rules.clone();
-        let client = self.wallet.iter().filter_map(|(_, it)| it.client.as_ref());
-        let servers = client.flat_map(|it| &it.servers).map(|it| self.read(it));
-        let servers = servers.collect::<Result<Vec<_>, _>>()?;
-        let named = self.agent()?.into_iter().chain(self.made_with()?).chain(servers);
-        for origin in named.filter_map(|url| origin(&url)) {
+        let mut rules = self.guard_rules.clone();
+        let oauth_clients =
+            self.credential_set.iter().filter_map(|(_, it)| it.oauth_client.as_ref());
+        let trusted_servers =
+            oauth_clients.flat_map(|it| &it.trusted_servers).map(|it| self.parse_url(it));
+        let trusted_servers = trusted_servers.collect::<Result<Vec<_>, _>>()?;
+        let caller_urls =
+            self.parsed_agent_url()?.into_iter().chain(self.source_url()?).chain(trusted_servers);
+        for origin in caller_urls.filter_map(|url| url_origin(&url)) {
             let host_and_port = origin.split_once("://").map_or("", |(_, rest)| rest);
-            let wrong = |error| Error::Setup(format!("the address {host_and_port} {error}"));
-            rules.allow.push(host_and_port.parse::<AllowRule>().map_err(wrong)?);
+            let setup_error =
+                |error| Error::InvalidSetup(format!("the address {host_and_port} {error}"));
+            rules.allow.push(host_and_port.parse::<AllowRule>().map_err(setup_error)?);
         }
         Ok(Guard::new(rules))
     }
 
     /// What the addresses of a card mean that was found.
-    pub(super) fn named(&self, found: Option<Url>) -> Result<Named, Error> {
-        let agent = self.agent()?;
-        if agent.is_none() && self.at_named_address {
+    pub(super) fn card_urls(&self, found_at: Option<Url>) -> Result<CardUrls, Error> {
+        let agent = self.parsed_agent_url()?;
+        if agent.is_none() && self.ignore_card_urls {
             let problem =
                 "there is no address to call the agent at: only that of its card is known";
-            return Err(Error::Setup(problem.into()));
+            return Err(Error::InvalidSetup(problem.into()));
         }
-        let card = self.made_with()?.filter(|it| agent.as_ref() != Some(it));
-        Ok(Named { agent, card, found, only: self.at_named_address })
+        let card = self.source_url()?.filter(|it| agent.as_ref() != Some(it));
+        Ok(CardUrls { agent, card, found_at, agent_url_only: self.ignore_card_urls })
     }
 
     /// The best interface that may be called, wherever its name leads.
-    pub(super) async fn choose(
+    pub(super) async fn select_interface(
         &self,
         interfaces: Vec<AgentInterface>,
         guard: &Guard,
-    ) -> Result<Choice, Error> {
-        let mut candidates = Candidates::of(interfaces, &self.preferences);
-        let looked = async {
+    ) -> Result<SelectedInterface, Error> {
+        let mut candidates = Candidates::new(interfaces, &self.preferences);
+        let skip_forbidden = async {
             while let Some(best) = candidates.best() {
                 match guard.check(best.url().as_str()).await {
                     Ok(_) => break,
-                    Err(forbidden) => candidates.pass_over(Why::Forbidden(forbidden)),
+                    Err(forbidden) => candidates.reject_best(RejectReason::Forbidden(forbidden)),
                 }
             }
         };
-        let late = |_| Error::Card("it takes too long to find out where its addresses lead".into());
-        timeout(self.limits.call, looked).await.map_err(late)?;
-        Ok(candidates.choose()?)
+        let timed_out =
+            |_| Error::NoCard("it takes too long to find out where its addresses lead".into());
+        timeout(self.limits.timeout, skip_forbidden).await.map_err(timed_out)?;
+        Ok(candidates.select()?)
     }
 
     /// The origin of an address, or of the one that this was made with.
-    pub(super) fn origin_at(&self, url: Option<&str>) -> Result<Option<String>, Error> {
+    pub(super) fn resolve_origin(&self, url: Option<&str>) -> Result<Option<String>, Error> {
         let url = match url {
-            Some(url) => Some(self.read(url)?),
-            None => self.made_with()?,
+            Some(url) => Some(self.parse_url(url)?),
+            None => self.source_url()?,
         };
-        Ok(url.and_then(|url| origin(&url)))
+        Ok(url.and_then(|url| url_origin(&url)))
     }
 
     /// The origin that a certificate is shown at.
-    pub(super) fn shows_certificate_at(&self) -> Result<Option<String>, Error> {
-        let Some(identity) = &self.identity else { return Ok(None) };
-        match self.origin_at(identity.at.as_deref())? {
+    pub(super) fn certificate_origin(&self) -> Result<Option<String>, Error> {
+        let Some(certificate) = &self.client_certificate else { return Ok(None) };
+        match self.resolve_origin(certificate.url.as_deref())? {
             Some(origin) => Ok(Some(origin)),
-            None => Err(homeless("a certificate", "identity_for")),
+            None => Err(no_origin_error("a certificate", "identity_for")),
         }
     }
 
     /// The address of the agent, as the caller named it.
-    fn agent(&self) -> Result<Option<Url>, Error> {
+    fn parsed_agent_url(&self) -> Result<Option<Url>, Error> {
         match (&self.agent_url, &self.source) {
-            (Some(url), _) => self.read(url).map(Some),
-            (None, Source::Agent(_)) => self.made_with(),
-            (None, Source::CardUrl(_) | Source::File(_) | Source::Card(_)) => Ok(None),
+            (Some(url), _) => self.parse_url(url).map(Some),
+            (None, CardSource::Agent(_)) => self.source_url(),
+            (None, CardSource::CardUrl(_) | CardSource::File(_) | CardSource::Card(_)) => Ok(None),
         }
     }
 
     /// The address that this was made with.
-    fn made_with(&self) -> Result<Option<Url>, Error> {
-        self.source.url().map(|url| self.read(url)).transpose()
+    fn source_url(&self) -> Result<Option<Url>, Error> {
+        self.source.url().map(|url| self.parse_url(url)).transpose()
     }
 
     /// An address that the caller named, which for gRPC may have no scheme.
-    fn read(&self, url: &str) -> Result<Url, Error> {
+    fn parse_url(&self, url: &str) -> Result<Url, Error> {
         let grpc = self.preferences.bindings.first() == Some(&ProtocolBinding::Grpc);
-        match Url::parse(url).ok().filter(|url| origin(url).is_some()) {
+        match Url::parse(url).ok().filter(|url| url_origin(url).is_some()) {
             Some(url) => Ok(url),
             None if grpc => Ok(Endpoint::grpc(url, Version::V1_0)?.url().clone()),
-            None => Err(no_address(url)),
+            None => Err(invalid_url_error(url)),
         }
     }
 
     /// The client for all requests, which shows a certificate at the origin that it is for.
-    pub(super) fn http(&self, guard: &Guard) -> Result<Http, Error> {
+    pub(super) fn build_http(&self, guard: &Guard) -> Result<Http, Error> {
         let mut http = Http::builder(guard.clone());
         if let Some(name) = &self.user_agent {
             http = http.user_agent(name.clone());
         }
-        for pem in &self.roots {
+        for pem in &self.root_certificates {
             http = http.root_certificates(pem.clone());
         }
-        if let Some(Identity { certificates, key, .. }) = &self.identity
-            && let Some(own) = self.shows_certificate_at()?
+        if let Some(ClientCertificate { chain, key, .. }) = &self.client_certificate
+            && let Some(origin) = self.certificate_origin()?
         {
-            http = http.identity(own, certificates.clone(), key.clone());
+            http = http.identity(origin, chain.clone(), key.clone());
         }
         Ok(http.build()?)
     }
 
     /// The same wire, showing each credential at its origin.
-    pub(super) fn showing(&self, mut wire: Wire) -> Result<Wire, Error> {
-        let own = self.origin_at(None)?;
-        let own = |what| own.as_deref().ok_or_else(|| homeless(what, "credentials_for"));
+    pub(super) fn with_credentials(&self, mut channel: HttpChannel) -> Result<HttpChannel, Error> {
+        let source_origin = self.resolve_origin(None)?;
+        let require_origin =
+            |what| source_origin.as_deref().ok_or_else(|| no_origin_error(what, "credentials_for"));
         if !self.headers.is_empty() {
-            let bound = Credentials::headers(&self.headers).bound_to(own("a header")?)?;
-            wire = wire.showing(bound);
+            let bound = Credentials::headers(&self.headers).bind_to(require_origin("a header")?)?;
+            channel = channel.with_credentials(bound);
         }
-        for (at, credentials) in &self.credentials {
-            let at = at.as_deref().map_or_else(|| own("a credential"), Ok)?;
-            wire = wire.showing(credentials.clone().bound_to(at)?);
+        for (url, credentials) in &self.credentials {
+            let target = url.as_deref().map_or_else(|| require_origin("a credential"), Ok)?;
+            channel = channel.with_credentials(credentials.clone().bind_to(target)?);
         }
-        Ok(wire)
+        Ok(channel)
     }
 }
 
 /// Whether an agent says that it numbers its events.
-fn numbers_events(card: Option<&AgentCard>) -> bool {
+fn declares_numbered_events(card: Option<&AgentCard>) -> bool {
     let mut extensions = card.into_iter().flat_map(|it| &it.capabilities.extensions);
     extensions.any(|it| it.uri == parameters::CURSOR_EXTENSION)
 }

@@ -10,21 +10,21 @@ use latimer_outbound::Rules;
 use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, ProtocolBinding};
 
-use self::checks::homeless;
+use self::checks::no_origin_error;
 use super::Client;
-use super::polling::Polling;
-use super::retry::Retry;
-use crate::credentials::{Credentials, Met, Wallet};
-use crate::discovery::{Source, Trust};
+use super::poll::PollPolicy;
+use super::retry::RetryPolicy;
+use crate::credentials::{CredentialSet, Credentials, SelectionContext};
+use crate::discovery::{CardSource, CardTrust};
 use crate::error::Error;
-use crate::negotiate::{self, Choice, Preferences};
-use crate::transport::{Limits, Wire};
+use crate::negotiate::{self, Preferences, SelectedInterface};
+use crate::transport::{CallLimits, HttpChannel};
 
 /// Sets up a [`Client`].
 ///
 /// The address that it is made with is the caller's own, and is called wherever it leads. Addresses
 /// in a card are those of a stranger: they are called over HTTPS on the public internet, at the same
-/// origin, and where [`Builder::rules`] allow it. A card that names this machine by another of its
+/// origin, and where [`ClientBuilder::rules`] allow it. A card that names this machine by another of its
 /// names, or no machine at all (`0.0.0.0`), means the host under which it was looked for.
 ///
 /// ```no_run
@@ -43,62 +43,62 @@ use crate::transport::{Limits, Wire};
 /// ```
 #[must_use = "a builder does nothing until it connects"]
 #[derive(Debug)]
-pub struct Builder {
-    source: Source,
+pub struct ClientBuilder {
+    source: CardSource,
     agent_url: Option<String>,
-    at_named_address: bool,
+    ignore_card_urls: bool,
     preferences: Preferences,
     tenant: Option<String>,
-    trust: Trust,
+    trust: CardTrust,
     credentials: Vec<(Option<String>, Credentials)>,
-    wallet: Option<(Option<String>, Wallet)>,
+    credential_set: Option<(Option<String>, CredentialSet)>,
     headers: HeaderMap,
     user_agent: Option<HeaderValue>,
     extensions: Vec<String>,
-    limits: Limits,
-    retry: Retry,
-    polling: Polling,
-    streams: bool,
-    rules: Rules,
-    roots: Vec<Vec<u8>>,
-    identity: Option<Identity>,
+    limits: CallLimits,
+    retry: RetryPolicy,
+    polling: PollPolicy,
+    streaming_enabled: bool,
+    guard_rules: Rules,
+    root_certificates: Vec<Vec<u8>>,
+    client_certificate: Option<ClientCertificate>,
 }
 
 /// What the client shows of itself in TLS, and where.
-struct Identity {
+struct ClientCertificate {
     /// Where it is shown, if not at the address that the client is made with.
-    at: Option<String>,
-    certificates: Vec<u8>,
+    url: Option<String>,
+    chain: Vec<u8>,
     key: Vec<u8>,
 }
 
-impl std::fmt::Debug for Identity {
+impl std::fmt::Debug for ClientCertificate {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("Identity")
     }
 }
 
-impl Builder {
-    pub(super) fn new(source: Source) -> Self {
+impl ClientBuilder {
+    pub(super) fn new(source: CardSource) -> Self {
         Self {
             source,
             agent_url: None,
-            at_named_address: false,
+            ignore_card_urls: false,
             preferences: Preferences::default(),
             tenant: None,
-            trust: Trust::default(),
+            trust: CardTrust::default(),
             credentials: Vec::new(),
-            wallet: None,
+            credential_set: None,
             headers: HeaderMap::new(),
             user_agent: None,
             extensions: Vec::new(),
-            limits: Limits::default(),
-            retry: Retry::default(),
-            polling: Polling::default(),
-            streams: true,
-            rules: Rules::default(),
-            roots: Vec::new(),
-            identity: None,
+            limits: CallLimits::default(),
+            retry: RetryPolicy::default(),
+            polling: PollPolicy::default(),
+            streaming_enabled: true,
+            guard_rules: Rules::default(),
+            root_certificates: Vec::new(),
+            client_certificate: None,
         }
     }
 
@@ -110,8 +110,8 @@ impl Builder {
 
     /// Calls the agent at the address that was named, whatever address its card says: for agents that
     /// do not know their own. The card still says which bindings and versions there are.
-    pub fn at_named_address(mut self) -> Self {
-        self.at_named_address = true;
+    pub fn ignore_card_urls(mut self) -> Self {
+        self.ignore_card_urls = true;
         self
     }
 
@@ -134,7 +134,7 @@ impl Builder {
     }
 
     /// Whose cards are believed.
-    pub fn trust(mut self, trust: Trust) -> Self {
+    pub fn trust(mut self, trust: CardTrust) -> Self {
         self.trust = trust;
         self
     }
@@ -153,15 +153,19 @@ impl Builder {
 
     /// What there is to show at the origin of the address that this was made with; the agent's card
     /// chooses of it.
-    pub fn wallet(mut self, wallet: Wallet) -> Self {
-        self.wallet = Some((None, wallet));
+    pub fn credential_set(mut self, credential_set: CredentialSet) -> Self {
+        self.credential_set = Some((None, credential_set));
         self
     }
 
     /// What there is to show at the origin of another address: that of the agent, where its card is
     /// elsewhere.
-    pub fn wallet_for(mut self, url: impl Into<String>, wallet: Wallet) -> Self {
-        self.wallet = Some((Some(url.into()), wallet));
+    pub fn credential_set_for(
+        mut self,
+        url: impl Into<String>,
+        credential_set: CredentialSet,
+    ) -> Self {
+        self.credential_set = Some((Some(url.into()), credential_set));
         self
     }
 
@@ -185,59 +189,63 @@ impl Builder {
     }
 
     /// What calls may cost.
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: CallLimits) -> Self {
         self.limits = limits;
         self
     }
 
     /// What is tried again, and when.
-    pub fn retry(mut self, retry: Retry) -> Self {
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
     /// How often a task is looked at where nobody tells what happens to it.
-    pub fn polling(mut self, polling: Polling) -> Self {
+    pub fn polling(mut self, polling: PollPolicy) -> Self {
         self.polling = polling;
         self
     }
 
     /// Follows tasks by looking at them, also where the agent could tell what happens to them.
-    pub fn without_streams(mut self) -> Self {
-        self.streams = false;
+    pub fn disable_streaming(mut self) -> Self {
+        self.streaming_enabled = false;
         self
     }
 
     /// Which addresses that a card names may be called, beside HTTPS on the public internet.
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
+    pub fn guard_rules(mut self, rules: Rules) -> Self {
+        self.guard_rules = rules;
         self
     }
 
     /// Certificates, in PEM, that servers may be vouched for by, beside those that the operating
     /// system trusts.
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.roots.push(pem.into());
+        self.root_certificates.push(pem.into());
         self
     }
 
     /// What the client shows of itself in TLS, at the origin of the address that this was made with:
     /// a chain of certificates and the key of the first, both in PEM.
-    pub fn identity(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
-        let (certificates, key) = (certificates.into(), key.into());
-        self.identity = Some(Identity { at: None, certificates, key });
+    pub fn client_certificate(
+        mut self,
+        chain: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        let (chain, key) = (chain.into(), key.into());
+        self.client_certificate = Some(ClientCertificate { url: None, chain, key });
         self
     }
 
     /// The same at the origin of another address: that of the agent, where its card is elsewhere.
-    pub fn identity_for(
+    pub fn client_certificate_for(
         mut self,
         url: impl Into<String>,
-        certificates: impl Into<Vec<u8>>,
+        chain: impl Into<Vec<u8>>,
         key: impl Into<Vec<u8>>,
     ) -> Self {
-        let (certificates, key) = (certificates.into(), key.into());
-        self.identity = Some(Identity { at: Some(url.into()), certificates, key });
+        let (chain, key) = (chain.into(), key.into());
+        self.client_certificate = Some(ClientCertificate { url: Some(url.into()), chain, key });
         self
     }
 
@@ -247,11 +255,11 @@ impl Builder {
     /// [`Error::Setup`] when it cannot.
     pub fn check(&self) -> Result<(), Error> {
         self.check_trust()?;
-        self.named(None)?;
-        if let Some((Some(url), _)) = &self.wallet {
-            self.origin_at(Some(url))?;
+        self.card_urls(None)?;
+        if let Some((Some(url), _)) = &self.credential_set {
+            self.resolve_origin(Some(url))?;
         }
-        self.showing(Wire::new(self.http(&self.guard()?)?)).map(drop)
+        self.with_credentials(HttpChannel::new(self.build_http(&self.guard()?)?)).map(drop)
     }
 
     /// Finds the agent's card, and calls the agent as the card says.
@@ -262,27 +270,31 @@ impl Builder {
     pub async fn connect(mut self) -> Result<Client, Error> {
         self.check_trust()?;
         let guard = self.guard()?;
-        let http = self.http(&guard)?;
+        let http = self.build_http(&guard)?;
         let discovery = self.discovery(&http)?;
         let card = discovery.card().await?;
-        let named = self.named(discovery.found())?;
-        let interfaces = named.meant(&card.supported_interfaces);
-        let doubt = named.doubt(&interfaces);
-        let choice = Choice { doubt, ..self.choose(interfaces, &guard).await? };
-        for passed in &choice.passed_over {
-            tracing::debug!(%passed, "an interface is not called");
+        let card_urls = self.card_urls(discovery.found_at())?;
+        let interfaces = card_urls.resolve(&card.supported_interfaces);
+        let mismatch = card_urls.check_agent(&interfaces);
+        let selected =
+            SelectedInterface { mismatch, ..self.select_interface(interfaces, &guard).await? };
+        for rejected in &selected.rejected {
+            tracing::debug!(%rejected, "an interface is not called");
         }
-        if let Some((at, wallet)) = self.wallet.take() {
-            let origin = self.origin_at(at.as_deref())?;
-            let shown_at = self.shows_certificate_at()?;
-            let certificate = shown_at.as_deref() == Some(self.endpoint(&choice)?.origin());
-            let met = Met { http: &http, origin: origin.as_deref(), certificate };
-            if let Some(chosen) = wallet.choose(&card, &met).await? {
-                let own = origin.ok_or_else(|| homeless("a wallet", "wallet_for"))?;
-                self.credentials.push((Some(own), chosen));
+        if let Some((url, credential_set)) = self.credential_set.take() {
+            let origin = self.resolve_origin(url.as_deref())?;
+            let certificate_origin = self.certificate_origin()?;
+            let has_certificate =
+                certificate_origin.as_deref() == Some(self.endpoint(&selected)?.origin());
+            let context =
+                SelectionContext { http: &http, origin: origin.as_deref(), has_certificate };
+            if let Some(credentials) = credential_set.select(&card, &context).await? {
+                let bound_origin =
+                    origin.ok_or_else(|| no_origin_error("a wallet", "wallet_for"))?;
+                self.credentials.push((Some(bound_origin), credentials));
             }
         }
-        self.make(http, choice, Some((card, discovery)))
+        self.build_client(http, selected, Some((card, discovery)))
     }
 
     /// Calls the agent at the address without looking at its card: in the first binding and version
@@ -292,28 +304,28 @@ impl Builder {
     /// When the address cannot be called; [`Error::Setup`] when something was set up that needs a card.
     pub fn build(self) -> Result<Client, Error> {
         self.check_without_card()?;
-        let named = self.agent_url.as_deref().or_else(|| self.source.url());
-        let (card, url) = match (&self.source, named) {
+        let explicit_url = self.agent_url.as_deref().or_else(|| self.source.url());
+        let (card, url) = match (&self.source, explicit_url) {
             (_, Some(url)) => (None, url.to_owned()),
-            (Source::Card(card), None) => (Some(Arc::clone(card)), String::new()),
+            (CardSource::Card(card), None) => (Some(Arc::clone(card)), String::new()),
             (_, None) => {
                 let problem = "there is no address to call; connect reads the card for one";
-                return Err(Error::Setup(problem.into()));
+                return Err(Error::InvalidSetup(problem.into()));
             }
         };
-        let choice = match card {
+        let selected = match card {
             Some(card) => negotiate::negotiate(&card, &self.preferences)?,
-            None => Choice {
+            None => SelectedInterface {
                 binding: self.preferences.bindings.first().cloned().unwrap_or_default(),
                 version: self.preferences.versions.first().copied().unwrap_or(Version::V1_0),
                 url,
                 tenant: None,
-                passed_over: Vec::new(),
-                doubt: None,
+                rejected: Vec::new(),
+                mismatch: None,
             },
         };
-        let http = self.http(&self.guard()?)?;
-        self.make(http, choice, None)
+        let http = self.build_http(&self.guard()?)?;
+        self.build_client(http, selected, None)
     }
 
     /// Finds the agent's card, and does nothing with it but to check whether it is trusted.
@@ -322,6 +334,6 @@ impl Builder {
     /// When there is none, or none that is trusted.
     pub async fn card(self) -> Result<Arc<AgentCard>, Error> {
         self.check_trust()?;
-        self.discovery(&self.http(&self.guard()?)?)?.card().await
+        self.discovery(&self.build_http(&self.guard()?)?)?.card().await
     }
 }

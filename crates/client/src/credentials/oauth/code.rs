@@ -8,9 +8,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use latimer_protocol::Secret;
 use url::Url;
 
-use super::redirect::Redirect;
+use super::redirect::LoopbackListener;
 use super::server::AuthorizationServer;
-use super::tokens::Tokens;
+use super::tokens::TokenSource;
 use crate::error::Error;
 
 /// Lets somebody log in with a browser.
@@ -27,7 +27,7 @@ pub struct CodeFlow {
 
 /// A login that has begun.
 #[derive(Clone, Debug)]
-pub struct Login {
+pub struct PendingLogin {
     /// Where to send the browser.
     pub url: String,
     /// What proves, in the end, that the two ends of the login are one.
@@ -57,18 +57,18 @@ impl CodeFlow {
     ///
     /// # Errors
     /// [`Error::Setup`] when the address of the login is none.
-    pub fn start(&self, redirect_uri: &str) -> Result<Login, Error> {
-        let (verifier, state) = (random()?, random()?);
+    pub fn start(&self, redirect_uri: &str) -> Result<PendingLogin, Error> {
+        let (verifier, state) = (random_string()?, random_string()?);
         let challenge = digest::digest(&digest::SHA256, verifier.as_bytes());
-        let wrong = |_| Error::Setup("the address of the login is not a URL".into());
-        let mut url = Url::parse(&self.authorization_url).map_err(wrong)?;
+        let invalid_url = |_| Error::InvalidSetup("the address of the login is not a URL".into());
+        let mut url = Url::parse(&self.authorization_url).map_err(invalid_url)?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Error::Setup("the address of the login is not a page".into()));
+            return Err(Error::InvalidSetup("the address of the login is not a page".into()));
         }
         let client = self.server.client();
         url.query_pairs_mut()
             .append_pair("response_type", "code")
-            .append_pair("client_id", &client.id)
+            .append_pair("client_id", &client.client_id)
             .append_pair("redirect_uri", redirect_uri)
             .append_pair("state", &state)
             .append_pair("code_challenge", &URL_SAFE_NO_PAD.encode(challenge))
@@ -76,7 +76,7 @@ impl CodeFlow {
         if !client.scopes.is_empty() {
             url.query_pairs_mut().append_pair("scope", &client.scopes.join(" "));
         }
-        Ok(Login {
+        Ok(PendingLogin {
             url: url.into(),
             verifier: Secret::new(verifier),
             state: Secret::new(state),
@@ -88,9 +88,14 @@ impl CodeFlow {
     ///
     /// # Errors
     /// [`Error::Credentials`] when the state is not that of this login, or the server refuses.
-    pub async fn finish(&self, login: &Login, code: &str, state: &str) -> Result<Tokens, Error> {
+    pub async fn finish(
+        &self,
+        login: &PendingLogin,
+        code: &str,
+        state: &str,
+    ) -> Result<TokenSource, Error> {
         if state != login.state.reveal() {
-            return Err(Error::Credentials("the redirect is not that of this login".into()));
+            return Err(Error::NoCredentials("the redirect is not that of this login".into()));
         }
         let form = [
             ("grant_type", "authorization_code"),
@@ -98,8 +103,8 @@ impl CodeFlow {
             ("redirect_uri", &*login.redirect_uri),
             ("code_verifier", login.verifier.reveal()),
         ];
-        let token = self.server.token(&form).await?;
-        Ok(Tokens::of_login(self.server.clone(), token))
+        let token = self.server.request_token(&form).await?;
+        Ok(TokenSource::from_login(self.server.clone(), token))
     }
 
     /// Lets somebody at this machine log in: `open` is given the URL to show them, and the browser
@@ -111,21 +116,22 @@ impl CodeFlow {
     pub async fn interactive(
         &self,
         limit: Duration,
-        open: impl FnOnce(&str) + Send,
-    ) -> Result<Tokens, Error> {
-        let redirect = Redirect::listen(self.redirect_uri.as_deref()).await?;
-        let login = self.start(redirect.uri())?;
-        open(&login.url);
-        let code = tokio::time::timeout(limit, redirect.code(login.state.reveal())).await;
-        let late = |_| Error::Credentials("nobody has logged in".into());
-        let code = code.map_err(late)??;
+        open_browser: impl FnOnce(&str) + Send,
+    ) -> Result<TokenSource, Error> {
+        let listener = LoopbackListener::bind(self.redirect_uri.as_deref()).await?;
+        let login = self.start(listener.uri())?;
+        open_browser(&login.url);
+        let code = tokio::time::timeout(limit, listener.wait_for_code(login.state.reveal())).await;
+        let timed_out = |_| Error::NoCredentials("nobody has logged in".into());
+        let code = code.map_err(timed_out)??;
         self.finish(&login, code.reveal(), login.state.reveal()).await
     }
 }
 
 /// A text that nobody guesses.
-fn random() -> Result<String, Error> {
+fn random_string() -> Result<String, Error> {
     let mut bytes = [0; 32];
-    rand::fill(&mut bytes).map_err(|_| Error::Setup("there is no randomness here".into()))?;
+    rand::fill(&mut bytes)
+        .map_err(|_| Error::InvalidSetup("there is no randomness here".into()))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }

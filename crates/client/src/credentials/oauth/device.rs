@@ -6,17 +6,17 @@ use latimer_protocol::Secret;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
-use super::server::{AuthorizationServer, Refusal};
-use super::tokens::Tokens;
+use super::server::{AuthorizationServer, TokenError};
+use super::tokens::TokenSource;
 use crate::error::Error;
 
 /// The name of the grant.
-pub(super) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+pub(super) const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// The first pause behind a server that does not answer, and the longest.
-const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(60);
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// §3.5: what to wait longer for each time the server says so.
-const SLOWER: Duration = Duration::from_secs(5);
+const SLOW_DOWN_STEP: Duration = Duration::from_secs(5);
 
 /// Lets somebody log in on another device.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct DeviceFlow {
 
 /// What to show to whoever is to log in.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Prompt {
+pub struct DevicePrompt {
     /// The page to open.
     #[serde(alias = "verification_url")]
     pub verification_uri: String,
@@ -36,17 +36,17 @@ pub struct Prompt {
     /// The code to type in there.
     pub user_code: String,
     device_code: Secret,
-    #[serde(default = "usual_time")]
+    #[serde(default = "default_expires_in")]
     expires_in: u64,
-    #[serde(default = "usual_interval")]
+    #[serde(default = "default_interval")]
     interval: u64,
 }
 
-fn usual_time() -> u64 {
+fn default_expires_in() -> u64 {
     1800
 }
 
-fn usual_interval() -> u64 {
+fn default_interval() -> u64 {
     5
 }
 
@@ -61,12 +61,12 @@ impl DeviceFlow {
     ///
     /// # Errors
     /// [`Error::Credentials`] when there is none.
-    pub async fn start(&self) -> Result<Prompt, Error> {
+    pub async fn start(&self) -> Result<DevicePrompt, Error> {
         let scope = self.server.client().scopes.join(" ");
         // §3.1: this form wants the name, also of whoever shows it in a header.
-        let mut form = vec![("client_id", self.server.client().id.as_str())];
+        let mut form = vec![("client_id", self.server.client().client_id.as_str())];
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
-        Ok(self.server.post(&self.device_url, &form).await?)
+        Ok(self.server.post_form(&self.device_url, &form).await?)
     }
 
     /// Waits until somebody has logged in with the code. A server that does not answer is asked less
@@ -74,28 +74,29 @@ impl DeviceFlow {
     ///
     /// # Errors
     /// [`Error::Credentials`] when they decline, or the code expires.
-    pub async fn finish(&self, prompt: &Prompt) -> Result<Tokens, Error> {
-        let until = Instant::now() + Duration::from_secs(prompt.expires_in.min(usual_time()));
+    pub async fn finish(&self, prompt: &DevicePrompt) -> Result<TokenSource, Error> {
+        let deadline =
+            Instant::now() + Duration::from_secs(prompt.expires_in.min(default_expires_in()));
         let mut interval = Duration::from_secs(prompt.interval);
-        let form = [("grant_type", GRANT), ("device_code", prompt.device_code.reveal())];
+        let form = [("grant_type", GRANT_TYPE), ("device_code", prompt.device_code.reveal())];
         loop {
-            sleep(interval.min(until - Instant::now())).await;
-            let refusal = match self.server.token(&form).await {
-                Ok(token) => return Ok(Tokens::of_login(self.server.clone(), token)),
-                Err(refusal) => refusal,
+            sleep(interval.min(deadline - Instant::now())).await;
+            let error = match self.server.request_token(&form).await {
+                Ok(token) => return Ok(TokenSource::from_login(self.server.clone(), token)),
+                Err(error) => error,
             };
-            interval = match &refusal {
-                Refusal::Passing(_) => slower(interval),
-                Refusal::Said { code, .. } if code == "slow_down" => {
-                    interval.saturating_add(SLOWER)
+            interval = match &error {
+                TokenError::Transient(_) => next_backoff(interval),
+                TokenError::Denied { code, .. } if code == "slow_down" => {
+                    interval.saturating_add(SLOW_DOWN_STEP)
                 }
-                Refusal::Said { code, .. } if code == "authorization_pending" => interval,
-                Refusal::Said { .. } | Refusal::Other(_) => return Err(refusal.into()),
+                TokenError::Denied { code, .. } if code == "authorization_pending" => interval,
+                TokenError::Denied { .. } | TokenError::Other(_) => return Err(error.into()),
             };
-            if Instant::now() >= until {
-                return Err(match refusal {
-                    Refusal::Passing(_) => refusal.into(),
-                    _ => Error::Credentials("nobody has logged in".into()),
+            if Instant::now() >= deadline {
+                return Err(match error {
+                    TokenError::Transient(_) => error.into(),
+                    _ => Error::NoCredentials("nobody has logged in".into()),
                 });
             }
         }
@@ -103,8 +104,8 @@ impl DeviceFlow {
 }
 
 /// §3.5: the interval behind a server that does not answer, twice as long each time.
-fn slower(interval: Duration) -> Duration {
-    let doubled = interval.saturating_mul(2).clamp(SHORTEST, LONGEST);
+fn next_backoff(interval: Duration) -> Duration {
+    let doubled = interval.saturating_mul(2).clamp(MIN_BACKOFF, MAX_BACKOFF);
     interval.max(doubled)
 }
 
@@ -113,11 +114,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_does_not_answer_is_asked_less_and_less_often() {
+    fn polling_interval_doubles_up_to_maximum() {
         for (interval, want) in [(0, 100), (100, 200), (5_000, 10_000), (40_000, 60_000)] {
             let interval = Duration::from_millis(interval);
-            assert_eq!(slower(interval), Duration::from_millis(want), "{interval:?}");
+            assert_eq!(next_backoff(interval), Duration::from_millis(want), "{interval:?}");
         }
-        assert_eq!(slower(Duration::MAX), Duration::MAX, "no more often than the server says");
+        assert_eq!(
+            next_backoff(Duration::MAX),
+            Duration::MAX,
+            "no more often than the server says"
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! OAuth 2.0: tokens from an authorization server, by three grants.
 //!
-//! A program that acts for itself asks with its own credentials ([`Tokens::for_client`]); one that
+//! A program that acts for itself asks with its own credentials ([`TokenSource::client_credentials`]); one that
 //! acts for somebody lets them log in, with a browser here ([`CodeFlow`]) or on another device
-//! ([`DeviceFlow`]). Each comes to [`Tokens`], which renews what expires. Where a server describes
-//! itself, or a card names one, a [`Provider`] knows the addresses for all of them. [`Saved`] is what a
+//! ([`DeviceFlow`]). Each comes to [`TokenSource`], which renews what expires. Where a server describes
+//! itself, or a card names one, a [`Provider`] knows the addresses for all of them. [`SavedTokens`] is what a
 //! program keeps, so that nobody has to log in each time it starts.
 //!
 //! The few forms that are posted here are written by hand: they go through the guarded client like
@@ -18,9 +18,9 @@ mod scheme;
 mod server;
 mod tokens;
 
-pub use code::{CodeFlow, Login};
-pub use device::{DeviceFlow, Prompt};
-pub use provider::Provider;
+pub use code::{CodeFlow, PendingLogin};
+pub use device::{DeviceFlow, DevicePrompt};
+pub use provider::OAuthProvider;
 pub(super) use server::Token;
 pub use server::{AuthorizationServer, OAuthClient};
-pub use tokens::{Saved, Tokens};
+pub use tokens::{SavedTokens, TokenSource};

@@ -13,33 +13,35 @@ use url::Url;
 use crate::error::Error;
 
 /// How long a browser may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BROWSER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest request that is read, in bytes.
-const LONGEST: u64 = 16 * 1024;
+const MAX_REQUEST_BYTES: u64 = 16 * 1024;
 
 /// Where a browser comes back to unless it is said.
-const USUAL: &str = "http://127.0.0.1/callback";
+const DEFAULT_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 
-const DONE: &str = "You are logged in. This page can be closed.";
-const REFUSED: &str = "The login was refused. This page can be closed.";
-const UNKNOWN: &str = "This is not the page of a login.";
+const LOGIN_DONE_MESSAGE: &str = "You are logged in. This page can be closed.";
+const LOGIN_DENIED_MESSAGE: &str = "The login was refused. This page can be closed.";
+const UNKNOWN_PAGE_MESSAGE: &str = "This is not the page of a login.";
 
 /// A port of this machine that waits for a login.
-pub(super) struct Redirect {
+pub(super) struct LoopbackListener {
     listener: TcpListener,
     uri: String,
     path: String,
 }
 
-impl Redirect {
+impl LoopbackListener {
     /// Waits at an address of this machine, or at a free port of it.
-    pub(super) async fn listen(at: Option<&str>) -> Result<Self, Error> {
-        let place = Place::read(at.unwrap_or(USUAL))?;
-        let wrong = |error| Error::Setup(format!("no port to come back to from a login: {error}"));
-        let listener = TcpListener::bind((place.address, place.port.unwrap_or(0))).await;
-        let listener = listener.map_err(wrong)?;
-        let port = listener.local_addr().map_err(wrong)?.port();
-        Ok(Self { listener, uri: place.uri(port), path: place.path })
+    pub(super) async fn bind(redirect_uri: Option<&str>) -> Result<Self, Error> {
+        let redirect_uri = RedirectUri::parse(redirect_uri.unwrap_or(DEFAULT_REDIRECT_URI))?;
+        let bind_error =
+            |error| Error::InvalidSetup(format!("no port to come back to from a login: {error}"));
+        let listener =
+            TcpListener::bind((redirect_uri.address, redirect_uri.port.unwrap_or(0))).await;
+        let listener = listener.map_err(bind_error)?;
+        let port = listener.local_addr().map_err(bind_error)?.port();
+        Ok(Self { listener, uri: redirect_uri.with_port(port), path: redirect_uri.path })
     }
 
     pub(super) fn uri(&self) -> &str {
@@ -48,35 +50,38 @@ impl Redirect {
 
     /// The code that a login ends with. Whoever comes without its state is sent away, and waited on
     /// no longer than it takes to say so.
-    pub(super) async fn code(self, state: &str) -> Result<Secret, Error> {
+    pub(super) async fn wait_for_code(self, state: &str) -> Result<Secret, Error> {
         loop {
             let Ok((mut stream, _)) = self.listener.accept().await else { continue };
-            let Ok(Some(url)) = timeout(PATIENCE, asked(&mut stream)).await else { continue };
-            let said = |name: &str| {
+            let Ok(Some(url)) = timeout(BROWSER_TIMEOUT, read_request_url(&mut stream)).await
+            else {
+                continue;
+            };
+            let query_parameter = |name: &str| {
                 let mut pairs = url.query_pairs();
                 pairs.find(|(it, _)| it == name).map(|(_, value)| value.into_owned())
             };
-            if url.path() != self.path || said("state").as_deref() != Some(state) {
-                answer(&mut stream, "404 Not Found", UNKNOWN).await;
+            if url.path() != self.path || query_parameter("state").as_deref() != Some(state) {
+                respond(&mut stream, "404 Not Found", UNKNOWN_PAGE_MESSAGE).await;
                 continue;
             }
-            if let Some(code) = said("code") {
-                answer(&mut stream, "200 OK", DONE).await;
+            if let Some(code) = query_parameter("code") {
+                respond(&mut stream, "200 OK", LOGIN_DONE_MESSAGE).await;
                 return Ok(Secret::new(code));
             }
-            answer(&mut stream, "200 OK", REFUSED).await;
-            let why = said("error").unwrap_or_else(|| "for no reason given".into());
-            let why: String = why.chars().filter(|it| !it.is_control()).take(64).collect();
-            return Err(Error::Credentials(format!("the login was refused: {why}")));
+            respond(&mut stream, "200 OK", LOGIN_DENIED_MESSAGE).await;
+            let reason = query_parameter("error").unwrap_or_else(|| "for no reason given".into());
+            let reason: String = reason.chars().filter(|it| !it.is_control()).take(64).collect();
+            return Err(Error::NoCredentials(format!("the login was refused: {reason}")));
         }
     }
 }
 
 /// An address of this machine.
 #[derive(Debug)]
-struct Place {
+struct RedirectUri {
     /// As it was written: an authorization server compares it letter by letter.
-    text: String,
+    original: String,
     /// The host, as it was written.
     host: String,
     address: IpAddr,
@@ -84,59 +89,59 @@ struct Place {
     path: String,
 }
 
-impl Place {
-    fn read(text: &str) -> Result<Self, Error> {
-        let wrong = || {
+impl RedirectUri {
+    fn parse(text: &str) -> Result<Self, Error> {
+        let invalid = || {
             let problem = "the redirect URI is not an http URL of this machine, such as";
-            Error::Setup(format!("{problem} http://127.0.0.1:8912/callback"))
+            Error::InvalidSetup(format!("{problem} http://127.0.0.1:8912/callback"))
         };
-        let uri: Uri = text.parse().map_err(|_| wrong())?;
+        let uri: Uri = text.parse().map_err(|_| invalid())?;
         if uri.scheme_str() != Some("http") || text.contains(['?', '#', '@']) {
-            return Err(wrong());
+            return Err(invalid());
         }
-        let host = uri.host().ok_or_else(wrong)?.to_owned();
+        let host = uri.host().ok_or_else(invalid)?.to_owned();
         let address = match host.as_str() {
             "localhost" | "127.0.0.1" => Ipv4Addr::LOCALHOST.into(),
             "[::1]" => Ipv6Addr::LOCALHOST.into(),
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
         let (port, path) = (uri.port_u16(), uri.path().to_owned());
-        Ok(Self { text: text.to_owned(), host, address, port, path })
+        Ok(Self { original: text.to_owned(), host, address, port, path })
     }
 
     /// The address, with a port where none was written.
-    fn uri(&self, port: u16) -> String {
+    fn with_port(&self, port: u16) -> String {
         match self.port {
-            Some(_) => self.text.clone(),
+            Some(_) => self.original.clone(),
             None => format!("http://{}:{port}{}", self.host, self.path),
         }
     }
 }
 
 /// The address that a browser asks for.
-async fn asked(stream: &mut TcpStream) -> Option<Url> {
+async fn read_request_url(stream: &mut TcpStream) -> Option<Url> {
     let mut bytes = Vec::new();
-    let mut limited = stream.take(LONGEST);
+    let mut limited = stream.take(MAX_REQUEST_BYTES);
     while !bytes.windows(4).any(|it| it == b"\r\n\r\n") {
         if limited.read_buf(&mut bytes).await.ok()? == 0 {
             return None;
         }
     }
     let head = String::from_utf8(bytes).ok()?;
-    let mut words = head.lines().next()?.split(' ');
-    let path = words.next().filter(|it| *it == "GET").and(words.next())?;
+    let mut request_line = head.lines().next()?.split(' ');
+    let path = request_line.next().filter(|it| *it == "GET").and(request_line.next())?;
     Url::parse("http://localhost").ok()?.join(path).ok()
 }
 
-async fn answer(stream: &mut TcpStream, status: &str, words: &str) {
-    let page = format!("<!doctype html><title>Login</title><p>{words}</p>");
+async fn respond(stream: &mut TcpStream, status: &str, message: &str) {
+    let page = format!("<!doctype html><title>Login</title><p>{message}</p>");
     let length = page.len();
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\n\
          content-length: {length}\r\nconnection: close\r\n\r\n{page}"
     );
     // Whoever has gone does not need the page.
-    drop(timeout(PATIENCE, stream.write_all(answer.as_bytes())).await);
+    drop(timeout(BROWSER_TIMEOUT, stream.write_all(response.as_bytes())).await);
 }
 
 #[cfg(test)]
@@ -144,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_is_come_back_to() {
+    fn redirect_uri_must_be_a_loopback_http_url() {
         for (text, want) in [
             ("http://127.0.0.1/callback", Some("http://127.0.0.1:7/callback")),
             ("http://localhost:8912/back", Some("http://localhost:8912/back")),
@@ -158,7 +163,7 @@ mod tests {
             ("http://127.0.0.1:8912/?a=b", None),
             ("/callback", None),
         ] {
-            let got = Place::read(text).map(|it| it.uri(7));
+            let got = RedirectUri::parse(text).map(|it| it.with_port(7));
             assert_eq!(got.as_deref().ok(), want, "{text}");
         }
     }

@@ -4,11 +4,11 @@ use latimer_outbound::HttpClient as Http;
 use latimer_protocol::card::{OAuth2SecurityScheme, OAuthFlows, SecurityScheme};
 
 use super::device;
-use super::provider::{NamedBy, Provider};
-use super::server::SecretPlace;
+use super::provider::{OAuthProvider, TrustSource};
+use super::server::SecretLocation;
 use crate::error::Error;
 
-impl Provider {
+impl OAuthProvider {
     /// The authorization server that a scheme of a card names, with the addresses of the flow that the
     /// scheme offers. Those that the card leaves out are asked for where it says that the server
     /// describes itself.
@@ -21,7 +21,7 @@ impl Provider {
     /// let http = Http::builder(Guard::new(Rules::default())).build()?;
     /// let card = Client::builder("https://agents.example").card().await?;
     /// if let Some(scheme) = card.security_schemes.get("login") {
-    ///     let provider = Provider::of_scheme(&http, scheme).await?;
+    ///     let provider = Provider::from_scheme(&http, scheme).await?;
     ///     let flow = provider.device_flow(http, OAuthClient::new("our name there"))?;
     /// #   drop(flow);
     /// }
@@ -32,73 +32,75 @@ impl Provider {
     /// # Errors
     /// [`Error::Credentials`] when the scheme has nothing to do with authorization servers, or neither
     /// it nor its server says what is needed.
-    pub async fn of_scheme(http: &Http, scheme: &SecurityScheme) -> Result<Self, Error> {
+    pub async fn from_scheme(http: &Http, scheme: &SecurityScheme) -> Result<Self, Error> {
         let provider = match scheme {
             SecurityScheme::OpenIdConnect(it) => {
                 Self::discover(http, &it.open_id_connect_url).await?
             }
-            SecurityScheme::OAuth2(it) => Self::of_flow(http, it).await?,
+            SecurityScheme::OAuth2(it) => Self::from_flow(http, it).await?,
             SecurityScheme::ApiKey(_)
             | SecurityScheme::HttpAuth(_)
             | SecurityScheme::MutualTls(_) => {
                 let problem = "the scheme of the card wants no token of an authorization server";
-                return Err(Error::Credentials(problem.into()));
+                return Err(Error::NoCredentials(problem.into()));
             }
         };
-        Ok(Self { named_by: NamedBy::Card, ..provider })
+        Ok(Self { trust_source: TrustSource::Card, ..provider })
     }
 
-    async fn of_flow(http: &Http, scheme: &OAuth2SecurityScheme) -> Result<Self, Error> {
-        let said = said(&scheme.flows)?;
-        let begins = said.authorization_url.is_some() || said.device_url.is_some();
-        if !said.token_url.is_empty() && (begins || said.grants(CLIENT)) {
-            return Ok(said);
+    async fn from_flow(http: &Http, scheme: &OAuth2SecurityScheme) -> Result<Self, Error> {
+        let declared = provider_from_flow(&scheme.flows)?;
+        let has_login_url = declared.authorization_url.is_some() || declared.device_url.is_some();
+        if !declared.token_url.is_empty()
+            && (has_login_url || declared.supports_grant(CLIENT_CREDENTIALS))
+        {
+            return Ok(declared);
         }
         let url = scheme.oauth2_metadata_url.as_deref().ok_or_else(|| {
             let problem = "the card does not say where tokens are got, nor who knows";
-            Error::Credentials(problem.into())
+            Error::NoCredentials(problem.into())
         })?;
-        let described = Self::discover(http, url).await?;
+        let discovered = Self::discover(http, url).await?;
         Ok(Self {
-            token_url: address(&said.token_url).unwrap_or(described.token_url),
-            authorization_url: said.authorization_url.or(described.authorization_url),
-            device_url: said.device_url.or(described.device_url),
-            grants: said.grants,
-            ..described
+            token_url: non_empty(&declared.token_url).unwrap_or(discovered.token_url),
+            authorization_url: declared.authorization_url.or(discovered.authorization_url),
+            device_url: declared.device_url.or(discovered.device_url),
+            supported_grants: declared.supported_grants,
+            ..discovered
         })
     }
 }
 
-const CLIENT: &str = "client_credentials";
+const CLIENT_CREDENTIALS: &str = "client_credentials";
 
 /// What a flow says about its server. Addresses that it leaves out are empty.
-fn said(flows: &OAuthFlows) -> Result<Provider, Error> {
-    let of = |grant: &str, token_url: &str| Provider {
+fn provider_from_flow(flows: &OAuthFlows) -> Result<OAuthProvider, Error> {
+    let provider = |grant: &str, token_url: &str| OAuthProvider {
         token_url: token_url.to_owned(),
         authorization_url: None,
         device_url: None,
-        grants: Some(vec![grant.to_owned()]),
-        secret: SecretPlace::default(),
-        named_by: NamedBy::Card,
+        supported_grants: Some(vec![grant.to_owned()]),
+        secret_location: SecretLocation::default(),
+        trust_source: TrustSource::Card,
     };
     match flows {
-        OAuthFlows::ClientCredentials(it) => Ok(of(CLIENT, &it.token_url)),
+        OAuthFlows::ClientCredentials(it) => Ok(provider(CLIENT_CREDENTIALS, &it.token_url)),
         OAuthFlows::AuthorizationCode(it) => {
-            let authorization_url = address(&it.authorization_url);
-            Ok(Provider { authorization_url, ..of("authorization_code", &it.token_url) })
+            let authorization_url = non_empty(&it.authorization_url);
+            Ok(OAuthProvider { authorization_url, ..provider("authorization_code", &it.token_url) })
         }
         OAuthFlows::DeviceCode(it) => {
-            let device_url = address(&it.device_authorization_url);
-            Ok(Provider { device_url, ..of(device::GRANT, &it.token_url) })
+            let device_url = non_empty(&it.device_authorization_url);
+            Ok(OAuthProvider { device_url, ..provider(device::GRANT_TYPE, &it.token_url) })
         }
         OAuthFlows::Implicit(_) | OAuthFlows::Password(_) => {
             let problem = "the card offers a flow that nobody should follow any more";
-            Err(Error::Credentials(problem.into()))
+            Err(Error::NoCredentials(problem.into()))
         }
     }
 }
 
 /// An address, if it is one.
-fn address(url: &str) -> Option<String> {
+fn non_empty(url: &str) -> Option<String> {
     (!url.is_empty()).then(|| url.to_owned())
 }

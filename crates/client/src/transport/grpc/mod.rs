@@ -4,7 +4,7 @@
 //! that tells nothing for longer than the limit is given up, and whoever follows its task subscribes
 //! again.
 
-mod channel;
+mod tonic_channel;
 mod v0_3;
 mod v1;
 
@@ -25,24 +25,26 @@ use latimer_protocol::{
 use prost::Message;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
-use tonic::client::Grpc as Caller;
+use tonic::client::Grpc as TonicClient;
 use tonic::codec::Streaming;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
 use super::endpoint::Endpoint;
-use super::wire::{Wire, active, describe};
-use super::{Events, Exchanged, Outcome, Transport, ending, page, service};
-use crate::credentials::Shown;
+use super::http_channel::{HttpChannel, active_extensions, insert_call_headers};
+use super::{
+    Events, ReplyKind, Transport, TransportResponse, error_response, impl_service, stream_end,
+};
+use crate::credentials::RequestCredentials;
 use crate::error::Error;
-use channel::Channel;
+use tonic_channel::TonicChannel;
 
 /// Calls an agent over gRPC: 1.0 and 0.3.
 #[derive(Clone, Debug)]
 pub struct Grpc {
     endpoint: Endpoint,
-    wire: Wire,
+    channel: HttpChannel,
     origin: Uri,
 }
 
@@ -51,44 +53,44 @@ impl Grpc {
     ///
     /// # Errors
     /// [`Error::Setup`] when the version has no gRPC.
-    pub fn new(endpoint: Endpoint, wire: Wire) -> Result<Self, Error> {
+    pub fn new(endpoint: Endpoint, channel: HttpChannel) -> Result<Self, Error> {
         if grpc::service(endpoint.version()).is_none() {
             let problem = format!("A2A {} is not spoken over gRPC", endpoint.version());
-            return Err(Error::Setup(problem));
+            return Err(Error::InvalidSetup(problem));
         }
         let origin = endpoint.origin().parse();
-        let origin = origin.map_err(|_| Error::Setup("the address has no host".into()))?;
-        Ok(Self { endpoint, wire, origin })
+        let origin = origin.map_err(|_| Error::InvalidSetup("the address has no host".into()))?;
+        Ok(Self { endpoint, channel, origin })
     }
 
     /// One call, ready to be made.
-    async fn rpc(&self, call: &Call) -> Result<(Rpc<'_>, Shown), Error> {
+    async fn prepare(&self, call: &Call) -> Result<(Rpc<'_>, RequestCredentials), Error> {
         let version = self.endpoint.version();
         let mut headers = HeaderMap::new();
-        describe(&mut headers, call, version)?;
-        let shown = self.wire.shown(&self.endpoint).await?;
-        if shown.has_parameters() {
+        insert_call_headers(&mut headers, call, version)?;
+        let credentials = self.channel.credentials_for(&self.endpoint).await?;
+        if credentials.has_query_parameters() {
             let problem = "the API key goes into a query, and gRPC has none";
-            return Err(Error::Credentials(problem.into()));
+            return Err(Error::NoCredentials(problem.into()));
         }
-        shown.in_headers(&mut headers);
+        credentials.apply_to_headers(&mut headers);
         let path = grpc::path(call.request.operation(), version).ok_or_else(|| {
             let message = format!("A2A {version} has no such operation over gRPC");
             latimer_protocol::Error::new(ErrorKind::UnsupportedOperation, message)
         })?;
         let path = path.parse().map_err(|_| latimer_protocol::Error::internal())?;
-        let channel = Channel::new(self.wire.http().clone());
-        let caller = Caller::with_origin(channel, self.origin.clone());
-        let caller = caller.max_decoding_message_size(self.wire.limits.body);
-        Ok((Rpc { grpc: self, caller, path, headers }, shown))
+        let tonic_channel = TonicChannel::new(self.channel.http().clone());
+        let client = TonicClient::with_origin(tonic_channel, self.origin.clone());
+        let client = client.max_decoding_message_size(self.channel.limits.max_body_bytes);
+        Ok((Rpc { grpc: self, client, path, headers }, credentials))
     }
 
     /// What a failed call amounts to: something the agent said, or something on the way to it.
-    fn failure(&self, status: &Status) -> Error {
+    fn status_error(&self, status: &Status) -> Error {
         let mut source = status.source();
         while let Some(error) = source {
-            if let Some(failure) = error.downcast_ref::<RequestError>() {
-                return self.lost(failure);
+            if let Some(request_error) = error.downcast_ref::<RequestError>() {
+                return self.request_error(request_error);
             }
             source = error.source();
         }
@@ -101,9 +103,9 @@ impl Grpc {
     }
 
     /// A failure that somebody else holds: the same again, with its words for a source.
-    fn lost(&self, failure: &RequestError) -> Error {
-        let source = || failure.to_string().into();
-        let copy = match failure {
+    fn request_error(&self, error: &RequestError) -> Error {
+        let source = || error.to_string().into();
+        let copy = match error {
             RequestError::Forbidden(forbidden) => RequestError::Forbidden(*forbidden),
             RequestError::Timeout => RequestError::Timeout,
             RequestError::Unresolved { .. } => RequestError::Unresolved { source: source() },
@@ -111,30 +113,30 @@ impl Grpc {
             RequestError::Tls { .. } => RequestError::Tls { source: source() },
             _ => RequestError::Broken { source: source() },
         };
-        Error::of(self.endpoint.origin(), copy, self.wire.limits.call)
+        Error::from_request_error(self.endpoint.origin(), copy, self.channel.limits.timeout)
     }
 
     fn malformed(&self, invalid: &dyn std::fmt::Display) -> Error {
-        page::malformed(self.endpoint.origin(), invalid)
+        error_response::malformed(self.endpoint.origin(), invalid)
     }
 }
 
 /// One call, ready to be made.
 struct Rpc<'a> {
     grpc: &'a Grpc,
-    caller: Caller<Channel>,
+    client: TonicClient<TonicChannel>,
     path: PathAndQuery,
     headers: HeaderMap,
 }
 
 impl Rpc<'_> {
-    fn request<M>(&self, message: M) -> Request<M> {
+    fn build_request<M>(&self, message: M) -> Request<M> {
         let metadata = MetadataMap::from_headers(self.headers.clone());
         Request::from_parts(metadata, tonic::Extensions::default(), message)
     }
 
     async fn ready(&mut self) -> Result<(), Error> {
-        self.caller.ready().await.map_err(|failure| self.grpc.lost(&failure))
+        self.client.ready().await.map_err(|error| self.grpc.request_error(&error))
     }
 
     /// Asks, and reads the one answer.
@@ -146,17 +148,17 @@ impl Rpc<'_> {
         T::Error: std::fmt::Display,
     {
         self.ready().await?;
-        let request = self.request(message);
-        let limit = self.grpc.wire.limits.call;
-        let answer = self.caller.unary(request, self.path, ProstCodec::<M, R>::default());
+        let request = self.build_request(message);
+        let limit = self.grpc.channel.limits.timeout;
+        let response = self.client.unary(request, self.path, ProstCodec::<M, R>::default());
         let origin = self.grpc.endpoint.origin();
-        let answer = timeout(limit, answer)
+        let response = timeout(limit, response)
             .await
-            .map_err(|_| Error::of(origin, RequestError::Timeout, limit))?
-            .map_err(|status| self.grpc.failure(&status))?;
-        let (extensions, answer) = opened(answer);
-        let read = T::try_from(answer);
-        Ok((read.map_err(|error| self.grpc.malformed(&error))?, extensions))
+            .map_err(|_| Error::from_request_error(origin, RequestError::Timeout, limit))?
+            .map_err(|status| self.grpc.status_error(&status))?;
+        let (extensions, reply) = split_response(response);
+        let converted = T::try_from(reply);
+        Ok((converted.map_err(|error| self.grpc.malformed(&error))?, extensions))
     }
 
     /// Asks, and reads events as they come.
@@ -166,27 +168,27 @@ impl Rpc<'_> {
         R: Message + Default + Send + Sync + 'static,
     {
         self.ready().await?;
-        let request = self.request(message);
-        let limit = self.grpc.wire.limits.idle;
+        let request = self.build_request(message);
+        let limit = self.grpc.channel.limits.idle_timeout;
         let codec = ProstCodec::<M, R>::default();
-        let answer = self.caller.server_streaming(request, self.path, codec);
+        let response = self.client.server_streaming(request, self.path, codec);
         let origin = self.grpc.endpoint.origin();
-        let answer = timeout(limit, answer)
+        let response = timeout(limit, response)
             .await
-            .map_err(|_| Error::of(origin, RequestError::Timeout, limit))?
-            .map_err(|status| self.grpc.failure(&status))?;
-        let (extensions, events) = opened(answer);
+            .map_err(|_| Error::from_request_error(origin, RequestError::Timeout, limit))?
+            .map_err(|status| self.grpc.status_error(&status))?;
+        let (extensions, events) = split_response(response);
         Ok((events, extensions))
     }
 }
 
-fn opened<T>(response: Response<T>) -> (Vec<String>, T) {
+fn split_response<T>(response: Response<T>) -> (Vec<String>, T) {
     let (metadata, message, _) = response.into_parts();
-    (active(&metadata.into_headers()), message)
+    (active_extensions(&metadata.into_headers()), message)
 }
 
 impl Grpc {
-    async fn answer(&self, rpc: Rpc<'_>, request: &latimer_protocol::Request) -> Answered {
+    async fn dispatch(&self, rpc: Rpc<'_>, request: &latimer_protocol::Request) -> ExchangeResult {
         match self.endpoint.version() {
             Version::V1_0 => v1::exchange(self, rpc, request).await,
             Version::V0_3 => v0_3::exchange(self, rpc, request).await,
@@ -194,27 +196,36 @@ impl Grpc {
         }
     }
 
-    async fn events<R>(&self, events: Streaming<R>) -> Result<Events, Error>
+    async fn read_events<R>(&self, events: Streaming<R>) -> Result<Events, Error>
     where
         R: Send + 'static,
         StreamResponse: TryFrom<R, Error = InvalidField>,
     {
-        let own = self.clone();
+        let transport = self.clone();
         let origin = self.endpoint.origin().to_owned();
-        let events = within(self.wire.limits.idle, events).map(move |event| {
-            let late =
-                |_| Error::of(own.endpoint.origin(), RequestError::Timeout, own.wire.limits.idle);
-            let event = event.map_err(late)?.map_err(|status| own.failure(&status))?;
-            let event = StreamResponse::try_from(event).map_err(|it| own.malformed(&it))?;
-            let (revision, then) = (revision(&event), ending::then(&event));
-            Ok(StreamEvent { revision, event: SharedEvent::new(event), finality: then })
-        });
-        ending::begun(ending::until_the_end(Box::pin(events), origin)).await
+        let events =
+            with_item_timeout(self.channel.limits.idle_timeout, events).map(move |event| {
+                let timed_out = |_| {
+                    Error::from_request_error(
+                        transport.endpoint.origin(),
+                        RequestError::Timeout,
+                        transport.channel.limits.idle_timeout,
+                    )
+                };
+                let event =
+                    event.map_err(timed_out)?.map_err(|status| transport.status_error(&status))?;
+                let event =
+                    StreamResponse::try_from(event).map_err(|it| transport.malformed(&it))?;
+                let (revision, finality) = (event_revision(&event), stream_end::finality(&event));
+                Ok(StreamEvent { revision, event: SharedEvent::new(event), finality })
+            });
+        stream_end::wait_first_event(stream_end::require_settled_end(Box::pin(events), origin))
+            .await
     }
 }
 
 /// The items of a stream, each within a time of its own; what comes late is the last.
-fn within<S: Stream + Unpin>(
+fn with_item_timeout<S: Stream + Unpin>(
     limit: Duration,
     items: S,
 ) -> impl Stream<Item = Result<S::Item, Elapsed>> {
@@ -222,13 +233,13 @@ fn within<S: Stream + Unpin>(
         let mut items = items?;
         match timeout(limit, items.next()).await {
             Ok(item) => Some((Ok(item?), Some(items))),
-            Err(late) => Some((Err(late), None)),
+            Err(elapsed) => Some((Err(elapsed), None)),
         }
     })
 }
 
 /// The number of an event, where the extension for it is active.
-fn revision(event: &StreamResponse) -> Option<Revision> {
+fn event_revision(event: &StreamResponse) -> Option<Revision> {
     let metadata = match event {
         StreamResponse::Task(it) => &it.metadata,
         StreamResponse::Message(it) => &it.metadata,
@@ -243,24 +254,24 @@ fn revision(event: &StreamResponse) -> Option<Revision> {
 
 #[async_trait]
 impl Transport for Grpc {
-    async fn exchange(&self, call: &Call) -> Result<Exchanged, Error> {
-        let request = self.endpoint.addressed(&call.request);
-        let (rpc, shown) = self.rpc(call).await?;
-        let mut answer = self.answer(rpc, &request).await;
-        if let Err(Error::Agent(error)) = &answer
+    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error> {
+        let request = self.endpoint.with_defaults(&call.request);
+        let (rpc, credentials) = self.prepare(call).await?;
+        let mut result = self.dispatch(rpc, &request).await;
+        if let Err(Error::Agent(error)) = &result
             && error.kind() == ErrorKind::Unauthenticated
-            && shown.may_renew()
+            && credentials.has_tokens()
         {
-            shown.renew();
-            let (rpc, _) = self.rpc(call).await?;
-            answer = self.answer(rpc, &request).await;
+            credentials.invalidate_tokens();
+            let (rpc, _) = self.prepare(call).await?;
+            result = self.dispatch(rpc, &request).await;
         }
-        let (outcome, extensions) = answer?;
-        Ok(Exchanged { outcome, extensions })
+        let (kind, extensions) = result?;
+        Ok(TransportResponse { kind, extensions })
     }
 }
 
 /// What a call of either package comes to.
-type Answered = Result<(Outcome, Vec<String>), Error>;
+type ExchangeResult = Result<(ReplyKind, Vec<String>), Error>;
 
-service!(Grpc);
+impl_service!(Grpc);

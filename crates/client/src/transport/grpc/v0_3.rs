@@ -7,79 +7,81 @@ use latimer_protocol::{
     SendMessageResponse, Task, TaskPushNotificationConfig,
 };
 
-use super::{Answered, Grpc, Rpc};
-use crate::transport::Outcome;
+use super::{ExchangeResult, Grpc, Rpc};
+use crate::transport::ReplyKind;
 
-pub(super) async fn exchange(grpc: &Grpc, rpc: Rpc<'_>, request: &Request) -> Answered {
+pub(super) async fn exchange(grpc: &Grpc, rpc: Rpc<'_>, request: &Request) -> ExchangeResult {
     let (reply, extensions) = match request {
         Request::SendMessage(it) => {
-            let asked = pb::SendMessageRequest::from(it);
-            let (it, on) =
-                rpc.unary::<_, pb::SendMessageResponse, SendMessageResponse>(asked).await?;
-            (Reply::SendMessage(it), on)
+            let message = pb::SendMessageRequest::from(it);
+            let (it, active) =
+                rpc.unary::<_, pb::SendMessageResponse, SendMessageResponse>(message).await?;
+            (Reply::SendMessage(it), active)
         }
         Request::SendStreamingMessage(it) => {
-            let asked = pb::SendMessageRequest::from(it);
-            let (events, on) = rpc.stream::<_, pb::StreamResponse>(asked).await?;
-            return Ok((Outcome::Events(grpc.events(events).await?), on));
+            let message = pb::SendMessageRequest::from(it);
+            let (events, active) = rpc.stream::<_, pb::StreamResponse>(message).await?;
+            return Ok((ReplyKind::Stream(grpc.read_events(events).await?), active));
         }
         Request::SubscribeToTask(it) => {
-            let asked = pb::TaskSubscriptionRequest::from(it);
-            let (events, on) = rpc.stream::<_, pb::StreamResponse>(asked).await?;
-            return Ok((Outcome::Events(grpc.events(events).await?), on));
+            let message = pb::TaskSubscriptionRequest::from(it);
+            let (events, active) = rpc.stream::<_, pb::StreamResponse>(message).await?;
+            return Ok((ReplyKind::Stream(grpc.read_events(events).await?), active));
         }
         Request::GetTask(it) => {
-            let (it, on) = rpc.unary::<_, pb::Task, Task>(pb::GetTaskRequest::from(it)).await?;
-            (Reply::Task(it.into()), on)
+            let (it, active) = rpc.unary::<_, pb::Task, Task>(pb::GetTaskRequest::from(it)).await?;
+            (Reply::Task(it.into()), active)
         }
         Request::ListTasks(it) => {
-            let asked = pb::ListTasksRequest::from(it);
-            let (it, on) = rpc.unary::<_, pb::ListTasksResponse, ListTasksResponse>(asked).await?;
-            (Reply::TaskList(it), on)
+            let message = pb::ListTasksRequest::from(it);
+            let (it, active) =
+                rpc.unary::<_, pb::ListTasksResponse, ListTasksResponse>(message).await?;
+            (Reply::TaskList(it), active)
         }
         Request::CancelTask(it) => {
-            let (it, on) = rpc.unary::<_, pb::Task, Task>(pb::CancelTaskRequest::from(it)).await?;
-            (Reply::Task(it.into()), on)
+            let (it, active) =
+                rpc.unary::<_, pb::Task, Task>(pb::CancelTaskRequest::from(it)).await?;
+            (Reply::Task(it.into()), active)
         }
         Request::CreateTaskPushNotificationConfig(it) => {
-            let asked = pb::CreateTaskPushNotificationConfigRequest::from(it);
-            push_config(rpc, asked).await?
+            let message = pb::CreateTaskPushNotificationConfigRequest::from(it);
+            push_config(rpc, message).await?
         }
         Request::GetTaskPushNotificationConfig(it) => {
             push_config(rpc, pb::GetTaskPushNotificationConfigRequest::from(it)).await?
         }
         Request::ListTaskPushNotificationConfigs(it) => {
-            let asked = pb::ListTaskPushNotificationConfigRequest::from(it);
-            let (it, on) = rpc
+            let message = pb::ListTaskPushNotificationConfigRequest::from(it);
+            let (it, active) = rpc
                 .unary::<
                     _,
                     pb::ListTaskPushNotificationConfigResponse,
                     ListTaskPushNotificationConfigsResponse,
-                >(asked)
+                >(message)
                 .await?;
-            (Reply::PushConfigList(it), on)
+            (Reply::PushConfigList(it), active)
         }
         Request::DeleteTaskPushNotificationConfig(it) => {
-            let asked = pb::DeleteTaskPushNotificationConfigRequest::from(it);
-            let ((), on) = rpc.unary::<_, (), ()>(asked).await?;
-            (Reply::PushConfigsDeleted(1), on)
+            let message = pb::DeleteTaskPushNotificationConfigRequest::from(it);
+            let ((), active) = rpc.unary::<_, (), ()>(message).await?;
+            (Reply::PushConfigsDeleted(1), active)
         }
         Request::GetExtendedAgentCard(_) => {
-            let asked = pb::GetAgentCardRequest {};
-            let (it, on) = rpc.unary::<_, pb::AgentCard, AgentCard>(asked).await?;
-            (Reply::Card(it.into()), on)
+            let message = pb::GetAgentCardRequest {};
+            let (it, active) = rpc.unary::<_, pb::AgentCard, AgentCard>(message).await?;
+            (Reply::Card(it.into()), active)
         }
         // It has no path here, and so no call that was ready.
         Request::GetAgentCard => return Err(latimer_protocol::Error::internal().into()),
     };
-    Ok((Outcome::Reply(reply), extensions))
+    Ok((ReplyKind::Single(reply), extensions))
 }
 
 async fn push_config<M: prost::Message + Default + 'static>(
     rpc: Rpc<'_>,
-    asked: M,
+    message: M,
 ) -> Result<(Reply, Vec<String>), crate::Error> {
-    let (it, on) =
-        rpc.unary::<M, pb::TaskPushNotificationConfig, TaskPushNotificationConfig>(asked).await?;
-    Ok((Reply::PushConfig(it), on))
+    let (it, active) =
+        rpc.unary::<M, pb::TaskPushNotificationConfig, TaskPushNotificationConfig>(message).await?;
+    Ok((Reply::PushConfig(it), active))
 }

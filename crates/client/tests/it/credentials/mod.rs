@@ -1,26 +1,26 @@
 //! What is shown, and where it never is.
 
 mod certificates;
+mod credential_set;
 mod grants;
 mod logins;
 mod providers;
-mod wallet;
 
 use http::HeaderMap;
-use latimer_client::{Client, Credentials, Error, KeyPlace, says};
+use latimer_client::{ApiKeyLocation, Client, Credentials, Error, user_message};
 use latimer_protocol::card::{AgentCard, AgentInterface, CardFormat, ProtocolBinding};
 use latimer_protocol::{ErrorKind, Secret, Version};
 use latimer_server::{ApiKeys, Server};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, PAIRS, Stub, listen, loopback};
+use crate::support::{PAIRS, Stub, StubResponse, allow_loopback, listen};
 
 const TOKEN: &str = "t0ken-of-one-origin";
 
-fn token() -> Credentials {
-    let key = Credentials::api_key(KeyPlace::Cookie, "session", Secret::new(TOKEN)).unwrap();
-    let query = Credentials::api_key(KeyPlace::Query, "key", Secret::new(TOKEN)).unwrap();
-    Credentials::bearer(Secret::new(TOKEN)).unwrap().and(key).and(query)
+fn credentials() -> Credentials {
+    let key = Credentials::api_key(ApiKeyLocation::Cookie, "session", Secret::new(TOKEN)).unwrap();
+    let query = Credentials::api_key(ApiKeyLocation::Query, "key", Secret::new(TOKEN)).unwrap();
+    Credentials::bearer(Secret::new(TOKEN)).unwrap().with(key).with(query)
 }
 
 fn headers() -> HeaderMap {
@@ -34,80 +34,84 @@ fn card(url: &str) -> Value {
     card.to_json(CardFormat::V1_0)
 }
 
-fn task() -> Value {
+fn task_response() -> Value {
     let task = json!({"id": "t1", "status": {"state": "TASK_STATE_COMPLETED"}});
     json!({"jsonrpc": "2.0", "id": "1", "result": {"task": task}})
 }
 
 #[tokio::test]
-async fn everything_is_shown_at_its_own_origin() {
-    let own = Stub::start(|_| Answer::json(task())).await;
-    let builder = Client::builder(format!("{}/a2a?x=y", own.url()));
-    let client = builder.credentials(token()).headers(headers()).build().unwrap();
-    client.send(says("hello")).await.unwrap();
-    let asked = &own.asked()[0];
-    assert_eq!(asked.path, format!("/a2a?x=y&key={TOKEN}"));
-    assert_eq!(asked.header("authorization"), Some(&*format!("Bearer {TOKEN}")));
-    assert_eq!(asked.header("cookie"), Some(&*format!("session={TOKEN}")));
-    assert_eq!(asked.header("x-secret"), Some(TOKEN));
-    assert_eq!(asked.header("a2a-version"), Some("1.0"));
+async fn all_credentials_are_sent_to_their_origin() {
+    let agent = Stub::start(|_| StubResponse::json(task_response())).await;
+    let builder = Client::builder(format!("{}/a2a?x=y", agent.url()));
+    let client = builder.credentials(credentials()).headers(headers()).build().unwrap();
+    client.send(user_message("hello")).await.unwrap();
+    let request = &agent.requests()[0];
+    assert_eq!(request.path, format!("/a2a?x=y&key={TOKEN}"));
+    assert_eq!(request.header("authorization"), Some(&*format!("Bearer {TOKEN}")));
+    assert_eq!(request.header("cookie"), Some(&*format!("session={TOKEN}")));
+    assert_eq!(request.header("x-secret"), Some(TOKEN));
+    assert_eq!(request.header("a2a-version"), Some("1.0"));
     let name = concat!("Latimer/", env!("CARGO_PKG_VERSION"), " A2A");
-    assert_eq!(asked.header("user-agent"), Some(name));
+    assert_eq!(request.header("user-agent"), Some(name));
     assert!(!format!("{client:?}").contains(TOKEN));
 }
 
 #[tokio::test]
-async fn a_token_never_arrives_at_an_address_that_a_card_names() {
-    let elsewhere = Stub::start(|_| Answer::json(task())).await;
-    let url = elsewhere.url();
-    let own = Stub::start(move |_| Answer::json(card(&url))).await;
-    let builder = Client::builder(own.url()).rules(loopback());
-    let client = builder.credentials(token()).headers(headers()).connect().await.unwrap();
-    client.send(says("hello")).await.unwrap();
-    assert_eq!(elsewhere.asked().len(), 1);
-    for asked in own.asked().iter().chain(&elsewhere.asked()) {
-        assert!(!asked.all().contains(TOKEN), "{}", asked.all());
+async fn credentials_are_not_sent_to_another_origin_in_the_card() {
+    let other_agent = Stub::start(|_| StubResponse::json(task_response())).await;
+    let url = other_agent.url();
+    let agent = Stub::start(move |_| StubResponse::json(card(&url))).await;
+    let builder = Client::builder(agent.url()).guard_rules(allow_loopback());
+    let client = builder.credentials(credentials()).headers(headers()).connect().await.unwrap();
+    client.send(user_message("hello")).await.unwrap();
+    assert_eq!(other_agent.requests().len(), 1);
+    for request in agent.requests().iter().chain(&other_agent.requests()) {
+        assert!(!request.full_text().contains(TOKEN), "{}", request.full_text());
     }
 
     // Unless it is for it.
-    let builder = Client::builder(own.url()).rules(loopback());
-    let client = builder.credentials_for(elsewhere.url(), token()).connect().await.unwrap();
-    client.send(says("hello")).await.unwrap();
-    assert!(elsewhere.asked()[1].all().contains(TOKEN));
+    let builder = Client::builder(agent.url()).guard_rules(allow_loopback());
+    let client = builder.credentials_for(other_agent.url(), credentials()).connect().await.unwrap();
+    client.send(user_message("hello")).await.unwrap();
+    assert!(other_agent.requests()[1].full_text().contains(TOKEN));
 }
 
 #[tokio::test]
-async fn a_token_never_follows_a_redirect_to_another_origin() {
-    let elsewhere = Stub::start(|asked| match asked.method.as_str() {
-        "GET" => Answer::json(card("https://a.example/")),
-        _ => Answer::json(task()),
+async fn credentials_do_not_follow_cross_origin_redirects() {
+    let other_agent = Stub::start(|request| match request.method.as_str() {
+        "GET" => StubResponse::json(card("https://a.example/")),
+        _ => StubResponse::json(task_response()),
     })
     .await;
     for status in [301, 302, 303, 307, 308] {
-        let to = elsewhere.url();
-        let own = Stub::start(move |asked| {
-            let location = format!("location: {to}{}\r\n", asked.path);
+        let target = other_agent.url();
+        let agent = Stub::start(move |request| {
+            let location = format!("location: {target}{}\r\n", request.path);
             // A card that is not for everybody is asked for with the token.
-            match asked.method.as_str() {
-                "GET" if asked.header("authorization").is_none() => Answer::with(401, "", ""),
-                _ => Answer::with(status, &location, ""),
+            match request.method.as_str() {
+                "GET" if request.header("authorization").is_none() => {
+                    StubResponse::with_headers(401, "", "")
+                }
+                _ => StubResponse::with_headers(status, &location, ""),
             }
         })
         .await;
-        let builder = || Client::builder(own.url()).rules(loopback()).credentials(token());
+        let builder = || {
+            Client::builder(agent.url()).guard_rules(allow_loopback()).credentials(credentials())
+        };
         builder().connect().await.unwrap_err();
         let client = builder().build().unwrap();
-        client.send(says("hello")).await.unwrap_err();
-        client.stream(says("hello")).await.err().expect("no stream");
-        assert!(own.asked().iter().any(|it| it.all().contains(TOKEN)), "{status}");
+        client.send(user_message("hello")).await.unwrap_err();
+        client.stream(user_message("hello")).await.err().expect("no stream");
+        assert!(agent.requests().iter().any(|it| it.full_text().contains(TOKEN)), "{status}");
     }
-    for asked in elsewhere.asked() {
-        assert!(!asked.all().contains(TOKEN), "{}", asked.all());
+    for request in other_agent.requests() {
+        assert!(!request.full_text().contains(TOKEN), "{}", request.full_text());
     }
 }
 
 #[tokio::test]
-async fn a_key_opens_the_real_server_over_every_binding() {
+async fn bearer_token_authenticates_over_every_binding() {
     let keys = ApiKeys::default().with_operator_key(&Secret::new(TOKEN));
     let agent = latimer_runtime::Demo::agent("demo");
     let server = listen(Server::new(agent).authenticate(keys)).await;
@@ -118,15 +122,15 @@ async fn a_key_opens_the_real_server_over_every_binding() {
                 .versions([version])
         };
         let client = builder().build().unwrap();
-        let Err(Error::Agent(error)) = client.send(says("echo hello")).await else {
+        let Err(Error::Agent(error)) = client.send(user_message("echo hello")).await else {
             panic!("{binding} {version}: let in")
         };
         assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{binding} {version}");
         let bearer = Credentials::bearer(Secret::new(TOKEN)).unwrap();
         let client = builder().credentials(bearer).build().unwrap();
-        client.send(says("echo hello")).await.unwrap();
+        client.send(user_message("echo hello")).await.unwrap();
         if version != Version::V0_1 {
-            drop(client.stream(says("echo hello")).await.unwrap());
+            drop(client.stream(user_message("echo hello")).await.unwrap());
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Servers to call, real and otherwise.
 
-mod cutter;
+mod cutting_proxy;
 mod stub;
 
-pub(crate) use cutter::Cutter;
-pub(crate) use stub::{Answer, Stub};
+pub(crate) use cutting_proxy::CuttingProxy;
+pub(crate) use stub::{Stub, StubResponse};
 
 use std::net::SocketAddr;
 
 use latimer_client::outbound::{Guard, HttpClient as Http, Protocol, Rules};
-use latimer_client::transport::{Endpoint, Grpc, HttpJson, JsonRpc, Limits, Transport, Wire};
+use latimer_client::transport::{
+    CallLimits, Endpoint, Grpc, HttpChannel, HttpJson, JsonRpc, Transport,
+};
 use latimer_protocol::Version;
 use latimer_protocol::card::ProtocolBinding;
 use latimer_runtime::Demo;
@@ -27,34 +29,34 @@ pub(crate) async fn listen(server: Server) -> RunningServer {
 }
 
 /// This machine may be called.
-pub(crate) fn loopback() -> Rules {
+pub(crate) fn allow_loopback() -> Rules {
     Rules { allow_loopback: true, ..Rules::default() }
 }
 
 /// A wire of HTTP/1.1 or HTTP/2 to this machine.
-pub(crate) fn wire(protocol: Protocol) -> Wire {
-    let client = Http::builder(Guard::new(loopback())).protocol(protocol).build().unwrap();
-    Wire::new(client)
+pub(crate) fn http_channel(protocol: Protocol) -> HttpChannel {
+    let client = Http::builder(Guard::new(allow_loopback())).protocol(protocol).build().unwrap();
+    HttpChannel::new(client)
 }
 
 /// A transport to the agent at an address, within limits.
-pub(crate) fn transport_within(
+pub(crate) fn transport_with_limits(
     address: SocketAddr,
     (binding, version): (ProtocolBinding, Version),
-    limits: Limits,
+    limits: CallLimits,
 ) -> Box<dyn Transport> {
     let url = format!("http://{address}/a2a");
     let endpoint = Endpoint::new(&url, version).unwrap();
     match binding {
         ProtocolBinding::JsonRpc => {
-            Box::new(JsonRpc::new(endpoint, wire(Protocol::Negotiated).limits(limits)))
+            Box::new(JsonRpc::new(endpoint, http_channel(Protocol::Negotiated).limits(limits)))
         }
         ProtocolBinding::HttpJson => {
-            Box::new(HttpJson::new(endpoint, wire(Protocol::Negotiated).limits(limits)))
+            Box::new(HttpJson::new(endpoint, http_channel(Protocol::Negotiated).limits(limits)))
         }
         ProtocolBinding::Grpc => {
             let endpoint = Endpoint::grpc(&address.to_string(), version).unwrap();
-            Box::new(Grpc::new(endpoint, wire(Protocol::Http2).limits(limits)).unwrap())
+            Box::new(Grpc::new(endpoint, http_channel(Protocol::Http2).limits(limits)).unwrap())
         }
         ProtocolBinding::Other(name) => panic!("{name}"),
     }
@@ -65,7 +67,7 @@ pub(crate) fn transport(
     address: SocketAddr,
     pair: (ProtocolBinding, Version),
 ) -> Box<dyn Transport> {
-    transport_within(address, pair, Limits::default())
+    transport_with_limits(address, pair, CallLimits::default())
 }
 
 /// Every binding in every version that has it.

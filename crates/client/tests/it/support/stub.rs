@@ -11,55 +11,55 @@ use tokio::net::{TcpListener, TcpStream};
 /// A server that is not one.
 pub(crate) struct Stub {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
-    opened: Arc<AtomicUsize>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 /// A request, as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) headers: String,
     pub(crate) body: String,
 }
 
-impl Asked {
+impl RecordedRequest {
     /// A header by its name in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.lines().find_map(|line| {
-            let (found, value) = line.split_once(':')?;
-            found.eq_ignore_ascii_case(name).then_some(value.trim())
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then_some(value.trim())
         })
     }
 
     /// Everything that was sent, for a look at what must not be in it.
-    pub(crate) fn all(&self) -> String {
+    pub(crate) fn full_text(&self) -> String {
         format!("{} {}\n{}\n{}", self.method, self.path, self.headers, self.body)
     }
 }
 
 /// What is answered: the bytes, and whether the connection stays open behind them.
-pub(crate) enum Answer {
+pub(crate) enum StubResponse {
     Close(String),
     Hang(String),
     /// A stream of this, whose end comes a moment later, and behind it whatever is asked next.
-    GoOn(String),
+    ReusableStream(String),
 }
 
-impl Answer {
+impl StubResponse {
     /// An answer of this status, type and body.
-    pub(crate) fn of(status: u16, content_type: &str, body: &str) -> Self {
-        Self::with(status, &format!("content-type: {content_type}\r\n"), body)
+    pub(crate) fn new(status: u16, content_type: &str, body: &str) -> Self {
+        Self::with_headers(status, &format!("content-type: {content_type}\r\n"), body)
     }
 
     /// JSON.
     pub(crate) fn json(body: impl ToString) -> Self {
-        Self::of(200, "application/json", &body.to_string())
+        Self::new(200, "application/json", &body.to_string())
     }
 
     /// An answer with these headers, each with its line break.
-    pub(crate) fn with(status: u16, headers: &str, body: &str) -> Self {
+    pub(crate) fn with_headers(status: u16, headers: &str, body: &str) -> Self {
         Self::Close(format!(
             "HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len(),
@@ -75,29 +75,31 @@ impl Answer {
 }
 
 impl Stub {
-    pub(crate) async fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        respond: impl Fn(&RecordedRequest) -> StubResponse + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let opened = Arc::new(AtomicUsize::new(0));
-        let counting = Arc::clone(&opened);
-        let (answer, log) = (Arc::new(answer), Arc::clone(&asked));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&connections);
+        let (respond, log) = (Arc::new(respond), Arc::clone(&requests));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                counting.fetch_add(1, Ordering::Relaxed);
-                let (answer, log) = (Arc::clone(&answer), Arc::clone(&log));
+                counter.fetch_add(1, Ordering::Relaxed);
+                let (respond, log) = (Arc::clone(&respond), Arc::clone(&log));
                 tokio::spawn(async move {
                     let mut stream = stream;
-                    while let Some(request) = read(&mut stream).await {
+                    while let Some(request) = read_request(&mut stream).await {
                         log.lock().unwrap().push(request.clone());
-                        if !give(&mut stream, answer(&request)).await {
+                        if !write_response(&mut stream, respond(&request)).await {
                             break;
                         }
                     }
                 });
             }
         });
-        Self { address, asked, opened }
+        Self { address, requests, connections }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -109,40 +111,40 @@ impl Stub {
     }
 
     /// How many connections there were.
-    pub(crate) fn opened(&self) -> usize {
-        self.opened.load(Ordering::Relaxed)
+    pub(crate) fn connection_count(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
 /// Answers; false when the connection is to be closed.
-async fn give(stream: &mut TcpStream, answer: Answer) -> bool {
+async fn write_response(stream: &mut TcpStream, response: StubResponse) -> bool {
     match answer {
-        Answer::Close(bytes) => {
+        StubResponse::Close(bytes) => {
             stream.write_all(bytes.as_bytes()).await.ok();
             false
         }
-        Answer::Hang(bytes) => {
+        StubResponse::Hang(bytes) => {
             stream.write_all(bytes.as_bytes()).await.ok();
             std::future::pending().await
         }
-        Answer::GoOn(events) => {
+        StubResponse::ReusableStream(events) => {
             let head =
                 "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
-            let begin = format!("{head}\r\n\r\n{:x}\r\n{events}\r\n", events.len());
-            stream.write_all(begin.as_bytes()).await.ok();
+            let first_chunk = format!("{head}\r\n\r\n{:x}\r\n{events}\r\n", events.len());
+            stream.write_all(first_chunk.as_bytes()).await.ok();
             tokio::time::sleep(Duration::from_millis(20)).await;
             stream.write_all(b"0\r\n\r\n").await.is_ok()
         }
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Asked> {
+async fn read_request(stream: &mut TcpStream) -> Option<RecordedRequest> {
     let mut bytes = Vec::new();
-    let end = loop {
+    let head_end = loop {
         if let Some(end) = bytes.windows(4).position(|it| it == b"\r\n\r\n") {
             break end;
         }
@@ -150,21 +152,21 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
             return None;
         }
     };
-    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let head = String::from_utf8_lossy(&bytes[..head_end]).into_owned();
     let (line, headers) = head.split_once("\r\n").unwrap_or((&head, ""));
-    let mut words = line.split(' ').map(str::to_owned);
-    let mut asked = Asked {
-        method: words.next()?,
-        path: words.next()?,
+    let mut parts = line.split(' ').map(str::to_owned);
+    let mut request = RecordedRequest {
+        method: parts.next()?,
+        path: parts.next()?,
         headers: headers.to_owned(),
         body: String::new(),
     };
-    let length = asked.header("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
-    while bytes.len() < end + 4 + length {
+    let length = request.header("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
+    while bytes.len() < head_end + 4 + length {
         if stream.read_buf(&mut bytes).await.ok()? == 0 {
             return None;
         }
     }
-    asked.body = String::from_utf8_lossy(&bytes[end + 4..]).into_owned();
-    Some(asked)
+    request.body = String::from_utf8_lossy(&bytes[head_end + 4..]).into_owned();
+    Some(request)
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use latimer_client::{Client, Error, says};
+use latimer_client::{Client, Error, user_message};
 use latimer_protocol::SendMessageResponse;
 
 use super::recorder::Recorder;
@@ -19,7 +19,7 @@ fn place(keys: &str) -> Place {
 }
 
 async fn send(gateway: SocketAddr) -> Result<SendMessageResponse, Error> {
-    Client::new(&format!("http://{gateway}/a2a")).unwrap().send(says("hello")).await
+    Client::new(&format!("http://{gateway}/a2a")).unwrap().send(user_message("hello")).await
 }
 
 const OAUTH: &str = "[agents.oauth]\nclient_id = \"gateway\"\nclient_secret = \"s3cret\"\n";

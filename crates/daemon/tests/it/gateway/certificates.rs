@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use latimer_client::{Client, says};
+use latimer_client::{Client, user_message};
 use latimer_daemon::Daemon;
 use latimer_protocol::SendMessageResponse;
 use rcgen::{
@@ -72,12 +72,12 @@ async fn an_agent_that_wants_a_certificate_is_shown_one() {
     let (behind, _place) = guarded(&authority).await;
     let known = start(&gateway(&authority, &behind, KEYS)).await;
     let client = |gateway: &Daemon| Client::new(&format!("http://{}/a2a", gateway.address()));
-    let sent = client(&known).unwrap().send(says("echo hello")).await;
+    let sent = client(&known).unwrap().send(user_message("echo hello")).await;
     let Ok(SendMessageResponse::Task(task)) = sent else { panic!("{sent:?}") };
     assert_eq!(task.text(), "hello");
 
     let nobody = start(&gateway(&authority, &behind, "root_certificates = \"ca.pem\"\n")).await;
-    let sent = client(&nobody).unwrap().send(says("echo hello")).await;
+    let sent = client(&nobody).unwrap().send(user_message("echo hello")).await;
     assert!(sent.is_err(), "nobody is let in without a certificate: {sent:?}");
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use latimer_client::{Client, Error, Trust, says};
+use latimer_client::{CardTrust, Client, Error, user_message};
 use latimer_daemon::Daemon;
 use latimer_protocol::SendMessageResponse;
 use latimer_protocol::card::{JwsAlgorithm, KeySet, SigningKey};
@@ -106,7 +106,7 @@ async fn an_address_that_a_card_names_is_not_called_for_that() {
     let client = Client::new(&format!("http://{}/a2a", gateway.address())).unwrap();
     tokio::select! {
         _ = inner.accept() => panic!("the address in the card was called"),
-        sent = client.send(says("hello")) => {
+        sent = client.send(user_message("hello")) => {
             let Err(Error::Agent(refused)) = sent else { panic!("{sent:?}") };
             assert!(refused.message().contains("not been found yet"), "{refused}");
         }
@@ -121,19 +121,20 @@ async fn a_card_is_checked_and_signed_anew() {
     let trusting = start(&gateway(&behind, &theirs, &own)).await;
     let url = format!("http://{}", trusting.address());
     let client = Client::new(&format!("{url}/a2a")).unwrap();
-    let Ok(SendMessageResponse::Task(task)) = client.send(says("echo hello")).await else {
+    let Ok(SendMessageResponse::Task(task)) = client.send(user_message("echo hello")).await else {
         panic!("no task")
     };
     assert_eq!(task.text(), "hello");
-    let card = |keys: &Keys| Client::builder(&url).trust(Trust::Signed(keys.public.clone())).card();
+    let card =
+        |keys: &Keys| Client::builder(&url).trust(CardTrust::Required(keys.public.clone())).card();
     let found = card(&own).await.unwrap();
     assert_eq!(found.name, "demo", "it is that of the agent, signed by us");
-    assert!(matches!(card(&theirs).await, Err(Error::Signature(_))));
+    assert!(matches!(card(&theirs).await, Err(Error::UntrustedCard(_))));
 
     let distrustful = start(&gateway(&behind, &other, &own)).await;
     let client = Client::new(&format!("http://{}/a2a", distrustful.address())).unwrap();
     let since = Instant::now();
-    let Err(Error::Agent(refused)) = client.send(says("echo hello")).await else {
+    let Err(Error::Agent(refused)) = client.send(user_message("echo hello")).await else {
         panic!("a card of somebody else is believed")
     };
     assert!(refused.message().contains("not been found yet"), "{refused}");
@@ -164,7 +165,7 @@ async fn an_agent_is_shown_what_the_file_has_for_it() {
         fs::write(place.folder.path().join("token"), "from-a-file\n").unwrap();
         let gateway = start(&place).await;
         let client = Client::new(&format!("http://{}/a2a", gateway.address())).unwrap();
-        let sent = client.send(says("hello")).await;
+        let sent = client.send(user_message("hello")).await;
         assert!(matches!(sent, Ok(SendMessageResponse::Message(_))), "{sent:?}");
         let call = recorder.asked("POST /a2a").to_ascii_lowercase();
         for shown in shown.iter().chain(&["user-agent: example/1.0\r\n"]) {

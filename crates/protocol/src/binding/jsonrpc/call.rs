@@ -27,8 +27,8 @@ use crate::version::Version;
 /// ```
 /// # use latimer_protocol::{Dialect, MessageId, Request, binding::{VersionPolicy, jsonrpc::Call}};
 /// let body = br#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t1"}}"#;
-/// let new_id = || MessageId::new("made here").expect("an id");
-/// let call = Call::read(body, None, VersionPolicy::Lenient, &new_id)?;
+/// let new_message_id = || MessageId::new("made here").expect("an id");
+/// let call = Call::read(body, None, VersionPolicy::Lenient, &new_message_id)?;
 /// assert_eq!(call.dialect, Dialect::V1_0);
 /// assert!(matches!(call.request, Request::GetTask(request) if request.id == "t1"));
 /// # Ok::<(), latimer_protocol::binding::jsonrpc::Rejection>(())
@@ -44,7 +44,7 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Reads a call of a caller that said `said`. `new_id` names a message that has no id, where
+    /// Reads a call of a caller that said `said`. `new_message_id` names a message that has no id, where
     /// the dialect's messages have none.
     ///
     /// # Errors

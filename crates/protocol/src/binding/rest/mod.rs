@@ -30,8 +30,8 @@ use crate::version::Version;
 ///
 /// ```
 /// # use {http::Method, latimer_protocol::{Operation, Version}};
-/// # use latimer_protocol::binding::rest::{Ask, Route};
-/// let ask = Ask { said: Some(Version::V1_0), ..Ask::new(&Method::POST, "/acme/tasks/a%2Fb:cancel") };
+/// # use latimer_protocol::binding::rest::{RouteRequest, Route};
+/// let ask = RouteRequest { said: Some(Version::V1_0), ..RouteRequest::new(&Method::POST, "/acme/tasks/a%2Fb:cancel") };
 /// let route = Route::find(&ask)?;
 /// assert_eq!(route.operation, Operation::CancelTask);
 /// assert_eq!(route.tenant.as_deref(), Some("acme"));

@@ -29,7 +29,7 @@ pub struct FrameHead<'a> {
 /// ```
 /// # use latimer_protocol::{Revision, binding::sse};
 /// let mut out = Vec::new();
-/// let head = sse::Head { id: Some(Revision::new(7)), name: None };
+/// let head = sse::FrameHead { id: Some(Revision::new(7)), name: None };
 /// sse::write(&mut out, head, &[b"{\"a\":", b"1}"]);
 /// assert_eq!(out, b"id: 7\ndata: {\"a\":1}\n\n");
 /// ```

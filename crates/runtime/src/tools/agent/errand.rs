@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use latimer_client::{Client, Error as ClientError, Following};
+use latimer_client::{Client, Error as ClientError, TaskFollower};
 use latimer_protocol::{Message, SendMessageResponse, TaskId};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -81,7 +81,7 @@ async fn follow(
             Ended::Stopped
         }
         Some(Err(error)) => Ended::Failed(error),
-        Some(Ok(())) => match following.outcome().await {
+        Some(Ok(())) => match following.result().await {
             Ok(answer) => Ended::Answered(answer),
             Err(error) => Ended::Failed(error),
         },
@@ -89,13 +89,13 @@ async fn follow(
 }
 
 /// Cancels the task, which may not be known yet.
-async fn cancel(client: &Client, mut following: Following) {
-    while following.known().is_none() {
+async fn cancel(client: &Client, mut following: TaskFollower) {
+    while following.task().is_none() {
         if !matches!(following.next().await, Ok(Some(_))) {
             return;
         }
     }
-    let Some(task) = following.known().filter(|it| !it.status.state.is_terminal()) else { return };
+    let Some(task) = following.task().filter(|it| !it.status.state.is_terminal()) else { return };
     if let Err(error) = client.cancel_task(task.id.clone()).await {
         debug!(%error, "the agent of a tool does not stop");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use latimer_client::{Client, Error as ClientError, Source};
+use latimer_client::{CardSource, Client, Error as ClientError};
 use latimer_protocol::card::AgentCard;
 use tracing::warn;
 
@@ -21,7 +21,7 @@ type Look = Shared<BoxFuture<'static, Result<Arc<Found>, ToolError>>>;
 /// Where the agent is, and what is kept of it.
 pub(super) struct Finder {
     tool: Arc<str>,
-    source: Source,
+    source: CardSource,
     pub(super) set_up: Arc<SetUp>,
     kept: Mutex<Kept>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Found {
 
 impl Finder {
     /// Finds the agent of the tool of this name.
-    pub(super) fn new(tool: &str, source: Source) -> Self {
+    pub(super) fn new(tool: &str, source: CardSource) -> Self {
         Self { tool: tool.into(), source, set_up: Arc::new(Ok), kept: Mutex::default() }
     }
 
@@ -95,7 +95,7 @@ impl Finder {
 impl Found {
     async fn look(
         tool: Arc<str>,
-        source: Source,
+        source: CardSource,
         set_up: Arc<SetUp>,
     ) -> Result<Arc<Self>, ToolError> {
         let words = Words::default();
@@ -107,7 +107,7 @@ impl Found {
             Err(error) => Err(error),
         };
         let client = client.map_err(|error| failure(&tool, error, &words))?;
-        if let Some(choice) = client.choice() {
+        if let Some(choice) = client.interface() {
             words.hide(&choice.url);
         }
         let mut description = String::new();
@@ -132,15 +132,15 @@ impl Found {
 /// An error as it may be read. Whether it passes is the client's to know.
 fn failure(tool: &str, error: ClientError, words: &Words) -> ToolError {
     warn!(tool, %error, "the agent of a tool failed");
-    let passing = error.is_passing();
+    let passing = error.is_transient();
     let unusable = matches!(
         error,
         ClientError::Forbidden { .. }
-            | ClientError::Card(_)
-            | ClientError::Signature(_)
+            | ClientError::NoCard(_)
+            | ClientError::UntrustedCard(_)
             | ClientError::NoInterface(_)
-            | ClientError::Credentials(_)
-            | ClientError::Setup(_)
+            | ClientError::NoCredentials(_)
+            | ClientError::InvalidSetup(_)
     );
     if unusable {
         let message = "the agent cannot be called as it is set up: the log says why";

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use latimer_client::{Builder, Error as ClientError, Source, says};
+use latimer_client::{CardSource, ClientBuilder, Error as ClientError, user_message};
 use latimer_protocol::{ContextId, Message, SendMessageResponse, TaskId};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -48,7 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// It takes a `message`, and the `contextId` of an earlier result to go on with a conversation. When
 /// the agent asks for something, that is the result, with a state that says so; the next call in the
 /// same conversation is the answer. A task that failed or was declined is an error that is not worth
-/// the same call again; whether another is, [`latimer_client::Error::is_passing`] knows.
+/// the same call again; whether another is, [`latimer_client::Error::is_transient`] knows.
 ///
 /// A call does not wait for longer than a minute, or than it is [told to](Self::patience): then its
 /// result is the task, with a state that says that the agent is at it. The next call in the same
@@ -85,7 +85,7 @@ struct Conversation {
 
 impl AgentTool {
     /// The agent of this name at an address, or of a card.
-    pub fn new(name: &str, source: impl Into<Source>) -> Self {
+    pub fn new(name: &str, source: impl Into<CardSource>) -> Self {
         let known = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
         let plain = name.chars().map(|it| if known(it) { it } else { '_' });
         let tool: String = PREFIX.chars().chain(plain).take(MAX_NAME).collect();
@@ -105,7 +105,7 @@ impl AgentTool {
     #[must_use]
     pub fn client(
         mut self,
-        set_up: impl Fn(Builder) -> Result<Builder, ClientError> + Send + Sync + 'static,
+        set_up: impl Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync + 'static,
     ) -> Self {
         self.finder.set_up = Arc::new(set_up);
         self
@@ -144,7 +144,7 @@ impl AgentTool {
             }
             Ended::Failed(error) => {
                 self.finder.forget(&found);
-                if error.is_passing() {
+                if error.is_transient() {
                     self.remember(name, known);
                 }
                 Err(found.failure(error))
@@ -230,7 +230,7 @@ impl Tool for AgentTool {
 impl Conversation {
     /// Something that is said in it, on the way of a message.
     fn say(&self, text: String, path: &Path) -> Message {
-        let mut message = says(text).with_context(self.context.clone());
+        let mut message = user_message(text).with_context(self.context.clone());
         message.task_id = self.asks.clone();
         path.mark(&mut message.metadata);
         message

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use latimer_client::{Client, says};
+use latimer_client::{Client, user_message};
 use latimer_protocol::{Message, SendMessageResponse, Task, TaskId, TaskState};
 
 use super::stub::{Answer, Asked, Stub};
@@ -58,7 +58,7 @@ async fn until_listed(client: &Client, want: impl Fn(&Task) -> bool) -> TaskId {
 /// conversations. Says whether it is asked for answers from then on, as is wanted.
 async fn try_out(client: &Client, stub: &Stub, want: bool) -> bool {
     let since = Instant::now();
-    sent(client, says("hello")).await;
+    sent(client, user_message("hello")).await;
     while !stub.asked().iter().any(|it| is(it, "ListTasks")) {
         assert!(since.elapsed() < PATIENT);
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -67,7 +67,7 @@ async fn try_out(client: &Client, stub: &Stub, want: bool) -> bool {
     let patience = if want { PATIENT } else { Duration::from_millis(500) };
     let answers = || stub.asked().iter().filter(|it| is(it, "SendMessage")).count();
     while answers() == 0 && since.elapsed() < patience {
-        sent(client, says("hello")).await;
+        sent(client, user_message("hello")).await;
     }
     answers() > 0
 }
@@ -109,7 +109,7 @@ async fn a_stream_is_asked_for_where_one_is_read() {
     assert!(try_out(&client, &stub, true).await);
     let streams = || stub.asked().iter().filter(|it| is(it, "SendStreamingMessage")).count();
     let before = streams();
-    client.follow(says("hello")).outcome().await.unwrap();
+    client.follow(user_message("hello")).result().await.unwrap();
     assert_eq!(streams(), before + 1);
 }
 
@@ -129,7 +129,7 @@ async fn an_agent_that_takes_its_time_is_followed() {
             })
             .await;
         });
-        let task = sent(&client, says("chunks 12 300")).await;
+        let task = sent(&client, user_message("chunks 12 300")).await;
         let want: Vec<_> = (1..=12).map(|number| format!("chunk {number} of 12\n")).collect();
         assert_eq!(task.text(), want.join("\n"), "{behind:?}");
         watched.await.unwrap();
@@ -139,7 +139,7 @@ async fn an_agent_that_takes_its_time_is_followed() {
 
 /// Has an agent that does everything right tried out. Whatever follows holds also where that takes longer.
 async fn tried_out(client: &Client) {
-    sent(client, says("hello")).await;
+    sent(client, user_message("hello")).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
 }
 
@@ -151,7 +151,7 @@ async fn cancel_does_not_wait_for_an_answer() {
     // Where callers name tasks, one can be canceled before anybody heard of it.
     let client = caller(gateway.address(), &PAIRS[2]);
     let id = TaskId::new("mine").unwrap();
-    let (asking, message) = (client.clone(), says("wait 60000").with_task(id.clone()));
+    let (asking, message) = (client.clone(), user_message("wait 60000").with_task(id.clone()));
     let asked = tokio::spawn(async move { sent(&asking, message).await });
     let behind = caller(demo.address(), &PAIRS[0]);
     until_listed(&behind, |it| it.status.state == TaskState::Working).await;

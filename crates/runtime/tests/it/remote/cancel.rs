@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use latimer_client::{Client, Error, says};
+use latimer_client::{Client, Error, user_message};
 use latimer_protocol::{
     ErrorKind, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, TaskId, TaskState,
 };
@@ -56,7 +56,7 @@ async fn working(
     let gateway = gateway_of([agent]).await;
     let client = caller(gateway.address(), &PAIRS[0]);
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
-    let request = SendMessageRequest::from(says("hello"));
+    let request = SendMessageRequest::from(user_message("hello"));
     let request = SendMessageRequest { configuration: Some(configuration), ..request };
     let Ok(SendMessageResponse::Task(begun)) = client.send(request).await else {
         panic!("no task")

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use latimer_client::says;
+use latimer_client::user_message;
 use latimer_protocol::{SendMessageResponse, Task, TaskState};
 use latimer_runtime::Remote;
 use latimer_server::Server;
@@ -25,7 +25,7 @@ async fn a_message_in_a_circle_is_rejected_and_both_sides_read_why() {
         let second = remote(first.address(), &pair).agent("other");
         let second = Server::new(second).bind(free).listen().await.unwrap();
         for address in [first.address(), second.address()] {
-            let task = task(caller(address, &PAIRS[0]).send(says("round and round")).await);
+            let task = task(caller(address, &PAIRS[0]).send(user_message("round and round")).await);
             // The oldest agents cannot reject: they fail.
             let ended = [TaskState::Rejected, TaskState::Failed].contains(&task.status.state);
             assert!(ended, "{pair:?}: {task:?}");
@@ -49,9 +49,9 @@ async fn a_message_passes_no_more_agents_than_it_may() {
         let remote = Remote::new(format!("http://{behind}")).client(hasty).hops(2);
         running.push(gateway(remote).await);
     }
-    let reached = task(caller(running[2].address(), &PAIRS[0]).send(says("echo hi")).await);
+    let reached = task(caller(running[2].address(), &PAIRS[0]).send(user_message("echo hi")).await);
     assert_eq!((reached.status.state, reached.text().as_str()), (TaskState::Completed, "hi"));
-    let lost = task(caller(running[3].address(), &PAIRS[0]).send(says("echo hi")).await);
+    let lost = task(caller(running[3].address(), &PAIRS[0]).send(user_message("echo hi")).await);
     assert_eq!(lost.status.state, TaskState::Rejected);
     let words = lost.status.message.unwrap().text();
     assert!(words.starts_with("the message passed as many agents as it may: "), "{words}");

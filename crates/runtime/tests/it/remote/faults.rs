@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
-use latimer_client::transport::Limits;
-use latimer_client::{Error, says};
+use latimer_client::transport::CallLimits;
+use latimer_client::{Error, user_message};
 use latimer_protocol::{SendMessageResponse, StreamResponse, TaskState};
 use latimer_runtime::Echo;
 
@@ -60,10 +60,10 @@ enum End {
 /// gateway is asked meanwhile.
 async fn through(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> (End, String) {
     let stub = Stub::start(answer).await;
-    let limits = Limits {
-        call: Duration::from_millis(500),
-        idle: Duration::from_millis(500),
-        ..Limits::default()
+    let limits = CallLimits {
+        timeout: Duration::from_millis(500),
+        idle_timeout: Duration::from_millis(500),
+        ..CallLimits::default()
     };
     let behind = remote(stub.address(), &PAIRS[0])
         .client(move |client| Ok(hasty(client)?.limits(limits.clone())));
@@ -73,7 +73,8 @@ async fn through(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> (
         latimer_client::Client::new(&format!("http://{}/a2a/agents/echo", gateway.address()));
     let other = other.unwrap();
     let since = Instant::now();
-    let (sent, echoed) = tokio::join!(client.send(says("hello")), other.send(says("still here")));
+    let (sent, echoed) =
+        tokio::join!(client.send(user_message("hello")), other.send(user_message("still here")));
     assert!(since.elapsed() < PATIENT);
     let Ok(SendMessageResponse::Task(echoed)) = echoed else { panic!("{echoed:?}") };
     assert_eq!(echoed.text(), "still here");
@@ -227,7 +228,7 @@ async fn more_of_what_was_never_begun_is_a_beginning() {
     let stream = Answer::stream(&[SUBMITTED, &early, &two, DONE]);
     let stub = Stub::start(move |_| Answer::Close(stream.clone())).await;
     let gateway = gateway_of([remote(stub.address(), &PAIRS[0]).agent("proxy")]).await;
-    let events = caller(gateway.address(), &PAIRS[0]).stream(says("hello")).await.unwrap();
+    let events = caller(gateway.address(), &PAIRS[0]).stream(user_message("hello")).await.unwrap();
     let events: Vec<_> = events.try_collect().await.unwrap();
     let appends: Vec<_> = events
         .iter()
@@ -264,13 +265,15 @@ async fn an_agent_at_an_address_that_may_not_be_called_counts_as_failing() {
     let astray = "HTTP/1.1 307 X\r\nlocation: ftp://inner.example/\r\ncontent-length: 0\r\n\r\n";
     let stub = Stub::start(move |_| Answer::Close(astray.to_owned())).await;
     let behind = remote(stub.address(), &PAIRS[0])
-        .client(|client| Ok(hasty(client)?.without_streams()))
+        .client(|client| Ok(hasty(client)?.disable_streaming()))
         .agent("proxy");
     let gateway = gateway_of([behind]).await;
     let client = caller(gateway.address(), &PAIRS[0]);
     let mut words = Vec::new();
     for _ in 0..20 {
-        let Err(Error::Agent(error)) = client.send(says("hello")).await else { panic!("no error") };
+        let Err(Error::Agent(error)) = client.send(user_message("hello")).await else {
+            panic!("no error")
+        };
         words.push(error.message().to_owned());
     }
     let want = "the agent behind this one is at an address that may not be called";
@@ -292,7 +295,9 @@ async fn an_agent_that_fails_again_and_again_is_left_alone() {
     let client = caller(gateway.address(), &PAIRS[0]);
     let mut words = Vec::new();
     for _ in 0..20 {
-        let Err(Error::Agent(error)) = client.send(says("hello")).await else { panic!("no error") };
+        let Err(Error::Agent(error)) = client.send(user_message("hello")).await else {
+            panic!("no error")
+        };
         words.push((error.to_string(), error.retry_after_seconds().is_some()));
     }
     let made = calls.load(SeqCst);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
-use latimer_client::{Client, Credentials, says};
+use latimer_client::{Client, Credentials, user_message};
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Caller, Secret, SendMessageResponse, TaskState};
 use latimer_runtime::Remote;
@@ -46,7 +46,7 @@ async fn metadata_and_extensions_are_passed_on_but_for_our_own() {
     until_found(&url).await;
     let client = Client::builder(format!("{url}/a2a"));
     let client = client.extension("https://ext.example/a").build().unwrap();
-    let mut message = says("hello");
+    let mut message = user_message("hello");
     let own = json!({"ours": [1], "latimer/hops": 3, "agent": "proxy"});
     message.metadata = serde_json::from_value(own).unwrap();
     let Ok(SendMessageResponse::Message(said)) = client.send(message).await else {
@@ -82,7 +82,7 @@ async fn an_agent_is_told_who_calls_if_that_is_wanted() {
         headers
             .extend(shown.map(|it| (http::HeaderName::from_static("x-key"), it.parse().unwrap())));
         let client = Client::builder(format!("http://{}/a2a", gateway.address()));
-        let mut message = says("hello");
+        let mut message = user_message("hello");
         message.metadata.insert("userId".to_owned(), "said by the caller".into());
         let mut request = latimer_protocol::SendMessageRequest::from(message);
         request.metadata.insert("userId".to_owned(), "said by the caller".into());
@@ -103,7 +103,7 @@ async fn directives_are_not_passed_on_with_our_credentials() {
     let gateway = super::gateway(Remote::new(card).client(hasty)).await;
     let client = super::caller(gateway.address(), &PAIRS[0]);
     for kind in [json!("execute_task"), json!("of no kind there is"), json!(7)] {
-        let mut message = says("hello");
+        let mut message = user_message("hello");
         message.metadata.insert("swarmKind".to_owned(), kind.clone());
         let sent = client.send(message).await;
         let Ok(SendMessageResponse::Task(task)) = sent else { panic!("{kind}: {sent:?}") };
@@ -112,7 +112,7 @@ async fn directives_are_not_passed_on_with_our_credentials() {
         assert!(words.contains("directives are for the server that gets them"), "{words}");
     }
     assert!(stub.asked().iter().all(|it| it.head.starts_with("GET")), "{:?}", stub.asked());
-    client.send(says("hello")).await.unwrap();
+    client.send(user_message("hello")).await.unwrap();
 }
 
 /// Waits until a gateway has the card of its agent.
@@ -143,7 +143,7 @@ async fn what_a_caller_shows_is_not_shown_to_the_agent_behind() {
         .headers(headers)
         .build()
         .unwrap();
-    client.send(says("hello")).await.unwrap();
+    client.send(user_message("hello")).await.unwrap();
     let asked = stub.asked();
     let calls: Vec<_> = asked.iter().filter(|it| it.head.starts_with("POST")).collect();
     assert_eq!(calls.len(), 1, "{asked:?}");
@@ -162,7 +162,7 @@ async fn nobody_learns_where_the_agent_behind_is() {
     let gateway = super::gateway(remote).await;
     let url = format!("http://{}", gateway.address());
     let client = super::caller(gateway.address(), &PAIRS[0]);
-    client.send(says("echo first")).await.unwrap();
+    client.send(user_message("echo first")).await.unwrap();
     for place in [".well-known/agent-card.json", ".well-known/agent.json"] {
         let card = Client::builder(format!("{url}/{place}")).card().await.unwrap();
         let text = serde_json::to_string(&*card).unwrap();
@@ -171,17 +171,17 @@ async fn nobody_learns_where_the_agent_behind_is() {
     }
     let mut seen = String::new();
     for text in ["chunks 2", "ask why", "fail so", "say hi", "chunks wrong"] {
-        let events = client.stream(says(text)).await.unwrap();
+        let events = client.stream(user_message(text)).await.unwrap();
         let events: Vec<_> = events.try_collect().await.unwrap();
         seen.push_str(&format!("{events:?}"));
     }
-    let waiting = client.stream(says("chunks 1000 10")).await.unwrap();
+    let waiting = client.stream(user_message("chunks 1000 10")).await.unwrap();
     let first: Vec<_> = futures_util::StreamExt::take(waiting, 3).try_collect().await.unwrap();
     let id = first[0].event.event().task_id().unwrap().clone();
     until(&client, &id, |it| !it.artifacts.is_empty()).await;
     demo.shutdown().await;
     for _ in 0..3 {
-        seen.push_str(&format!("{:?}", client.send(says("hello")).await));
+        seen.push_str(&format!("{:?}", client.send(user_message("hello")).await));
     }
     assert!(seen.contains("cannot be reached"), "{seen}");
     assert!(!seen.contains(&inner), "{seen}");

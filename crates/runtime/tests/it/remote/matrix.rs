@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use futures_util::TryStreamExt;
-use latimer_client::{Client, Credentials, Error, says};
+use latimer_client::{Client, Credentials, Error, user_message};
 use latimer_protocol::{
     Caller, Content, ContextId, ErrorKind, MessageId, Secret, SendMessageConfiguration,
     SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskId, TaskState, Version,
@@ -20,12 +20,12 @@ fn task(sent: SendMessageResponse) -> Task {
 }
 
 async fn sent(client: &Client, text: &str) -> Task {
-    task(client.send(says(text)).await.unwrap_or_else(|error| panic!("{text}: {error}")))
+    task(client.send(user_message(text)).await.unwrap_or_else(|error| panic!("{text}: {error}")))
 }
 
 async fn begun(client: &Client, text: &str) -> Task {
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
-    let request = SendMessageRequest::from(says(text));
+    let request = SendMessageRequest::from(user_message(text));
     let request = SendMessageRequest { configuration: Some(configuration), ..request };
     task(client.send(request).await.unwrap())
 }
@@ -43,7 +43,7 @@ async fn works(client: &Client, caller: &Pair, behind: &Pair) {
     assert_eq!(shown.text(), "hello", "{name}");
 
     if streams(caller) {
-        let events = client.stream(says("chunks 3")).await.unwrap();
+        let events = client.stream(user_message("chunks 3")).await.unwrap();
         let events: Vec<_> = events.try_collect().await.unwrap();
         let mut text = String::new();
         for event in &events {
@@ -63,7 +63,7 @@ async fn works(client: &Client, caller: &Pair, behind: &Pair) {
         let question = asked.status.message.as_ref().map(|it| it.text());
         assert_eq!(question.as_deref(), Some("Which one?"), "{name}");
     }
-    let mut answer = says("that one").with_task(asked.id.clone());
+    let mut answer = user_message("that one").with_task(asked.id.clone());
     answer.context_id = asked.context_id.clone();
     let answered = task(client.send(answer).await.unwrap());
     assert_eq!(answered.status.state, TaskState::Completed, "{name}");
@@ -142,7 +142,8 @@ async fn an_authorization_that_is_asked_for_goes_through() {
         let client = caller(gateway.address(), &PAIRS[0]);
         let asked = sent(&client, "auth").await;
         assert_eq!(asked.status.state, TaskState::AuthRequired, "{behind:?}");
-        let given = task(client.send(says("here you are").with_task(asked.id)).await.unwrap());
+        let given =
+            task(client.send(user_message("here you are").with_task(asked.id)).await.unwrap());
         assert_eq!(given.status.state, TaskState::Completed, "{behind:?}");
     }
 }
@@ -154,7 +155,7 @@ async fn a_conversation_is_one_for_the_agent_behind_too() {
     let gateway = gateway(remote(demo.address(), &pair)).await;
     let (client, behind) = (caller(gateway.address(), &pair), caller(demo.address(), &pair));
     let first = sent(&client, "echo one").await;
-    let mut more = says("echo two");
+    let mut more = user_message("echo two");
     more.context_id = first.context_id.clone();
     client.send(more).await.unwrap();
     sent(&client, "echo elsewhere").await;
@@ -182,7 +183,7 @@ async fn two_callers_conversations_never_meet() {
             .build()
             .unwrap();
         // The same words under the same id, too.
-        let mut message = says("echo hello").with_context(context.clone());
+        let mut message = user_message("echo hello").with_context(context.clone());
         message.message_id = MessageId::new("m").unwrap();
         client.send(message).await.unwrap();
     }

@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use latimer_client::outbound::Rules;
-use latimer_client::{Builder, Client, Polling, Retry};
+use latimer_client::{Client, ClientBuilder, PollPolicy, RetryPolicy};
 use latimer_protocol::card::{AgentCapabilities, AgentCard, AgentInterface, ProtocolBinding};
 use latimer_protocol::{Task, TaskId, Version};
 use latimer_runtime::{Demo, Remote};
@@ -80,12 +80,12 @@ pub(crate) fn remote(address: SocketAddr, pair: &Pair) -> Remote {
 }
 
 /// A client that does not wait for long, and may call this machine.
-pub(crate) fn hasty(client: Builder) -> Result<Builder, latimer_client::Error> {
+pub(crate) fn hasty(client: ClientBuilder) -> Result<ClientBuilder, latimer_client::Error> {
     let pause = Duration::from_millis(20);
     Ok(client
-        .rules(Rules { allow_loopback: true, ..Rules::default() })
-        .retry(Retry { first_pause: pause, longest_pause: pause, ..Retry::default() })
-        .polling(Polling { interval: pause, max: 500 }))
+        .guard_rules(Rules { allow_loopback: true, ..Rules::default() })
+        .retry(RetryPolicy { initial_backoff: pause, max_backoff: pause, ..RetryPolicy::default() })
+        .polling(PollPolicy { interval: pause, max_polls: 500 }))
 }
 
 async fn gateway(remote: Remote) -> RunningServer {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use latimer_client::says;
+use latimer_client::user_message;
 use latimer_protocol::card::AgentCapabilities;
 use latimer_protocol::{
     SendMessageConfiguration, SendMessageRequest, SendMessageResponse, TaskPushNotificationConfig,
@@ -33,7 +33,7 @@ async fn webhooks_are_told_about_an_agent_that_tells_none() {
     };
     let request = SendMessageRequest {
         configuration: Some(configuration),
-        ..SendMessageRequest::from(says("chunks 3"))
+        ..SendMessageRequest::from(user_message("chunks 3"))
     };
     let behind = caller(demo.address(), &PAIRS[0]).send(request.clone()).await;
     assert!(behind.is_err(), "the agent itself tells none: {behind:?}");

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use futures_util::TryStreamExt;
-use latimer_client::{Client, says};
+use latimer_client::{Client, user_message};
 use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{Message, Part, Version};
 use serde_json::Value;
@@ -59,9 +59,10 @@ fn script() -> Vec<Message> {
         "burst 20",
         "chunks nonsense",
     ]
-    .map(says)
+    .map(user_message)
     .into();
-    let mut rich = says("echo with more").with_part(Part::raw(vec![1, 2, 3], "application/x-y"));
+    let mut rich =
+        user_message("echo with more").with_part(Part::raw(vec![1, 2, 3], "application/x-y"));
     rich.metadata.insert("trace".into(), "7f".into());
     all.push(rich);
     all
@@ -77,8 +78,10 @@ async fn the_same_events_come_directly_and_through_a_gateway() {
         let (direct, through) = (caller(demo.address(), &pair), caller(gateway.address(), &pair));
         for message in script() {
             let text = message.text();
-            let want =
-                told(&direct, Message { message_id: says("").message_id, ..message.clone() });
+            let want = told(
+                &direct,
+                Message { message_id: user_message("").message_id, ..message.clone() },
+            );
             let found = told(&through, message);
             let (want, found) = (want.await, found.await);
             assert_eq!(found, want, "{text} through {behind:?}");

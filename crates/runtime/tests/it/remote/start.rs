@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use latimer_client::{Client, Error, says};
+use latimer_client::{Client, Error, user_message};
 use latimer_protocol::{ErrorKind, SendMessageResponse};
 use latimer_runtime::{Demo, Remote};
 use latimer_server::Server;
@@ -22,7 +22,9 @@ async fn a_gateway_starts_at_once_and_finds_its_agent_later() {
         (found.name.clone(), found.skills.len())
     };
     assert_eq!(card().await, ("proxy".to_owned(), 0));
-    let Err(Error::Agent(early)) = client.send(says("too early")).await else { panic!("no error") };
+    let Err(Error::Agent(early)) = client.send(user_message("too early")).await else {
+        panic!("no error")
+    };
     assert_eq!(early.kind(), ErrorKind::Unavailable);
     assert!(early.message().contains("not been found yet"), "{early}");
     assert!(early.retry_after_seconds().is_some());
@@ -30,7 +32,7 @@ async fn a_gateway_starts_at_once_and_finds_its_agent_later() {
     let demo = Server::new(Demo::agent("demo")).bind(free).listen().await.unwrap();
     let since = Instant::now();
     let answer = loop {
-        match client.send(says("echo in time")).await {
+        match client.send(user_message("echo in time")).await {
             Ok(SendMessageResponse::Task(task)) => break task,
             other => assert!(since.elapsed() < PATIENT, "{other:?}"),
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latimer_client::{Client, says};
+use latimer_client::{Client, user_message};
 use latimer_protocol::{Caller, SendMessageResponse, TaskState};
 use latimer_runtime::Demo;
 use latimer_runtime::tools::{Code, Occasion, Output, Toolbox};
@@ -160,7 +160,7 @@ async fn conversations_of_two_callers_do_not_meet() {
         headers.insert("x-name", name.parse().unwrap());
         let url = format!("http://{}/a2a", chief.address());
         let client = Client::builder(url).headers(headers).build().unwrap();
-        let sent = client.send(says("go")).await.unwrap();
+        let sent = client.send(user_message("go")).await.unwrap();
         let SendMessageResponse::Message(said) = sent else { panic!("{sent:?}") };
         assert_eq!(said.text(), "same");
     }

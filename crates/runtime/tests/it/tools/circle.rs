@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use latimer_client::says;
+use latimer_client::user_message;
 use latimer_protocol::{SendMessageResponse, TaskState};
 use latimer_runtime::tools::{Occasion, Toolbox};
 use latimer_server::{Agent, Server, Turn};
@@ -64,7 +64,7 @@ async fn a_gateway_on_the_way_is_no_way_out() {
 
 /// What is said of a task that failed.
 async fn ask(address: std::net::SocketAddr) -> String {
-    let sent = caller(address, &VERSIONS[0]).follow(says("round")).outcome();
+    let sent = caller(address, &VERSIONS[0]).follow(user_message("round")).result();
     let sent = timeout(PATIENT, sent).await;
     let Ok(Ok(SendMessageResponse::Task(task))) = sent else { panic!("{sent:?}") };
     assert_eq!(task.status.state, TaskState::Failed);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use async_trait::async_trait;
-use latimer_client::{Client, says};
+use latimer_client::{Client, user_message};
 use latimer_protocol::{Message, SendMessageResponse, Task, TaskState};
 use latimer_runtime::Remote;
 use latimer_runtime::tools::{NETWORK_FETCH, Occasion, Output, ToolError, Toolbox};
@@ -99,15 +99,15 @@ async fn task(client: &Client, message: Message) -> Task {
 
 /// Has a question asked and answered, and a long task canceled, through an agent of ours.
 async fn question_and_cancel(client: &Client, behind: SocketAddr, pair: &Pair) {
-    let asked = task(client, says("ask Which city?")).await;
+    let asked = task(client, user_message("ask Which city?")).await;
     assert_eq!(asked.status.state, TaskState::InputRequired, "{pair:?}: {asked:?}");
     assert_eq!(asked.status.message.as_ref().unwrap().text(), "Which city?", "{pair:?}");
-    let answered = task(client, says("Oslo").with_task(asked.id)).await;
+    let answered = task(client, user_message("Oslo").with_task(asked.id)).await;
     assert_eq!((answered.status.state, &*answered.text()), (TaskState::Completed, "Oslo"));
 
-    let mut following = client.follow(says("wait 600000"));
+    let mut following = client.follow(user_message("wait 600000"));
     following.next().await.unwrap();
-    let ours = following.known().unwrap().id.clone();
+    let ours = following.task().unwrap().id.clone();
     let behind = caller(behind, &VERSIONS[0]);
     let theirs = super::cancel::at_work(&behind).await;
     let canceled = client.cancel_task(ours).await.unwrap();
@@ -120,9 +120,9 @@ async fn a_turn_is_handed_to_an_agent_elsewhere() {
     for pair in VERSIONS {
         let demo = demo().await;
         let (_ours, client) = serve(Chief(remote(demo.address(), &pair))).await;
-        let sent = client.send(says("who are you")).await.unwrap();
+        let sent = client.send(user_message("who are you")).await.unwrap();
         assert!(matches!(sent, SendMessageResponse::Message(it) if it.text() == "the chief"));
-        let made = task(&client, says("chunks 3 1")).await;
+        let made = task(&client, user_message("chunks 3 1")).await;
         assert_eq!(made.artifacts[0].parts.len(), 3, "{pair:?}: piece by piece");
         question_and_cancel(&client, demo.address(), &pair).await;
     }
@@ -133,7 +133,7 @@ async fn an_agent_elsewhere_is_a_tool() {
     for pair in VERSIONS {
         let demo = demo().await;
         let (_ours, client) = serve(Asker(toolbox(tool("demo", demo.address(), &pair)))).await;
-        let said = task(&client, says("echo hello")).await;
+        let said = task(&client, user_message("echo hello")).await;
         assert_eq!((said.status.state, &*said.text()), (TaskState::Completed, "hello"));
         question_and_cancel(&client, demo.address(), &pair).await;
     }
@@ -151,7 +151,7 @@ async fn agents_elsewhere_are_steps() {
         let tools = tools.with(tool("shouter", shouter.address(), &first)).unwrap();
         let tools = tools.with(tool("demo", demo.address(), &second)).unwrap();
         let (_ours, client) = serve(Steps(tools)).await;
-        let done = task(&client, says("whisper hello")).await;
+        let done = task(&client, user_message("whisper hello")).await;
         let want = (TaskState::Completed, "HELLO");
         assert_eq!((done.status.state, &*done.text()), want, "{first:?} {second:?}");
     }
@@ -164,7 +164,7 @@ async fn a_step_that_fails_is_the_last() {
     let tools = tools.with(tool("shouter", demo.address(), &VERSIONS[0])).unwrap();
     let tools = tools.with(tool("demo", demo.address(), &VERSIONS[0])).unwrap();
     let (_ours, client) = serve(Steps(tools)).await;
-    let failed = task(&client, says("fail no voice")).await;
+    let failed = task(&client, user_message("fail no voice")).await;
     assert_eq!(failed.status.state, TaskState::Failed);
     assert_eq!(failed.status.message.unwrap().text(), "the agent failed: no voice");
     let theirs = caller(demo.address(), &VERSIONS[0]).list_tasks(Default::default()).await;

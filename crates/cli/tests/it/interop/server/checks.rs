@@ -4,7 +4,7 @@ use std::fmt;
 
 use futures_util::TryStreamExt;
 use latimer_client::transport::Events;
-use latimer_client::{Client, says};
+use latimer_client::{Client, user_message};
 use latimer_protocol::{
     Event, Part, SendMessageConfiguration, SendMessageRequest, StreamResponse, Task, TaskState,
 };
@@ -32,7 +32,7 @@ pub(super) fn begin(text: &str) -> SendMessageRequest {
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
     SendMessageRequest {
         configuration: Some(configuration),
-        ..SendMessageRequest::from(says(text))
+        ..SendMessageRequest::from(user_message(text))
     }
 }
 

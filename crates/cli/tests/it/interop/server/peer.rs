@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latimer_client::outbound::Rules;
-use latimer_client::{Builder, Client, Error, Polling, Retry};
+use latimer_client::{Client, ClientBuilder, Error, PollPolicy, RetryPolicy};
 use latimer_protocol::card::{AgentInterface, ProtocolBinding};
 use latimer_protocol::{ErrorKind, SendMessageResponse, Task, TaskId, TaskState, Version};
 
@@ -32,7 +32,7 @@ impl<'a> Peer<'a> {
     }
 
     /// Another client of the agent, which speaks these versions.
-    pub(super) fn builder(&self, versions: impl IntoIterator<Item = Version>) -> Builder {
+    pub(super) fn builder(&self, versions: impl IntoIterator<Item = Version>) -> ClientBuilder {
         builder(self.front, "http", versions, self.binding)
     }
 
@@ -56,7 +56,7 @@ impl<'a> Peer<'a> {
     }
 
     pub(super) async fn send(&self, text: &str) -> Result<Task, Problem> {
-        task(self.client.send(latimer_client::says(text)).await?)
+        task(self.client.send(latimer_client::user_message(text)).await?)
     }
 
     /// Sends a message, checks the state that its task ends in, and returns the task.
@@ -101,7 +101,7 @@ fn builder(
     port: &str,
     versions: impl IntoIterator<Item = Version>,
     binding: Binding,
-) -> Builder {
+) -> ClientBuilder {
     let binding = match binding {
         Binding::JsonRpc => ProtocolBinding::JsonRpc,
         Binding::Rest => ProtocolBinding::HttpJson,
@@ -110,9 +110,9 @@ fn builder(
     Client::builder(format!("http://{}", front.address(port)))
         .bindings([binding])
         .versions(versions)
-        .rules(Rules { allow_loopback: true, ..Rules::default() })
-        .retry(Retry { first_pause: Duration::from_millis(20), ..Retry::default() })
-        .polling(Polling { interval: Duration::from_millis(50), max: 600 })
+        .guard_rules(Rules { allow_loopback: true, ..Rules::default() })
+        .retry(RetryPolicy { initial_backoff: Duration::from_millis(20), ..RetryPolicy::default() })
+        .polling(PollPolicy { interval: Duration::from_millis(50), max_polls: 600 })
 }
 
 /// The task that a message came to.

@@ -1,7 +1,7 @@
 //! What a server refuses, and what our client makes of it.
 
-use latimer_client::negotiate::Why;
-use latimer_client::{Error, says};
+use latimer_client::negotiate::RejectReason;
+use latimer_client::{Error, user_message};
 use latimer_protocol::card::AgentInterface;
 use latimer_protocol::{
     ContextId, ErrorKind, ListTasksRequest, Message, Part, PushConfigId, SendMessageResponse,
@@ -32,12 +32,12 @@ pub(super) async fn unknown_subscribe(peer: &Peer<'_>) -> Checked {
 }
 
 pub(super) async fn unknown_send(peer: &Peer<'_>) -> Checked {
-    let message = says("complete").with_task(unknown()?);
+    let message = user_message("complete").with_task(unknown()?);
     peer.refused(peer.client.send(message).await, &[ErrorKind::TaskNotFound])
 }
 
 pub(super) async fn unknown_stream(peer: &Peer<'_>) -> Checked {
-    let message = says("complete").with_task(unknown()?);
+    let message = user_message("complete").with_task(unknown()?);
     peer.refused(peer.client.stream(message).await, &[ErrorKind::TaskNotFound])
 }
 
@@ -46,7 +46,7 @@ async fn finished(peer: &Peer<'_>) -> Result<TaskId, Problem> {
 }
 
 pub(super) async fn finished_send(peer: &Peer<'_>) -> Checked {
-    let message = says("complete").with_task(finished(peer).await?);
+    let message = user_message("complete").with_task(finished(peer).await?);
     peer.refused(peer.client.send(message).await, &FINISHED)
 }
 
@@ -62,12 +62,13 @@ pub(super) async fn finished_subscribe(peer: &Peer<'_>) -> Checked {
 
 pub(super) async fn other_context(peer: &Peer<'_>) -> Checked {
     let asked = peer.send_until("input", TaskState::InputRequired).await?;
-    let message = says("complete").with_task(asked.id).with_context(ContextId::new("another")?);
+    let message =
+        user_message("complete").with_task(asked.id).with_context(ContextId::new("another")?);
     peer.refused(peer.client.send(message).await, &[ErrorKind::InvalidParams])
 }
 
 pub(super) async fn no_parts(peer: &Peer<'_>) -> Checked {
-    let message = Message { parts: Vec::new(), ..says("") };
+    let message = Message { parts: Vec::new(), ..user_message("") };
     peer.refused(peer.client.send(message).await, &[ErrorKind::InvalidParams])
 }
 
@@ -77,13 +78,13 @@ pub(super) async fn page_token(peer: &Peer<'_>) -> Checked {
 }
 
 pub(super) async fn content_type(peer: &Peer<'_>) -> Checked {
-    let message = says("echo").with_part(Part::raw("tune", "audio/midi"));
+    let message = user_message("echo").with_part(Part::raw("tune", "audio/midi"));
     peer.refused(peer.client.send(message).await, &[ErrorKind::ContentTypeNotSupported])
 }
 
 /// Checks that an agent's error is told, by itself or as the failure of a task.
 async fn agent_fails(peer: &Peer<'_>, text: &str, reason: ErrorKind) -> Checked {
-    match peer.client.send(says(text)).await {
+    match peer.client.send(user_message(text)).await {
         Ok(SendMessageResponse::Task(task)) if task.status.state == TaskState::Failed => Ok(()),
         other => peer.refused(other, &[reason]),
     }
@@ -110,7 +111,7 @@ pub(super) async fn agent_crashes(peer: &Peer<'_>) -> Checked {
 }
 
 pub(super) async fn no_streaming(peer: &Peer<'_>) -> Checked {
-    let stream = peer.bare.stream(says("complete")).await;
+    let stream = peer.bare.stream(user_message("complete")).await;
     peer.refused(stream, &[ErrorKind::StreamingNotSupported])
 }
 
@@ -138,15 +139,16 @@ pub(super) async fn no_version(peer: &Peer<'_>) -> Checked {
     let Err(Error::NoInterface(none)) = connected else {
         return Err(format!("{connected:?}").into());
     };
-    let unwanted = |it: &_| matches!(it, Why::UnwantedVersion | Why::UnknownVersion);
-    that(!none.0.is_empty() && none.0.iter().all(|it| unwanted(&it.why)), &none.to_string())
+    let unwanted =
+        |it: &_| matches!(it, RejectReason::UnwantedVersion | RejectReason::UnknownVersion);
+    that(!none.0.is_empty() && none.0.iter().all(|it| unwanted(&it.reason)), &none.to_string())
 }
 
 pub(super) async fn wrong_version(peer: &Peer<'_>) -> Checked {
     let offered: Vec<_> = peer.interfaces().filter_map(AgentInterface::version).collect();
     let other = Version::ALL.into_iter().find(|it| !offered.contains(it));
     let asked = match peer.direct(other.ok_or("it speaks all of them")?) {
-        Ok(client) => client.send(says("complete")).await,
+        Ok(client) => client.send(user_message("complete")).await,
         Err(error) => Err(error),
     };
     match asked {
@@ -158,10 +160,12 @@ pub(super) async fn wrong_version(peer: &Peer<'_>) -> Checked {
             ];
             that(clear.contains(&error.kind()), &format!("{:?}: {error}", error.kind()))
         }
-        Err(Error::Unreadable { problem, .. }) => {
+        Err(Error::InvalidResponse { problem, .. }) => {
             that(problem.starts_with("HTTP status 404"), &problem)
         }
-        Err(Error::Setup(problem)) => that(problem.contains("not spoken over gRPC"), &problem),
+        Err(Error::InvalidSetup(problem)) => {
+            that(problem.contains("not spoken over gRPC"), &problem)
+        }
         other => Err(format!("{other:?}").into()),
     }
 }

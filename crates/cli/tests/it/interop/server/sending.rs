@@ -1,6 +1,6 @@
 //! Messages, and what comes of them.
 
-use latimer_client::says;
+use latimer_client::user_message;
 use latimer_protocol::{ContextId, Message, Part, SendMessageResponse, TaskState};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ pub(super) async fn text(peer: &Peer<'_>) -> Checked {
 pub(super) async fn context(peer: &Peer<'_>) -> Checked {
     let context = ContextId::new(format!("context-{:?}-{}", peer.binding, peer.version))?;
     for _ in 0..2 {
-        let message = says("complete").with_context(context.clone());
+        let message = user_message("complete").with_context(context.clone());
         let task = task(peer.client.send(message).await?)?;
         same("context", task.context_id, Some(context.clone()))?;
     }
@@ -33,13 +33,13 @@ pub(super) async fn context(peer: &Peer<'_>) -> Checked {
 
 pub(super) async fn immediately(peer: &Peer<'_>) -> Checked {
     let id = peer.begin("slow").await?;
-    let task = peer.client.wait(id).await?;
+    let task = peer.client.poll_until_settled(id).await?;
     completed(&task)?;
     same("text", whole(&task), "late")
 }
 
 pub(super) async fn message(peer: &Peer<'_>) -> Checked {
-    match peer.client.send(says("direct")).await? {
+    match peer.client.send(user_message("direct")).await? {
         SendMessageResponse::Message(message) => same("text", message.text(), "hello back"),
         SendMessageResponse::Task(task) => Err(format!("a task: {task:?}").into()),
     }
@@ -47,7 +47,7 @@ pub(super) async fn message(peer: &Peer<'_>) -> Checked {
 
 /// Sends a part, and checks that it comes back as it was sent.
 async fn echoed(peer: &Peer<'_>, part: Part) -> Checked {
-    let task = task(peer.client.send(says("echo").with_part(part.clone())).await?)?;
+    let task = task(peer.client.send(user_message("echo").with_part(part.clone())).await?)?;
     completed(&task)?;
     let [artifact] = task.artifacts.as_slice() else { return Err("no artifact".into()) };
     same("parts", &artifact.parts, &vec![Part::text("echo"), part])
@@ -86,7 +86,7 @@ async fn asked(peer: &Peer<'_>, text: &str, state: TaskState, question: &str) ->
     let asked = peer.send_until(text, state).await?;
     same("question", said(&asked), question)?;
     same("state kept", peer.client.get_task(asked.id.clone()).await?.status.state, state)?;
-    let mut answer: Message = says("complete").with_task(asked.id.clone());
+    let mut answer: Message = user_message("complete").with_task(asked.id.clone());
     answer.context_id = asked.context_id.clone();
     let done = task(peer.client.send(answer).await?)?;
     completed(&done)?;

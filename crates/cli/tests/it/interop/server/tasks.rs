@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latimer_client::{Client, says};
+use latimer_client::{Client, user_message};
 use latimer_protocol::{
     ContextId, GetTaskRequest, ListTasksRequest, Phase, StreamResponse, Task, TaskId, TaskState,
 };
@@ -13,7 +13,7 @@ use super::peer::{Peer, task};
 /// A task of two turns, with so much of its history.
 async fn of_two_turns(peer: &Peer<'_>, history_length: Option<u32>) -> Result<Arc<Task>, Problem> {
     let asked = peer.send_until("input", TaskState::InputRequired).await?;
-    let answer = says("complete").with_task(asked.id.clone());
+    let answer = user_message("complete").with_task(asked.id.clone());
     let done = task(peer.client.send(answer).await?)?;
     let request = GetTaskRequest { history_length, ..GetTaskRequest::from(done.id.clone()) };
     let found = peer.client.get_task(request).await?;
@@ -44,7 +44,7 @@ async fn conversation(
     let context = ContextId::new(uuid())?;
     let mut ids = Vec::new();
     for text in asked {
-        let message = says(*text).with_context(context.clone());
+        let message = user_message(*text).with_context(context.clone());
         ids.push(task(peer.client.send(message).await?)?.id);
     }
     ids.sort();
@@ -52,7 +52,7 @@ async fn conversation(
 }
 
 fn uuid() -> String {
-    says("").message_id.to_string()
+    user_message("").message_id.to_string()
 }
 
 fn ids(tasks: &[Task]) -> Vec<TaskId> {
@@ -125,7 +125,7 @@ pub(super) async fn follow(peer: &Peer<'_>) -> Checked {
     let id = peer.begin("drip 8 100").await?;
     let mut text = String::new();
     let following = peer.client.follow_task(id);
-    let done = task(following.tell(|piece| text.push_str(piece), |_| {}).await?)?;
+    let done = task(following.for_each_update(|piece| text.push_str(piece), |_| {}).await?)?;
     same("phase", done.status.state.phase(), Phase::Terminal)?;
     same("told", text, "0 1 2 3 4 5 6 7 ")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latimer_client::says;
+use latimer_client::user_message;
 use latimer_protocol::{
     ListTaskPushNotificationConfigsRequest, PushConfigId, Secret, SendMessageConfiguration,
     SendMessageRequest, TaskId, TaskPushNotificationConfig,
@@ -87,7 +87,7 @@ pub(super) async fn push_send(peer: &Peer<'_>) -> Checked {
         task_push_notification_config: Some(Box::new(webhook)),
         ..Default::default()
     };
-    let request = SendMessageRequest::from(says("complete"));
+    let request = SendMessageRequest::from(user_message("complete"));
     peer.client.send(SendMessageRequest { configuration: Some(configuration), ..request }).await?;
     // Whoever asks for everything has a limit on how long it may take.
     loop {

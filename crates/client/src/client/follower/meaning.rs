@@ -8,8 +8,8 @@ use latimer_protocol::{
 use crate::error::Error;
 
 /// The task that a first event tells of. Not every server begins with the task itself.
-pub(super) fn begun(event: &StreamResponse) -> Result<Task, Error> {
-    let bare = |id: &TaskId, context_id: &Option<ContextId>, status: TaskStatus| Task {
+pub(super) fn task_from_event(event: &StreamResponse) -> Result<Task, Error> {
+    let bare_task = |id: &TaskId, context_id: &Option<ContextId>, status: TaskStatus| Task {
         id: id.clone(),
         context_id: context_id.clone(),
         status,
@@ -20,25 +20,25 @@ pub(super) fn begun(event: &StreamResponse) -> Result<Task, Error> {
     match event {
         StreamResponse::Task(task) => Ok(task.clone()),
         StreamResponse::StatusUpdate(it) => {
-            Ok(bare(&it.task_id, &it.context_id, it.status.clone()))
+            Ok(bare_task(&it.task_id, &it.context_id, it.status.clone()))
         }
         StreamResponse::ArtifactUpdate(it) => {
-            let mut task = bare(&it.task_id, &it.context_id, TaskState::Working.into());
+            let mut task = bare_task(&it.task_id, &it.context_id, TaskState::Working.into());
             task.artifacts.push(it.artifact.clone());
             Ok(task)
         }
-        StreamResponse::Message(_) => Err(violation("a message is no task")),
+        StreamResponse::Message(_) => Err(protocol_violation("a message is no task")),
     }
 }
 
 /// Whether a follower has nothing to wait for behind an event.
-pub(super) fn settles(event: &StreamResponse) -> bool {
+pub(super) fn settles_task(event: &StreamResponse) -> bool {
     matches!(event, StreamResponse::Message(_))
         || event.status().is_some_and(|it| it.state.phase() != Phase::Active)
 }
 
 /// Whether an agent says that it does not stream. Nothing was carried out then.
-pub(super) fn cannot_stream(error: &AgentError) -> bool {
+pub(super) fn is_streaming_unsupported(error: &AgentError) -> bool {
     matches!(
         error.kind(),
         ErrorKind::StreamingNotSupported
@@ -48,15 +48,15 @@ pub(super) fn cannot_stream(error: &AgentError) -> bool {
 }
 
 /// Whether an agent does not want to talk to us at all.
-pub(super) fn is_refusal(error: &AgentError) -> bool {
+pub(super) fn is_access_denied(error: &AgentError) -> bool {
     matches!(error.kind(), ErrorKind::Unauthenticated | ErrorKind::PermissionDenied)
 }
 
 /// Whether an agent asks to come back later.
-pub(super) fn is_passing(error: &AgentError) -> bool {
+pub(super) fn is_transient(error: &AgentError) -> bool {
     matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited)
 }
 
-pub(super) fn violation(problem: &str) -> Error {
+pub(super) fn protocol_violation(problem: &str) -> Error {
     AgentError::new(ErrorKind::InvalidAgentResponse, problem.to_owned()).into()
 }

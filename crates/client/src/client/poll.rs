@@ -11,17 +11,17 @@ use crate::error::Error;
 
 /// How often a task is looked at where nobody tells what happens to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Polling {
+pub struct PollPolicy {
     /// The time between two looks.
     pub interval: Duration,
     /// How often [`Client::wait`] looks at most.
-    pub max: u32,
+    pub max_polls: u32,
 }
 
-impl Default for Polling {
+impl Default for PollPolicy {
     /// Every second, sixty times.
     fn default() -> Self {
-        Self { interval: Duration::from_secs(1), max: 60 }
+        Self { interval: Duration::from_secs(1), max_polls: 60 }
     }
 }
 
@@ -31,21 +31,21 @@ impl Client {
     /// # Errors
     /// [`Error::StillWorking`] when it takes longer than the client was set up for; whatever a look
     /// fails with, unless it may pass.
-    pub async fn wait(&self, id: TaskId) -> Result<Arc<Task>, Error> {
-        let polling = self.0.polling;
-        for look in 1..=polling.max {
+    pub async fn poll_until_settled(&self, id: TaskId) -> Result<Arc<Task>, Error> {
+        let policy = self.0.polling;
+        for poll in 1..=policy.max_polls {
             match self.get_task(id.clone()).await {
                 Ok(task) if task.status.state.phase() != Phase::Active => return Ok(task),
                 Ok(_) => {}
-                Err(error) if error.is_passing() && look < polling.max => {
+                Err(error) if error.is_transient() && poll < policy.max_polls => {
                     tracing::debug!(%error, "a look at a task failed");
                 }
                 Err(error) => return Err(error),
             }
-            if look < polling.max {
-                sleep(polling.interval).await;
+            if poll < policy.max_polls {
+                sleep(policy.interval).await;
             }
         }
-        Err(Error::StillWorking { task: id, polls: polling.max })
+        Err(Error::PollLimitReached { task: id, polls: policy.max_polls })
     }
 }

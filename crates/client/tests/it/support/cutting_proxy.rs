@@ -7,20 +7,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 /// Passes bytes on in both directions until told to cut.
-pub(crate) struct Cutter {
+pub(crate) struct CuttingProxy {
     address: SocketAddr,
     cut: Arc<Notify>,
 }
 
-impl Cutter {
-    pub(crate) async fn start(to: SocketAddr) -> Self {
+impl CuttingProxy {
+    pub(crate) async fn start(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let cut = Arc::new(Notify::new());
-        let accepting = Arc::clone(&cut);
+        let cut_signal = Arc::clone(&cut);
         tokio::spawn(async move {
             while let Ok((from, _)) = listener.accept().await {
-                tokio::spawn(pass(from, to, Arc::clone(&accepting)));
+                tokio::spawn(forward(from, target, Arc::clone(&cut_signal)));
             }
         });
         Self { address, cut }
@@ -36,11 +36,11 @@ impl Cutter {
     }
 }
 
-async fn pass(mut from: TcpStream, to: SocketAddr, cut: Arc<Notify>) {
+async fn forward(mut from: TcpStream, target: SocketAddr, cut: Arc<Notify>) {
     let cut = cut.notified();
-    let Ok(mut onward) = TcpStream::connect(to).await else { return };
+    let Ok(mut upstream) = TcpStream::connect(target).await else { return };
     tokio::select! {
-        _ = tokio::io::copy_bidirectional(&mut from, &mut onward) => {}
+        _ = tokio::io::copy_bidirectional(&mut from, &mut upstream) => {}
         () = cut => {}
     }
 }

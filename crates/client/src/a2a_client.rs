@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{ContextId, InvalidField, SendMessageResponse, Task, TaskId, Version};
 
-use crate::client::{Client, says};
+use crate::client::{Client, user_message};
 use crate::error::Error;
 
 /// How many agents are remembered.
-const MOST: usize = 64;
+const MAX_CLIENTS: usize = 64;
 
 /// Calls agents in the oldest style: `tasks/send` over JSON-RPC, at an address that each call names.
 ///
@@ -28,7 +28,7 @@ const MOST: usize = 64;
 /// ```
 #[derive(Debug, Default)]
 pub struct A2aClient {
-    known: Mutex<HashMap<String, Client>>,
+    clients: Mutex<HashMap<String, Client>>,
 }
 
 impl A2aClient {
@@ -57,14 +57,14 @@ impl A2aClient {
         message: &str,
         session: Option<&str>,
     ) -> Result<Task, Error> {
-        let mut message = says(message);
+        let mut message = user_message(message);
         let session = session.map(ContextId::new).transpose();
-        message.context_id = session.map_err(|error| wrong("sessionId", &error))?;
-        match self.client(url)?.send(message).await? {
+        message.context_id = session.map_err(|error| invalid_parameter("sessionId", &error))?;
+        match self.client_for(url)?.send(message).await? {
             SendMessageResponse::Task(task) => Ok(task.as_ref().clone()),
             SendMessageResponse::Message(_) => {
                 let problem = "it answers with a message, not a task";
-                Err(Error::Unreadable { origin: "the agent".into(), problem: problem.into() })
+                Err(Error::InvalidResponse { origin: "the agent".into(), problem: problem.into() })
             }
         }
     }
@@ -74,25 +74,25 @@ impl A2aClient {
     /// # Errors
     /// Whatever goes wrong: see [`Error`].
     pub async fn get_task(&self, url: &str, id: &str) -> Result<Task, Error> {
-        let id = TaskId::new(id).map_err(|error| wrong("id", &error))?;
-        Ok(self.client(url)?.get_task(id).await?.as_ref().clone())
+        let id = TaskId::new(id).map_err(|error| invalid_parameter("id", &error))?;
+        Ok(self.client_for(url)?.get_task(id).await?.as_ref().clone())
     }
 
     /// The client of an address, which keeps its connections from call to call.
-    fn client(&self, url: &str) -> Result<Client, Error> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = known.get(url) {
+    fn client_for(&self, url: &str) -> Result<Client, Error> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(url) {
             return Ok(client.clone());
         }
         let client = Client::builder(url).versions([Version::V0_1]).build()?;
-        if known.len() >= MOST {
-            known.clear();
+        if clients.len() >= MAX_CLIENTS {
+            clients.clear();
         }
-        known.insert(url.to_owned(), client.clone());
+        clients.insert(url.to_owned(), client.clone());
         Ok(client)
     }
 }
 
-fn wrong(field: &str, problem: &dyn std::fmt::Display) -> Error {
+fn invalid_parameter(field: &str, problem: &dyn std::fmt::Display) -> Error {
     latimer_protocol::Error::from(InvalidField::new(field, problem.to_string())).into()
 }

@@ -8,32 +8,37 @@ use serde_json::Value;
 use crate::error::Error;
 
 /// How much of a page is shown.
-const EXCERPT: usize = 120;
+const MAX_EXCERPT_CHARS: usize = 120;
 
 /// The error that an answer with a bad status is.
 ///
 /// An agent says what is wrong in JSON. Whatever else comes is a page of something that stands before
 /// the agent, and is told by its status and its first words. Some statuses say that the agent is away.
-pub(crate) fn failure(origin: &str, status: StatusCode, body: &[u8], version: Version) -> Error {
+pub(crate) fn status_error(
+    origin: &str,
+    status: StatusCode,
+    body: &[u8],
+    version: Version,
+) -> Error {
     match serde_json::from_slice::<Value>(body) {
         Ok(Value::Object(object)) if !object.is_empty() => {
-            said(body, status.as_u16(), version).into()
+            parse_error(body, status.as_u16(), version).into()
         }
-        _ if is_away(status) => away(origin, status, body),
+        _ if is_gateway_error(status) => gateway_error(origin, status, body),
         // Whoever stands before an agent, and counts, refuses for it.
         _ if status == StatusCode::TOO_MANY_REQUESTS => {
             latimer_protocol::Error::from_http(status.as_u16(), b"", version).into()
         }
-        _ if status.is_redirection() => unreadable(origin, status, body, "it leads nowhere"),
+        _ if status.is_redirection() => invalid_response(origin, status, body, "it leads nowhere"),
         _ if body.trim_ascii().is_empty() && !status.is_success() => {
             latimer_protocol::Error::from_http(status.as_u16(), body, version).into()
         }
-        _ => unreadable(origin, status, body, "it is not JSON"),
+        _ => invalid_response(origin, status, body, "it is not JSON"),
     }
 }
 
 /// Whether a status is that of a proxy whose agent does not answer.
-fn is_away(status: StatusCode) -> bool {
+fn is_gateway_error(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
@@ -41,7 +46,7 @@ fn is_away(status: StatusCode) -> bool {
 }
 
 /// The error that some JSON tells of, in an envelope or by itself.
-pub(super) fn said(json: &[u8], status: u16, version: Version) -> latimer_protocol::Error {
+pub(super) fn parse_error(json: &[u8], status: u16, version: Version) -> latimer_protocol::Error {
     if let Ok(Response { payload: ResponsePayload::Error(inner), .. }) = Response::read(json)
         && let Ok(object) = serde_json::from_str::<Value>(inner)
     {
@@ -50,8 +55,8 @@ pub(super) fn said(json: &[u8], status: u16, version: Version) -> latimer_protoc
         if code.is_some_and(|code| code < 0) {
             return latimer_protocol::Error::from_jsonrpc(&object, version);
         }
-        let named = code.and_then(|code| u16::try_from(code).ok());
-        let status = named.filter(|it| (400..600).contains(it)).unwrap_or(status);
+        let body_status = code.and_then(|code| u16::try_from(code).ok());
+        let status = body_status.filter(|it| (400..600).contains(it)).unwrap_or(status);
         return latimer_protocol::Error::from_http(status, json, version);
     }
     latimer_protocol::Error::from_http(status, json, version)
@@ -59,18 +64,20 @@ pub(super) fn said(json: &[u8], status: u16, version: Version) -> latimer_protoc
 
 /// The same error, unless it says that there is no task, by its status alone, to somebody who named
 /// none: 404 is also the status of an address where nobody is.
-pub(super) fn told_apart(
+pub(super) fn refine_not_found(
     error: Error,
     body: &[u8],
     version: Version,
-    missing: Option<ErrorKind>,
+    not_found_kind: Option<ErrorKind>,
 ) -> Error {
-    let none = |error: &latimer_protocol::Error| error.kind() == ErrorKind::TaskNotFound;
+    let is_task_not_found =
+        |error: &latimer_protocol::Error| error.kind() == ErrorKind::TaskNotFound;
     // Under another status only the body can still say it.
-    let other = StatusCode::INTERNAL_SERVER_ERROR.as_u16();
-    match (error, missing) {
-        (Error::Agent(said_so), Some(kind))
-            if none(&said_so) && !none(&said(body, other, version)) =>
+    let other_status = StatusCode::INTERNAL_SERVER_ERROR.as_u16();
+    match (error, not_found_kind) {
+        (Error::Agent(agent_error), Some(kind))
+            if is_task_not_found(&agent_error)
+                && !is_task_not_found(&parse_error(body, other_status, version)) =>
         {
             let message = "there is nothing at this address; the agent may speak another version";
             latimer_protocol::Error::new(kind, message).into()
@@ -80,19 +87,24 @@ pub(super) fn told_apart(
 }
 
 /// An answer that cannot be read, with its first words.
-pub(super) fn unreadable(origin: &str, status: StatusCode, body: &[u8], problem: &str) -> Error {
-    let problem = told(status, body, problem);
-    Error::Unreadable { origin: origin.to_owned(), problem }
+pub(super) fn invalid_response(
+    origin: &str,
+    status: StatusCode,
+    body: &[u8],
+    problem: &str,
+) -> Error {
+    let problem = describe(status, body, problem);
+    Error::InvalidResponse { origin: origin.to_owned(), problem }
 }
 
 /// The error of a proxy whose agent does not answer.
-fn away(origin: &str, status: StatusCode, body: &[u8]) -> Error {
-    let problem = told(status, body, "which is no answer of an agent");
-    Error::Away { origin: origin.to_owned(), problem, retry_after: None }
+fn gateway_error(origin: &str, status: StatusCode, body: &[u8]) -> Error {
+    let problem = describe(status, body, "which is no answer of an agent");
+    Error::UpstreamUnavailable { origin: origin.to_owned(), problem, retry_after: None }
 }
 
 /// What is wrong with an answer, with its status and its first words.
-fn told(status: StatusCode, body: &[u8], problem: &str) -> String {
+fn describe(status: StatusCode, body: &[u8], problem: &str) -> String {
     let excerpt = excerpt(body);
     let excerpt = match excerpt.is_empty() {
         true => "nothing".to_owned(),
@@ -103,33 +115,33 @@ fn told(status: StatusCode, body: &[u8], problem: &str) -> String {
 
 /// The error of an answer that is JSON, and not an answer.
 pub(super) fn malformed(origin: &str, problem: &dyn std::fmt::Display) -> Error {
-    Error::Unreadable { origin: origin.to_owned(), problem: problem.to_string() }
+    Error::InvalidResponse { origin: origin.to_owned(), problem: problem.to_string() }
 }
 
 /// Whether an error says that the answer could not be read, and not that the agent failed.
-pub(super) fn is_unread(error: &latimer_protocol::Error) -> bool {
+pub(super) fn is_invalid_response(error: &latimer_protocol::Error) -> bool {
     error.kind() == ErrorKind::InvalidAgentResponse
 }
 
 /// The first words of a page, without tags and whatever else a terminal would stumble over.
 fn excerpt(body: &[u8]) -> String {
-    let head = String::from_utf8_lossy(&body[..body.len().min(EXCERPT * 8)]).into_owned();
+    let head = String::from_utf8_lossy(&body[..body.len().min(MAX_EXCERPT_CHARS * 8)]).into_owned();
     let mut text = String::new();
-    let mut inside = false;
+    let mut in_tag = false;
     for character in head.chars() {
         match character {
-            '<' => inside = true,
-            '>' if inside => {
-                inside = false;
+            '<' => in_tag = true,
+            '>' if in_tag => {
+                in_tag = false;
                 text.push(' ');
             }
-            _ if inside => {}
+            _ if in_tag => {}
             it if it.is_control() || it.is_whitespace() => text.push(' '),
             it => text.push(it),
         }
     }
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(EXCERPT).collect()
+    words.join(" ").chars().take(MAX_EXCERPT_CHARS).collect()
 }
 
 #[cfg(test)]
@@ -137,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_told_by_its_status_and_first_words() {
+    fn html_error_shows_status_and_excerpt() {
         let page = b"<html><head><title>502 Bad\x1b[31m Gateway</title></head>\n<body>";
         for (status, want) in [
             (
@@ -151,13 +163,13 @@ mod tests {
                  is not JSON; it begins with \"502 Bad [31m Gateway\"",
             ),
         ] {
-            let error = failure("https://a.example:443", status, page, Version::V1_0);
+            let error = status_error("https://a.example:443", status, page, Version::V1_0);
             assert_eq!(error.to_string(), want);
         }
     }
 
     #[test]
-    fn errors_are_read_in_every_shape() {
+    fn error_bodies_of_every_shape_are_parsed() {
         for (status, body, want) in [
             (200, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001}}"#, ErrorKind::TaskNotFound),
             (500, r#"{"error":{"code":-32009,"message":"m"}}"#, ErrorKind::VersionNotSupported),
@@ -172,7 +184,7 @@ mod tests {
             (429, "<h1>Slow down</h1>", ErrorKind::RateLimited),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            let error = failure("o", status, body.as_bytes(), Version::V1_0);
+            let error = status_error("o", status, body.as_bytes(), Version::V1_0);
             let Error::Agent(error) = error else { panic!("{body}: {error}") };
             assert_eq!(error.kind(), want, "{body}");
         }

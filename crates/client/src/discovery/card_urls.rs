@@ -6,96 +6,101 @@ use latimer_protocol::Version;
 use latimer_protocol::card::{AgentInterface, ProtocolBinding};
 use url::{Host, Url};
 
-use crate::negotiate::Doubt;
+use crate::negotiate::CardMismatch;
 use crate::transport::Endpoint;
 
 /// The addresses that are known beside those in a card.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct CardUrls {
     /// Where the caller says that the agent is.
     pub(crate) agent: Option<Url>,
     /// Where the caller says that its card is, if not at a place that follows from that.
     pub(crate) card: Option<Url>,
     /// Where the card was found.
-    pub(crate) found: Option<Url>,
+    pub(crate) found_at: Option<Url>,
     /// Whether the agent is called where the caller says, whatever the card says.
-    pub(crate) only: bool,
+    pub(crate) agent_url_only: bool,
 }
 
-impl Named {
+impl CardUrls {
     /// Interfaces with the addresses that they mean.
-    pub(crate) fn meant(&self, interfaces: &[AgentInterface]) -> Vec<AgentInterface> {
-        let meant = |it: &AgentInterface| AgentInterface { url: self.address(it), ..it.clone() };
-        interfaces.iter().map(meant).collect()
+    pub(crate) fn resolve(&self, interfaces: &[AgentInterface]) -> Vec<AgentInterface> {
+        let resolved =
+            |it: &AgentInterface| AgentInterface { url: self.resolve_url(it), ..it.clone() };
+        interfaces.iter().map(resolved).collect()
     }
 
     /// Whether the card may be another agent's, whose interfaces mean these addresses.
-    pub(crate) fn doubt(&self, meant: &[AgentInterface]) -> Option<Doubt> {
-        let (agent, found) = (self.agent.as_ref()?, self.found.as_ref()?);
-        let mut addresses = meant.iter().filter(|it| it.protocol_binding != ProtocolBinding::Grpc);
-        let there =
-            |it: &AgentInterface| Url::parse(&it.url).is_ok_and(|url| is_below(&url, agent));
-        let wanted = self.card.is_some() || is_below(found, agent) || addresses.clone().any(there);
-        (!wanted && addresses.next().is_some()).then_some(Doubt::Elsewhere)
+    pub(crate) fn check_agent(&self, resolved: &[AgentInterface]) -> Option<CardMismatch> {
+        let (agent, found_at) = (self.agent.as_ref()?, self.found_at.as_ref()?);
+        let mut http_interfaces =
+            resolved.iter().filter(|it| it.protocol_binding != ProtocolBinding::Grpc);
+        let is_at_agent_url =
+            |it: &AgentInterface| Url::parse(&it.url).is_ok_and(|url| is_at_or_below(&url, agent));
+        let is_plausible = self.card.is_some()
+            || is_at_or_below(found_at, agent)
+            || http_interfaces.clone().any(is_at_agent_url);
+        (!is_plausible && http_interfaces.next().is_some())
+            .then_some(CardMismatch::NoInterfaceAtUrl)
     }
 
-    fn address(&self, interface: &AgentInterface) -> String {
-        if let Some(agent) = self.agent.as_ref().filter(|_| self.only) {
+    fn resolve_url(&self, interface: &AgentInterface) -> String {
+        if let Some(agent) = self.agent.as_ref().filter(|_| self.agent_url_only) {
             return agent.to_string();
         }
-        let url = self.whole(interface);
+        let url = self.complete_url(interface);
         let endpoint = match interface.protocol_binding {
             ProtocolBinding::Grpc => Endpoint::grpc(&url, Version::V1_0),
             _ => Endpoint::new(&url, Version::V1_0),
         };
         // What cannot be read stays as it is, and is passed over for that.
         let Ok(endpoint) = endpoint else { return url };
-        self.host(endpoint.url()).map_or(url, |it| it.to_string())
+        self.with_caller_host(endpoint.url()).map_or(url, |it| it.to_string())
     }
 
     /// An address with its scheme and host, which a card may leave out.
-    fn whole(&self, interface: &AgentInterface) -> String {
+    fn complete_url(&self, interface: &AgentInterface) -> String {
         let url = &interface.url;
         let grpc = interface.protocol_binding == ProtocolBinding::Grpc;
-        let relative = match grpc {
+        let is_relative = match grpc {
             true => url.starts_with('/'),
             false => Url::parse(url) == Err(url::ParseError::RelativeUrlWithoutBase),
         };
-        match (self.found.as_ref().filter(|_| relative), self.own().next()) {
-            (Some(found), _) if !url.is_empty() => {
-                found.join(url).map_or_else(|_| url.clone(), |it| it.to_string())
+        match (self.found_at.as_ref().filter(|_| is_relative), self.caller_urls().next()) {
+            (Some(found_at), _) if !url.is_empty() => {
+                found_at.join(url).map_or_else(|_| url.clone(), |it| it.to_string())
             }
             // As secure as what the caller named.
-            (None, Some(own)) if grpc && !url.contains("://") => {
-                format!("{}://{url}", own.scheme())
+            (None, Some(caller_url)) if grpc && !url.contains("://") => {
+                format!("{}://{url}", caller_url.scheme())
             }
             _ => url.clone(),
         }
     }
 
     /// The same address with the host that the caller named, if it is another word for that.
-    fn host(&self, url: &Url) -> Option<Url> {
-        let own = match url.host()? {
-            host if is_unspecified(&host) => self.own().next()?,
+    fn with_caller_host(&self, url: &Url) -> Option<Url> {
+        let caller_url = match url.host()? {
+            host if is_unspecified(&host) => self.caller_urls().next()?,
             // This machine has many names, and the agent was found under one of them.
-            host if is_loopback(&host) => self.own().find(|own| {
-                own.host().is_some_and(|it| is_loopback(&it))
-                    && own.port_or_known_default() == url.port_or_known_default()
+            host if is_loopback(&host) => self.caller_urls().find(|caller_url| {
+                caller_url.host().is_some_and(|it| is_loopback(&it))
+                    && caller_url.port_or_known_default() == url.port_or_known_default()
             })?,
             _ => return None,
         };
         let mut url = url.clone();
-        url.set_host(own.host_str()).ok()?;
+        url.set_host(caller_url.host_str()).ok()?;
         Some(url)
     }
 
     /// The addresses that the caller named, that of the agent first.
-    fn own(&self) -> impl Iterator<Item = &Url> {
+    fn caller_urls(&self) -> impl Iterator<Item = &Url> {
         self.agent.iter().chain(&self.card)
     }
 }
 
-fn address(host: &Host<&str>) -> Option<IpAddr> {
+fn ip_address(host: &Host<&str>) -> Option<IpAddr> {
     match host {
         Host::Ipv4(it) => Some((*it).into()),
         Host::Ipv6(it) => Some(IpAddr::from(*it).to_canonical()),
@@ -104,47 +109,51 @@ fn address(host: &Host<&str>) -> Option<IpAddr> {
 }
 
 /// Whether an address is another one, or below it.
-fn is_below(url: &Url, other: &Url) -> bool {
-    let base = other.path().trim_end_matches('/');
-    let rest = url.path().strip_prefix(base);
-    url.origin() == other.origin() && rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
+fn is_at_or_below(url: &Url, parent: &Url) -> bool {
+    let base = parent.path().trim_end_matches('/');
+    let suffix = url.path().strip_prefix(base);
+    url.origin() == parent.origin() && suffix.is_some_and(|it| it.is_empty() || it.starts_with('/'))
 }
 
 /// Whether it is what servers listen on, and nobody can be called at.
 fn is_unspecified(host: &Host<&str>) -> bool {
-    address(host).is_some_and(|it| it.is_unspecified())
+    ip_address(host).is_some_and(|it| it.is_unspecified())
 }
 
 fn is_loopback(host: &Host<&str>) -> bool {
-    *host == Host::Domain("localhost") || address(host).is_some_and(|it| it.is_loopback())
+    *host == Host::Domain("localhost") || ip_address(host).is_some_and(|it| it.is_loopback())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn named(agent: Option<&str>, card: Option<&str>, found: &str) -> Named {
-        let read = |url: &str| Url::parse(url).unwrap();
-        Named {
-            agent: agent.map(read),
-            card: card.map(read),
-            found: Some(read(found)),
-            only: false,
+    fn card_urls(agent: Option<&str>, card: Option<&str>, found: &str) -> CardUrls {
+        let parse = |url: &str| Url::parse(url).unwrap();
+        CardUrls {
+            agent: agent.map(parse),
+            card: card.map(parse),
+            found_at: Some(parse(found)),
+            agent_url_only: false,
         }
     }
 
-    fn meant(named: &Named, binding: ProtocolBinding, url: &str) -> String {
-        named.meant(&[AgentInterface::new(url, binding)]).remove(0).url
+    fn resolve_one(urls: &CardUrls, binding: ProtocolBinding, url: &str) -> String {
+        urls.resolve(&[AgentInterface::new(url, binding)]).remove(0).url
     }
 
     #[test]
-    fn an_address_is_meant_as_it_is_unless_it_is_another_word_for_a_named_one() {
+    fn url_host_is_replaced_only_by_equivalent_caller_host() {
         use ProtocolBinding::{Grpc, JsonRpc};
-        let local = named(Some("http://127.0.0.1:9000/x"), None, "http://127.0.0.1:9000/w/a.json");
-        let world = named(Some("https://a.example/x"), None, "https://a.example/w/a.json");
-        let apart =
-            named(Some("http://[::1]:9000"), Some("http://c.example/c.json"), "http://c.example/c");
-        for (named, binding, url, want) in [
+        let local =
+            card_urls(Some("http://127.0.0.1:9000/x"), None, "http://127.0.0.1:9000/w/a.json");
+        let public = card_urls(Some("https://a.example/x"), None, "https://a.example/w/a.json");
+        let separate = card_urls(
+            Some("http://[::1]:9000"),
+            Some("http://c.example/c.json"),
+            "http://c.example/c",
+        );
+        for (urls, binding, url, want) in [
             (&local, JsonRpc, "http://127.0.0.1:9000/a2a", "http://127.0.0.1:9000/a2a"),
             (&local, JsonRpc, "http://localhost:9000/a2a", "http://127.0.0.1:9000/a2a"),
             (&local, JsonRpc, "http://LocalHost:9000/a2a", "http://127.0.0.1:9000/a2a"),
@@ -160,26 +169,26 @@ mod tests {
             (&local, Grpc, "localhost:9000", "http://127.0.0.1:9000/"),
             (&local, Grpc, "0.0.0.0:9000", "http://127.0.0.1:9000/"),
             (&local, Grpc, "b.example:443", "http://b.example:443"),
-            (&world, JsonRpc, "http://localhost:443/a2a", "http://localhost:443/a2a"),
-            (&world, JsonRpc, "https://0.0.0.0/a2a", "https://a.example/a2a"),
-            (&world, Grpc, "b.example:443", "https://b.example:443"),
-            (&apart, JsonRpc, "http://localhost:9000/", "http://[::1]:9000/"),
-            (&apart, JsonRpc, "http://0.0.0.0:9000/", "http://[::1]:9000/"),
-            (&apart, JsonRpc, "/a2a", "http://c.example/a2a"),
+            (&public, JsonRpc, "http://localhost:443/a2a", "http://localhost:443/a2a"),
+            (&public, JsonRpc, "https://0.0.0.0/a2a", "https://a.example/a2a"),
+            (&public, Grpc, "b.example:443", "https://b.example:443"),
+            (&separate, JsonRpc, "http://localhost:9000/", "http://[::1]:9000/"),
+            (&separate, JsonRpc, "http://0.0.0.0:9000/", "http://[::1]:9000/"),
+            (&separate, JsonRpc, "/a2a", "http://c.example/a2a"),
         ] {
-            assert_eq!(meant(named, binding, url), want, "{url} of {named:?}");
+            assert_eq!(resolve_one(urls, binding, url), want, "{url} of {urls:?}");
         }
     }
 
     #[test]
-    fn a_card_that_nobody_found_is_taken_by_its_word() {
+    fn urls_of_undiscovered_card_are_unchanged() {
         for url in ["/a2a", "http://0.0.0.0:1/", "localhost:50051"] {
-            assert_eq!(meant(&Named::default(), ProtocolBinding::Grpc, url), url);
+            assert_eq!(resolve_one(&CardUrls::default(), ProtocolBinding::Grpc, url), url);
         }
     }
 
     #[test]
-    fn a_card_that_was_found_above_its_agent_has_to_name_it() {
+    fn card_found_above_agent_must_list_agent_url() {
         use ProtocolBinding::{Grpc, JsonRpc};
         let root = "https://a.example/.well-known/agent-card.json";
         let below = "https://a.example/x/y/.well-known/agent-card.json";
@@ -195,18 +204,22 @@ mod tests {
             ("https://a.example/x/y", Some(card), card, JsonRpc, "https://a.example/x", false),
             ("https://a.example/x/y", None, root, Grpc, "https://a.example:443", false),
         ] {
-            let named = named(Some(agent), card, found);
-            let doubt = named.doubt(&[AgentInterface::new(url, binding)]);
-            assert_eq!(doubt.is_some(), want, "{agent} {found} {url}");
+            let urls = card_urls(Some(agent), card, found);
+            let mismatch = urls.check_agent(&[AgentInterface::new(url, binding)]);
+            assert_eq!(mismatch.is_some(), want, "{agent} {found} {url}");
         }
     }
 
     #[test]
-    fn an_agent_can_be_called_where_its_caller_says() {
-        let local = named(Some("http://127.0.0.1:9000/x"), None, "http://127.0.0.1:9000/w/a.json");
-        let only = Named { only: true, ..local };
+    fn agent_url_only_replaces_every_card_url() {
+        let local =
+            card_urls(Some("http://127.0.0.1:9000/x"), None, "http://127.0.0.1:9000/w/a.json");
+        let agent_only = CardUrls { agent_url_only: true, ..local };
         for url in ["https://b.example/a2a", "b.example:443", ""] {
-            assert_eq!(meant(&only, ProtocolBinding::JsonRpc, url), "http://127.0.0.1:9000/x");
+            assert_eq!(
+                resolve_one(&agent_only, ProtocolBinding::JsonRpc, url),
+                "http://127.0.0.1:9000/x"
+            );
         }
     }
 }

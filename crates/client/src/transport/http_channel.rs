@@ -11,74 +11,74 @@ use latimer_protocol::{Call, Version};
 use tokio::time::timeout;
 
 use super::endpoint::Endpoint;
-use crate::credentials::{Bound, Shown};
+use crate::credentials::{OriginCredentials, RequestCredentials};
 use crate::error::Error;
 
 /// What calls may cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// Time for a call that is answered at once, from looking up the name to the last byte.
-    pub call: Duration,
+    pub timeout: Duration,
     /// How long a stream may be silent. A comment is a sign of life.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// The largest answer, or event of a stream, in bytes.
-    pub body: usize,
+    pub max_body_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     /// 30 seconds, two minutes, and 10 MiB.
     fn default() -> Self {
         Self {
-            call: Duration::from_secs(30),
-            idle: Duration::from_secs(120),
-            body: 10 * 1024 * 1024,
+            timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(120),
+            max_body_bytes: 10 * 1024 * 1024,
         }
     }
 }
 
 /// How many redirects of an agent may follow each other.
-const REDIRECTS: usize = 3;
+const MAX_REDIRECTS: usize = 3;
 
 /// How requests get to an agent, and what each of them shows. Cheap to clone.
 ///
 /// ```
-/// # use latimer_client::transport::{Endpoint, JsonRpc, Wire};
+/// # use latimer_client::transport::{Endpoint, JsonRpc, HttpChannel};
 /// # use latimer_client::outbound::{Client, Guard, Rules};
 /// # use latimer_protocol::Version;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let client = Client::builder(Guard::new(Rules::default())).build()?;
 /// let endpoint = Endpoint::new("https://agents.example/a2a", Version::V1_0)?;
-/// let transport = JsonRpc::new(endpoint, Wire::new(client));
+/// let transport = JsonRpc::new(endpoint, HttpChannel::new(client));
 /// # drop(transport);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Wire {
+pub struct HttpChannel {
     http: outbound::HttpClient,
-    bound: Vec<Bound>,
-    pub(crate) limits: Limits,
+    credentials: Vec<OriginCredentials>,
+    pub(crate) limits: CallLimits,
 }
 
-impl Wire {
+impl HttpChannel {
     /// A wire over an HTTP client, which shows nothing but its name. For gRPC the client must be one
     /// of [`outbound::Protocol::Http2`].
     #[must_use]
     pub fn new(http: outbound::HttpClient) -> Self {
-        Self { http, bound: Vec::new(), limits: Limits::default() }
+        Self { http, credentials: Vec::new(), limits: CallLimits::default() }
     }
 
     /// The same wire, within these limits.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: CallLimits) -> Self {
         self.limits = limits;
         self
     }
 
     /// The same wire, which shows this at its origin and nowhere else.
     #[must_use]
-    pub fn showing(mut self, bound: Bound) -> Self {
-        self.bound.push(bound);
+    pub fn with_credentials(mut self, credentials: OriginCredentials) -> Self {
+        self.credentials.push(credentials);
         self
     }
 
@@ -86,66 +86,69 @@ impl Wire {
     pub(crate) async fn fetch(
         &self,
         endpoint: &Endpoint,
-        mut ask: Ask,
+        mut request: OutgoingRequest,
     ) -> Result<Response<Bytes>, Error> {
         let limits = outbound::RequestLimits {
-            timeout: self.limits.call,
-            max_body_bytes: self.limits.body,
-            max_redirects: REDIRECTS,
+            timeout: self.limits.timeout,
+            max_body_bytes: self.limits.max_body_bytes,
+            max_redirects: MAX_REDIRECTS,
         };
-        let mut renewed = false;
+        let mut retried = false;
         loop {
-            let shown = self.shown(endpoint).await?;
-            let again = (!renewed && shown.may_renew()).then(|| ask.clone());
-            let response = self.http.send(ask.into_http(&shown)?, &limits).await;
-            let response = response
-                .map_err(|failure| Error::of(endpoint.origin(), failure, self.limits.call))?;
-            match again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
+            let credentials = self.credentials_for(endpoint).await?;
+            let retry = (!retried && credentials.has_tokens()).then(|| request.clone());
+            let response = self.http.send(request.into_http(&credentials)?, &limits).await;
+            let response = response.map_err(|error| {
+                Error::from_request_error(endpoint.origin(), error, self.limits.timeout)
+            })?;
+            match retry.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
                 None => return Ok(response),
-                Some(again) => ask = again,
+                Some(retry) => request = retry,
             }
-            shown.renew();
-            renewed = true;
+            credentials.invalidate_tokens();
+            retried = true;
         }
     }
 
     /// Sends a request and returns as soon as the answer begins.
-    pub(super) async fn open(
+    pub(super) async fn send_streaming(
         &self,
         endpoint: &Endpoint,
-        mut ask: Ask,
+        mut request: OutgoingRequest,
     ) -> Result<Response<outbound::Body>, Error> {
-        let mut renewed = false;
+        let mut retried = false;
         loop {
-            let shown = self.shown(endpoint).await?;
-            let again = (!renewed && shown.may_renew()).then(|| ask.clone());
-            let sent = self.http.send_streaming_with_redirects(ask.into_http(&shown)?, REDIRECTS);
-            let response = self.within_idle(endpoint, sent).await?;
-            match again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
+            let credentials = self.credentials_for(endpoint).await?;
+            let retry = (!retried && credentials.has_tokens()).then(|| request.clone());
+            let sending = self
+                .http
+                .send_streaming_with_redirects(request.into_http(&credentials)?, MAX_REDIRECTS);
+            let response = self.with_idle_timeout(endpoint, sending).await?;
+            match retry.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
                 None => return Ok(response),
-                Some(again) => ask = again,
+                Some(retry) => request = retry,
             }
-            shown.renew();
-            renewed = true;
+            credentials.invalidate_tokens();
+            retried = true;
         }
     }
 
-    async fn within_idle<T>(
+    async fn with_idle_timeout<T>(
         &self,
         endpoint: &Endpoint,
-        answer: impl Future<Output = Result<T, outbound::RequestError>>,
+        response: impl Future<Output = Result<T, outbound::RequestError>>,
     ) -> Result<T, Error> {
-        let limit = self.limits.idle;
-        let failed = |failure| Error::of(endpoint.origin(), failure, limit);
-        match timeout(limit, answer).await {
-            Ok(answer) => answer.map_err(failed),
-            Err(_) => Err(failed(outbound::RequestError::Timeout)),
+        let limit = self.limits.idle_timeout;
+        let request_error = |error| Error::from_request_error(endpoint.origin(), error, limit);
+        match timeout(limit, response).await {
+            Ok(result) => result.map_err(request_error),
+            Err(_) => Err(request_error(outbound::RequestError::Timeout)),
         }
     }
 
     /// Whether there is anything to show at an endpoint.
-    pub(crate) fn knows(&self, endpoint: &Endpoint) -> bool {
-        self.bound.iter().any(|it| it.origin() == endpoint.origin())
+    pub(crate) fn has_credentials_for(&self, endpoint: &Endpoint) -> bool {
+        self.credentials.iter().any(|it| it.origin() == endpoint.origin())
     }
 
     pub(super) fn http(&self) -> &outbound::HttpClient {
@@ -153,53 +156,62 @@ impl Wire {
     }
 
     /// Everything that is to be shown at an endpoint.
-    pub(super) async fn shown(&self, endpoint: &Endpoint) -> Result<Shown, Error> {
-        let mut shown = Shown::default();
-        for bound in self.bound.iter().filter(|it| it.origin() == endpoint.origin()) {
-            bound.show(&mut shown).await?;
+    pub(super) async fn credentials_for(
+        &self,
+        endpoint: &Endpoint,
+    ) -> Result<RequestCredentials, Error> {
+        let mut credentials = RequestCredentials::default();
+        for origin_credentials in
+            self.credentials.iter().filter(|it| it.origin() == endpoint.origin())
+        {
+            origin_credentials.add_to(&mut credentials).await?;
         }
-        Ok(shown)
+        Ok(credentials)
     }
 }
 
 /// Room for as many headers as most requests have.
-const USUAL_HEADERS: usize = 8;
+const TYPICAL_HEADER_COUNT: usize = 8;
 
 /// A request before it is known who makes it.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct OutgoingRequest {
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(crate) headers: HeaderMap,
     pub(super) body: Option<Bytes>,
 }
 
-impl Ask {
+impl OutgoingRequest {
     pub(crate) fn new(method: Method, uri: Uri, body: Option<Vec<u8>>) -> Self {
-        let headers = HeaderMap::with_capacity(USUAL_HEADERS);
+        let headers = HeaderMap::with_capacity(TYPICAL_HEADER_COUNT);
         Self { method, uri, headers, body: body.map(Bytes::from) }
     }
 
-    pub(crate) fn accepting(mut self, accept: &'static str) -> Self {
+    pub(crate) fn with_accept(mut self, accept: &'static str) -> Self {
         self.headers.insert(ACCEPT, HeaderValue::from_static(accept));
         self
     }
 
     /// What travels beside the payload of a call.
-    pub(super) fn describing(mut self, call: &Call, version: Version) -> Result<Self, Error> {
-        describe(&mut self.headers, call, version)?;
+    pub(super) fn with_call_headers(
+        mut self,
+        call: &Call,
+        version: Version,
+    ) -> Result<Self, Error> {
+        insert_call_headers(&mut self.headers, call, version)?;
         Ok(self)
     }
 
-    fn into_http(self, shown: &Shown) -> Result<Request<Bytes>, Error> {
+    fn into_http(self, credentials: &RequestCredentials) -> Result<Request<Bytes>, Error> {
         let Self { method, uri, mut headers, body } = self;
         if body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        shown.in_headers(&mut headers);
+        credentials.apply_to_headers(&mut headers);
         let mut request = Request::new(body.unwrap_or_default());
         *request.method_mut() = method;
-        *request.uri_mut() = shown.in_query(uri)?;
+        *request.uri_mut() = credentials.apply_to_query(uri)?;
         *request.headers_mut() = headers;
         Ok(request)
     }
@@ -207,11 +219,11 @@ impl Ask {
 
 /// Where a request goes.
 pub(crate) fn to_uri(url: &str) -> Result<Uri, Error> {
-    url.parse().map_err(|error| Error::Setup(format!("no such request: {error}")))
+    url.parse().map_err(|error| Error::InvalidSetup(format!("no such request: {error}")))
 }
 
 /// Says in headers, or in metadata of gRPC, what travels beside the payload of a call.
-pub(super) fn describe(
+pub(super) fn insert_call_headers(
     headers: &mut HeaderMap,
     call: &Call,
     version: Version,
@@ -220,23 +232,24 @@ pub(super) fn describe(
     headers.insert(HeaderName::from_static(parameters::VERSION), version_name);
     if !call.extensions.is_empty() {
         let list = call.extensions.join(",");
-        let list = HeaderValue::try_from(list)
-            .map_err(|_| Error::Setup("an extension has a name that no header can carry".into()))?;
+        let list = HeaderValue::try_from(list).map_err(|_| {
+            Error::InvalidSetup("an extension has a name that no header can carry".into())
+        })?;
         headers.insert(HeaderName::from_static(parameters::EXTENSIONS), list.clone());
         // Before 1.0 the header had another name, and some servers know only that.
         if version != Version::V1_0 {
             headers.insert(HeaderName::from_static(parameters::EXTENSIONS_BEFORE_1_0), list);
         }
     }
-    if let Some(after) = call.resume_after {
-        let after = HeaderValue::from(after.get());
-        headers.insert(HeaderName::from_static(parameters::LAST_EVENT_ID), after);
+    if let Some(resume_after) = call.resume_after {
+        let resume_after = HeaderValue::from(resume_after.get());
+        headers.insert(HeaderName::from_static(parameters::LAST_EVENT_ID), resume_after);
     }
     Ok(())
 }
 
 /// The extensions that an answer says are active.
-pub(super) fn active(headers: &HeaderMap) -> Vec<String> {
+pub(super) fn active_extensions(headers: &HeaderMap) -> Vec<String> {
     let names = [parameters::EXTENSIONS, parameters::EXTENSIONS_BEFORE_1_0];
     let values = names.iter().flat_map(|name| headers.get_all(*name));
     // Too many to be true are as good as none.

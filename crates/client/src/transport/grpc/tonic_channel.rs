@@ -9,15 +9,15 @@ use tower_service::Service;
 
 /// Carries the frames of gRPC over the guarded client.
 #[derive(Clone, Debug)]
-pub(super) struct Channel(HttpClient);
+pub(super) struct TonicChannel(HttpClient);
 
-impl Channel {
+impl TonicChannel {
     pub(super) fn new(client: HttpClient) -> Self {
         Self(client)
     }
 }
 
-impl Service<Request<tonic::body::Body>> for Channel {
+impl Service<Request<tonic::body::Body>> for TonicChannel {
     type Response = Response<Body>;
     type Error = RequestError;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, RequestError>> + Send>>;

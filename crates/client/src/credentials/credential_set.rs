@@ -4,8 +4,8 @@ use latimer_outbound::HttpClient as Http;
 use latimer_protocol::Secret;
 use latimer_protocol::card::{AgentCard, OAuthFlows, SecurityRequirement, SecurityScheme};
 
-use super::oauth::{OAuthClient, Provider, Tokens};
-use super::{Credentials, KeyPlace};
+use super::oauth::{OAuthClient, OAuthProvider, TokenSource};
+use super::{ApiKeyLocation, Credentials};
 use crate::error::Error;
 
 /// What there is to show to an agent. Its card says which of it, and in which way.
@@ -13,7 +13,7 @@ use crate::error::Error;
 /// A card lists what it would take: any one of several requirements, each of one or more schemes. The
 /// first that can be met in full is.
 #[derive(Clone, Debug, Default)]
-pub struct Wallet {
+pub struct CredentialSet {
     /// A key, wherever the card wants it.
     pub api_key: Option<Secret>,
     /// A token for the `Authorization` header.
@@ -21,99 +21,101 @@ pub struct Wallet {
     /// A user and a password.
     pub basic: Option<(String, Secret)>,
     /// Tokens of somebody who logged in.
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<TokenSource>,
     /// What an authorization server knows us as, to get tokens from it ourselves.
-    pub client: Option<OAuthClient>,
+    pub oauth_client: Option<OAuthClient>,
 }
 
 /// What a card is met with.
-pub(crate) struct Met<'a> {
+pub(crate) struct SelectionContext<'a> {
     /// The client for requests to authorization servers.
     pub(crate) http: &'a Http,
     /// The origin that the caller vouches for.
     pub(crate) origin: Option<&'a str>,
     /// Whether TLS shows who we are.
-    pub(crate) certificate: bool,
+    pub(crate) has_certificate: bool,
 }
 
-impl Wallet {
+impl CredentialSet {
     /// What to show to the agent of a card; nothing when it wants nothing.
-    pub(crate) async fn choose(
+    pub(crate) async fn select(
         &self,
         card: &AgentCard,
-        met: &Met<'_>,
+        context: &SelectionContext<'_>,
     ) -> Result<Option<Credentials>, Error> {
         let requirements = &card.security_requirements;
-        let wants_nothing = requirements.iter().any(|it| it.schemes.is_empty());
-        if requirements.is_empty() || wants_nothing {
+        let allows_anonymous = requirements.iter().any(|it| it.schemes.is_empty());
+        if requirements.is_empty() || allows_anonymous {
             return Ok(None);
         }
         let mut reasons = Vec::new();
         for requirement in requirements {
-            match self.meet(requirement, card, met).await? {
+            match self.satisfy(requirement, card, context).await? {
                 // A certificate is shown beneath, and in no request.
                 Ok(credentials) => return Ok((!credentials.0.is_empty()).then_some(credentials)),
                 Err(reason) => reasons.push(reason),
             }
         }
-        Err(Error::Credentials(reasons.join("; ")))
+        Err(Error::NoCredentials(reasons.join("; ")))
     }
 
-    async fn meet(
+    async fn satisfy(
         &self,
         requirement: &SecurityRequirement,
         card: &AgentCard,
-        met: &Met<'_>,
+        context: &SelectionContext<'_>,
     ) -> Result<Result<Credentials, String>, Error> {
-        let mut all = Credentials::none();
+        let mut combined = Credentials::empty();
         for (name, scopes) in &requirement.schemes {
             let Some(scheme) = card.security_schemes.get(name) else {
                 return Ok(Err(format!("the card does not say what {name:?} is")));
             };
-            match self.scheme(scheme, scopes, met).await? {
-                Ok(credentials) => all = all.and(credentials),
+            match self.satisfy_scheme(scheme, scopes, context).await? {
+                Ok(credentials) => combined = combined.with(credentials),
                 Err(missing) => return Ok(Err(format!("{name:?} needs {missing}"))),
             }
         }
-        Ok(Ok(all))
+        Ok(Ok(combined))
     }
 
     /// What meets one scheme, or what would.
-    async fn scheme(
+    async fn satisfy_scheme(
         &self,
         scheme: &SecurityScheme,
         scopes: &[String],
-        met: &Met<'_>,
+        context: &SelectionContext<'_>,
     ) -> Result<Result<Credentials, &'static str>, Error> {
-        let found = match scheme {
+        let result = match scheme {
             SecurityScheme::ApiKey(it) => {
-                let place = match it.location.to_ascii_lowercase().as_str() {
-                    "query" => KeyPlace::Query,
-                    "cookie" => KeyPlace::Cookie,
-                    _ => KeyPlace::Header,
+                let location = match it.location.to_ascii_lowercase().as_str() {
+                    "query" => ApiKeyLocation::Query,
+                    "cookie" => ApiKeyLocation::Cookie,
+                    _ => ApiKeyLocation::Header,
                 };
                 let key = self.api_key.clone();
-                key.map(|key| Credentials::api_key(place, &it.name, key)).ok_or("an API key")
+                key.map(|key| Credentials::api_key(location, &it.name, key)).ok_or("an API key")
             }
             SecurityScheme::HttpAuth(it) if it.scheme.eq_ignore_ascii_case("basic") => {
                 let basic = self.basic.as_ref();
-                basic.map(|(user, word)| Credentials::basic(user, word)).ok_or("a password")
+                basic.map(|(user, password)| Credentials::basic(user, password)).ok_or("a password")
             }
             SecurityScheme::HttpAuth(it) if it.scheme.eq_ignore_ascii_case("bearer") => {
-                self.token().ok_or("a bearer token")
+                self.existing_token().ok_or("a bearer token")
             }
             SecurityScheme::HttpAuth(_) => Err("a way to authenticate that is not known here"),
-            SecurityScheme::OpenIdConnect(_) | SecurityScheme::OAuth2(_) => match self.token() {
-                Some(token) => Ok(token),
-                None => self.granted(scheme, scopes, met).await.map(Ok),
-            },
-            SecurityScheme::MutualTls(_) if met.certificate => Ok(Ok(Credentials::none())),
+            SecurityScheme::OpenIdConnect(_) | SecurityScheme::OAuth2(_) => {
+                match self.existing_token() {
+                    Some(token) => Ok(token),
+                    None => self.request_tokens(scheme, scopes, context).await.map(Ok),
+                }
+            }
+            SecurityScheme::MutualTls(_) if context.has_certificate => Ok(Ok(Credentials::empty())),
             SecurityScheme::MutualTls(_) => Err("a client certificate"),
         };
-        found.map_or_else(|missing| Ok(Err(missing)), |it| it.map(Ok))
+        result.map_or_else(|missing| Ok(Err(missing)), |it| it.map(Ok))
     }
 
-    fn token(&self) -> Option<Result<Credentials, Error>> {
+    fn existing_token(&self) -> Option<Result<Credentials, Error>> {
         match (&self.tokens, &self.bearer) {
             (Some(tokens), _) => Some(Ok(Credentials::tokens(tokens.clone()))),
             (None, Some(bearer)) => Some(Credentials::bearer(bearer.clone())),
@@ -122,33 +124,33 @@ impl Wallet {
     }
 
     /// Tokens that we get ourselves, from a server that may be shown our secret.
-    async fn granted(
+    async fn request_tokens(
         &self,
         scheme: &SecurityScheme,
         scopes: &[String],
-        met: &Met<'_>,
+        context: &SelectionContext<'_>,
     ) -> Result<Credentials, &'static str> {
         if let SecurityScheme::OAuth2(it) = scheme
             && !matches!(it.flows, OAuthFlows::ClientCredentials(_))
         {
             return Err("somebody to log in first");
         }
-        let client = self.client.clone();
+        let client = self.oauth_client.clone();
         let mut client = client.ok_or("a token, or a client that the provider knows")?;
-        let provider = Provider::of_scheme(met.http, scheme).await.map_err(|error| {
+        let provider = OAuthProvider::from_scheme(context.http, scheme).await.map_err(|error| {
             tracing::warn!(%error, "a provider that a card names cannot be asked");
             "a provider that says what it is"
         })?;
-        if !provider.grants("client_credentials") {
+        if !provider.supports_grant("client_credentials") {
             return Err("somebody to log in first");
         }
-        if !client.trusts(&provider.token_url, met.origin) {
+        if !client.trusts(&provider.token_url, context.origin) {
             return Err("an authorization server that is trusted with the client's secret");
         }
         if client.scopes.is_empty() {
             client.scopes = scopes.to_vec();
         }
-        let server = provider.server(met.http.clone(), client);
-        Ok(Credentials::tokens(Tokens::for_client(server)))
+        let server = provider.server(context.http.clone(), client);
+        Ok(Credentials::tokens(TokenSource::client_credentials(server)))
     }
 }

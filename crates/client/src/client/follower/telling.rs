@@ -4,18 +4,18 @@ use futures_core::Stream;
 use futures_util::stream;
 use latimer_protocol::{SendMessageResponse, StreamResponse, TaskStatus};
 
-use super::Following;
-use super::meaning::violation;
-use crate::client::text::Texts;
+use super::TaskFollower;
+use super::meaning::protocol_violation;
+use crate::client::text_deltas::TextDeltas;
 use crate::error::Error;
 
-impl Following {
+impl TaskFollower {
     /// All events, as a stream.
     pub fn into_stream(self) -> impl Stream<Item = Result<StreamResponse, Error>> + Send {
-        stream::unfold(Some(self), |following| async {
-            let mut following = following?;
-            match following.next().await {
-                Ok(event) => Some((Ok(event?), Some(following))),
+        stream::unfold(Some(self), |follower| async {
+            let mut follower = follower?;
+            match follower.next().await {
+                Ok(event) => Some((Ok(event?), Some(follower))),
                 Err(error) => Some((Err(error), None)),
             }
         })
@@ -25,9 +25,9 @@ impl Following {
     ///
     /// # Errors
     /// As [`next`](Self::next).
-    pub async fn outcome(mut self) -> Result<SendMessageResponse, Error> {
+    pub async fn result(mut self) -> Result<SendMessageResponse, Error> {
         while self.next().await?.is_some() {}
-        self.done()
+        self.into_result()
     }
 
     /// Follows to the end, and tells of each piece of text and each new status on the way.
@@ -36,15 +36,15 @@ impl Following {
     ///
     /// # Errors
     /// As [`next`](Self::next).
-    pub async fn tell(
+    pub async fn for_each_update(
         mut self,
         mut on_text: impl FnMut(&str) + Send,
         mut on_status: impl FnMut(&TaskStatus) + Send,
     ) -> Result<SendMessageResponse, Error> {
-        let mut texts = Texts::default();
+        let mut deltas = TextDeltas::default();
         let mut state = None;
         while let Some(event) = self.next().await? {
-            texts.tell(&event, &mut on_text);
+            deltas.emit(&event, &mut on_text);
             if let Some(status) = event.status()
                 && (state != Some(status.state) || status.message.is_some())
             {
@@ -52,14 +52,14 @@ impl Following {
                 on_status(status);
             }
         }
-        self.done()
+        self.into_result()
     }
 
-    fn done(self) -> Result<SendMessageResponse, Error> {
-        match (self.answer, self.task) {
-            (Some(answer), _) => Ok(SendMessageResponse::Message(answer)),
+    fn into_result(self) -> Result<SendMessageResponse, Error> {
+        match (self.direct_reply, self.task) {
+            (Some(reply), _) => Ok(SendMessageResponse::Message(reply)),
             (None, Some(task)) => Ok(SendMessageResponse::Task(task.into())),
-            (None, None) => Err(violation("it tells of no task")),
+            (None, None) => Err(protocol_violation("it tells of no task")),
         }
     }
 }
