@@ -8,15 +8,16 @@
 
 use latimer_client::Credentials;
 use latimer_protocol::Secret;
-use latimer_runtime::Remote;
+use latimer_runtime::RemoteAgent;
 use latimer_server::Server;
 
 /// Publishes the agent at an address, in every version and over every transport.
 pub fn gateway(url: &str, token: &str) -> Server {
     let token = Secret::new(token);
-    let remote = Remote::new(url)
-        .client(move |client| Ok(client.credentials(Credentials::bearer(token.clone())?)));
-    Server::new(remote.agent("partner")).bind("127.0.0.1:8080")
+    let remote = RemoteAgent::new(url).configure_client(move |client| {
+        Ok(client.credentials(Credentials::bearer(token.clone())?))
+    });
+    Server::new(remote.into_agent("partner")).bind("127.0.0.1:8080")
 }
 
 #[tokio::main]

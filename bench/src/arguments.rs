@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::Failure;
+use crate::BenchError;
 
 /// Options with a value each, as `--rounds 3`.
 #[derive(Debug)]
@@ -15,16 +15,16 @@ impl Arguments {
     ///
     /// # Errors
     /// An option that is not known, or has no value.
-    pub fn read(known: &[&str]) -> Result<Self, Failure> {
-        let mut words = std::env::args().skip(1);
+    pub fn parse(options: &[&str]) -> Result<Self, BenchError> {
+        let mut args = std::env::args().skip(1);
         let mut pairs = Vec::new();
-        while let Some(word) = words.next() {
-            let name = word.strip_prefix("--").filter(|it| known.contains(it));
+        while let Some(arg) = args.next() {
+            let name = arg.strip_prefix("--").filter(|it| options.contains(it));
             let name = name.ok_or_else(|| {
-                let all: Vec<_> = known.iter().map(|it| format!("--{it} VALUE")).collect();
-                format!("{word}: there are {}", all.join(", "))
+                let usage: Vec<_> = options.iter().map(|it| format!("--{it} VALUE")).collect();
+                format!("{arg}: there are {}", usage.join(", "))
             })?;
-            let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
+            let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
             pairs.push((name.to_owned(), value));
         }
         Ok(Self { pairs })
@@ -40,7 +40,7 @@ impl Arguments {
     ///
     /// # Errors
     /// A value that makes no sense.
-    pub fn or<T: FromStr>(&self, name: &str, default: T) -> Result<T, Failure> {
+    pub fn get_or<T: FromStr>(&self, name: &str, default: T) -> Result<T, BenchError> {
         match self.get(name) {
             None => Ok(default),
             Some(value) => {
@@ -57,11 +57,11 @@ impl Arguments {
 
     /// The options as they were given, without the places of this machine.
     #[must_use]
-    pub fn shown(&self) -> String {
-        let show = |(name, value): &(String, String)| match value.contains('/') {
+    pub fn without_paths(&self) -> String {
+        let format_option = |(name, value): &(String, String)| match value.contains('/') {
             true => format!("--{name} …"),
             false => format!("--{name} {value}"),
         };
-        self.pairs.iter().map(show).collect::<Vec<_>>().join(" ")
+        self.pairs.iter().map(format_option).collect::<Vec<_>>().join(" ")
     }
 }

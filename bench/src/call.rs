@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::LocalSet;
 
-use crate::Failure;
+use crate::BenchError;
 use crate::process::cpu_seconds;
 
 /// What to call with what.
@@ -20,7 +20,7 @@ pub struct Plan {
     /// With what it is called.
     pub library: Library,
     /// How many calls there are at a time.
-    pub at_once: usize,
+    pub concurrency: usize,
     /// For so many seconds, after one that does not count.
     pub seconds: f64,
 }
@@ -36,7 +36,7 @@ pub enum Library {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct CallResult {
     /// Answers that were right, in a second.
     pub per_second: f64,
     /// The time that this process computed for each.
@@ -47,25 +47,33 @@ pub struct Outcome {
 ///
 /// # Errors
 /// When an answer is wrong.
-pub fn run(plan: Plan) -> Result<(), Failure> {
+pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = LocalSet::new().block_on(&runtime, call(plan))?;
-    crate::report::say(&outcome)
+    let result = LocalSet::new().block_on(&runtime, measure(plan))?;
+    crate::report::write_json(&result)
 }
 
-async fn call(plan: Plan) -> Result<Outcome, Failure> {
-    let caller = Rc::new(Caller::new(&plan)?);
-    spend(&caller, plan.at_once, Duration::from_secs(1)).await?;
-    let (begin, before) = (Instant::now(), cpu_seconds(std::process::id()));
-    let done = spend(&caller, plan.at_once, Duration::from_secs_f64(plan.seconds)).await? as f64;
+async fn measure(plan: Plan) -> Result<CallResult, BenchError> {
+    let caller = Rc::new(LibraryClient::new(&plan)?);
+    call_for(&caller, plan.concurrency, Duration::from_secs(1)).await?;
+    let (start, before) = (Instant::now(), cpu_seconds(std::process::id()));
+    let done =
+        call_for(&caller, plan.concurrency, Duration::from_secs_f64(plan.seconds)).await? as f64;
     let cpu = cpu_seconds(std::process::id()) - before;
-    Ok(Outcome { per_second: done / begin.elapsed().as_secs_f64(), cpu_micros: cpu * 1e6 / done })
+    Ok(CallResult {
+        per_second: done / start.elapsed().as_secs_f64(),
+        cpu_micros: cpu * 1e6 / done,
+    })
 }
 
 /// Calls for so long, and returns how often.
-async fn spend(caller: &Rc<Caller>, at_once: usize, time: Duration) -> Result<u64, Failure> {
-    let end = Instant::now() + time;
-    let workers: Vec<_> = (0..at_once)
+async fn call_for(
+    caller: &Rc<LibraryClient>,
+    concurrency: usize,
+    duration: Duration,
+) -> Result<u64, BenchError> {
+    let end = Instant::now() + duration;
+    let workers: Vec<_> = (0..concurrency)
         .map(|worker| {
             let caller = Rc::clone(caller);
             tokio::task::spawn_local(async move {
@@ -74,7 +82,7 @@ async fn spend(caller: &Rc<Caller>, at_once: usize, time: Duration) -> Result<u6
                     caller.call(&format!("{worker} {done}")).await?;
                     done += 1;
                 }
-                Ok::<u64, Failure>(done)
+                Ok::<u64, BenchError>(done)
             })
         })
         .collect();
@@ -85,13 +93,13 @@ async fn spend(caller: &Rc<Caller>, at_once: usize, time: Duration) -> Result<u6
     Ok(done)
 }
 
-enum Caller {
+enum LibraryClient {
     Reqwest { client: reqwest::Client, url: String },
     Latimer(Client),
 }
 
-impl Caller {
-    fn new(plan: &Plan) -> Result<Self, Failure> {
+impl LibraryClient {
+    fn new(plan: &Plan) -> Result<Self, BenchError> {
         Ok(match plan.library {
             Library::Reqwest => {
                 Self::Reqwest { client: reqwest::Client::new(), url: plan.url.clone() }
@@ -101,7 +109,7 @@ impl Caller {
     }
 
     /// Sends a message, and sees that a completed task comes of it.
-    async fn call(&self, text: &str) -> Result<(), Failure> {
+    async fn call(&self, text: &str) -> Result<(), BenchError> {
         let state = match self {
             Self::Reqwest { client, url } => {
                 let id = uuid::Uuid::now_v7();
@@ -109,9 +117,9 @@ impl Caller {
                     r#"{{"jsonrpc":"2.0","id":"{id}","method":"SendMessage","params":{{"message":{{"messageId":"{id}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}}}"#
                 );
                 let request = client.post(url).header("content-type", "application/json");
-                let answer = request.header("a2a-version", "1.0").body(body).send().await?;
-                let answer: Value = serde_json::from_slice(&answer.bytes().await?)?;
-                answer["result"]["task"]["status"]["state"].as_str().unwrap_or("none").to_owned()
+                let response = request.header("a2a-version", "1.0").body(body).send().await?;
+                let reply: Value = serde_json::from_slice(&response.bytes().await?)?;
+                reply["result"]["task"]["status"]["state"].as_str().unwrap_or("none").to_owned()
             }
             Self::Latimer(client) => match client.send(user_message(text)).await? {
                 SendMessageResponse::Task(task) => task.status.state.to_string(),

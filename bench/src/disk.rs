@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
+use crate::BenchError;
 use crate::histogram::Histogram;
 
 /// How fast a disk is at what a commit needs of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Disk {
+pub struct DiskLatency {
     /// Appends of 4 KiB made safe, one after the other, in a second.
     pub syncs_per_second: f64,
     /// Of those, in microseconds.
@@ -27,21 +27,21 @@ pub struct Disk {
 ///
 /// # Errors
 /// When the disk does not let us.
-pub fn probe(folder: &Path, time: Duration) -> Result<Disk, Failure> {
-    let path = folder.join(format!("sync-probe-{}", std::process::id()));
+pub fn probe(dir: &Path, duration: Duration) -> Result<DiskLatency, BenchError> {
+    let path = dir.join(format!("sync-probe-{}", std::process::id()));
     let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
     let block = [0x5a; 4096];
     let mut histogram = Histogram::default();
-    let begin = Instant::now();
-    while begin.elapsed() < time {
-        let once = Instant::now();
+    let start = Instant::now();
+    while start.elapsed() < duration {
+        let append_start = Instant::now();
         file.write_all(&block)?;
         file.sync_data()?;
-        histogram.add(once.elapsed().as_nanos() as u64);
+        histogram.record(append_start.elapsed().as_nanos() as u64);
     }
-    let seconds = begin.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     std::fs::remove_file(&path)?;
-    Ok(Disk {
+    Ok(DiskLatency {
         syncs_per_second: histogram.count() as f64 / seconds,
         p50_micros: histogram.quantile_micros(0.5),
         p99_micros: histogram.quantile_micros(0.99),

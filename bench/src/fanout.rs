@@ -14,14 +14,14 @@ use latimer_server::{AgentRegistry, Engine, EngineLimits};
 use latimer_store::MemoryStore;
 use tokio::task::JoinSet;
 
-use crate::Failure;
+use crate::BenchError;
 use crate::histogram::Histogram;
-use crate::subject::{Pace, plenty, read_piece, worker};
-use crate::watch::Outcome;
+use crate::readers::ReadersResult;
+use crate::server_under_test::{Pace, parse_piece, unlimited_retention, worker_agent};
 
 /// Who reads what.
 #[derive(Clone, Copy, Debug)]
-pub struct InProcess {
+pub struct InProcessPlan {
     /// How many read.
     pub readers: usize,
     /// How many of those read slowly.
@@ -33,74 +33,80 @@ pub struct InProcess {
 }
 
 /// A slow reader rests this long behind each event.
-const REST: Duration = Duration::from_millis(5);
+const SLOW_READER_PAUSE: Duration = Duration::from_millis(5);
 
 /// Has a task written and read.
 ///
 /// # Errors
 /// When it cannot begin.
-pub fn run(plan: InProcess) -> Result<Outcome, Failure> {
+pub fn run(plan: InProcessPlan) -> Result<ReadersResult, BenchError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(write_and_read(plan))
 }
 
-async fn write_and_read(plan: InProcess) -> Result<Outcome, Failure> {
-    let registry = Arc::new(AgentRegistry::new([worker()])?);
+async fn write_and_read(plan: InProcessPlan) -> Result<ReadersResult, BenchError> {
+    let registry = Arc::new(AgentRegistry::new([worker_agent()])?);
     let limits = EngineLimits { max_streams: 1_000_000, ..EngineLimits::default() };
-    let engine = Engine::new(registry, Arc::new(MemoryStore::new(plenty())), limits);
+    let engine = Engine::new(registry, Arc::new(MemoryStore::new(unlimited_retention())), limits);
     let task = send(&engine, &format!("tick {} {}", plan.pieces, plan.rate)).await?;
-    let over = Arc::new(AtomicBool::new(false));
+    let writer_done = Arc::new(AtomicBool::new(false));
     let mut readers = JoinSet::new();
     for number in 0..plan.readers {
         let stream = subscribe(&engine, &task).await?;
         let slow = number < plan.slow;
-        readers.spawn(Reader { slow, over: Arc::clone(&over), ..Reader::default() }.read(stream));
+        readers.spawn(
+            Reader { slow, writer_done: Arc::clone(&writer_done), ..Reader::default() }
+                .read(stream),
+        );
     }
     // One more, which is not counted, tells when the writer is done.
-    let last = match plan.readers {
+    let control_stream = match plan.readers {
         0 => None,
         _ => Some(subscribe(&engine, &task).await?),
     };
-    let begin = Instant::now();
+    let start = Instant::now();
     send(&engine, "go").await?;
-    let last = match last {
-        None => finally(&engine, &task, &plan).await?,
-        Some(stream) => Reader { over: Arc::clone(&over), ..Reader::default() }.read(stream).await,
+    let control_reader = match control_stream {
+        None => wait_for_pace(&engine, &task, &plan).await?,
+        Some(stream) => {
+            Reader { writer_done: Arc::clone(&writer_done), ..Reader::default() }.read(stream).await
+        }
     };
-    let mut outcome = Outcome { pace: last.pace.unwrap_or_default(), ..Outcome::default() };
+    let mut result =
+        ReadersResult { pace: control_reader.pace.unwrap_or_default(), ..ReadersResult::default() };
     let mut latency = Histogram::default();
     while let Some(reader) = readers.join_next().await {
         let reader = reader?;
         if !reader.slow {
             latency.merge(&reader.latency);
         }
-        outcome.pieces += u64::from(reader.pieces);
-        outcome.behind = outcome.behind.max(reader.behind.map_or(0, |it| plan.pieces - it));
+        result.pieces += u64::from(reader.pieces);
+        result.behind = result.behind.max(reader.pieces_at_end.map_or(0, |it| plan.pieces - it));
         match reader.problem {
-            None if reader.pieces == plan.pieces => outcome.complete += 1,
+            None if reader.pieces == plan.pieces => result.complete += 1,
             None => {
-                outcome.problem.get_or_insert(format!("ended after {} pieces", reader.pieces));
+                result.problem.get_or_insert(format!("ended after {} pieces", reader.pieces));
             }
             Some(problem) => {
-                outcome.problem.get_or_insert(problem);
+                result.problem.get_or_insert(problem);
             }
         }
     }
-    outcome.seconds = begin.elapsed().as_secs_f64();
-    outcome.p50_micros = latency.quantile_micros(0.5);
-    outcome.p99_micros = latency.quantile_micros(0.99);
-    outcome.max_micros = latency.max_micros();
-    Ok(outcome)
+    result.seconds = start.elapsed().as_secs_f64();
+    result.p50_micros = latency.quantile_micros(0.5);
+    result.p99_micros = latency.quantile_micros(0.99);
+    result.max_micros = latency.max_micros();
+    Ok(result)
 }
 
 #[derive(Default)]
 struct Reader {
     slow: bool,
-    over: Arc<AtomicBool>,
+    writer_done: Arc<AtomicBool>,
     pieces: u32,
     revision: u64,
     /// Where a slow reader was when the writer was done.
-    behind: Option<u32>,
+    pieces_at_end: Option<u32>,
     latency: Histogram,
     pace: Option<Pace>,
     problem: Option<String>,
@@ -121,34 +127,36 @@ impl Reader {
             }
             self.revision = revision;
             if !std::mem::take(&mut first)
-                && let Err(problem) = self.take(event.event.event())
+                && let Err(problem) = self.apply(event.event.event())
             {
                 return self.with_problem(problem);
             }
-            if self.slow && self.behind.is_none() {
-                tokio::time::sleep(REST).await;
-                self.behind = self.over.load(Ordering::Relaxed).then_some(self.pieces);
+            if self.slow && self.pieces_at_end.is_none() {
+                tokio::time::sleep(SLOW_READER_PAUSE).await;
+                self.pieces_at_end =
+                    self.writer_done.load(Ordering::Relaxed).then_some(self.pieces);
             }
         }
         self
     }
 
-    fn take(&mut self, event: &StreamResponse) -> Result<(), String> {
+    fn apply(&mut self, event: &StreamResponse) -> Result<(), String> {
         match event {
             StreamResponse::ArtifactUpdate(update) => {
                 let text = update.artifact.text();
-                let (number, age) = read_piece(&text).ok_or_else(|| format!("no piece: {text}"))?;
+                let (number, age) =
+                    parse_piece(&text).ok_or_else(|| format!("no piece: {text}"))?;
                 if number != self.pieces + 1 {
                     return Err(format!("piece {number} behind {}", self.pieces));
                 }
                 self.pieces = number;
-                self.latency.add(age);
+                self.latency.record(age);
             }
             StreamResponse::StatusUpdate(update) => {
                 let text = update.status.message.as_ref().map(|it| it.text().to_string());
-                self.pace = text.as_deref().and_then(Pace::from_text);
+                self.pace = text.as_deref().and_then(Pace::parse);
                 if self.pace.is_some() {
-                    self.over.store(true, Ordering::Relaxed);
+                    self.writer_done.store(true, Ordering::Relaxed);
                 }
             }
             StreamResponse::Task(_) | StreamResponse::Message(_) => {}
@@ -163,7 +171,11 @@ impl Reader {
 }
 
 /// Waits until the writer is done without anybody reading what it writes.
-async fn finally(engine: &Engine, task: &TaskId, plan: &InProcess) -> Result<Reader, Failure> {
+async fn wait_for_pace(
+    engine: &Engine,
+    task: &TaskId,
+    plan: &InProcessPlan,
+) -> Result<Reader, BenchError> {
     tokio::time::sleep(Duration::from_secs(1) / plan.rate * plan.pieces).await;
     loop {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -172,13 +184,13 @@ async fn finally(engine: &Engine, task: &TaskId, plan: &InProcess) -> Result<Rea
             return Err("no task".into());
         };
         let text = task.status.message.as_ref().map(|it| it.text().to_string());
-        if let Some(pace) = text.as_deref().and_then(Pace::from_text) {
+        if let Some(pace) = text.as_deref().and_then(Pace::parse) {
             return Ok(Reader { pace: Some(pace), ..Reader::default() });
         }
     }
 }
 
-async fn send(engine: &Engine, text: &str) -> Result<TaskId, Failure> {
+async fn send(engine: &Engine, text: &str) -> Result<TaskId, BenchError> {
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
     let message = Message::user(MessageId::new(text)?, text);
     let request = SendMessageRequest {
@@ -191,7 +203,7 @@ async fn send(engine: &Engine, text: &str) -> Result<TaskId, Failure> {
     }
 }
 
-async fn subscribe(engine: &Engine, task: &TaskId) -> Result<EventStream, Failure> {
+async fn subscribe(engine: &Engine, task: &TaskId) -> Result<EventStream, BenchError> {
     let request = Request::SubscribeToTask(SubscribeToTaskRequest::from(task.clone()));
     match engine.call(Call::new(request)).await?.reply {
         Reply::Stream(stream) => Ok(stream),

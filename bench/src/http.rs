@@ -14,26 +14,26 @@ pub struct Connection {
     input: Vec<u8>,
     /// The body of an answer in chunks.
     body: Vec<u8>,
-    chunks: Chunks,
+    decoder: ChunkDecoder,
 }
 
 /// A whole answer.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub struct Response<'a> {
     /// The status.
     pub status: u16,
     /// The body.
     pub body: &'a [u8],
     /// Whether the server closes the connection.
-    pub closes: bool,
+    pub closes_connection: bool,
 }
 
-struct Head {
+struct ResponseHead {
     status: u16,
     /// Where the body begins.
-    end: usize,
+    body_start: usize,
     length: Option<usize>,
-    closes: bool,
+    closes_connection: bool,
 }
 
 impl Connection {
@@ -41,45 +41,50 @@ impl Connection {
     ///
     /// # Errors
     /// When nobody answers.
-    pub async fn open(address: &str, unread: Option<u32>) -> io::Result<Self> {
+    pub async fn open(address: &str, recv_buffer_bytes: Option<u32>) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
-        if let Some(bytes) = unread {
+        if let Some(bytes) = recv_buffer_bytes {
             socket.set_recv_buffer_size(bytes)?;
         }
         let socket = socket.connect(address.parse().map_err(io::Error::other)?).await?;
         socket.set_nodelay(true)?;
         let (input, body) = (Vec::with_capacity(4 * 1024), Vec::new());
-        Ok(Self { socket, input, body, chunks: Chunks::default() })
+        Ok(Self { socket, input, body, decoder: ChunkDecoder::default() })
     }
 
     /// Asks, and reads the whole answer.
     ///
     /// # Errors
     /// When the connection breaks, or the answer is not one.
-    pub async fn exchange(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
-        let Head { status, end, length, closes } = self.ask(request).await?;
+    pub async fn exchange(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
+        let ResponseHead { status, body_start, length, closes_connection } =
+            self.send_request(request).await?;
         if let Some(length) = length {
-            while self.input.len() < end + length {
-                self.read().await?;
+            while self.input.len() < body_start + length {
+                self.fill_input().await?;
             }
-            return Ok(Answer { status, body: &self.input[end..end + length], closes });
+            return Ok(Response {
+                status,
+                body: &self.input[body_start..body_start + length],
+                closes_connection,
+            });
         }
         self.body.clear();
-        let mut at = end;
-        while !self.chunks.feed(&self.input[at..], &mut self.body)? {
-            at = self.input.len();
-            self.read().await?;
+        let mut decoded = body_start;
+        while !self.decoder.decode(&self.input[decoded..], &mut self.body)? {
+            decoded = self.input.len();
+            self.fill_input().await?;
         }
-        Ok(Answer { status, body: &self.body, closes })
+        Ok(Response { status, body: &self.body, closes_connection })
     }
 
     /// Asks, and reads the head of an answer that comes in chunks; [`Connection::more`] reads on.
     ///
     /// # Errors
     /// When the connection breaks, or the answer is not one.
-    pub async fn begin(&mut self, request: &[u8]) -> io::Result<u16> {
-        let head = self.ask(request).await?;
-        self.input.drain(..head.end);
+    pub async fn start_stream(&mut self, request: &[u8]) -> io::Result<u16> {
+        let head = self.send_request(request).await?;
+        self.input.drain(..head.body_start);
         Ok(head.status)
     }
 
@@ -87,50 +92,53 @@ impl Connection {
     ///
     /// # Errors
     /// When the connection breaks, or the answer is not one.
-    pub async fn begin_or_answer(&mut self, request: &[u8]) -> io::Result<Option<(u16, Vec<u8>)>> {
-        let Head { status, end, length, .. } = self.ask(request).await?;
+    pub async fn start_stream_or_read_response(
+        &mut self,
+        request: &[u8],
+    ) -> io::Result<Option<(u16, Vec<u8>)>> {
+        let ResponseHead { status, body_start, length, .. } = self.send_request(request).await?;
         let Some(length) = length else {
-            self.input.drain(..end);
+            self.input.drain(..body_start);
             return Ok(None);
         };
-        while self.input.len() < end + length {
-            self.read().await?;
+        while self.input.len() < body_start + length {
+            self.fill_input().await?;
         }
-        Ok(Some((status, self.input[end..end + length].to_vec())))
+        Ok(Some((status, self.input[body_start..body_start + length].to_vec())))
     }
 
     /// Waits for more of the body, and puts it behind what is in `body`. False at its end.
     ///
     /// # Errors
     /// When the connection breaks.
-    pub async fn more(&mut self, body: &mut Vec<u8>) -> io::Result<bool> {
+    pub async fn read_more(&mut self, body: &mut Vec<u8>) -> io::Result<bool> {
         if self.input.is_empty() {
-            self.read().await?;
+            self.fill_input().await?;
         }
-        let ends = self.chunks.feed(&self.input, body)?;
+        let finished = self.decoder.decode(&self.input, body)?;
         self.input.clear();
-        Ok(!ends)
+        Ok(!finished)
     }
 
     /// How many chunks came since the exchange began.
     #[must_use]
-    pub fn chunks(&self) -> u64 {
-        self.chunks.count
+    pub fn chunk_count(&self) -> u64 {
+        self.decoder.count
     }
 
-    async fn ask(&mut self, request: &[u8]) -> io::Result<Head> {
+    async fn send_request(&mut self, request: &[u8]) -> io::Result<ResponseHead> {
         self.input.clear();
-        self.chunks = Chunks::default();
+        self.decoder = ChunkDecoder::default();
         self.socket.write_all(request).await?;
         loop {
-            self.read().await?;
-            if let Some(end) = memmem::find(&self.input, b"\r\n\r\n") {
-                return Head::read(&self.input[..end], end + 4);
+            self.fill_input().await?;
+            if let Some(header_end) = memmem::find(&self.input, b"\r\n\r\n") {
+                return ResponseHead::parse(&self.input[..header_end], header_end + 4);
             }
         }
     }
 
-    async fn read(&mut self) -> io::Result<()> {
+    async fn fill_input(&mut self) -> io::Result<()> {
         match self.socket.read_buf(&mut self.input).await? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             _ => Ok(()),
@@ -138,19 +146,19 @@ impl Connection {
     }
 }
 
-impl Head {
-    fn read(bytes: &[u8], end: usize) -> io::Result<Self> {
+impl ResponseHead {
+    fn parse(bytes: &[u8], body_start: usize) -> io::Result<Self> {
         let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
         let mut lines = text.split("\r\n");
-        let first = lines.next().unwrap_or_default();
-        let status = first.split(' ').nth(1).and_then(|it| it.parse().ok());
+        let status_line = lines.next().unwrap_or_default();
+        let status = status_line.split(' ').nth(1).and_then(|it| it.parse().ok());
         let status = status.ok_or_else(|| io::Error::other("no status"))?;
-        let mut head = Self { status, end, length: None, closes: false };
+        let mut head = Self { status, body_start, length: None, closes_connection: false };
         for (name, value) in lines.filter_map(|it| it.split_once(':')) {
             if name.eq_ignore_ascii_case("content-length") {
                 head.length = value.trim().parse().ok();
             } else if name.eq_ignore_ascii_case("connection") {
-                head.closes = value.trim().eq_ignore_ascii_case("close");
+                head.closes_connection = value.trim().eq_ignore_ascii_case("close");
             }
         }
         Ok(head)
@@ -159,57 +167,57 @@ impl Head {
 
 /// Takes a body in chunks apart.
 #[derive(Debug, Default)]
-struct Chunks {
-    state: Within,
+struct ChunkDecoder {
+    state: ChunkState,
     count: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Within {
+enum ChunkState {
     /// The line that says how long the next chunk is, as far as it was read.
     Size(usize),
     /// A chunk, with this many bytes to come, and the end of its line.
-    Chunk(usize),
+    Data(usize),
     /// The line behind a chunk, or behind all of them.
-    Line { last: bool },
+    LineEnd { last: bool },
 }
 
-impl Default for Within {
+impl Default for ChunkState {
     fn default() -> Self {
         Self::Size(0)
     }
 }
 
-impl Chunks {
+impl ChunkDecoder {
     /// Puts what is in `input` of the body behind what is in `body`. True at the end of it.
-    fn feed(&mut self, mut input: &[u8], body: &mut Vec<u8>) -> io::Result<bool> {
+    fn decode(&mut self, mut input: &[u8], body: &mut Vec<u8>) -> io::Result<bool> {
         while let Some((&byte, rest)) = input.split_first() {
             match self.state {
-                Within::Chunk(left) => {
-                    let (now, later) = input.split_at(left.min(input.len()));
-                    body.extend_from_slice(now);
-                    input = later;
-                    self.state = match left - now.len() {
-                        0 => Within::Line { last: false },
-                        left => Within::Chunk(left),
+                ChunkState::Data(remaining) => {
+                    let (data, tail) = input.split_at(remaining.min(input.len()));
+                    body.extend_from_slice(data);
+                    input = tail;
+                    self.state = match remaining - data.len() {
+                        0 => ChunkState::LineEnd { last: false },
+                        remaining => ChunkState::Data(remaining),
                     };
                     continue;
                 }
-                Within::Size(size) => {
+                ChunkState::Size(size) => {
                     self.state = match (byte, char::from(byte).to_digit(16)) {
-                        (_, Some(digit)) => Within::Size(size * 16 + digit as usize),
-                        (b'\r', _) => Within::Size(size),
-                        (b'\n', _) if size == 0 => Within::Line { last: true },
+                        (_, Some(digit)) => ChunkState::Size(size * 16 + digit as usize),
+                        (b'\r', _) => ChunkState::Size(size),
+                        (b'\n', _) if size == 0 => ChunkState::LineEnd { last: true },
                         (b'\n', _) => {
                             self.count += 1;
-                            Within::Chunk(size)
+                            ChunkState::Data(size)
                         }
                         _ => return Err(io::Error::other("not the length of a chunk")),
                     };
                 }
-                Within::Line { last } => match (byte, last) {
+                ChunkState::LineEnd { last } => match (byte, last) {
                     (b'\n', true) => return Ok(true),
-                    (b'\n', false) => self.state = Within::Size(0),
+                    (b'\n', false) => self.state = ChunkState::Size(0),
                     _ => {}
                 },
             }
@@ -224,15 +232,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_put_together_wherever_they_are_cut() {
-        let sent = b"4\r\nabcd\r\n1a\r\nefghijklmnopqrstuvwxyz0123\r\n0\r\n\r\n";
-        for cut in 0..sent.len() {
-            let (mut chunks, mut body) = (Chunks::default(), Vec::new());
-            let (one, two) = sent.split_at(cut);
-            assert!(!chunks.feed(one, &mut body).unwrap(), "cut at {cut}");
-            assert!(chunks.feed(two, &mut body).unwrap(), "cut at {cut}");
+    fn chunked_body_decodes_across_any_split() {
+        let encoded = b"4\r\nabcd\r\n1a\r\nefghijklmnopqrstuvwxyz0123\r\n0\r\n\r\n";
+        for cut in 0..encoded.len() {
+            let (mut decoder, mut body) = (ChunkDecoder::default(), Vec::new());
+            let (one, two) = encoded.split_at(cut);
+            assert!(!decoder.decode(one, &mut body).unwrap(), "cut at {cut}");
+            assert!(decoder.decode(two, &mut body).unwrap(), "cut at {cut}");
             assert_eq!(body, b"abcdefghijklmnopqrstuvwxyz0123", "cut at {cut}");
-            assert_eq!(chunks.count, 2, "cut at {cut}");
+            assert_eq!(decoder.count, 2, "cut at {cut}");
         }
     }
 }

@@ -13,24 +13,24 @@
 //! again, in another [`role`].
 
 pub mod arguments;
+pub mod baseline;
 pub mod call;
 pub mod disk;
 pub mod fanout;
-pub mod floor;
 pub mod histogram;
-pub mod hold;
-pub mod home;
+pub mod hold_open;
 pub mod http;
 pub mod load;
+mod paired;
 pub mod process;
+pub mod readers;
 pub mod report;
 pub mod role;
+pub mod server_under_test;
 pub mod soak;
-pub mod subject;
-mod turns;
-pub mod watch;
+pub mod temp_dir;
 
-pub use turns::{Measured, measure};
+pub use paired::{Measured, measure};
 
 /// Why a program here gives up.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub type BenchError = Box<dyn std::error::Error + Send + Sync>;

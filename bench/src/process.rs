@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 
-use crate::Failure;
+use crate::BenchError;
 use crate::role::Role;
 
 /// The core that servers have for themselves.
@@ -41,9 +41,9 @@ impl Starter {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(self, core: usize, role: &Role) -> Result<Process, Failure> {
-        let mut command = self.on(core, &std::env::current_exe()?);
-        role.tell(&mut command)?;
+    pub fn start(self, core: usize, role: &Role) -> Result<Process, BenchError> {
+        let mut command = self.pinned_command(core, &std::env::current_exe()?);
+        role.add_to_command(&mut command)?;
         Ok(Process { child: command.spawn()? })
     }
 
@@ -51,13 +51,13 @@ impl Starter {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start_other(
+    pub fn start_program(
         self,
         core: usize,
         program: &Path,
         arguments: &[String],
-    ) -> Result<Process, Failure> {
-        let mut command = self.on(core, program);
+    ) -> Result<Process, BenchError> {
+        let mut command = self.pinned_command(core, program);
         command.args(arguments).env("RUST_LOG", "off").stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Process { child: command.spawn()? })
     }
@@ -71,14 +71,14 @@ impl Starter {
         program: &Path,
         arguments: &[String],
         log: File,
-    ) -> Result<Process, Failure> {
+    ) -> Result<Process, BenchError> {
         let mut command = Command::new("nice");
         command.args(["-n", &self.nice.to_string()]).arg(program).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         Ok(Process { child: command.spawn()? })
     }
 
-    fn on(self, core: usize, program: &Path) -> Command {
+    fn pinned_command(self, core: usize, program: &Path) -> Command {
         let mut command = Command::new("nice");
         command.args(["-n", &self.nice.to_string(), "taskset", "-c", &core.to_string()]);
         command.arg(program).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -97,9 +97,9 @@ impl Process {
     ///
     /// # Errors
     /// When the process ends, or nobody listens for ten seconds.
-    pub fn wait_until_listening(&mut self, address: &str) -> Result<(), Failure> {
-        let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(10) {
+    pub fn wait_until_listening(&mut self, address: &str) -> Result<(), BenchError> {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(10) {
             if TcpStream::connect(address).is_ok() {
                 return Ok(());
             }
@@ -115,7 +115,7 @@ impl Process {
     ///
     /// # Errors
     /// When it cannot be sent.
-    pub fn signal(&self, signal: Signal) -> Result<(), Failure> {
+    pub fn signal(&self, signal: Signal) -> Result<(), BenchError> {
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         Ok(kill_process(id.ok_or("no such process")?, signal)?)
     }
@@ -124,19 +124,19 @@ impl Process {
     ///
     /// # Errors
     /// When the system does not say.
-    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
     /// Its input; closing it tells a role to end.
     #[must_use]
-    pub fn input(&mut self) -> Option<ChildStdin> {
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
     /// What it says.
     #[must_use]
-    pub fn output(&mut self) -> Option<ChildStdout> {
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 }
@@ -160,8 +160,8 @@ pub fn free_address() -> io::Result<String> {
 
 /// The time a process has computed for, in seconds, to a hundredth.
 #[must_use]
-pub fn cpu_seconds(process: u32) -> f64 {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return 0.0 };
+pub fn cpu_seconds(pid: u32) -> f64 {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return 0.0 };
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: u64 = fields.skip(11).take(2).filter_map(|it| it.parse::<u64>().ok()).sum();
     ticks as f64 / TICKS_PER_SECOND
@@ -172,44 +172,44 @@ pub fn cpu_seconds(process: u32) -> f64 {
 #[must_use]
 pub fn cores_busy_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let busy = |core: usize| -> u64 {
+    let busy_ticks = |core: usize| -> u64 {
         let name = format!("cpu{core} ");
         let line = stat.lines().find_map(|it| it.strip_prefix(&*name)).unwrap_or_default();
         let fields = line.split_whitespace().filter_map(|it| it.parse::<u64>().ok());
         // The fourth and fifth are idle; those behind the eighth are in others already.
         fields.take(8).enumerate().filter(|(it, _)| !matches!(it, 3 | 4)).map(|(_, it)| it).sum()
     };
-    (busy(SERVER_CORE) + busy(LOAD_CORE)) as f64 / TICKS_PER_SECOND
+    (busy_ticks(SERVER_CORE) + busy_ticks(LOAD_CORE)) as f64 / TICKS_PER_SECOND
 }
 
 /// The memory that a process has in use, in bytes.
 #[must_use]
-pub fn resident_bytes(process: u32) -> u64 {
-    field(&format!("/proc/{process}/status"), "VmRSS:") * 1024
+pub fn resident_bytes(pid: u32) -> u64 {
+    read_field(&format!("/proc/{pid}/status"), "VmRSS:") * 1024
 }
 
 /// How many files and sockets a process has open.
 #[must_use]
-pub fn descriptors(process: u32) -> u64 {
-    fs::read_dir(format!("/proc/{process}/fd")).map_or(0, |it| it.count() as u64)
+pub fn open_descriptors(pid: u32) -> u64 {
+    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |it| it.count() as u64)
 }
 
 /// How many processes a process has started that were not waited for.
 #[must_use]
-pub fn children(process: u32) -> u64 {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let of_thread = |it: fs::DirEntry| fs::read_to_string(it.path().join("children"));
-    let children = threads.filter_map(|it| of_thread(it).ok());
+pub fn child_count(pid: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let read_children = |it: fs::DirEntry| fs::read_to_string(it.path().join("children"));
+    let children = threads.filter_map(|it| read_children(it).ok());
     children.map(|it| it.split_whitespace().count() as u64).sum()
 }
 
 /// How often a process wrote to a file or a socket with `write` or `writev`.
 #[must_use]
-pub fn writes(process: u32) -> u64 {
-    field(&format!("/proc/{process}/io"), "syscw:")
+pub fn write_syscalls(pid: u32) -> u64 {
+    read_field(&format!("/proc/{pid}/io"), "syscw:")
 }
 
-fn field(path: &str, name: &str) -> u64 {
+fn read_field(path: &str, name: &str) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = text.lines().find_map(|it| it.strip_prefix(name));
     line.and_then(|it| it.split_whitespace().next()?.parse().ok()).unwrap_or(0)
@@ -217,12 +217,12 @@ fn field(path: &str, name: &str) -> u64 {
 
 /// What there is to say about the machine.
 #[must_use]
-pub fn machine() -> String {
+pub fn describe_machine() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cores = cpu.lines().filter(|it| it.starts_with("processor")).count();
     let model = cpu.lines().find_map(|it| it.strip_prefix("model name")).unwrap_or_default();
     let model = model.trim_start_matches([' ', '\t', ':']);
-    let memory = field("/proc/meminfo", "MemTotal:") / 1024 / 1024;
+    let memory = read_field("/proc/meminfo", "MemTotal:") / 1024 / 1024;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let rustc = Command::new("rustc").arg("--version").output().ok();
     let rustc = rustc.and_then(|it| String::from_utf8(it.stdout).ok()).unwrap_or_default();
@@ -231,7 +231,7 @@ pub fn machine() -> String {
 
 /// How busy the machine is: the system's load average of the last minute.
 #[must_use]
-pub fn busy() -> f64 {
+pub fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().and_then(|it| it.parse().ok()).unwrap_or(0.0)
 }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::Failure;
-use crate::process::{Process, busy, machine};
+use crate::BenchError;
+use crate::process::{Process, describe_machine, load_average};
 
 /// Says something to whoever started this process.
-pub(crate) fn say(what: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn write_json(value: &impl Serialize) -> Result<(), BenchError> {
     let mut out = std::io::stdout().lock();
-    serde_json::to_writer(&mut out, what)?;
+    serde_json::to_writer(&mut out, value)?;
     out.write_all(b"\n")?;
     Ok(out.flush()?)
 }
@@ -22,9 +22,9 @@ pub(crate) fn say(what: &impl Serialize) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When it says something else, or nothing.
-pub fn heard<T: DeserializeOwned>(process: &mut Process) -> Result<T, Failure> {
+pub fn read_json<T: DeserializeOwned>(process: &mut Process) -> Result<T, BenchError> {
     let mut text = String::new();
-    process.output().ok_or("nothing to hear")?.read_to_string(&mut text)?;
+    process.take_stdout().ok_or("nothing to hear")?.read_to_string(&mut text)?;
     Ok(serde_json::from_str(&text).map_err(|error| format!("{error}: {text:?}"))?)
 }
 
@@ -32,16 +32,16 @@ pub fn heard<T: DeserializeOwned>(process: &mut Process) -> Result<T, Failure> {
 ///
 /// # Errors
 /// When it says something else, or nothing.
-pub fn heard_line<T: DeserializeOwned>(process: &mut Process) -> Result<T, Failure> {
+pub fn read_json_line<T: DeserializeOwned>(process: &mut Process) -> Result<T, BenchError> {
     let mut line = String::new();
-    BufReader::new(process.output().ok_or("nothing to hear")?).read_line(&mut line)?;
+    BufReader::new(process.take_stdout().ok_or("nothing to hear")?).read_line(&mut line)?;
     Ok(serde_json::from_str(&line).map_err(|error| format!("{error}: {line:?}"))?)
 }
 
 /// A report that is printed and kept: text for people, and the raw rows beside it.
 #[derive(Debug)]
 pub struct Report {
-    folder: PathBuf,
+    dir: PathBuf,
     name: String,
     text: String,
     /// Whether the rows of an earlier report of the day are still there.
@@ -51,27 +51,27 @@ pub struct Report {
 impl Report {
     /// Begins a report on a program with these options, to be kept in `folder`.
     #[must_use]
-    pub fn new(folder: &Path, program: &str, options: &str) -> Self {
+    pub fn new(dir: &Path, program: &str, options: &str) -> Self {
         let now = jiff::Timestamp::now();
         let date = now.strftime("%Y-%m-%d");
         let mut report = Self {
-            folder: folder.to_owned(),
+            dir: dir.to_owned(),
             name: format!("{date}-{program}"),
             text: String::new(),
             stale: true,
         };
         let command = format!("cargo run --release -p latimer-bench --bin {program}");
         let options = if options.is_empty() { String::new() } else { format!(" -- {options}") };
-        report.line(&format!("# `{program}`, {date}\n"));
-        report.line(&format!("`{command}{options}`\\"));
-        report.line(&format!("at {} on {}.\\", now.strftime("%H:%M UTC"), machine()));
-        report.line(&format!("Load average of the machine before: {:.2}.", busy()));
+        report.add_line(&format!("# `{program}`, {date}\n"));
+        report.add_line(&format!("`{command}{options}`\\"));
+        report.add_line(&format!("at {} on {}.\\", now.strftime("%H:%M UTC"), describe_machine()));
+        report.add_line(&format!("Load average of the machine before: {:.2}.", load_average()));
         report
     }
 
     /// Prints a line, and keeps it.
     #[expect(clippy::print_stdout, reason = "what the program is for")]
-    pub fn line(&mut self, line: &str) {
+    pub fn add_line(&mut self, line: &str) {
         println!("{line}");
         self.text.push_str(line);
         self.text.push('\n');
@@ -81,38 +81,38 @@ impl Report {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn row(&mut self, row: &impl Serialize) -> Result<(), Failure> {
+    pub fn write_row(&mut self, row: &impl Serialize) -> Result<(), BenchError> {
         let mut line = serde_json::to_string(row)?;
         line.push('\n');
         let stale = std::mem::take(&mut self.stale);
         let mut options = OpenOptions::new();
         options.create(true).write(true).append(!stale).truncate(stale);
-        let path = self.folder.join(&self.name).with_extension("jsonl");
-        let written = options.open(&path).and_then(|mut file| file.write_all(line.as_bytes()));
-        written.map_err(|error| unwritten(&path, &error))
+        let path = self.dir.join(&self.name).with_extension("jsonl");
+        let result = options.open(&path).and_then(|mut file| file.write_all(line.as_bytes()));
+        result.map_err(|error| write_error(&path, &error))
     }
 
     /// Writes it into its folder. A folder that is not there is not made.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep(mut self) -> Result<(), Failure> {
-        self.line(&format!("\nLoad average of the machine after: {:.2}.", busy()));
-        let path = self.folder.join(&self.name);
-        let written = fs::write(path.with_extension("md"), &self.text);
-        written.map_err(|error| unwritten(&path, &error))?;
-        note(&format!("kept as {}.md", path.display()));
+    pub fn save(mut self) -> Result<(), BenchError> {
+        self.add_line(&format!("\nLoad average of the machine after: {:.2}.", load_average()));
+        let path = self.dir.join(&self.name);
+        let result = fs::write(path.with_extension("md"), &self.text);
+        result.map_err(|error| write_error(&path, &error))?;
+        print_progress(&format!("kept as {}.md", path.display()));
         Ok(())
     }
 }
 
-fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
+fn write_error(path: &Path, error: &std::io::Error) -> BenchError {
     format!("cannot write {}: {error}", path.display()).into()
 }
 
 /// Says how it goes on, beside the report.
 #[expect(clippy::print_stderr, reason = "for whoever waits")]
-pub fn note(text: &str) {
+pub fn print_progress(text: &str) {
     eprintln!("{text}");
 }
 
@@ -123,18 +123,18 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     match (values.get(values.len() / 2), values.len().is_multiple_of(2)) {
         (None, _) => f64::NAN,
         (Some(&middle), false) => middle,
-        (Some(&above), true) => (values[values.len() / 2 - 1] + above) / 2.0,
+        (Some(&upper), true) => (values[values.len() / 2 - 1] + upper) / 2.0,
     }
 }
 
 /// A number with its thousands apart.
 #[must_use]
-pub fn thousands(value: f64) -> String {
+pub fn format_thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let (sign, digits) = digits.strip_prefix('-').map_or(("", &*digits), |it| ("-", it));
     let mut out = String::from(sign);
-    for (place, digit) in digits.char_indices() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(' ');
         }
         out.push(digit);
@@ -144,6 +144,6 @@ pub fn thousands(value: f64) -> String {
 
 /// A number of bytes in MB.
 #[must_use]
-pub fn megabytes(bytes: u64) -> String {
+pub fn format_megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1e6)
 }

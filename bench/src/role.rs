@@ -4,59 +4,59 @@ use std::process::{Command, ExitCode};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, call, floor, hold, load, subject, watch};
+use crate::{BenchError, baseline, call, hold_open, load, readers, server_under_test};
 
 /// What a process is told to be.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Role {
     /// A server that only answers, over HTTP.
-    Floor {
+    Baseline {
         /// Where it listens.
         address: String,
     },
     /// A server that only answers, over gRPC.
-    GrpcFloor {
+    GrpcBaseline {
         /// Where it listens.
         address: String,
     },
     /// Ours.
-    Subject(subject::Setup),
+    ServerUnderTest(server_under_test::Setup),
     /// Load; says an [`load::Outcome`].
     Load(load::Plan),
     /// Keeps something open; says a line when it is, and ends with its input.
-    Hold(hold::Plan),
+    HoldOpen(hold_open::Plan),
     /// Calls with a library; says a [`call::Outcome`].
     Call(call::Plan),
     /// Many readers of one task; says a [`watch::Outcome`].
-    Watch(watch::Plan),
+    Readers(readers::Plan),
 }
 
-const OPTION: &str = "--role";
+const ROLE_OPTION: &str = "--role";
 
 impl Role {
     /// Tells a process about it.
-    pub(crate) fn tell(&self, command: &mut Command) -> Result<(), Failure> {
-        command.arg(OPTION).arg(serde_json::to_string(self)?);
+    pub(crate) fn add_to_command(&self, command: &mut Command) -> Result<(), BenchError> {
+        command.arg(ROLE_OPTION).arg(serde_json::to_string(self)?);
         Ok(())
     }
 
-    fn play(self) -> Result<(), Failure> {
+    fn run(self) -> Result<(), BenchError> {
         match self {
-            Self::Floor { address } => floor::serve(&address),
-            Self::GrpcFloor { address } => floor::serve_grpc(&address),
-            Self::Subject(setup) => subject::serve(setup),
+            Self::Baseline { address } => baseline::serve(&address),
+            Self::GrpcBaseline { address } => baseline::serve_grpc(&address),
+            Self::ServerUnderTest(setup) => server_under_test::serve(setup),
             Self::Load(plan) => load::run(plan),
-            Self::Hold(plan) => hold::run(plan),
+            Self::HoldOpen(plan) => hold_open::run(plan),
             Self::Call(plan) => call::run(plan),
-            Self::Watch(plan) => watch::run(plan),
+            Self::Readers(plan) => readers::run(plan),
         }
     }
 }
 
 /// Plays the role that this process was given; does what the program is for when it was given none.
 #[expect(clippy::print_stderr, reason = "a program that says why it gives up")]
-pub fn main(run: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
-    match play().and_then(|played| if played { Ok(()) } else { run() }) {
+pub fn main(run: impl FnOnce() -> Result<(), BenchError>) -> ExitCode {
+    match run_assigned().and_then(|had_role| if had_role { Ok(()) } else { run() }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -69,11 +69,11 @@ pub fn main(run: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
 ///
 /// # Errors
 /// Whatever the role fails with.
-fn play() -> Result<bool, Failure> {
-    let mut words = std::env::args().skip(1);
-    let (Some(OPTION), Some(role)) = (words.next().as_deref(), words.next()) else {
+fn run_assigned() -> Result<bool, BenchError> {
+    let mut args = std::env::args().skip(1);
+    let (Some(ROLE_OPTION), Some(role)) = (args.next().as_deref(), args.next()) else {
         return Ok(false);
     };
-    serde_json::from_str::<Role>(&role)?.play()?;
+    serde_json::from_str::<Role>(&role)?.run()?;
     Ok(true)
 }

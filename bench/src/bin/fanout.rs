@@ -9,15 +9,17 @@ use std::thread;
 use std::time::Duration;
 
 use latimer_bench::arguments::Arguments;
-use latimer_bench::fanout::{self, InProcess};
+use latimer_bench::fanout::{self, InProcessPlan};
 use latimer_bench::process::{
-    LOAD_CORE, SERVER_CORE, Starter, cpu_seconds, free_address, resident_bytes, writes,
+    LOAD_CORE, SERVER_CORE, Starter, cpu_seconds, free_address, resident_bytes, write_syscalls,
 };
-use latimer_bench::report::{Report, heard, megabytes, note, thousands};
+use latimer_bench::readers::{Plan, ReadersResult};
+use latimer_bench::report::{
+    Report, format_megabytes, format_thousands, print_progress, read_json,
+};
 use latimer_bench::role::Role;
-use latimer_bench::subject::{Kind, Pace, Setup, Store};
-use latimer_bench::watch::{Outcome, Plan};
-use latimer_bench::{Failure, role};
+use latimer_bench::server_under_test::{AgentKind, Pace, Setup, Store};
+use latimer_bench::{BenchError, role};
 use serde::Serialize;
 
 const OPTIONS: &[&str] =
@@ -27,16 +29,16 @@ fn main() -> ExitCode {
     role::main(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let arguments = Arguments::read(OPTIONS)?;
-    let (readers, slow) = (arguments.or("readers", 1_000)?, arguments.or("slow", 5)?);
-    let seconds: u32 = arguments.or("seconds", 10)?;
-    let starter = Starter { nice: arguments.or("nice", 0)? };
-    let results: PathBuf = arguments.or("results", PathBuf::from("bench/results"))?;
-    let mut report = Report::new(&results, "fanout", &arguments.shown());
+fn run() -> Result<(), BenchError> {
+    let arguments = Arguments::parse(OPTIONS)?;
+    let (readers, slow) = (arguments.get_or("readers", 1_000)?, arguments.get_or("slow", 5)?);
+    let seconds: u32 = arguments.get_or("seconds", 10)?;
+    let starter = Starter { nice: arguments.get_or("nice", 0)? };
+    let results: PathBuf = arguments.get_or("results", PathBuf::from("bench/results"))?;
+    let mut report = Report::new(&results, "fanout", &arguments.without_paths());
 
-    let rate: u32 = arguments.or("rate", 500)?;
-    report.line(&format!("\n## over sockets, {rate} events per second for {seconds} s\n"));
+    let rate: u32 = arguments.get_or("rate", 500)?;
+    report.add_line(&format!("\n## over sockets, {rate} events per second for {seconds} s\n"));
     let pieces = rate * seconds;
     let plan = |readers, slow| Plan {
         address: String::new(),
@@ -46,30 +48,30 @@ fn run() -> Result<(), Failure> {
         pieces,
         rate,
     };
-    let alone = sockets(starter, plan(0, 0))?;
-    let with = sockets(starter, plan(readers, slow))?;
-    compare(&mut report, &alone.outcome.pace, &with.outcome.pace);
-    with.print(&mut report, readers, slow);
-    report.row(&alone)?;
-    report.row(&with)?;
+    let without_readers = run_over_sockets(starter, plan(0, 0))?;
+    let with_readers = run_over_sockets(starter, plan(readers, slow))?;
+    print_comparison(&mut report, &without_readers.outcome.pace, &with_readers.outcome.pace);
+    with_readers.print(&mut report, readers, slow);
+    report.write_row(&without_readers)?;
+    report.write_row(&with_readers)?;
 
-    let rate: u32 = arguments.or("rate-in-process", 5_000)?;
-    report.line(&format!("\n## in process, {rate} events per second for {seconds} s\n"));
-    let plan = |readers, slow| InProcess { readers, slow, pieces: rate * seconds, rate };
-    let alone = fanout::run(plan(0, 0))?;
-    let with = fanout::run(plan(readers, slow))?;
-    compare(&mut report, &alone.pace, &with.pace);
-    read(&mut report, &with, readers, slow);
-    report.row(&alone)?;
-    report.row(&with)?;
-    report.keep()
+    let rate: u32 = arguments.get_or("rate-in-process", 5_000)?;
+    report.add_line(&format!("\n## in process, {rate} events per second for {seconds} s\n"));
+    let plan = |readers, slow| InProcessPlan { readers, slow, pieces: rate * seconds, rate };
+    let without_readers = fanout::run(plan(0, 0))?;
+    let with_readers = fanout::run(plan(readers, slow))?;
+    print_comparison(&mut report, &without_readers.pace, &with_readers.pace);
+    print_result(&mut report, &with_readers, readers, slow);
+    report.write_row(&without_readers)?;
+    report.write_row(&with_readers)?;
+    report.save()
 }
 
 /// What came of it over sockets, and what it took.
 #[derive(Debug, Serialize)]
-struct Sockets {
+struct SocketResult {
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: ReadersResult,
     idle_bytes: u64,
     most_bytes: u64,
     last_bytes: u64,
@@ -77,62 +79,64 @@ struct Sockets {
     cpu_seconds: f64,
 }
 
-fn sockets(starter: Starter, plan: Plan) -> Result<Sockets, Failure> {
-    note(&format!("{} readers over sockets", plan.readers));
+fn run_over_sockets(starter: Starter, plan: Plan) -> Result<SocketResult, BenchError> {
+    print_progress(&format!("{} readers over sockets", plan.readers));
     let address = free_address()?;
-    let setup = Setup { address: address.clone(), store: Store::MuchMemory, agent: Kind::Worker };
-    let mut server = starter.start(SERVER_CORE, &Role::Subject(setup))?;
+    let setup =
+        Setup { address: address.clone(), store: Store::UnboundedMemory, agent: AgentKind::Worker };
+    let mut server = starter.start(SERVER_CORE, &Role::ServerUnderTest(setup))?;
     server.wait_until_listening(&address)?;
     thread::sleep(Duration::from_millis(300));
     let process = server.id();
-    let (idle_bytes, before) = (resident_bytes(process), writes(process));
-    let mut watch = starter.start(LOAD_CORE, &Role::Watch(Plan { address, ..plan }))?;
-    let (over, ended) = channel::<()>();
-    let looker = thread::spawn(move || {
-        let mut most = 0;
-        while ended.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
-            most = resident_bytes(process).max(most);
+    let (idle_bytes, writes_before) = (resident_bytes(process), write_syscalls(process));
+    let mut watch = starter.start(LOAD_CORE, &Role::Readers(Plan { address, ..plan }))?;
+    let (stop, stopped) = channel::<()>();
+    let sampler = thread::spawn(move || {
+        let mut peak = 0;
+        while stopped.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
+            peak = resident_bytes(process).max(peak);
         }
-        most
+        peak
     });
-    let outcome = heard(&mut watch);
-    drop(over);
-    let most_bytes = looker.join().unwrap_or_default();
+    let result = read_json(&mut watch);
+    drop(stop);
+    let most_bytes = sampler.join().unwrap_or_default();
     thread::sleep(Duration::from_secs(1));
-    Ok(Sockets {
-        outcome: outcome?,
+    Ok(SocketResult {
+        outcome: result?,
         idle_bytes,
         most_bytes,
         last_bytes: resident_bytes(process),
-        writes: writes(process) - before,
+        writes: write_syscalls(process) - writes_before,
         cpu_seconds: cpu_seconds(process),
     })
 }
 
-impl Sockets {
+impl SocketResult {
     fn print(&self, report: &mut Report, readers: usize, slow: usize) {
-        let outcome = &self.outcome;
-        read(report, outcome, readers, slow);
-        let pieces = outcome.pieces.max(1) as f64;
-        report.line(&format!(
+        let result = &self.outcome;
+        print_result(report, result, readers, slow);
+        let pieces = result.pieces.max(1) as f64;
+        report.add_line(&format!(
             "Pieces per chunk: {:.1}. Writes of the server: {}, that is {:.3} for each piece that \
              arrived somewhere. Its time: {:.1} s, {:.2} us for each.\\\n\
              Its memory: {} MB idle, {} MB at most, {} MB at the end.",
-            pieces / outcome.chunks.max(1) as f64,
-            thousands(self.writes as f64),
+            pieces / result.chunks.max(1) as f64,
+            format_thousands(self.writes as f64),
             self.writes as f64 / pieces,
             self.cpu_seconds,
             self.cpu_seconds * 1e6 / pieces,
-            megabytes(self.idle_bytes),
-            megabytes(self.most_bytes),
-            megabytes(self.last_bytes),
+            format_megabytes(self.idle_bytes),
+            format_megabytes(self.most_bytes),
+            format_megabytes(self.last_bytes),
         ));
     }
 }
 
-fn read(report: &mut Report, outcome: &Outcome, readers: usize, slow: usize) {
-    let Outcome { complete, seconds, p50_micros, p99_micros, max_micros, behind, .. } = outcome;
-    report.line(&format!(
+fn print_result(report: &mut Report, result: &ReadersResult, readers: usize, slow: usize) {
+    let ReadersResult { complete, seconds, p50_micros, p99_micros, max_micros, behind, .. } =
+        result;
+    report.add_line(&format!(
         "\n{complete} of {readers} readers got everything in order ({slow} of them slow, which had up \
          to {behind} pieces to catch up on when the writer was done); all of it took {seconds:.2} s.\\\n\
          Age of a piece when it arrives: half within {:.1} ms, 99 % within {:.1} ms, at most {:.1} ms.\\",
@@ -140,23 +144,24 @@ fn read(report: &mut Report, outcome: &Outcome, readers: usize, slow: usize) {
         p99_micros / 1e3,
         max_micros / 1e3,
     ));
-    if let Some(problem) = &outcome.problem {
-        report.line(&format!("**The first problem: {problem}.**\\"));
+    if let Some(problem) = &result.problem {
+        report.add_line(&format!("**The first problem: {problem}.**\\"));
     }
 }
 
-fn compare(report: &mut Report, alone: &Pace, with: &Pace) {
-    report.line("| writer | s in all | ms appending | latest ms |");
-    report.line("|---|---:|---:|---:|");
-    for (name, pace) in [("alone", alone), ("with readers", with)] {
-        report.line(&format!(
+fn print_comparison(report: &mut Report, without_readers: &Pace, with_readers: &Pace) {
+    report.add_line("| writer | s in all | ms appending | latest ms |");
+    report.add_line("|---|---:|---:|---:|");
+    for (name, pace) in [("alone", without_readers), ("with readers", with_readers)] {
+        report.add_line(&format!(
             "| {name} | {:.3} | {:.1} | {:.1} |",
             pace.total_micros as f64 / 1e6,
             pace.append_micros as f64 / 1e3,
             pace.latest_micros as f64 / 1e3,
         ));
     }
-    let ratio = with.total_micros as f64 / alone.total_micros as f64;
+    let ratio = with_readers.total_micros as f64 / without_readers.total_micros as f64;
     let verdict = if ratio <= 1.1 { "at most 1.1, as it should be" } else { "**above 1.1**" };
-    report.line(&format!("\nThe writer took {ratio:.3} times as long with readers: {verdict}."));
+    report
+        .add_line(&format!("\nThe writer took {ratio:.3} times as long with readers: {verdict}."));
 }

@@ -8,15 +8,17 @@ use std::thread;
 use std::time::Duration;
 
 use latimer_bench::arguments::Arguments;
-use latimer_bench::hold::{self, What};
-use latimer_bench::load::{self, Binding, Operation, Outcome, Span};
+use latimer_bench::hold_open::{self, Resource};
+use latimer_bench::load::{self, Binding, LoadResult, Operation, Span};
 use latimer_bench::process::{
     LOAD_CORE, Process, SERVER_CORE, Starter, free_address, resident_bytes,
 };
-use latimer_bench::report::{Report, heard, heard_line, megabytes, note, thousands};
+use latimer_bench::report::{
+    Report, format_megabytes, format_thousands, print_progress, read_json, read_json_line,
+};
 use latimer_bench::role::Role;
-use latimer_bench::subject::{Kind, Setup, Store};
-use latimer_bench::{Failure, role};
+use latimer_bench::server_under_test::{AgentKind, Setup, Store};
+use latimer_bench::{BenchError, role};
 use serde::Serialize;
 
 const OPTIONS: &[&str] =
@@ -26,26 +28,26 @@ fn main() -> ExitCode {
     role::main(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let arguments = Arguments::read(OPTIONS)?;
+fn run() -> Result<(), BenchError> {
+    let arguments = Arguments::parse(OPTIONS)?;
     let bench = Bench {
-        starter: Starter { nice: arguments.or("nice", 0)? },
-        connections: arguments.or("connections", 32)?,
-        folder: arguments.or("folder", std::env::temp_dir())?,
+        starter: Starter { nice: arguments.get_or("nice", 0)? },
+        connections: arguments.get_or("connections", 32)?,
+        temp_root: arguments.get_or("folder", std::env::temp_dir())?,
     };
-    let results: PathBuf = arguments.or("results", PathBuf::from("bench/results"))?;
-    let mut report = Report::new(&results, "memory", &arguments.shown());
+    let results: PathBuf = arguments.get_or("results", PathBuf::from("bench/results"))?;
+    let mut report = Report::new(&results, "memory", &arguments.without_paths());
     let (sends, steps): (u64, u64) =
-        (arguments.or("sends", 1_000_000)?, arguments.or("steps", 10)?);
-    let held: usize = arguments.or("held", 10_000)?;
-    let database = bench.folder.join(format!("latimer-memory-{}.db", std::process::id()));
+        (arguments.get_or("sends", 1_000_000)?, arguments.get_or("steps", 10)?);
+    let held: usize = arguments.get_or("held", 10_000)?;
+    let database = bench.temp_root.join(format!("latimer-memory-{}.db", std::process::id()));
     for (name, store) in [
         ("memory", Store::Memory),
         ("SQLite process", Store::SqliteProcess(database.clone())),
         ("SQLite full", Store::SqliteFull(database.clone())),
     ] {
         if arguments.selects("store", name) {
-            bench.flat(&mut report, name, store, sends, steps)?;
+            bench.measure_sends(&mut report, name, store, sends, steps)?;
             for suffix in ["", "-wal", "-shm", "-lock"] {
                 let path = PathBuf::from(format!("{}{suffix}", database.display()));
                 // Memory has none.
@@ -54,15 +56,15 @@ fn run() -> Result<(), Failure> {
         }
     }
     if held > 0 {
-        bench.held(&mut report, held)?;
+        bench.measure_resources(&mut report, held)?;
     }
-    report.keep()
+    report.save()
 }
 
 struct Bench {
     starter: Starter,
     connections: usize,
-    folder: PathBuf,
+    temp_root: PathBuf,
 }
 
 /// One step on the way to a million.
@@ -72,7 +74,7 @@ struct Step<'a> {
     sends: u64,
     resident: u64,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: LoadResult,
 }
 
 /// So many of something.
@@ -86,7 +88,7 @@ struct Held<'a> {
 }
 
 impl Bench {
-    fn start(&self, role: impl FnOnce(String) -> Role) -> Result<(Process, String), Failure> {
+    fn start(&self, role: impl FnOnce(String) -> Role) -> Result<(Process, String), BenchError> {
         let address = free_address()?;
         let mut server = self.starter.start(SERVER_CORE, &role(address.clone()))?;
         server.wait_until_listening(&address)?;
@@ -95,20 +97,24 @@ impl Bench {
     }
 
     /// Many sends, and what is left of them.
-    fn flat(
+    fn measure_sends(
         &self,
         report: &mut Report,
         name: &str,
         store: Store,
         sends: u64,
         steps: u64,
-    ) -> Result<(), Failure> {
-        let setup = |address| Role::Subject(Setup { address, store, agent: Kind::Echo });
+    ) -> Result<(), BenchError> {
+        let setup =
+            |address| Role::ServerUnderTest(Setup { address, store, agent: AgentKind::Echo });
         let (server, address) = self.start(setup)?;
-        report.line(&format!("\n## {} sends, {name}\n", thousands(sends as f64)));
-        report.line("| sends | RSS MB | per second | p99 us | max ms | > 5 ms | > 10 ms | > 20 ms | errors |");
-        report.line("|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-        report.line(&format!("| 0 | {} | | | | | | | |", megabytes(resident_bytes(server.id()))));
+        report.add_line(&format!("\n## {} sends, {name}\n", format_thousands(sends as f64)));
+        report.add_line("| sends | RSS MB | per second | p99 us | max ms | > 5 ms | > 10 ms | > 20 ms | errors |");
+        report.add_line("|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+        report.add_line(&format!(
+            "| 0 | {} | | | | | | | |",
+            format_megabytes(resident_bytes(server.id()))
+        ));
         for step in 1..=steps {
             let plan = load::Plan {
                 address: address.clone(),
@@ -117,73 +123,97 @@ impl Bench {
                 operation: Operation::Send,
                 connections: self.connections,
                 span: Span::Requests(sends / steps),
-                server: server.id(),
-                behind: None,
+                server_process: server.id(),
+                upstream_process: None,
             };
-            let outcome: Outcome = heard(&mut self.starter.start(LOAD_CORE, &Role::Load(plan))?)?;
+            let outcome: LoadResult =
+                read_json(&mut self.starter.start(LOAD_CORE, &Role::Load(plan))?)?;
             thread::sleep(Duration::from_millis(300));
             let resident = resident_bytes(server.id());
             let sent = step * (sends / steps);
             let [five, ten, twenty] = outcome.over_5_10_20_ms;
-            report.line(&format!(
+            report.add_line(&format!(
                 "| {} | {} | {} | {:.0} | {:.1} | {five} | {ten} | {twenty} | {} |",
-                thousands(sent as f64),
-                megabytes(resident),
-                thousands(outcome.per_second),
+                format_thousands(sent as f64),
+                format_megabytes(resident),
+                format_thousands(outcome.per_second),
                 outcome.p99_micros,
                 outcome.max_micros / 1e3,
                 outcome.errors,
             ));
-            report.row(&Step { store: name, sends: sent, resident, outcome })?;
+            report.write_row(&Step { store: name, sends: sent, resident, outcome })?;
         }
         Ok(())
     }
 
     /// Memory for each of many things that are held at once.
-    fn held(&self, report: &mut Report, count: usize) -> Result<(), Failure> {
-        report.line(&format!("\n## {} at once\n", thousands(count as f64)));
-        report.line("| what | MB before | MB with them | bytes each | MB after |");
-        report.line("|---|---:|---:|---:|---:|");
-        let floor = |address| Role::Floor { address };
-        let ours = |address| {
-            Role::Subject(Setup { address, store: Store::MuchMemory, agent: Kind::Worker })
+    fn measure_resources(&self, report: &mut Report, count: usize) -> Result<(), BenchError> {
+        report.add_line(&format!("\n## {} at once\n", format_thousands(count as f64)));
+        report.add_line("| what | MB before | MB with them | bytes each | MB after |");
+        report.add_line("|---|---:|---:|---:|---:|");
+        let baseline = |address| Role::Baseline { address };
+        let latimer = |address| {
+            Role::ServerUnderTest(Setup {
+                address,
+                store: Store::UnboundedMemory,
+                agent: AgentKind::Worker,
+            })
         };
-        self.hold(report, "floor: idle connections", count, What::Connections(count), floor)?;
-        self.hold(report, "idle connections", count, What::Connections(count), ours)?;
-        self.hold(report, "live tasks", count, What::Tasks(count), ours)?;
-        let one = What::Subscribers { count, tasks: 1 };
-        self.hold(report, "idle subscribers of one task", count, one, ours)?;
-        let many = What::Subscribers { count, tasks: count };
-        self.hold(report, "live tasks with an idle subscriber each", count, many, ours)
+        self.measure_resource(
+            report,
+            "floor: idle connections",
+            count,
+            Resource::Connections(count),
+            baseline,
+        )?;
+        self.measure_resource(
+            report,
+            "idle connections",
+            count,
+            Resource::Connections(count),
+            latimer,
+        )?;
+        self.measure_resource(report, "live tasks", count, Resource::Tasks(count), latimer)?;
+        let single_task = Resource::Subscribers { count, tasks: 1 };
+        self.measure_resource(report, "idle subscribers of one task", count, single_task, latimer)?;
+        let task_each = Resource::Subscribers { count, tasks: count };
+        self.measure_resource(
+            report,
+            "live tasks with an idle subscriber each",
+            count,
+            task_each,
+            latimer,
+        )
     }
 
-    fn hold(
+    fn measure_resource(
         &self,
         report: &mut Report,
         name: &str,
         count: usize,
-        what: What,
+        resource: Resource,
         role: impl FnOnce(String) -> Role,
-    ) -> Result<(), Failure> {
-        note(name);
+    ) -> Result<(), BenchError> {
+        print_progress(name);
         let (server, address) = self.start(role)?;
         let before = resident_bytes(server.id());
         let path = if name.starts_with("floor") { "/" } else { "/a2a" }.to_owned();
-        let mut holder =
-            self.starter.start(LOAD_CORE, &Role::Hold(hold::Plan { address, path, what }))?;
-        heard_line::<bool>(&mut holder).map_err(|error| format!("{name}: {error}"))?;
+        let mut client = self
+            .starter
+            .start(LOAD_CORE, &Role::HoldOpen(hold_open::Plan { address, path, resource }))?;
+        read_json_line::<bool>(&mut client).map_err(|error| format!("{name}: {error}"))?;
         thread::sleep(Duration::from_millis(500));
         let with = resident_bytes(server.id());
-        drop(holder);
+        drop(client);
         thread::sleep(Duration::from_secs(1));
         let after = resident_bytes(server.id());
-        report.line(&format!(
+        report.add_line(&format!(
             "| {name} | {} | {} | {} | {} |",
-            megabytes(before),
-            megabytes(with),
-            thousands(with.saturating_sub(before) as f64 / count as f64),
-            megabytes(after),
+            format_megabytes(before),
+            format_megabytes(with),
+            format_thousands(with.saturating_sub(before) as f64 / count as f64),
+            format_megabytes(after),
         ));
-        report.row(&Held { what: name, count, before, with, after })
+        report.write_row(&Held { what: name, count, before, with, after })
     }
 }

@@ -21,8 +21,8 @@ fn main() {
     println!("| version | payload | what | bytes | ours | `Value` | ratio |");
     println!("| --- | --- | --- | ---: | ---: | ---: | ---: |");
     for version in [Version::V1_0, Version::V0_3] {
-        for (payload, words) in [("short", 4), ("long", 800)] {
-            let exchange = Exchange::new(version, words);
+        for (payload, word_count) in [("short", 4), ("long", 800)] {
+            let exchange = Exchange::new(version, word_count);
             exchange.report(payload);
         }
     }
@@ -37,8 +37,8 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn new(version: Version, words: usize) -> Self {
-        let text = "lorem ".repeat(words);
+    fn new(version: Version, word_count: usize) -> Self {
+        let text = "lorem ".repeat(word_count);
         let (request, reply) = match version {
             Version::V1_0 => v1_0(&text),
             Version::V0_3 | Version::V0_1 => v0_3(&text),
@@ -55,19 +55,27 @@ impl Exchange {
         let (request, reply) = (self.read_request(), self.read_reply());
         let values = [&self.request, &self.reply].map(|bytes| value(bytes));
         let row = |what: &str, bytes: usize, measured: Measured| {
-            let Measured { ours, floor } = measured;
+            let Measured { latimer, baseline } = measured;
             let (version, ratio) = (self.version, measured.ratio());
             println!(
-                "| {version} | {payload} | {what} | {bytes} | {ours:?} | {floor:?} | {ratio:.2} |"
+                "| {version} | {payload} | {what} | {bytes} | {latimer:?} | {baseline:?} | {ratio:.2} |"
             );
         };
-        let (sent, answered) = (self.request.len(), self.reply.len());
-        row("read request", sent, measure(|| self.read_request(), || value(&self.request)));
-        row("write request", sent, measure(|| self.write_request(&request), || text(&values[0])));
-        row("read reply", answered, measure(|| self.read_reply(), || value(&self.reply)));
+        let (request_bytes, reply_bytes) = (self.request.len(), self.reply.len());
+        row(
+            "read request",
+            request_bytes,
+            measure(|| self.read_request(), || value(&self.request)),
+        );
+        row(
+            "write request",
+            request_bytes,
+            measure(|| self.write_request(&request), || text(&values[0])),
+        );
+        row("read reply", reply_bytes, measure(|| self.read_reply(), || value(&self.reply)));
         row(
             "write reply",
-            answered,
+            reply_bytes,
             measure(|| self.write_reply(&request, &reply), || text(&values[1])),
         );
     }
@@ -101,7 +109,7 @@ fn text(value: &Value) -> Vec<u8> {
 }
 
 fn v1_0(text: &str) -> (Value, Value) {
-    let said = json!({
+    let message = json!({
         "messageId": "5b7f9a52-9c6a-4d7e-8d0a-1f3a52b7c001",
         "contextId": "c0a8f9a5-29c6-4a4d-9e8d-0a1f3a52b7c0",
         "role": "ROLE_USER",
@@ -113,17 +121,17 @@ fn v1_0(text: &str) -> (Value, Value) {
         "contextId": "c0a8f9a5-29c6-4a4d-9e8d-0a1f3a52b7c0",
         "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "2026-01-01T00:00:00.000Z"},
         "artifacts": [{"artifactId": "a1", "name": "answer", "parts": [{"text": text}]}],
-        "history": [said],
+        "history": [message],
     });
     (
         json!({"jsonrpc": "2.0", "id": "r1", "method": "SendMessage", "params": {
-            "message": said, "configuration": {"acceptedOutputModes": ["text/plain"], "historyLength": 10}}}),
+            "message": message, "configuration": {"acceptedOutputModes": ["text/plain"], "historyLength": 10}}}),
         json!({"jsonrpc": "2.0", "id": "r1", "result": {"task": task}}),
     )
 }
 
 fn v0_3(text: &str) -> (Value, Value) {
-    let said = json!({
+    let message = json!({
         "kind": "message",
         "messageId": "5b7f9a52-9c6a-4d7e-8d0a-1f3a52b7c001",
         "contextId": "c0a8f9a5-29c6-4a4d-9e8d-0a1f3a52b7c0",
@@ -137,10 +145,10 @@ fn v0_3(text: &str) -> (Value, Value) {
         "contextId": "c0a8f9a5-29c6-4a4d-9e8d-0a1f3a52b7c0",
         "status": {"state": "completed", "timestamp": "2026-01-01T00:00:00.000Z"},
         "artifacts": [{"artifactId": "a1", "name": "answer", "parts": [{"kind": "text", "text": text}]}],
-        "history": [said],
+        "history": [message],
     });
     (
-        json!({"jsonrpc": "2.0", "id": "r1", "method": "message/send", "params": {"message": said,
+        json!({"jsonrpc": "2.0", "id": "r1", "method": "message/send", "params": {"message": message,
             "configuration": {"acceptedOutputModes": ["text/plain"], "blocking": true, "historyLength": 10}}}),
         json!({"jsonrpc": "2.0", "id": "r1", "result": task}),
     )

@@ -8,27 +8,27 @@ use latimer_pb::v1::{self, TaskState, send_message_response, stream_response};
 use tonic::Request;
 use tonic::transport::{Channel, Endpoint};
 
-use super::wording::echoes;
-use super::{Operation, Plan, Wording, Work};
-use crate::Failure;
+use super::request_template::contains_echo;
+use super::{LoadState, Operation, Plan, RequestTemplate};
+use crate::BenchError;
 
 type Client = A2aServiceClient<Channel>;
 
 /// One connection's share.
-pub(super) async fn work(work: Rc<Work>) {
+pub(super) async fn run_worker(state: Rc<LoadState>) {
     let mut client = None;
-    while let Some(number) = work.next() {
+    while let Some(number) = state.next_request() {
         if client.is_none() {
-            match connect(&work.plan.address).await {
-                Ok(open) => client = Some(open),
-                Err(error) => work.failed(|| error.to_string()).await,
+            match connect(&state.plan.address).await {
+                Ok(connected) => client = Some(connected),
+                Err(error) => state.record_failure(|| error.to_string()).await,
             }
         }
-        let Some(open) = &mut client else { continue };
-        let begin = Instant::now();
-        match call(open, &work, number).await {
-            Ok(events) => work.done(begin, 0, events),
-            Err(error) => work.failed(|| error.to_string()).await,
+        let Some(connected) = &mut client else { continue };
+        let start = Instant::now();
+        match call(connected, &state, number).await {
+            Ok(events) => state.record_success(start, 0, events),
+            Err(error) => state.record_failure(|| error.to_string()).await,
         }
     }
 }
@@ -39,22 +39,25 @@ async fn connect(address: &str) -> Result<Client, tonic::transport::Error> {
 }
 
 /// Calls once; returns the number of events.
-async fn call(client: &mut Client, work: &Work, number: u64) -> Result<usize, Failure> {
-    match work.plan.operation {
+async fn call(client: &mut Client, state: &LoadState, number: u64) -> Result<usize, BenchError> {
+    match state.plan.operation {
         Operation::Send => {
-            let response = client.send_message(versioned(work.wording.message(number))).await?;
-            let task = sent(response.into_inner()).ok_or("no task")?;
-            check(&task)?;
+            let response =
+                client.send_message(versioned(state.template.send_message_request(number))).await?;
+            let task = into_task(response.into_inner()).ok_or("no task")?;
+            check_completed(&task)?;
             Ok(0)
         }
         Operation::Get => {
-            check(&client.get_task(versioned(work.wording.task())).await?.into_inner())?;
+            check_completed(
+                &client.get_task(versioned(state.template.get_task_request())).await?.into_inner(),
+            )?;
             Ok(0)
         }
         Operation::Stream => {
-            let request = versioned(work.wording.message(number));
+            let request = versioned(state.template.send_message_request(number));
             let mut stream = client.send_streaming_message(request).await?.into_inner();
-            let (mut events, mut completed, mut said) = (0, false, false);
+            let (mut events, mut completed, mut echoed) = (0, false, false);
             while let Some(event) = stream.message().await? {
                 events += 1;
                 match event.payload {
@@ -62,12 +65,12 @@ async fn call(client: &mut Client, work: &Work, number: u64) -> Result<usize, Fa
                         completed |= update.status.is_some_and(|it| is_completed(&it));
                     }
                     Some(stream_response::Payload::ArtifactUpdate(update)) => {
-                        said |= update.artifact.as_ref().is_some_and(echoes);
+                        echoed |= update.artifact.as_ref().is_some_and(contains_echo);
                     }
                     _ => {}
                 }
             }
-            if completed && said { Ok(events) } else { Err("the stream did not complete".into()) }
+            if completed && echoed { Ok(events) } else { Err("the stream did not complete".into()) }
         }
     }
 }
@@ -79,16 +82,16 @@ fn versioned<T>(message: T) -> Request<T> {
     request
 }
 
-fn sent(response: v1::SendMessageResponse) -> Option<v1::Task> {
+fn into_task(response: v1::SendMessageResponse) -> Option<v1::Task> {
     match response.payload? {
         send_message_response::Payload::Task(task) => Some(task),
         send_message_response::Payload::Message(_) => None,
     }
 }
 
-fn check(task: &v1::Task) -> Result<(), Failure> {
+fn check_completed(task: &v1::Task) -> Result<(), BenchError> {
     let completed = task.status.as_ref().is_some_and(is_completed);
-    if completed && task.artifacts.iter().any(echoes) {
+    if completed && task.artifacts.iter().any(contains_echo) {
         return Ok(());
     }
     Err(format!("not completed: {task:?}").into())
@@ -99,9 +102,12 @@ fn is_completed(status: &v1::TaskStatus) -> bool {
 }
 
 /// Makes a task, and returns its id.
-pub(super) async fn make_task(plan: &Plan, wording: &Wording) -> Result<String, Failure> {
+pub(super) async fn make_task(
+    plan: &Plan,
+    template: &RequestTemplate,
+) -> Result<String, BenchError> {
     let mut client = connect(&plan.address).await?;
-    let asked = client.send_message(versioned(wording.message(0)));
-    let response = tokio::time::timeout(Duration::from_secs(5), asked).await??;
-    Ok(sent(response.into_inner()).ok_or("no task")?.id)
+    let call = client.send_message(versioned(template.send_message_request(0)));
+    let response = tokio::time::timeout(Duration::from_secs(5), call).await??;
+    Ok(into_task(response.into_inner()).ok_or("no task")?.id)
 }

@@ -3,8 +3,8 @@
 
 mod grpc;
 mod http;
+mod request_template;
 mod tally;
-mod wording;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 
+pub(crate) use self::request_template::RequestTemplate;
 use self::tally::Tally;
-pub(crate) use self::wording::Wording;
-use crate::Failure;
+use crate::BenchError;
 
 /// What to do to a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,9 +33,9 @@ pub struct Plan {
     /// For how long.
     pub span: Span,
     /// The server's process, whose time is counted.
-    pub server: u32,
+    pub server_process: u32,
     /// The process that does the server's work, where that is another one.
-    pub behind: Option<u32>,
+    pub upstream_process: Option<u32>,
 }
 
 /// What is spoken.
@@ -95,7 +95,7 @@ pub enum Span {
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct LoadResult {
     /// Answers that were right.
     pub done: u64,
     /// The time they took.
@@ -128,7 +128,7 @@ pub struct Outcome {
     pub first_error: Option<String>,
 }
 
-impl Outcome {
+impl LoadResult {
     /// Whether something else was going on.
     #[must_use]
     pub fn is_disturbed(&self) -> bool {
@@ -140,74 +140,75 @@ impl Outcome {
 ///
 /// # Errors
 /// When it cannot begin.
-pub fn run(plan: Plan) -> Result<(), Failure> {
+pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = LocalSet::new().block_on(&runtime, load(plan))?;
-    crate::report::say(&outcome)
+    let result = LocalSet::new().block_on(&runtime, load(plan))?;
+    crate::report::write_json(&result)
 }
 
-async fn load(plan: Plan) -> Result<Outcome, Failure> {
-    let wording = Wording::new(&plan, SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos());
-    let task = match plan.operation {
-        Operation::Get => make_task(&plan, &wording).await?,
+async fn load(plan: Plan) -> Result<LoadResult, BenchError> {
+    let template =
+        RequestTemplate::new(&plan, SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos());
+    let task_id = match plan.operation {
+        Operation::Get => make_task(&plan, &template).await?,
         Operation::Send | Operation::Stream => String::new(),
     };
-    let work = Rc::new(Work {
-        wording: wording.about(task),
+    let state = Rc::new(LoadState {
+        template: template.with_task_id(task_id),
         tally: RefCell::new(Tally::new(plan.span)),
         plan,
     });
     let mut workers = Vec::new();
-    for _ in 0..work.plan.connections {
-        workers.push(match work.plan.binding {
-            Binding::Grpc => tokio::task::spawn_local(grpc::work(Rc::clone(&work))),
-            _ => tokio::task::spawn_local(http::work(Rc::clone(&work))),
+    for _ in 0..state.plan.connections {
+        workers.push(match state.plan.binding {
+            Binding::Grpc => tokio::task::spawn_local(grpc::run_worker(Rc::clone(&state))),
+            _ => tokio::task::spawn_local(http::run_worker(Rc::clone(&state))),
         });
     }
-    if let Span::Seconds { warm_up, measured } = work.plan.span {
+    if let Span::Seconds { warm_up, measured } = state.plan.span {
         tokio::time::sleep(Duration::from_secs_f64(warm_up)).await;
-        work.tally.borrow_mut().begin(&work.plan);
+        state.tally.borrow_mut().start_measuring(&state.plan);
         tokio::time::sleep(Duration::from_secs_f64(measured)).await;
-        work.tally.borrow_mut().end(&work.plan);
+        state.tally.borrow_mut().stop_measuring(&state.plan);
     } else {
-        work.tally.borrow_mut().begin(&work.plan);
+        state.tally.borrow_mut().start_measuring(&state.plan);
     }
     for worker in workers {
         worker.await?;
     }
-    work.tally.borrow_mut().end(&work.plan);
-    let outcome = work.tally.borrow().outcome();
-    Ok(outcome)
+    state.tally.borrow_mut().stop_measuring(&state.plan);
+    let result = state.tally.borrow().result();
+    Ok(result)
 }
 
 /// What all workers share.
-struct Work {
+struct LoadState {
     plan: Plan,
-    wording: Wording,
+    template: RequestTemplate,
     tally: RefCell<Tally>,
 }
 
-impl Work {
+impl LoadState {
     /// The number of the next request; none when there is to be none.
-    fn next(&self) -> Option<u64> {
-        self.tally.borrow_mut().next()
+    fn next_request(&self) -> Option<u64> {
+        self.tally.borrow_mut().next_request()
     }
 
-    fn done(&self, begin: Instant, bytes: usize, events: usize) {
-        self.tally.borrow_mut().done(begin, bytes, events);
+    fn record_success(&self, start: Instant, bytes: usize, events: usize) {
+        self.tally.borrow_mut().record_success(start, bytes, events);
     }
 
     /// Counts what went wrong, and lets others have a turn: nobody is to spin.
-    async fn failed(&self, what: impl FnOnce() -> String) {
-        self.tally.borrow_mut().failed(what);
+    async fn record_failure(&self, message: impl FnOnce() -> String) {
+        self.tally.borrow_mut().record_failure(message);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 /// Makes the task that is then asked for, and returns its id.
-async fn make_task(plan: &Plan, wording: &Wording) -> Result<String, Failure> {
+async fn make_task(plan: &Plan, template: &RequestTemplate) -> Result<String, BenchError> {
     match plan.binding {
-        Binding::Grpc => grpc::make_task(plan, wording).await,
-        _ => http::make_task(plan, wording).await,
+        Binding::Grpc => grpc::make_task(plan, template).await,
+        _ => http::make_task(plan, template).await,
     }
 }

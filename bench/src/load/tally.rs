@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Outcome, Plan, Span};
+use super::{LoadResult, Plan, Span};
 use crate::histogram::Histogram;
 use crate::process::{cores_busy_seconds, cpu_seconds};
 
@@ -10,116 +10,116 @@ use crate::process::{cores_busy_seconds, cpu_seconds};
 #[derive(Debug)]
 pub(super) struct Tally {
     span: Span,
-    asked: u64,
-    answered: u64,
-    counted: Histogram,
+    issued: u64,
+    completed: u64,
+    latencies: Histogram,
     bytes: u64,
     events: u64,
     errors: u64,
     first_error: Option<String>,
-    from: Option<Moment>,
-    to: Option<Moment>,
+    start: Option<CpuSample>,
+    end: Option<CpuSample>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Moment {
+struct CpuSample {
     at: Instant,
-    answered: u64,
+    completed: u64,
     server_cpu: f64,
-    behind_cpu: f64,
+    upstream_cpu: f64,
     load_cpu: f64,
-    all_cpu: f64,
+    busy_cpu: f64,
 }
 
 impl Tally {
     pub(super) fn new(span: Span) -> Self {
         Self {
             span,
-            asked: 0,
-            answered: 0,
-            counted: Histogram::default(),
+            issued: 0,
+            completed: 0,
+            latencies: Histogram::default(),
             bytes: 0,
             events: 0,
             errors: 0,
             first_error: None,
-            from: None,
-            to: None,
+            start: None,
+            end: None,
         }
     }
 
     /// From here on it counts.
-    pub(super) fn begin(&mut self, plan: &Plan) {
-        self.from = Some(self.moment(plan));
+    pub(super) fn start_measuring(&mut self, plan: &Plan) {
+        self.start = Some(self.sample(plan));
     }
 
     /// Up to here it counts, unless that was said before.
-    pub(super) fn end(&mut self, plan: &Plan) {
-        if self.to.is_none() {
-            self.to = Some(self.moment(plan));
+    pub(super) fn stop_measuring(&mut self, plan: &Plan) {
+        if self.end.is_none() {
+            self.end = Some(self.sample(plan));
         }
     }
 
-    fn moment(&self, plan: &Plan) -> Moment {
-        Moment {
+    fn sample(&self, plan: &Plan) -> CpuSample {
+        CpuSample {
             at: Instant::now(),
-            answered: self.answered,
-            server_cpu: cpu_seconds(plan.server),
-            behind_cpu: plan.behind.map_or(0.0, cpu_seconds),
+            completed: self.completed,
+            server_cpu: cpu_seconds(plan.server_process),
+            upstream_cpu: plan.upstream_process.map_or(0.0, cpu_seconds),
             load_cpu: cpu_seconds(std::process::id()),
-            all_cpu: cores_busy_seconds(),
+            busy_cpu: cores_busy_seconds(),
         }
     }
 
-    pub(super) fn next(&mut self) -> Option<u64> {
-        let over = match self.span {
-            Span::Seconds { .. } => self.to.is_some(),
-            Span::Requests(all) => self.asked >= all,
+    pub(super) fn next_request(&mut self) -> Option<u64> {
+        let is_finished = match self.span {
+            Span::Seconds { .. } => self.end.is_some(),
+            Span::Requests(total) => self.issued >= total,
         };
-        if over {
+        if is_finished {
             return None;
         }
-        self.asked += 1;
-        Some(self.asked)
+        self.issued += 1;
+        Some(self.issued)
     }
 
-    pub(super) fn done(&mut self, begin: Instant, bytes: usize, events: usize) {
-        self.answered += 1;
+    pub(super) fn record_success(&mut self, start: Instant, bytes: usize, events: usize) {
+        self.completed += 1;
         // What began before, or ended after, is not counted.
-        let counts = self.to.is_none() && self.from.is_some_and(|it| begin >= it.at);
-        if counts {
-            self.counted.add(begin.elapsed().as_nanos() as u64);
+        let is_measured = self.end.is_none() && self.start.is_some_and(|it| start >= it.at);
+        if is_measured {
+            self.latencies.record(start.elapsed().as_nanos() as u64);
             self.bytes += bytes as u64;
             self.events += events as u64;
         }
     }
 
-    pub(super) fn failed(&mut self, what: impl FnOnce() -> String) {
+    pub(super) fn record_failure(&mut self, message: impl FnOnce() -> String) {
         self.errors += 1;
         if self.first_error.is_none() {
-            self.first_error = Some(what().chars().take(300).collect());
+            self.first_error = Some(message().chars().take(300).collect());
         }
     }
 
-    pub(super) fn outcome(&self) -> Outcome {
-        let (Some(from), Some(to)) = (self.from, self.to) else { return Outcome::default() };
-        let seconds = (to.at - from.at).as_secs_f64();
-        let answered = (to.answered - from.answered).max(1) as f64;
-        let done = self.counted.count();
-        let server_cpu = to.server_cpu - from.server_cpu;
-        let behind_cpu = to.behind_cpu - from.behind_cpu;
-        let load_cpu = to.load_cpu - from.load_cpu;
-        let known_cpu = server_cpu + behind_cpu + load_cpu;
-        let others_cpu = (to.all_cpu - from.all_cpu - known_cpu).max(0.0);
-        Outcome {
+    pub(super) fn result(&self) -> LoadResult {
+        let (Some(start), Some(end)) = (self.start, self.end) else { return LoadResult::default() };
+        let seconds = (end.at - start.at).as_secs_f64();
+        let completed = (end.completed - start.completed).max(1) as f64;
+        let done = self.latencies.count();
+        let server_cpu = end.server_cpu - start.server_cpu;
+        let upstream_cpu = end.upstream_cpu - start.upstream_cpu;
+        let load_cpu = end.load_cpu - start.load_cpu;
+        let known_cpu = server_cpu + upstream_cpu + load_cpu;
+        let others_cpu = (end.busy_cpu - start.busy_cpu - known_cpu).max(0.0);
+        LoadResult {
             done,
             seconds,
-            per_second: (to.answered - from.answered) as f64 / seconds,
-            p50_micros: self.counted.quantile_micros(0.5),
-            p99_micros: self.counted.quantile_micros(0.99),
-            max_micros: self.counted.max_micros(),
-            over_5_10_20_ms: self.counted.over(),
-            server_cpu_micros: server_cpu * 1e6 / answered,
-            behind_cpu_micros: behind_cpu * 1e6 / answered,
+            per_second: (end.completed - start.completed) as f64 / seconds,
+            p50_micros: self.latencies.quantile_micros(0.5),
+            p99_micros: self.latencies.quantile_micros(0.99),
+            max_micros: self.latencies.max_micros(),
+            over_5_10_20_ms: self.latencies.exceeded(),
+            server_cpu_micros: server_cpu * 1e6 / completed,
+            behind_cpu_micros: upstream_cpu * 1e6 / completed,
             load_busy: load_cpu / seconds,
             others: others_cpu / seconds / 2.0,
             bytes: self.bytes as f64 / done.max(1) as f64,

@@ -5,55 +5,55 @@ use std::collections::VecDeque;
 use latimer_protocol::binding::sse::{Decoder, Frame};
 use serde_json::Value;
 
-use super::seen::Seen;
-use super::trouble::{Run, Since};
+use super::error::{ScenarioResult, ServerEpoch};
+use super::task_view::TaskView;
 use crate::http::Connection;
 
 /// The events of a stream.
 #[derive(Debug)]
 pub struct Events {
     connection: Connection,
-    since: Since,
+    epoch: ServerEpoch,
     decoder: Decoder,
-    ready: VecDeque<Frame>,
+    pending: VecDeque<Frame>,
     ended: bool,
 }
 
 impl Events {
-    pub(super) fn new(connection: Connection, since: Since) -> Self {
-        Self { connection, since, decoder: Decoder::new(), ready: VecDeque::new(), ended: false }
+    pub(super) fn new(connection: Connection, epoch: ServerEpoch) -> Self {
+        Self { connection, epoch, decoder: Decoder::new(), pending: VecDeque::new(), ended: false }
     }
 
     /// The next event with its number; none at the end.
     ///
     /// # Errors
     /// When the stream breaks, or ends with an error.
-    pub async fn next(&mut self) -> Run<Option<(u64, Seen)>> {
-        while self.ready.is_empty() {
+    pub async fn next(&mut self) -> ScenarioResult<Option<(u64, TaskView)>> {
+        while self.pending.is_empty() {
             if self.ended {
                 return Ok(None);
             }
             let mut body = Vec::new();
-            self.ended = !self.since.wait(self.connection.more(&mut body)).await?;
-            let mut rest = &body[..];
-            while let Some(frame) = self.decoder.read(&mut rest).map_err(|it| it.to_string())? {
-                self.ready.push_back(frame);
+            self.ended = !self.epoch.with_timeout(self.connection.read_more(&mut body)).await?;
+            let mut input = &body[..];
+            while let Some(frame) = self.decoder.read(&mut input).map_err(|it| it.to_string())? {
+                self.pending.push_back(frame);
             }
         }
-        let Some(frame) = self.ready.pop_front() else { return Ok(None) };
+        let Some(frame) = self.pending.pop_front() else { return Ok(None) };
         let value = read_json(&frame.data)?;
-        if refusal(200, &value).is_some() {
-            return Err(self.since.judge(format!("the stream failed: {value}")));
+        if error_code(200, &value).is_some() {
+            return Err(self.epoch.classify(format!("the stream failed: {value}")));
         }
         let id = frame.id.and_then(|it| it.parse().ok()).unwrap_or_default();
-        Ok(Some((id, Seen(result(value)))))
+        Ok(Some((id, TaskView(without_envelope(value)))))
     }
 
     /// All that are left.
     ///
     /// # Errors
     /// When the stream breaks.
-    pub async fn rest(&mut self) -> Run<Vec<(u64, Seen)>> {
+    pub async fn read_to_end(&mut self) -> ScenarioResult<Vec<(u64, TaskView)>> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await? {
             events.push(event);
@@ -63,7 +63,7 @@ impl Events {
 }
 
 /// What is in a body.
-pub(super) fn read_json(body: &[u8]) -> Run<Value> {
+pub(super) fn read_json(body: &[u8]) -> ScenarioResult<Value> {
     let value = serde_json::from_slice(body);
     value.map_err(|it| {
         format!("{it}: {:?}", String::from_utf8_lossy(&body[..body.len().min(200)])).into()
@@ -71,7 +71,7 @@ pub(super) fn read_json(body: &[u8]) -> Run<Value> {
 }
 
 /// The code of an error of JSON-RPC, or the status of another one; none when all is well.
-pub(super) fn refusal(status: u16, value: &Value) -> Option<i32> {
+pub(super) fn error_code(status: u16, value: &Value) -> Option<i32> {
     let error = value.get("error");
     match (status, error) {
         (200, None) => None,
@@ -83,6 +83,6 @@ pub(super) fn refusal(status: u16, value: &Value) -> Option<i32> {
 }
 
 /// An answer without its envelope.
-pub(super) fn result(mut value: Value) -> Value {
+pub(super) fn without_envelope(mut value: Value) -> Value {
     value.get_mut("result").map(Value::take).unwrap_or(value)
 }

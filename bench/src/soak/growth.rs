@@ -8,7 +8,7 @@ use super::sample::Sample;
 pub const WARM_UP: Duration = Duration::from_secs(90);
 
 /// The fewest samples behind that by which it is judged.
-pub const ENOUGH: usize = 30;
+pub const MIN_SAMPLES: usize = 30;
 
 /// Something that must not grow.
 #[derive(Clone, Copy, Debug)]
@@ -18,13 +18,18 @@ pub struct Measure {
     /// Finds it in a sample, in the unit of the name.
     pub value: fn(&Sample) -> f64,
     /// It may grow by this share.
-    pub share: f64,
+    pub max_share: f64,
     /// Or by this much, if that is more.
-    pub count: f64,
+    pub max_increase: f64,
 }
 
-const fn measure(name: &'static str, value: fn(&Sample) -> f64, share: f64, count: f64) -> Measure {
-    Measure { name, value, share, count }
+const fn measure(
+    name: &'static str,
+    value: fn(&Sample) -> f64,
+    max_share: f64,
+    max_increase: f64,
+) -> Measure {
+    Measure { name, value, max_share, max_increase }
 }
 
 /// Everything that must not grow. What comes and goes with the traffic is given as much room as
@@ -52,13 +57,13 @@ pub struct Growth {
     /// The slope of the line nearest to all of it, times the time.
     pub trend: f64,
     /// The most it was.
-    pub most: f64,
+    pub max: f64,
 }
 
 impl Growth {
     /// How a measure changed over samples; none when there are too few.
     #[must_use]
-    pub fn of(samples: &[&Sample], value: fn(&Sample) -> f64) -> Option<Self> {
+    pub fn from_samples(samples: &[&Sample], value: fn(&Sample) -> f64) -> Option<Self> {
         if samples.len() < 3 {
             return None;
         }
@@ -70,25 +75,25 @@ impl Growth {
             first: values(&points[..third]),
             last: values(&points[points.len() - third..]),
             trend: slope(&points) * time,
-            most: points.iter().map(|(_, value)| *value).fold(f64::MIN, f64::max),
+            max: points.iter().map(|(_, value)| *value).fold(f64::MIN, f64::max),
         })
     }
 
     /// Whether that is more than may be.
     #[must_use]
     pub fn exceeds(&self, measure: &Measure) -> bool {
-        let limit = (self.first * measure.share).max(measure.count);
+        let limit = (self.first * measure.max_share).max(measure.max_increase);
         self.trend > limit || self.last - self.first > limit
     }
 }
 
 /// The samples of a life that count, if there are enough of them.
 #[must_use]
-pub fn settled(samples: &[Sample], life: u32) -> Option<Vec<&Sample>> {
-    let mut of_life = samples.iter().filter(|it| it.life == life).peekable();
-    let begin = of_life.peek()?.seconds + WARM_UP.as_secs_f64();
-    let settled: Vec<_> = of_life.filter(|it| it.seconds >= begin).collect();
-    (settled.len() >= ENOUGH).then_some(settled)
+pub fn steady_samples(samples: &[Sample], generation: u32) -> Option<Vec<&Sample>> {
+    let mut in_generation = samples.iter().filter(|it| it.life == generation).peekable();
+    let begin = in_generation.peek()?.seconds + WARM_UP.as_secs_f64();
+    let steady: Vec<_> = in_generation.filter(|it| it.seconds >= begin).collect();
+    (steady.len() >= MIN_SAMPLES).then_some(steady)
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -100,9 +105,9 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 fn slope(points: &[(f64, f64)]) -> f64 {
     let x = mean(points.iter().map(|(x, _)| *x));
     let y = mean(points.iter().map(|(_, y)| *y));
-    let both: f64 = points.iter().map(|(px, py)| (px - x) * (py - y)).sum();
-    let alone: f64 = points.iter().map(|(px, _)| (px - x).powi(2)).sum();
-    if alone > 0.0 { both / alone } else { 0.0 }
+    let covariance: f64 = points.iter().map(|(px, py)| (px - x) * (py - y)).sum();
+    let variance: f64 = points.iter().map(|(px, _)| (px - x).powi(2)).sum();
+    if variance > 0.0 { covariance / variance } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -123,11 +128,11 @@ mod tests {
 
     fn growth(resident: impl Fn(u64) -> u64) -> Growth {
         let samples = samples(resident);
-        Growth::of(&samples.iter().collect::<Vec<_>>(), MEMORY.value).unwrap()
+        Growth::from_samples(&samples.iter().collect::<Vec<_>>(), MEMORY.value).unwrap()
     }
 
     #[test]
-    fn what_grows_is_told_from_what_goes_up_and_down() {
+    fn growth_is_distinguished_from_fluctuation() {
         for (name, resident, exceeds) in [
             ("flat", (|_| 100) as fn(u64) -> u64, false),
             ("up and down", |at| 100 + at % 7, false),
@@ -142,18 +147,18 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_its_own_slope() {
+    fn linear_growth_has_exact_trend() {
         let growth = growth(|at| 100 + at);
         assert!((growth.trend - 89.0).abs() < 1e-6, "{growth:?}");
         assert!((growth.last - growth.first - 60.0).abs() < 1e-6, "{growth:?}");
-        assert!((growth.most - 189.0).abs() < 1e-6, "{growth:?}");
+        assert!((growth.max - 189.0).abs() < 1e-6, "{growth:?}");
     }
 
     #[test]
-    fn what_comes_before_is_not_judged_and_little_is_not_enough() {
+    fn warm_up_is_ignored_and_few_samples_are_rejected() {
         let samples = samples(|_| 1);
-        assert_eq!(settled(&samples, 1).unwrap().len(), 45);
-        assert!(settled(&samples[..74], 1).is_none());
-        assert!(settled(&samples, 2).is_none());
+        assert_eq!(steady_samples(&samples, 1).unwrap().len(), 45);
+        assert!(steady_samples(&samples[..74], 1).is_none());
+        assert!(steady_samples(&samples, 2).is_none());
     }
 }

@@ -10,18 +10,18 @@
 //! | [`world`], [`trouble`] | what all of them share, and the faults that are found |
 
 pub mod caller;
-pub mod errand;
+pub mod context;
+pub mod dead_letters;
+pub mod error;
 pub mod events;
 pub mod growth;
-pub mod letters;
 pub mod random;
 pub mod receiver;
 pub mod sample;
-pub mod seen;
+pub mod scenario;
 pub mod server;
-pub mod speech;
-pub mod trouble;
-pub mod world;
+pub mod task_view;
+pub mod wire_format;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,27 +31,27 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
 use self::caller::Caller;
-use self::errand::Errand;
+use self::context::{SoakContext, Tally, Violation};
 use self::random::Random;
 use self::sample::{Sample, Sampler};
-use self::server::{Server, Stop};
-use self::world::{Fault, Tally, World};
-use crate::Failure;
-use crate::report::note;
+use self::scenario::Scenario;
+use self::server::{Server, StopMode};
+use crate::BenchError;
+use crate::report::print_progress;
 
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The program.
-    pub latimer: PathBuf,
+    pub program: PathBuf,
     /// A folder for its files, which is there and empty.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// How long there is traffic.
-    pub time: Duration,
+    pub duration: Duration,
     /// How many callers there are at a time.
     pub callers: u64,
     /// What they do, by chance.
-    pub errands: Vec<Errand>,
+    pub scenarios: Vec<Scenario>,
     /// How nice the program is to others.
     pub nice: i32,
     /// Where chance begins.
@@ -60,131 +60,140 @@ pub struct Plan {
 
 /// When the server is stopped, as a share of the time, and how. It begins four lives, of which two
 /// are long.
-pub const STOPS: [(f64, Stop); 3] =
-    [(0.1, Stop::Terminate), (0.5, Stop::Kill), (0.9, Stop::Terminate)];
+pub const STOPS: [(f64, StopMode); 3] =
+    [(0.1, StopMode::Terminate), (0.5, StopMode::Kill), (0.9, StopMode::Terminate)];
 
 /// How often somebody looks at the server.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The receiver is away for so long, that often.
-const AWAY_EVERY: Duration = Duration::from_secs(20);
-const AWAY: Duration = Duration::from_secs(2);
+const OFFLINE_INTERVAL: Duration = Duration::from_secs(20);
+const OFFLINE_DURATION: Duration = Duration::from_secs(2);
 
 /// How long everything may take to come to rest when nobody calls any more.
-const REST: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct SoakResult {
     /// What was seen, in order.
     pub samples: Vec<Sample>,
     /// The server as it was before anybody called, in its last life.
-    pub fresh: Sample,
+    pub initial: Sample,
     /// And when nobody called any more.
-    pub rest: Sample,
+    pub idle: Sample,
     /// What callers did, by errand.
     pub tallies: Vec<(&'static str, Tally)>,
     /// Webhooks that got everything, and what was given up on the way.
-    pub webhooks: receiver::Account,
+    pub webhooks: receiver::DeliverySummary,
     /// What should not have happened; the first of them.
-    pub faults: Vec<Fault>,
+    pub violations: Vec<Violation>,
     /// How many there were.
-    pub fault_count: u64,
+    pub violation_count: u64,
 }
 
 /// Has traffic, and faults, and looks on; `keep` is shown each sample when it is taken.
 ///
 /// # Errors
 /// When it cannot begin, the server does not come back, or a sample cannot be kept.
-pub async fn run(plan: &Plan, keep: Keep<'_>) -> Result<Outcome, Failure> {
+pub async fn run(plan: &Plan, sink: SampleSink<'_>) -> Result<SoakResult, BenchError> {
     let mut random = Random::new(plan.seed);
-    let mut server = Server::set_up(plan)?;
-    let world = Arc::new(World::new(server.address(), plan.errands.clone()).await?);
+    let mut server = Server::configure(plan)?;
+    let context = Arc::new(SoakContext::new(server.address(), plan.scenarios.clone()).await?);
     server.start().await?;
     let sampler = Sampler::new(&server);
-    let mut fresh = sampler.look(&world).await?;
-    let mut lookout = Lookout { world: &world, sampler, samples: Vec::new(), keep };
-    world.is_up();
-    let begin = Instant::now();
+    let mut initial = sampler.sample(&context).await?;
+    let mut monitor = Monitor { context: &context, sampler, samples: Vec::new(), sink: sink };
+    context.mark_up();
+    let start = Instant::now();
     let mut callers = JoinSet::new();
     for _ in 0..plan.callers {
-        callers.spawn(Caller::new(&world, random.any()).serve());
+        callers.spawn(Caller::new(&context, random.next_u64()).run());
     }
-    callers.spawn(world.clone().be_away_now_and_then(AWAY_EVERY, AWAY));
-    for (share, stop) in STOPS {
-        lookout.look_until(begin + plan.time.mul_f64(share)).await?;
-        note(&format!("{stop:?} at {:.0} s", begin.elapsed().as_secs_f64()));
-        world.is_down();
-        server.stop(stop, &world).await?;
+    callers.spawn(context.clone().cycle_receiver(OFFLINE_INTERVAL, OFFLINE_DURATION));
+    for (share, mode) in STOPS {
+        monitor.sample_until(start + plan.duration.mul_f64(share)).await?;
+        print_progress(&format!("{mode:?} at {:.0} s", start.elapsed().as_secs_f64()));
+        context.mark_down();
+        server.stop(mode, &context).await?;
         server.start().await?;
-        lookout.sampler = lookout.sampler.again(&server);
-        fresh = lookout.sampler.look(&world).await?;
-        world.is_up();
+        monitor.sampler = monitor.sampler.next_generation(&server);
+        initial = monitor.sampler.sample(&context).await?;
+        context.mark_up();
     }
-    lookout.look_until(begin + plan.time).await?;
-    world.is_over();
+    monitor.sample_until(start + plan.duration).await?;
+    context.finish();
     while callers.join_next().await.transpose()?.is_some() {}
-    let rest = lookout.look_until_quiet().await?;
-    let samples = lookout.samples;
-    world.is_down();
-    server.stop(Stop::Terminate, &world).await?;
-    for line in server.complaints()? {
-        world.fault("log", line);
+    let idle = monitor.sample_until_idle().await?;
+    let samples = monitor.samples;
+    context.mark_down();
+    server.stop(StopMode::Terminate, &context).await?;
+    for line in server.log_lines()? {
+        context.record_violation("log", line);
     }
-    let (faults, fault_count) = world.faults();
-    let webhooks = world.receiver.account();
-    Ok(Outcome { samples, fresh, rest, tallies: world.tallies(), webhooks, faults, fault_count })
+    let (violations, violation_count) = context.violations();
+    let webhooks = context.receiver.summary();
+    Ok(SoakResult {
+        samples,
+        initial,
+        idle,
+        tallies: context.tallies(),
+        webhooks,
+        violations,
+        violation_count,
+    })
 }
 
 /// Somebody who keeps samples.
-pub type Keep<'a> = &'a mut dyn FnMut(&Sample) -> Result<(), Failure>;
+pub type SampleSink<'a> = &'a mut dyn FnMut(&Sample) -> Result<(), BenchError>;
 
 /// Somebody who looks on.
-struct Lookout<'a> {
-    world: &'a Arc<World>,
+struct Monitor<'a> {
+    context: &'a Arc<SoakContext>,
     sampler: Sampler,
     samples: Vec<Sample>,
-    keep: Keep<'a>,
+    sink: SampleSink<'a>,
 }
 
-impl Lookout<'_> {
-    async fn look(&mut self) -> Result<Sample, Failure> {
-        let sample = self.sampler.look(self.world).await?;
-        (self.keep)(&sample)?;
+impl Monitor<'_> {
+    async fn take_sample(&mut self) -> Result<Sample, BenchError> {
+        let sample = self.sampler.sample(self.context).await?;
+        (self.sink)(&sample)?;
         self.samples.push(sample.clone());
-        letters::look_after(self.world).await;
+        dead_letters::process_dead_letters(self.context).await;
         Ok(sample)
     }
 
-    async fn look_until(&mut self, end: Instant) -> Result<(), Failure> {
+    async fn sample_until(&mut self, end: Instant) -> Result<(), BenchError> {
         let mut next = Instant::now();
-        while next + LOOK_EVERY < end {
-            next += LOOK_EVERY;
+        while next + SAMPLE_INTERVAL < end {
+            next += SAMPLE_INTERVAL;
             sleep_until(next.into()).await;
-            self.look().await?;
+            self.take_sample().await?;
         }
         sleep_until(end.into()).await;
         Ok(())
     }
 
     /// Waits until nothing is going on, and all that is owed to webhooks was delivered or given up.
-    async fn look_until_quiet(&mut self) -> Result<Sample, Failure> {
-        let begin = Instant::now();
+    async fn sample_until_idle(&mut self) -> Result<Sample, BenchError> {
+        let start = Instant::now();
         loop {
-            sleep(LOOK_EVERY).await;
-            let sample = self.look().await?;
-            let quiet = sample.is_quiet();
-            if quiet && self.world.receiver.is_settled() {
+            sleep(SAMPLE_INTERVAL).await;
+            let sample = self.take_sample().await?;
+            let is_idle = sample.is_idle();
+            if is_idle && self.context.receiver.is_complete() {
                 return Ok(sample);
             }
-            if begin.elapsed() < REST {
+            if start.elapsed() < IDLE_TIMEOUT {
                 continue;
             }
-            for missing in self.world.receiver.missing() {
-                self.world.fault("webhook", missing);
+            for missing in self.context.receiver.missing() {
+                self.context.record_violation("webhook", missing);
             }
-            if !quiet {
-                self.world.fault("rest", format!("it does not come to rest: {sample:?}"));
+            if !is_idle {
+                self.context
+                    .record_violation("rest", format!("it does not come to rest: {sample:?}"));
             }
             return Ok(sample);
         }

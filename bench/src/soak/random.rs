@@ -12,7 +12,7 @@ impl Random {
     }
 
     /// Any number.
-    pub fn any(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -21,16 +21,16 @@ impl Random {
 
     /// A number below a limit.
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.any() % limit
+        self.next_u64() % limit
     }
 
     /// A number from the first up to and with the second.
-    pub fn within(&mut self, least: u64, most: u64) -> u64 {
-        least + self.below(most - least + 1)
+    pub fn in_range(&mut self, min: u64, max: u64) -> u64 {
+        min + self.below(max - min + 1)
     }
 
     /// True once in so many times.
-    pub fn once_in(&mut self, times: u64) -> bool {
+    pub fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 }

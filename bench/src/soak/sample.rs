@@ -9,12 +9,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::caller::Caller;
+use super::context::SoakContext;
+use super::error::ScenarioError;
 use super::server::Server;
-use super::speech::{Request, Speech};
-use super::trouble::Trouble;
-use super::world::World;
-use crate::Failure;
-use crate::process::{children, descriptors, resident_bytes};
+use super::wire_format::{Request, WireFormat};
+use crate::BenchError;
+use crate::process::{child_count, open_descriptors, resident_bytes};
 
 /// What a server takes at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -52,7 +52,7 @@ pub struct Sample {
 impl Sample {
     /// Whether nothing is going on: the connection that asks is the only one.
     #[must_use]
-    pub fn is_quiet(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         let Self { live_tasks, turns, streams, webhooks, children, connections, .. } = self;
         [live_tasks, turns, streams, webhooks, children].iter().all(|it| **it == 0)
             && *connections <= 1
@@ -62,9 +62,9 @@ impl Sample {
 /// Takes samples of one life of a server.
 #[derive(Clone, Debug)]
 pub struct Sampler {
-    begin: Instant,
-    life: u32,
-    process: u32,
+    start: Instant,
+    generation: u32,
+    pid: u32,
     database: PathBuf,
 }
 
@@ -72,33 +72,38 @@ impl Sampler {
     /// Begins with the first life.
     #[must_use]
     pub fn new(server: &Server) -> Self {
-        let (process, database) = (server.process(), server.database());
-        Self { begin: Instant::now(), life: 1, process, database }
+        let (pid, database) = (server.pid(), server.database());
+        Self { start: Instant::now(), generation: 1, pid, database }
     }
 
     /// Goes on with the next one.
     #[must_use]
-    pub fn again(self, server: &Server) -> Self {
-        Self { life: self.life + 1, process: server.process(), ..self }
+    pub fn next_generation(self, server: &Server) -> Self {
+        Self { generation: self.generation + 1, pid: server.pid(), ..self }
     }
 
     /// Looks at the server, which is there.
     ///
     /// # Errors
     /// When it does not say how it is.
-    pub async fn look(&self, world: &Arc<World>) -> Result<Sample, Failure> {
-        let mut asker = Caller::new(world, 1);
-        let untold = |trouble: Trouble| format!("the server does not say how it is: {trouble:?}");
-        let (_, metrics) = asker.fetch(&Request::plain("GET", "/metrics")).await.map_err(untold)?;
+    pub async fn sample(&self, context: &Arc<SoakContext>) -> Result<Sample, BenchError> {
+        let mut caller = Caller::new(context, 1);
+        let unavailable =
+            |error: ScenarioError| format!("the server does not say how it is: {error:?}");
+        let (_, metrics) =
+            caller.fetch(&Request::without_body("GET", "/metrics")).await.map_err(unavailable)?;
         let metrics = String::from_utf8(metrics)?;
-        let page = asker.expect(&Speech::Rest.list(1, "")).await.map_err(untold)?;
+        let page = caller
+            .expect(&WireFormat::HttpJsonV1_0.list_request(1, ""))
+            .await
+            .map_err(unavailable)?;
         let gauge = |name: &str| gauge(&metrics, name);
         Ok(Sample {
-            seconds: self.begin.elapsed().as_secs_f64(),
-            life: self.life,
-            resident: resident_bytes(self.process),
-            descriptors: descriptors(self.process),
-            children: children(self.process),
+            seconds: self.start.elapsed().as_secs_f64(),
+            life: self.generation,
+            resident: resident_bytes(self.pid),
+            descriptors: open_descriptors(self.pid),
+            children: child_count(self.pid),
             connections: gauge("latimer_connections")?,
             live_tasks: gauge("latimer_live_tasks")?,
             turns: gauge("latimer_turns")?,
@@ -106,30 +111,32 @@ impl Sampler {
             webhooks: gauge("latimer_webhooks")?,
             tasks: page.0["totalSize"].as_u64().ok_or("a list without its size")?,
             database: used_bytes(&self.database).unwrap_or_default(),
-            file: size(&self.database),
-            log: size(&self.database.with_extension("db-wal")),
+            file: file_size(&self.database),
+            log: file_size(&self.database.with_extension("db-wal")),
         })
     }
 }
 
-fn gauge(metrics: &str, name: &str) -> Result<u64, Failure> {
+fn gauge(metrics: &str, name: &str) -> Result<u64, BenchError> {
     let mut lines = metrics.lines().filter_map(|it| it.split_once(' '));
     let value = lines.find_map(|(it, value)| (it == name).then(|| value.parse().ok()).flatten());
     value.ok_or_else(|| format!("{name} is not among the numbers").into())
 }
 
 /// The size of a file; none when it is not there.
-fn size(path: &Path) -> u64 {
+fn file_size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |it| it.len())
 }
 
 /// The bytes in pages that are not free, as the head of a SQLite database says: the size of a page
 /// at 16, the number of pages at 28, that of free ones at 36.
 fn used_bytes(path: &Path) -> Option<u64> {
-    let mut head = [0; 40];
-    File::open(path).ok()?.read_exact(&mut head).ok()?;
-    let number = |at: usize| head[at..at + 4].iter().fold(0, |all, it| all << 8 | u64::from(*it));
-    Some((number(16) >> 16) * number(28).checked_sub(number(36))?)
+    let mut header = [0; 40];
+    File::open(path).ok()?.read_exact(&mut header).ok()?;
+    let read_u32 = |offset: usize| {
+        header[offset..offset + 4].iter().fold(0, |all, it| all << 8 | u64::from(*it))
+    };
+    Some((read_u32(16) >> 16) * read_u32(28).checked_sub(read_u32(36))?)
 }
 
 #[cfg(test)]
@@ -137,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gauge_is_found_by_its_whole_name() {
+    fn gauge_is_matched_by_exact_name() {
         let text = "# TYPE a gauge\nab 1\na{b=\"c\"} 2\na 3\n";
         assert_eq!(gauge(text, "a").unwrap(), 3);
         assert!(gauge(text, "b").is_err());

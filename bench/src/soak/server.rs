@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::Plan;
-use super::world::World;
-use crate::Failure;
+use super::context::SoakContext;
+use crate::BenchError;
 use crate::http::Connection;
 use crate::process::{Process, Signal, Starter, free_address};
 
@@ -16,17 +16,17 @@ use crate::process::{Process, Signal, Starter, free_address};
 pub const MAX_TASKS: u64 = 3_000;
 
 /// The most bytes of a request.
-pub const MAX_BODY: usize = 1024 * 1024;
+pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// How long a request may take to arrive, and how long an attempt to tell a webhook may take.
-pub const BRIEF: Duration = Duration::from_secs(2);
+pub const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long it may take to come, and to go.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LIFECYCLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopMode {
     /// It is told to, and goes when it is done.
     Terminate,
     /// It has no time for anything.
@@ -37,7 +37,7 @@ pub enum Stop {
 #[derive(Debug)]
 pub struct Server {
     program: PathBuf,
-    folder: PathBuf,
+    dir: PathBuf,
     address: String,
     starter: Starter,
     process: Option<Process>,
@@ -48,11 +48,11 @@ impl Server {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn set_up(plan: &Plan) -> Result<Self, Failure> {
+    pub fn configure(plan: &Plan) -> Result<Self, BenchError> {
         let address = free_address()?;
         let server = Self {
-            program: plan.latimer.clone(),
-            folder: plan.folder.clone(),
+            program: plan.program.clone(),
+            dir: plan.dir.clone(),
             starter: Starter { nice: plan.nice },
             address,
             process: None,
@@ -62,16 +62,16 @@ impl Server {
     }
 
     fn configuration(&self) -> String {
-        let (address, brief) = (&self.address, BRIEF.as_secs());
+        let (address, timeout) = (&self.address, SERVER_TIMEOUT.as_secs());
         format!(
             "listen = \"{address}\"\n\n\
              [store]\npath = \"tasks.db\"\nmax_tasks = {MAX_TASKS}\nsweep_every = \"2s\"\n\
              durability = \"process\"\n\n\
-             [limits]\nmax_body = {MAX_BODY}\nheader_time = \"{brief}s\"\nbody_time = \"{brief}s\"\n\n\
+             [limits]\nmax_body = {MAX_BODY_BYTES}\nheader_time = \"{timeout}s\"\nbody_time = \"{timeout}s\"\n\n\
              [push]\ntimeout = \"500ms\"\nattempts = 4\nfirst_pause = \"50ms\"\n\
              longest_pause = \"400ms\"\n\n\
              [log]\nfilter = \"warn\"\n\n\
-             [server]\ndrain = \"{brief}s\"\nkeep_alive = \"1s\"\n\n\
+             [server]\ndrain = \"{timeout}s\"\nkeep_alive = \"1s\"\n\n\
              [[agents]]\nname = \"demo\"\nkind = \"demo\"\ncancel_grace = \"200ms\"\n\
              repeat_window = \"1m\"\n\n\
              [[agents]]\nname = \"shout\"\nkind = \"command\"\ncommand = [\"tr\", \"a-z\", \"A-Z\"]\n\
@@ -87,7 +87,7 @@ impl Server {
 
     /// Its number, while it is there.
     #[must_use]
-    pub fn process(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.process.as_ref().map_or(0, Process::id)
     }
 
@@ -98,25 +98,25 @@ impl Server {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.dir.join(name)
     }
 
     /// Starts it, and waits until it is ready.
     ///
     /// # Errors
     /// When it does not come.
-    pub async fn start(&mut self) -> Result<(), Failure> {
+    pub async fn start(&mut self) -> Result<(), BenchError> {
         let log = OpenOptions::new().create(true).append(true).open(self.path("log"))?;
         let config = self.path("latimer.toml").display().to_string();
         let arguments = ["serve".to_owned(), "--config".to_owned(), config];
         let process = self.starter.start_logged(&self.program, &arguments, log)?;
         let process = self.process.insert(process);
-        let begin = Instant::now();
+        let start = Instant::now();
         while !is_ready(&self.address).await {
-            if let Some(status) = process.ended()? {
+            if let Some(status) = process.try_wait()? {
                 return Err(format!("the server ended with {status}").into());
             }
-            if begin.elapsed() > PATIENCE {
+            if start.elapsed() > LIFECYCLE_TIMEOUT {
                 return Err("the server does not become ready".into());
             }
             sleep(Duration::from_millis(20)).await;
@@ -128,21 +128,24 @@ impl Server {
     ///
     /// # Errors
     /// When it does not go.
-    pub async fn stop(&mut self, stop: Stop, world: &World) -> Result<(), Failure> {
+    pub async fn stop(&mut self, mode: StopMode, context: &SoakContext) -> Result<(), BenchError> {
         let Some(mut process) = self.process.take() else { return Ok(()) };
-        process.signal(match stop {
-            Stop::Terminate => Signal::TERM,
-            Stop::Kill => Signal::KILL,
+        process.signal(match mode {
+            StopMode::Terminate => Signal::TERM,
+            StopMode::Kill => Signal::KILL,
         })?;
-        let begin = Instant::now();
+        let start = Instant::now();
         loop {
-            if let Some(status) = process.ended()? {
-                if stop == Stop::Terminate && !status.success() {
-                    world.fault("stop", format!("told to go, the server ended with {status}"));
+            if let Some(status) = process.try_wait()? {
+                if mode == StopMode::Terminate && !status.success() {
+                    context.record_violation(
+                        "stop",
+                        format!("told to go, the server ended with {status}"),
+                    );
                 }
                 return Ok(());
             }
-            if begin.elapsed() > PATIENCE {
+            if start.elapsed() > LIFECYCLE_TIMEOUT {
                 return Err("the server does not end".into());
             }
             sleep(Duration::from_millis(20)).await;
@@ -153,7 +156,7 @@ impl Server {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn complaints(&self) -> Result<Vec<String>, Failure> {
+    pub fn log_lines(&self) -> Result<Vec<String>, BenchError> {
         Ok(fs::read_to_string(self.path("log"))?.lines().map(str::to_owned).collect())
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use latimer_daemon::config::{Flag, Loaded, Lookup, Request, Surroundings};
-use latimer_daemon::{Banner, Daemon, check, shell};
+use latimer_daemon::{Banner, Daemon, check, shell_command};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -69,7 +69,7 @@ fn flags(arguments: &Serve) -> Vec<Flag> {
         agent("--echo", json!({"name": "echo", "kind": "echo"}));
     }
     if let Some(line) = &arguments.exec {
-        let mut exec = json!({"name": "exec", "kind": "command", "command": shell(line)});
+        let mut exec = json!({"name": "exec", "kind": "command", "command": shell_command(line)});
         if let Some(delimiter) = &arguments.chunk {
             exec["chunk"] = json!(delimiter);
         }

@@ -1,7 +1,7 @@
 //! Makes the agents that a configuration lists.
 
 use latimer_protocol::card::AgentCard;
-use latimer_runtime::{Command, Demo, Echo, Input};
+use latimer_runtime::{CommandAgent, DemoAgent, EchoAgent, Input};
 use latimer_server::Agent;
 use tracing::warn;
 
@@ -15,11 +15,11 @@ pub(crate) fn agents(config: &Config) -> Result<Vec<Agent>, StartError> {
 }
 
 fn demonstration(name: &str, config: DemoConfig) -> Agent {
-    let demo = Demo::default();
+    let demo = DemoAgent::default();
     let demo = if config.open_ended { demo.open_ended() } else { demo };
-    let agent = demo.named(name);
+    let agent = demo.into_agent(name);
     match config.extended_card {
-        true => agent.with_extended_card(Demo::extended_card(name)),
+        true => agent.with_extended_card(DemoAgent::extended_card(name)),
         false => agent,
     }
 }
@@ -28,9 +28,9 @@ fn agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
     let name = &agent.name;
     let unavailable = |kind| Err(StartError::Unavailable { agent: name.clone(), kind });
     let made = match &agent.behind {
-        Behind::Echo => Echo::agent(name),
+        Behind::Echo => EchoAgent::new_agent(name),
         Behind::Demo(demo) => demonstration(name, *demo),
-        Behind::Command(command) => program(agent, command, config)?.agent(name),
+        Behind::Command(command) => program(agent, command, config)?.into_agent(name),
         Behind::A2a(upstream) => {
             let made = remote(agent, upstream)?.with_policy(agent.policy.clone());
             return Ok(made.with_access(agent.access.clone()));
@@ -77,13 +77,13 @@ fn program(
     agent: &AgentConfig,
     said: &CommandConfig,
     config: &Config,
-) -> Result<Command, StartError> {
+) -> Result<CommandAgent, StartError> {
     let failed = |source| StartError::Command { agent: agent.name.clone(), source };
-    let mut command = Command::new(said.command.iter().cloned()).map_err(failed)?;
+    let mut command = CommandAgent::new(said.command.iter().cloned()).map_err(failed)?;
     command = command
-        .variables(said.env.iter().cloned())
-        .output_limit(said.max_output)
-        .grace(agent.policy.cancel_grace);
+        .inherit_env(said.env.iter().cloned())
+        .max_output_bytes(said.max_output)
+        .kill_grace(agent.policy.cancel_grace);
     if said.json {
         command = command.input(Input::Json);
     }
@@ -91,13 +91,13 @@ fn program(
         command = command.delimiter(delimiter.as_bytes());
     }
     if let Some(folder) = &said.dir {
-        command = command.folder(folder);
+        command = command.current_dir(folder);
     }
     if let Some(limit) = said.timeout {
-        command = command.time_limit(limit);
+        command = command.timeout(limit);
     }
     if said.show_stderr {
-        command = command.show_errors();
+        command = command.expose_stderr();
     }
     // What a program keeps stays beside the tasks, and goes with them when they are in memory.
     if said.inherit_home {
@@ -107,7 +107,7 @@ fn program(
     {
         command = command.home(folder.join("homes").join(&agent.name));
     }
-    if command.find().is_none() {
+    if command.resolve_program().is_none() {
         warn!(agent = agent.name, program = command.program(), "command does not exist");
     }
     Ok(command)

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::routing::any;
 use http::StatusCode;
-use latimer_runtime::Lookout;
+use latimer_runtime::DiscoveryHandle;
 use latimer_server::{AgentRegistry, Keyring, RunningServer, Server};
 use tokio::net::lookup_host;
 use tokio::task::JoinHandle;
@@ -27,7 +27,7 @@ pub struct Daemon {
     /// Goes on as long as the daemon does.
     _keys: Option<Following>,
     /// The same for those who look for agents elsewhere.
-    _lookouts: Vec<Lookout>,
+    _lookouts: Vec<DiscoveryHandle>,
 }
 
 /// Something that goes on until this is dropped.
@@ -57,7 +57,8 @@ impl Daemon {
         let keys = keyring.zip(config.signing.clone()).map(|(keyring, signing)| {
             Following(tokio::spawn(signing::follow(signing, keyring, seen, signing::EVERY)))
         });
-        let lookouts = external.into_iter().map(|(name, it)| it.look_out(name)).collect();
+        let lookouts =
+            external.into_iter().map(|(name, it)| it.discover_in_background(name)).collect();
         Ok(Self { running, banner, _keys: keys, _lookouts: lookouts })
     }
 

@@ -20,6 +20,6 @@ pub use banner::{Banner, Published};
 pub use daemon::{Daemon, check};
 pub use error::StartError;
 pub use latimer_protocol::Secret;
-pub use latimer_runtime::shell;
+pub use latimer_runtime::shell_command;
 pub use latimer_server::ReplayOutcome;
 pub use operator::{Operator, OperatorError};

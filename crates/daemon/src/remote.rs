@@ -9,7 +9,7 @@ use latimer_client::transport::CallLimits;
 use latimer_client::{CardSource, CardTrust, ClientBuilder, CredentialSet, Credentials, Error};
 use latimer_protocol::Secret;
 use latimer_protocol::card::KeySet;
-use latimer_runtime::Remote;
+use latimer_runtime::RemoteAgent;
 use latimer_server::Agent;
 
 use crate::agents::describe;
@@ -23,17 +23,17 @@ use crate::signing;
 pub(crate) fn remote(agent: &AgentConfig, said: &UpstreamConfig) -> Result<Agent, StartError> {
     let (card, streaming) = (agent.card.clone(), agent.streaming);
     let remote = elsewhere(&agent.name, said)?;
-    let remote = remote.described(move |found| complete(found, &card, streaming));
-    Ok(remote.agent(&agent.name))
+    let remote = remote.map_card(move |found| complete(found, &card, streaming));
+    Ok(remote.into_agent(&agent.name))
 }
 
 /// Agents that are looked for, and not published, by their names.
-pub(crate) fn external(config: &Config) -> Result<Vec<(&str, Remote)>, StartError> {
+pub(crate) fn external(config: &Config) -> Result<Vec<(&str, RemoteAgent)>, StartError> {
     let listed = config.remote_agents.iter().filter(|_| config.serving != Serving::Disabled);
     listed.map(|it| Ok((&*it.name, elsewhere(&it.name, &it.upstream)?))).collect()
 }
 
-fn elsewhere(name: &str, said: &UpstreamConfig) -> Result<Remote, StartError> {
+fn elsewhere(name: &str, said: &UpstreamConfig) -> Result<RemoteAgent, StartError> {
     let (said, files) = (said.clone(), Files::read(name, said)?);
     let source = match &said.card_url {
         Some(url) => CardSource::CardUrl(url.clone()),
@@ -43,9 +43,9 @@ fn elsewhere(name: &str, said: &UpstreamConfig) -> Result<Remote, StartError> {
     // Whether it can be set up at all is known now, and told now.
     let builder = set_up(latimer_client::Client::builder(source.clone()), &said, &files);
     builder.and_then(|it| it.check()).map_err(wrong)?;
-    let remote = Remote::new(source).hiding(&said.url).hops(said.hops);
-    let remote = remote.telling_caller(said.forward_user);
-    Ok(remote.client(move |builder| set_up(builder, &said, &files)))
+    let remote = RemoteAgent::new(source).redact_host(&said.url).max_hops(said.hops);
+    let remote = remote.forward_caller(said.forward_user);
+    Ok(remote.configure_client(move |builder| set_up(builder, &said, &files)))
 }
 
 /// Says what the configuration says in place of what the agent does.

@@ -8,25 +8,25 @@ use latimer_server::{Agent, AgentFailure, Executor, Turn};
 /// Answers each message with its own parts: one artifact, and the task is completed.
 ///
 /// ```
-/// use latimer_runtime::Echo;
+/// use latimer_runtime::EchoAgent;
 ///
-/// let agent = Echo::agent("echo");
+/// let agent = EchoAgent::agent("echo");
 /// assert_eq!(agent.card().skills[0].id, "echo");
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Echo;
+pub struct EchoAgent;
 
-impl Echo {
+impl EchoAgent {
     /// The agent, with its card.
     #[must_use]
-    pub fn agent(name: &str) -> Agent {
-        let any = || ["text/plain", "application/json", "*/*"].map(String::from).to_vec();
+    pub fn new_agent(name: &str) -> Agent {
+        let modes = || ["text/plain", "application/json", "*/*"].map(String::from).to_vec();
         Agent::new(name, Self).with_card(AgentCard {
             name: name.to_owned(),
             description: "Says again what was said".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            default_input_modes: any(),
-            default_output_modes: any(),
+            default_input_modes: modes(),
+            default_output_modes: modes(),
             skills: vec![AgentSkill {
                 id: "echo".to_owned(),
                 name: "Echo".to_owned(),
@@ -41,10 +41,10 @@ impl Echo {
 }
 
 #[async_trait]
-impl Executor for Echo {
+impl Executor for EchoAgent {
     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         // Back to back and without a status, so that an echo is stored in one append.
-        turn.add_artifact(again(&turn.message().parts)).await?;
+        turn.add_artifact(echo_artifact(&turn.message().parts)).await?;
         turn.complete().await?;
         Ok(())
     }
@@ -56,7 +56,7 @@ impl Executor for Echo {
 }
 
 /// The same parts as an artifact.
-pub(crate) fn again(parts: &[Part]) -> Artifact {
+pub(crate) fn echo_artifact(parts: &[Part]) -> Artifact {
     Artifact {
         artifact_id: ArtifactId::first(),
         name: None,

@@ -3,16 +3,16 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use latimer_bench::Failure;
+use latimer_bench::BenchError;
 use latimer_bench::process::{Process, SERVER_CORE, Starter, free_address};
 use latimer_bench::role::Role;
-use latimer_bench::subject::{Kind, Setup, Store};
+use latimer_bench::server_under_test::{AgentKind, Setup, Store};
 
 /// An agent, which says what it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agent {
     /// One of ours.
-    Ours,
+    Latimer,
     /// One on the official SDK for JavaScript.
     JavaScript,
     /// One on the official SDK for Python.
@@ -20,7 +20,7 @@ pub(crate) enum Agent {
 }
 
 /// An agent that runs.
-pub(crate) struct Running {
+pub(crate) struct RunningAgent {
     pub(crate) address: String,
     pub(crate) process: Process,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Running {
 impl fmt::Display for Agent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Self::Ours => "ours",
+            Self::Latimer => "ours",
             Self::JavaScript => "JavaScript SDK",
             Self::Python => "Python SDK",
         })
@@ -37,48 +37,50 @@ impl fmt::Display for Agent {
 
 impl Agent {
     /// Those that can be started from here.
-    pub(crate) fn all() -> Vec<Self> {
-        let mut all = vec![Self::Ours];
+    pub(crate) fn available() -> Vec<Self> {
+        let mut available = vec![Self::Latimer];
         for sdk in [Self::JavaScript, Self::Python] {
-            all.extend(sdk.program().filter(|(_, needs)| needs.exists()).map(|_| sdk));
+            available.extend(
+                sdk.program().filter(|(_, prerequisite)| prerequisite.exists()).map(|_| sdk),
+            );
         }
-        all
+        available
     }
 
     /// Where it answers JSON-RPC.
     pub(crate) fn path(self) -> &'static str {
         match self {
-            Self::Ours => "/a2a",
+            Self::Latimer => "/a2a",
             Self::JavaScript | Self::Python => "/",
         }
     }
 
     /// Starts it on the core of servers.
-    pub(crate) fn start(self, starter: Starter) -> Result<Running, Failure> {
+    pub(crate) fn start(self, starter: Starter) -> Result<RunningAgent, BenchError> {
         let address = free_address()?;
         let mut process = match self.program() {
             None => {
-                let (store, agent) = (Store::Memory, Kind::Echo);
+                let (store, agent) = (Store::Memory, AgentKind::Echo);
                 let setup = Setup { address: address.clone(), store, agent };
-                starter.start(SERVER_CORE, &Role::Subject(setup))?
+                starter.start(SERVER_CORE, &Role::ServerUnderTest(setup))?
             }
-            Some((words, _)) => {
+            Some((command, _)) => {
                 let port = address.rsplit(':').next().unwrap_or_default();
-                let shown = format!(r#"PEER_SHOWN={{"http":{port}}}"#);
-                let told = [format!("PEER_HTTP={port}"), shown];
-                let words = words.iter().map(|it| (*it).to_owned());
-                let arguments: Vec<_> = told.into_iter().chain(words).collect();
-                starter.start_other(SERVER_CORE, Path::new("env"), &arguments)?
+                let port_map = format!(r#"PEER_SHOWN={{"http":{port}}}"#);
+                let env_vars = [format!("PEER_HTTP={port}"), port_map];
+                let command = command.iter().map(|it| (*it).to_owned());
+                let arguments: Vec<_> = env_vars.into_iter().chain(command).collect();
+                starter.start_program(SERVER_CORE, Path::new("env"), &arguments)?
             }
         };
         process.wait_until_listening(&address)?;
-        Ok(Running { address, process })
+        Ok(RunningAgent { address, process })
     }
 
     /// What starts it, and what has to be there for that. None for what is in this program.
     fn program(self) -> Option<([&'static str; 3], PathBuf)> {
-        let (words, needs) = match self {
-            Self::Ours => return None,
+        let (command, prerequisite) = match self {
+            Self::Latimer => return None,
             Self::JavaScript => {
                 (["node", "tests/peers/js/serve_1x.mjs", "--demo"], "tests/peers/js/node_modules")
             }
@@ -87,6 +89,6 @@ impl Agent {
                 ([python, "tests/peers/python/serve_1x.py", "--demo"], python)
             }
         };
-        Some((words, needs.into()))
+        Some((command, prerequisite.into()))
     }
 }

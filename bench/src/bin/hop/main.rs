@@ -4,8 +4,8 @@
 //! See `bench/README.md`.
 
 mod agents;
-mod ages;
 mod calls;
+mod event_latency;
 mod libraries;
 mod routes;
 
@@ -17,8 +17,8 @@ use latimer_bench::arguments::Arguments;
 use latimer_bench::call::Library;
 use latimer_bench::load::Operation;
 use latimer_bench::process::Starter;
-use latimer_bench::report::{Report, note};
-use latimer_bench::{Failure, role};
+use latimer_bench::report::{Report, print_progress};
+use latimer_bench::{BenchError, role};
 use serde::Serialize;
 
 use self::agents::Agent;
@@ -31,47 +31,51 @@ fn main() -> ExitCode {
     role::main(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let arguments = Arguments::read(OPTIONS)?;
+fn run() -> Result<(), BenchError> {
+    let arguments = Arguments::parse(OPTIONS)?;
     let latimer = arguments.get("latimer").ok_or("--latimer must name the program")?;
     let bench = Bench {
-        starter: Starter { nice: arguments.or("nice", 0)? },
-        seconds: arguments.or("seconds", 4.0)?,
-        connections: arguments.or("connections", 32)?,
-        rate: arguments.or("rate", 200)?,
-        folder: arguments.or("folder", std::env::temp_dir())?,
+        starter: Starter { nice: arguments.get_or("nice", 0)? },
+        seconds: arguments.get_or("seconds", 4.0)?,
+        connections: arguments.get_or("connections", 32)?,
+        rate: arguments.get_or("rate", 200)?,
+        temp_root: arguments.get_or("folder", std::env::temp_dir())?,
     };
-    let rounds: u32 = arguments.or("rounds", 3)?;
-    let nginx = arguments.or("nginx", PathBuf::from("nginx"))?;
+    let rounds: u32 = arguments.get_or("rounds", 3)?;
+    let nginx = arguments.get_or("nginx", PathBuf::from("nginx"))?;
     let routes = Routes {
         direct: Route::Direct,
         nginx: Route::Nginx(nginx.clone()),
         tuned: Route::TunedNginx(nginx),
         gateway: Route::Gateway(latimer.into()),
     };
-    let mut asked = vec![(Agent::Ours, Operation::Get)];
-    asked.extend(Agent::all().into_iter().map(|agent| (agent, Operation::Send)));
-    let results: PathBuf = arguments.or("results", PathBuf::from("bench/results"))?;
-    let mut report = Report::new(&results, "hop", &arguments.shown());
+    let mut cases = vec![(Agent::Latimer, Operation::Get)];
+    cases.extend(Agent::available().into_iter().map(|agent| (agent, Operation::Send)));
+    let results: PathBuf = arguments.get_or("results", PathBuf::from("bench/results"))?;
+    let mut report = Report::new(&results, "hop", &arguments.without_paths());
 
-    let (mut calls, mut ages, mut libraries) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut calls, mut latencies, mut libraries) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=rounds {
-        for (agent, operation) in &asked {
-            for route in routes.of_calls() {
-                calls.push(kept(&mut report, round, bench.calls(*agent, *operation, route)?)?);
+        for (agent, operation) in &cases {
+            for route in routes.for_calls() {
+                calls.push(record_row(
+                    &mut report,
+                    round,
+                    bench.measure_calls(*agent, *operation, route)?,
+                )?);
             }
         }
-        for route in routes.of_events() {
-            ages.push(kept(&mut report, round, bench.ages(route)?)?);
+        for route in routes.for_events() {
+            latencies.push(record_row(&mut report, round, bench.measure_event_latency(route)?)?);
         }
         for library in [Library::Reqwest, Library::Latimer] {
-            libraries.push(kept(&mut report, round, bench.library(library)?)?);
+            libraries.push(record_row(&mut report, round, bench.measure_library(library)?)?);
         }
     }
-    calls::print(&mut report, &calls, &routes, &asked);
-    ages::print(&mut report, &ages, &routes);
+    calls::print(&mut report, &calls, &routes, &cases);
+    event_latency::print(&mut report, &latencies, &routes);
     libraries::print(&mut report, &libraries);
-    report.keep()
+    report.save()
 }
 
 struct Bench {
@@ -80,21 +84,25 @@ struct Bench {
     connections: usize,
     /// Events in a second, where their age is measured.
     rate: u32,
-    folder: PathBuf,
+    temp_root: PathBuf,
 }
 
 /// Keeps a row, and says that it is there.
-fn kept<T: Debug + Serialize>(report: &mut Report, round: u32, row: T) -> Result<T, Failure> {
-    note(&format!("{round} {row:?}"));
-    report.row(&row)?;
+fn record_row<T: Debug + Serialize>(
+    report: &mut Report,
+    round: u32,
+    row: T,
+) -> Result<T, BenchError> {
+    print_progress(&format!("{round} {row:?}"));
+    report.write_row(&row)?;
     Ok(row)
 }
 
 /// Says whether something costs no more through the gateway than it should.
-fn verdict(what: &str, beside: &Route, ratio: f64, goal: f64) -> String {
+fn format_verdict(subject: &str, reference: &Route, ratio: f64, goal: f64) -> String {
     let verdict = if ratio <= goal { "as it should be" } else { "**too much**" };
     format!(
-        "\nThrough the gateway {what} costs {ratio:.2} times what it does through {beside}; at most \
+        "\nThrough the gateway {subject} costs {ratio:.2} times what it does through {reference}; at most \
          {goal} is the goal: {verdict}."
     )
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use latimer_bench::Failure;
+use latimer_bench::BenchError;
 use latimer_bench::process::{Process, SERVER_CORE, Starter, free_address};
 
 /// A way to an agent.
@@ -30,12 +30,12 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// Those on which calls are made.
-    pub(crate) fn of_calls(&self) -> [&Route; 4] {
+    pub(crate) fn for_calls(&self) -> [&Route; 4] {
         [&self.direct, &self.nginx, &self.tuned, &self.gateway]
     }
 
     /// Those on which events come one by one; a plain nginx gathers them.
-    pub(crate) fn of_events(&self) -> [&Route; 3] {
+    pub(crate) fn for_events(&self) -> [&Route; 3] {
         [&self.direct, &self.tuned, &self.gateway]
     }
 }
@@ -59,58 +59,64 @@ pub(crate) struct Hop {
 
 impl Route {
     /// Opens the way to an agent at `upstream`.
-    pub(crate) fn open(
+    pub(crate) fn start(
         &self,
         starter: Starter,
         upstream: &str,
-        home: &Path,
-    ) -> Result<Hop, Failure> {
+        data_dir: &Path,
+    ) -> Result<Hop, BenchError> {
         let address = free_address()?;
         let (program, arguments) = match self {
             Self::Direct => return Ok(Hop { address: upstream.to_owned(), process: None }),
-            Self::Nginx(program) => (program, nginx(&plain(&address, upstream, home), home)?),
-            Self::TunedNginx(program) => (program, nginx(&tuned(&address, upstream), home)?),
-            Self::Gateway(program) => (program, gateway(&address, upstream, home)?),
+            Self::Nginx(program) => {
+                (program, nginx_arguments(&plain_server(&address, upstream, data_dir), data_dir)?)
+            }
+            Self::TunedNginx(program) => {
+                (program, nginx_arguments(&tuned_server(&address, upstream), data_dir)?)
+            }
+            Self::Gateway(program) => (program, gateway_arguments(&address, upstream, data_dir)?),
         };
-        let mut process = starter.start_other(SERVER_CORE, program, &arguments)?;
+        let mut process = starter.start_program(SERVER_CORE, program, &arguments)?;
         process.wait_until_listening(&address)?;
         Ok(Hop { address, process: Some(process) })
     }
 }
 
-fn text(path: &Path) -> String {
+fn path_string(path: &Path) -> String {
     path.display().to_string()
 }
 
 /// Writes down what nginx is to do, and returns what it is started with: as one process, so that its
 /// CPU time can be told, which keeps its files in `home`.
-fn nginx(server: &str, home: &Path) -> Result<Vec<String>, Failure> {
-    let folder = home.display();
-    let places: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+fn nginx_arguments(server: &str, data_dir: &Path) -> Result<Vec<String>, BenchError> {
+    let dir = data_dir.display();
+    let temp_paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()
-        .map(|it| format!("{it}_temp_path {folder}/{it};\n"))
+        .map(|it| format!("{it}_temp_path {dir}/{it};\n"))
         .collect();
-    let told = format!(
-        "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\n\
-         events {{ worker_connections 768; }}\nhttp {{\n{places}{server}}}\n"
+    let config = format!(
+        "daemon off;\nmaster_process off;\npid {dir}/nginx.pid;\n\
+         events {{ worker_connections 768; }}\nhttp {{\n{temp_paths}{server}}}\n"
     );
-    let file = home.join("nginx.conf");
-    fs::write(&file, told)?;
-    Ok(["-e", "/dev/null", "-p", &text(home), "-c", &text(&file)].map(str::to_owned).to_vec())
+    let file = data_dir.join("nginx.conf");
+    fs::write(&file, config)?;
+    Ok(["-e", "/dev/null", "-p", &path_string(data_dir), "-c", &path_string(&file)]
+        .map(str::to_owned)
+        .to_vec())
 }
 
 /// What Debian's `nginx.conf` says, and one site that passes everything on.
-fn plain(address: &str, upstream: &str, home: &Path) -> String {
+fn plain_server(address: &str, upstream: &str, data_dir: &Path) -> String {
     format!(
         "sendfile on;\ntcp_nopush on;\ntypes_hash_max_size 2048;\ngzip on;\n\
          access_log {}/access.log;\n\
          server {{\nlisten {address};\nlocation / {{ proxy_pass http://{upstream}; }}\n}}\n",
-        home.display()
+        data_dir.display()
     )
 }
 
 /// Connections stay open on both sides, and what comes is passed on as it comes.
-fn tuned(address: &str, upstream: &str) -> String {
+fn tuned_server(address: &str, upstream: &str) -> String {
     format!(
         "access_log off;\nupstream agent {{ server {upstream}; keepalive 64; }}\n\
          server {{\nlisten {address};\nkeepalive_requests 100000000;\n\
@@ -121,12 +127,16 @@ fn tuned(address: &str, upstream: &str) -> String {
 }
 
 /// The same for the gateway.
-fn gateway(address: &str, upstream: &str, home: &Path) -> Result<Vec<String>, Failure> {
-    let told = format!(
+fn gateway_arguments(
+    address: &str,
+    upstream: &str,
+    data_dir: &Path,
+) -> Result<Vec<String>, BenchError> {
+    let config = format!(
         "listen = \"{address}\"\n[store]\nkind = \"memory\"\n[log]\nfilter = \"warn\"\n\
          [[agents]]\nname = \"behind\"\nkind = \"a2a\"\nurl = \"http://{upstream}\"\n"
     );
-    let file = home.join("latimer.toml");
-    fs::write(&file, told)?;
-    Ok(["serve", "--config", &text(&file)].map(str::to_owned).to_vec())
+    let file = data_dir.join("latimer.toml");
+    fs::write(&file, config)?;
+    Ok(["serve", "--config", &path_string(&file)].map(str::to_owned).to_vec())
 }

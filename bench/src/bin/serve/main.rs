@@ -2,7 +2,7 @@
 //!
 //! See `bench/README.md`, or `--help` for the options.
 
-mod contestants;
+mod servers;
 mod tables;
 
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use latimer_bench::arguments::Arguments;
-use latimer_bench::home::Home;
-use latimer_bench::load::{Operation, Outcome, Plan, Span};
+use latimer_bench::load::{LoadResult, Operation, Plan, Span};
 use latimer_bench::process::{LOAD_CORE, Process, SERVER_CORE, Starter, free_address};
-use latimer_bench::report::{Report, heard, note};
+use latimer_bench::report::{Report, print_progress, read_json};
 use latimer_bench::role::Role;
-use latimer_bench::{Failure, disk, role};
+use latimer_bench::temp_dir::TempDir;
+use latimer_bench::{BenchError, disk, role};
 use serde::Serialize;
 
-use self::contestants::Contestant;
+use self::servers::ServerSpec;
 
 const OPTIONS: &[&str] = &[
     "rounds",
@@ -39,38 +39,39 @@ fn main() -> ExitCode {
     role::main(run)
 }
 
-fn run() -> Result<(), Failure> {
-    let arguments = Arguments::read(OPTIONS)?;
-    let (rounds, again): (u32, u32) = (arguments.or("rounds", 3)?, arguments.or("again", 2)?);
+fn run() -> Result<(), BenchError> {
+    let arguments = Arguments::parse(OPTIONS)?;
+    let (rounds, retries): (u32, u32) =
+        (arguments.get_or("rounds", 3)?, arguments.get_or("again", 2)?);
     let bench = Bench {
         span: Span::Seconds {
-            warm_up: arguments.or("warm-up", 1.5)?,
-            measured: arguments.or("seconds", 6.0)?,
+            warm_up: arguments.get_or("warm-up", 1.5)?,
+            measured: arguments.get_or("seconds", 6.0)?,
         },
-        connections: arguments.or("connections", 32)?,
-        starter: Starter { nice: arguments.or("nice", 0)? },
-        folder: arguments.or("folder", std::env::temp_dir())?,
+        connections: arguments.get_or("connections", 32)?,
+        starter: Starter { nice: arguments.get_or("nice", 0)? },
+        temp_root: arguments.get_or("folder", std::env::temp_dir())?,
     };
     let peers = arguments.get("peers").map(PathBuf::from);
     let latimer = arguments.get("latimer").map(PathBuf::from);
-    let mut contestants = contestants::all(peers.as_deref(), latimer.as_deref());
-    contestants.retain(|it| arguments.selects("only", &it.name));
-    let results: PathBuf = arguments.or("results", PathBuf::from("bench/results"))?;
-    let mut report = Report::new(&results, "serve", &arguments.shown());
-    let disk = disk::probe(&bench.folder, Duration::from_secs(2))?;
+    let mut servers = servers::all_servers(peers.as_deref(), latimer.as_deref());
+    servers.retain(|it| arguments.selects("only", &it.name));
+    let results: PathBuf = arguments.get_or("results", PathBuf::from("bench/results"))?;
+    let mut report = Report::new(&results, "serve", &arguments.without_paths());
+    let disk = disk::probe(&bench.temp_root, Duration::from_secs(2))?;
     let mut rows = Vec::new();
     for round in 1..=rounds {
         for operation in Operation::ALL {
             if !arguments.selects("operations", operation.name()) {
                 continue;
             }
-            for contestant in contestants.iter().filter(|it| it.offers(operation)) {
-                for _ in 0..=again {
-                    let outcome = bench.measure(contestant, operation)?;
-                    let disturbed = outcome.is_disturbed();
-                    let row = Row::new(contestant, operation, round, outcome);
-                    note(&row.to_string());
-                    report.row(&row)?;
+            for spec in servers.iter().filter(|it| it.supports(operation)) {
+                for _ in 0..=retries {
+                    let result = bench.measure(spec, operation)?;
+                    let disturbed = result.is_disturbed();
+                    let row = Row::new(spec, operation, round, result);
+                    print_progress(&row.to_string());
+                    report.write_row(&row)?;
                     rows.push(row);
                     if !disturbed {
                         break;
@@ -80,36 +81,36 @@ fn run() -> Result<(), Failure> {
         }
     }
     tables::print(&mut report, &rows, &disk, bench.connections);
-    report.row(&disk)?;
-    report.keep()
+    report.write_row(&disk)?;
+    report.save()
 }
 
 struct Bench {
     span: Span,
     connections: usize,
     starter: Starter,
-    folder: PathBuf,
+    temp_root: PathBuf,
 }
 
 impl Bench {
     /// One server, started for this, under load.
-    fn measure(&self, contestant: &Contestant, operation: Operation) -> Result<Outcome, Failure> {
+    fn measure(&self, spec: &ServerSpec, operation: Operation) -> Result<LoadResult, BenchError> {
         let address = free_address()?;
-        let home = Home::new(&self.folder)?;
-        let mut server = contestant.start(self.starter, SERVER_CORE, &address, home.path())?;
+        let temp_dir = TempDir::new(&self.temp_root)?;
+        let mut server = spec.start(self.starter, SERVER_CORE, &address, temp_dir.path())?;
         server.wait_until_listening(&address)?;
         let plan = Plan {
             address,
-            path: contestant.path.to_owned(),
-            binding: contestant.binding,
+            path: spec.path.to_owned(),
+            binding: spec.binding,
             operation,
             connections: self.connections,
             span: self.span,
-            server: server.id(),
-            behind: None,
+            server_process: server.id(),
+            upstream_process: None,
         };
         let mut load: Process = self.starter.start(LOAD_CORE, &Role::Load(plan))?;
-        heard(&mut load).map_err(|error| format!("{}: {error}", contestant.name).into())
+        read_json(&mut load).map_err(|error| format!("{}: {error}", spec.name).into())
     }
 }
 
@@ -121,18 +122,18 @@ struct Row {
     operation: Operation,
     round: u32,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: LoadResult,
 }
 
 impl Row {
-    fn new(contestant: &Contestant, operation: Operation, round: u32, outcome: Outcome) -> Self {
-        Self { server: contestant.name.clone(), floor: contestant.floor, operation, round, outcome }
+    fn new(spec: &ServerSpec, operation: Operation, round: u32, outcome: LoadResult) -> Self {
+        Self { server: spec.name.clone(), floor: spec.baseline, operation, round, outcome }
     }
 }
 
 impl std::fmt::Display for Row {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Outcome {
+        let LoadResult {
             per_second, p99_micros, server_cpu_micros, load_busy, others, errors, ..
         } = self.outcome;
         let (round, name, server) = (self.round, self.operation.name(), &self.server);

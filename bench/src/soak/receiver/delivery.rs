@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::soak::seen::Seen;
+use crate::soak::task_view::TaskView;
 
 /// An event that was brought.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Delivery {
     /// Names it, however often it is brought.
     pub(super) id: String,
     /// The number of the piece in it, if it brings one alone.
-    pub(super) piece: Option<u64>,
+    pub(super) chunk: Option<u64>,
 }
 
 impl Delivery {
@@ -25,7 +25,7 @@ impl Delivery {
             if let Some(end) = memmem::find(input, b"\r\n\r\n") {
                 break end + 4;
             }
-            more(socket, input).await?;
+            read_more(socket, input).await?;
         };
         let head = String::from_utf8(input[..end].to_vec()).ok()?;
         let hook = head.split(' ').nth(1)?.to_owned();
@@ -36,17 +36,17 @@ impl Delivery {
         let length: usize = header("content-length")?.parse().ok()?;
         let id = header("webhook-id")?.to_owned();
         while input.len() < end + length {
-            more(socket, input).await?;
+            read_more(socket, input).await?;
         }
         let body: Value = serde_json::from_slice(&input[end..end + length]).ok()?;
         input.drain(..end + length);
         // Older receivers are told of the task with all its pieces.
-        let seen = Seen(body);
-        let piece = if seen.is_task() { None } else { seen.pieces().first().copied() };
-        Some(Self { hook, id, piece })
+        let view = TaskView(body);
+        let chunk = if view.is_task() { None } else { view.chunk_numbers().first().copied() };
+        Some(Self { hook, id, chunk })
     }
 }
 
-async fn more(socket: &mut TcpStream, input: &mut Vec<u8>) -> Option<usize> {
+async fn read_more(socket: &mut TcpStream, input: &mut Vec<u8>) -> Option<usize> {
     socket.read_buf(input).await.ok().filter(|it| *it > 0)
 }

@@ -1,7 +1,7 @@
 //! Where webhooks lead: a receiver that is not always well, and not always there.
 
-mod books;
 mod delivery;
+mod ledger;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-pub use self::books::Account;
-use self::books::Books;
 use self::delivery::Delivery;
-use super::world::lock;
-use crate::Failure;
+use self::ledger::DeliveryLedger;
+pub use self::ledger::DeliverySummary;
+use super::context::lock_unpoisoned;
+use crate::BenchError;
 
 /// Longer than the server waits for an answer.
-const SILENCE: Duration = Duration::from_secs(1);
+const STALL_DURATION: Duration = Duration::from_secs(1);
 
 /// Receives events.
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
     shared: Arc<Shared>,
-    serving: Mutex<JoinSet<()>>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    hooks: AtomicU64,
-    deliveries: AtomicU64,
-    books: std::sync::Mutex<Books>,
+    next_hook: AtomicU64,
+    delivery_count: AtomicU64,
+    ledger: std::sync::Mutex<DeliveryLedger>,
 }
 
 /// Where the events of one task go.
@@ -51,61 +51,61 @@ impl Receiver {
     ///
     /// # Errors
     /// When it cannot.
-    pub async fn start() -> Result<Self, Failure> {
+    pub async fn start() -> Result<Self, BenchError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let shared = Arc::<Shared>::default();
-        let mut serving = JoinSet::new();
-        serving.spawn(shared.clone().serve(listener));
-        Ok(Self { address, shared, serving: Mutex::new(serving) })
+        let mut tasks = JoinSet::new();
+        tasks.spawn(shared.clone().serve(listener));
+        Ok(Self { address, shared, tasks: Mutex::new(tasks) })
     }
 
     /// Nobody listens for a while, and whoever is connected is cut off.
     ///
     /// # Errors
     /// When it cannot listen again.
-    pub async fn be_away(&self, time: Duration) -> Result<(), Failure> {
-        let mut serving = self.serving.lock().await;
-        serving.shutdown().await;
-        sleep(time).await;
+    pub async fn go_offline(&self, duration: Duration) -> Result<(), BenchError> {
+        let mut tasks = self.tasks.lock().await;
+        tasks.shutdown().await;
+        sleep(duration).await;
         let listener = TcpListener::bind(self.address).await?;
-        serving.spawn(self.shared.clone().serve(listener));
+        tasks.spawn(self.shared.clone().serve(listener));
         Ok(())
     }
 
     /// An address that nobody had before.
     #[must_use]
-    pub fn hook(&self) -> Hook {
-        let path = format!("/{}", self.shared.hooks.fetch_add(1, Ordering::Relaxed));
+    pub fn new_hook(&self) -> Hook {
+        let path = format!("/{}", self.shared.next_hook.fetch_add(1, Ordering::Relaxed));
         Hook { url: format!("http://{}{path}", self.address), path }
     }
 
     /// A task came to an end with so many events, all of which must arrive or be given up.
-    pub fn owes(&self, hook: &Hook, task: String, events: usize) {
-        lock(&self.shared.books).owes(hook.path.clone(), task, events);
+    pub fn expect_events(&self, hook: &Hook, task: String, events: usize) {
+        lock_unpoisoned(&self.shared.ledger).expect_events(hook.path.clone(), task, events);
     }
 
     /// An event of a task was given up.
-    pub fn given_up(&self, task: String, delivery: String) {
-        lock(&self.shared.books).given_up(task, delivery);
+    pub fn record_dead_letter(&self, task: String, delivery: String) {
+        lock_unpoisoned(&self.shared.ledger).record_dead_letter(task, delivery);
     }
 
     /// Whether everything arrived or was given up.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
-        lock(&self.shared.books).settle()
+    pub fn is_complete(&self) -> bool {
+        lock_unpoisoned(&self.shared.ledger).settle_fulfilled()
     }
 
     /// What neither arrived nor was given up.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
-        lock(&self.shared.books).missing()
+        lock_unpoisoned(&self.shared.ledger).describe_missing()
     }
 
     /// How it went so far.
     #[must_use]
-    pub fn account(&self) -> Account {
-        lock(&self.shared.books).account()
+    pub fn summary(&self) -> DeliverySummary {
+        lock_unpoisoned(&self.shared.ledger).summary()
     }
 }
 
@@ -122,23 +122,23 @@ impl Shared {
     async fn receive(self: Arc<Self>, mut socket: TcpStream) {
         let mut input = Vec::new();
         while let Some(delivery) = Delivery::read(&mut socket, &mut input).await {
-            let status = match self.deliveries.fetch_add(1, Ordering::Relaxed) % 30 {
+            let status = match self.delivery_count.fetch_add(1, Ordering::Relaxed) % 30 {
                 7 | 8 => "500 Internal Server Error",
                 13 => "503 Service Unavailable",
-                17 => return lock(&self.books).refused(),
+                17 => return lock_unpoisoned(&self.ledger).record_refusal(),
                 23 => {
-                    lock(&self.books).refused();
-                    return sleep(SILENCE).await;
+                    lock_unpoisoned(&self.ledger).record_refusal();
+                    return sleep(STALL_DURATION).await;
                 }
                 _ => "200 OK",
             };
             // Before the answer: otherwise who is told may know before we do.
             match status {
-                "200 OK" => lock(&self.books).took(delivery),
-                _ => lock(&self.books).refused(),
+                "200 OK" => lock_unpoisoned(&self.ledger).record_delivery(delivery),
+                _ => lock_unpoisoned(&self.ledger).record_refusal(),
             }
-            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-            if socket.write_all(answer.as_bytes()).await.is_err() {
+            let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            if socket.write_all(response.as_bytes()).await.is_err() {
                 return;
             }
         }

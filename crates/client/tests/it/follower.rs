@@ -9,7 +9,7 @@ use latimer_protocol::card::{AgentCapabilities, AgentCard, ProtocolBinding};
 use latimer_protocol::{
     Artifact, ErrorKind, Part, SendMessageResponse, StreamResponse, Task, TaskState, Version,
 };
-use latimer_runtime::Demo;
+use latimer_runtime::DemoAgent;
 use latimer_server::{Server, Settings};
 use serde_json::json;
 
@@ -145,7 +145,7 @@ async fn text_is_emitted_once_and_states_as_they_change() {
 async fn non_streaming_agent_is_polled() {
     let capabilities = AgentCapabilities { streaming: Some(false), ..Default::default() };
     let card = AgentCard { name: "quiet".into(), capabilities, ..AgentCard::default() };
-    let server = listen(Server::new(Demo::agent("quiet").with_card(card))).await;
+    let server = listen(Server::new(DemoAgent::new_agent("quiet").with_card(card))).await;
     let polling = PollPolicy { interval: Duration::from_millis(20), max_polls: 500 };
     for with_card in [true, false] {
         let builder = Client::builder(format!("http://{}/a2a", server.address())).polling(polling);
@@ -265,7 +265,7 @@ async fn follower_stops_at_question_and_resumes_with_answer() {
 async fn sse_comment_resets_idle_timeout() {
     let keep_alive = Duration::from_millis(100);
     let settings = Settings { keep_alive, ..Settings::default() };
-    let server = listen(Server::new(Demo::agent("demo")).settings(settings)).await;
+    let server = listen(Server::new(DemoAgent::new_agent("demo")).settings(settings)).await;
     let limits = CallLimits { idle_timeout: Duration::from_millis(1500), ..CallLimits::default() };
     let builder = Client::builder(format!("http://{}/a2a", server.address())).limits(limits);
     let events = builder.build().unwrap().stream(user_message("wait 3000")).await.unwrap();
@@ -302,7 +302,7 @@ async fn polling_stops_at_max_polls() {
 
 #[tokio::test]
 async fn in_process_engine_can_be_followed() {
-    let registry = latimer_server::AgentRegistry::new([Demo::agent("demo")]).unwrap();
+    let registry = latimer_server::AgentRegistry::new([DemoAgent::new_agent("demo")]).unwrap();
     let store = std::sync::Arc::new(latimer_store::MemoryStore::default());
     let engine = latimer_server::Engine::new(registry.into(), store, Default::default());
     let client = Client::from_service(std::sync::Arc::new(engine));

@@ -45,7 +45,7 @@ fn method_not_found() -> StubResponse {
 async fn agent(respond: impl Fn(&str) -> StubResponse + Send + Sync + 'static) -> (Stub, Client) {
     let stub = Stub::start(move |request| {
         let request: Value = serde_json::from_str(&request.body).unwrap();
-        answer(request["method"].as_str().unwrap())
+        respond(request["method"].as_str().unwrap())
     })
     .await;
     let polling = PollPolicy { interval: std::time::Duration::from_millis(5), max_polls: 100 };

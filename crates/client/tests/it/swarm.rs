@@ -4,7 +4,7 @@ use latimer_client::{Client, Credentials};
 use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::swarm::{Directive, DirectiveKind};
 use latimer_protocol::{Caller, Secret, SendMessageResponse, TaskState, Version};
-use latimer_runtime::Echo;
+use latimer_runtime::EchoAgent;
 use latimer_server::{Server, Turn};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ async fn directive_arrives_over_every_binding_and_version() {
     let authenticate = |headers: &http::HeaderMap| {
         (headers.get("authorization")? == "Bearer t0ken").then(|| Caller::new("alpha"))
     };
-    let server = Server::new(Echo::agent("echo"))
+    let server = Server::new(EchoAgent::new_agent("echo"))
         .authenticate_with(authenticate)
         .register_swarm_handler(handler);
     let server = listen(server).await;

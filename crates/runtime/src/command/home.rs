@@ -6,43 +6,43 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
-use crate::process::private_folder;
+use crate::process::create_private_dir;
 
 /// Where a program keeps what it has to keep.
 #[derive(Debug)]
-pub(super) enum Home {
+pub(super) enum HomeDir {
     /// In a temporary folder, which is made when it is first needed and goes with the agent.
     Temporary(Mutex<Option<TempDir>>),
     /// In this folder.
-    Folder(PathBuf),
+    Path(PathBuf),
     /// Where whoever runs the server does.
     Inherited,
 }
 
-impl Default for Home {
+impl Default for HomeDir {
     fn default() -> Self {
         Self::Temporary(Mutex::default())
     }
 }
 
-impl Home {
+impl HomeDir {
     /// The folder, which exists now, with one for temporary files within; none when the program
     /// sees the one of the server.
-    pub(super) fn open(&self) -> io::Result<Option<(PathBuf, PathBuf)>> {
-        let folder = match self {
-            Self::Temporary(made) => {
-                let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-                let folder = match made.take() {
-                    Some(folder) => folder,
+    pub(super) fn prepare(&self) -> io::Result<Option<(PathBuf, PathBuf)>> {
+        let dir = match self {
+            Self::Temporary(created) => {
+                let mut created = created.lock().unwrap_or_else(PoisonError::into_inner);
+                let dir = match created.take() {
+                    Some(dir) => dir,
                     None => tempfile::Builder::new().prefix("latimer-").tempdir()?,
                 };
-                made.insert(folder).path().to_owned()
+                created.insert(dir).path().to_owned()
             }
-            Self::Folder(folder) => std::path::absolute(folder)?,
+            Self::Path(dir) => std::path::absolute(dir)?,
             Self::Inherited => return Ok(None),
         };
-        let temporary = folder.join("tmp");
-        private_folder(&temporary)?;
-        Ok(Some((folder, temporary)))
+        let temp_dir = dir.join("tmp");
+        create_private_dir(&temp_dir)?;
+        Ok(Some((dir, temp_dir)))
     }
 }

@@ -11,158 +11,158 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, error, warn};
 
-use super::pieces::Pieces;
-use super::tail::Tail;
-use super::{Command, Errors, Input};
+use super::stderr_tail::StderrTail;
+use super::text_chunker::TextChunker;
+use super::{CommandAgent, Input, StderrPolicy};
 use crate::process::{self, Pipes, Process};
 
 /// How long pipes may stay open behind the end of a program: something that left its process group
 /// may hold them.
-const STRAGGLERS: Duration = Duration::from_millis(500);
+const PIPE_CLOSE_GRACE: Duration = Duration::from_millis(500);
 
 /// Where programs are looked for when nobody says.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A program at work on a turn. Dropping it ends the program.
 #[derive(Debug)]
-pub(super) struct Run<'a> {
-    command: &'a Command,
+pub(super) struct CommandRun<'a> {
+    command: &'a CommandAgent,
     turn: Turn,
     process: Process,
     pipes: Pipes,
-    tail: Tail,
+    tail: StderrTail,
 }
 
 /// Why a program was stopped.
-enum Stopped {
+enum StopReason {
     /// The task was canceled, or the turn is over for another reason.
-    Over(TurnError),
+    TurnOver(TurnError),
     /// It took too long.
-    Time(Duration),
+    TimedOut(Duration),
     /// It wrote too much.
-    Output(usize),
+    OutputLimit(usize),
     /// Its pipes failed.
-    Broken(io::Error),
+    Io(io::Error),
 }
 
-impl<'a> Run<'a> {
+impl<'a> CommandRun<'a> {
     /// Starts the program.
-    pub(super) fn start(command: &'a Command, turn: Turn) -> Result<Self, AgentFailure> {
-        let start = || Process::start(&mut prepare(command, &turn)?);
+    pub(super) fn start(command: &'a CommandAgent, turn: Turn) -> Result<Self, AgentFailure> {
+        let start = || Process::start(&mut build_command(command, &turn)?);
         match start() {
             Ok((process, pipes)) => {
-                Ok(Self { command, turn, process, pipes, tail: Tail::default() })
+                Ok(Self { command, turn, process, pipes, tail: StderrTail::default() })
             }
             Err(cause) => {
                 let (agent, program) = (turn.agent(), &command.program);
-                let folder = &command.folder;
-                error!(%agent, program, ?folder, error = %cause, "command cannot be started");
-                let why = match cause.kind() {
+                let current_dir = &command.current_dir;
+                error!(%agent, program, ?current_dir, error = %cause, "command cannot be started");
+                let reason = match cause.kind() {
                     io::ErrorKind::NotFound => "it was not found",
                     io::ErrorKind::PermissionDenied => "that is not permitted",
                     _ => "see the log of the server",
                 };
-                Err(AgentFailure::new(format!("the agent's command cannot be started: {why}")))
+                Err(AgentFailure::new(format!("the agent's command cannot be started: {reason}")))
             }
         }
     }
 
     /// Feeds it, passes on what it says, and waits for its end.
     pub(super) async fn finish(mut self) -> Result<(), AgentFailure> {
-        let cancelled = self.turn.cancellation_token().clone();
-        let limit = self.command.time_limit;
-        let ended = tokio::select! {
+        let cancel_token = self.turn.cancellation_token().clone();
+        let limit = self.command.timeout;
+        let result = tokio::select! {
             biased;
-            () = cancelled.cancelled() => Err(Stopped::Over(TurnError::Stopped)),
-            () = expires(limit) => Err(Stopped::Time(limit.unwrap_or_default())),
-            ended = self.work() => ended,
+            () = cancel_token.cancelled() => Err(StopReason::TurnOver(TurnError::Stopped)),
+            () = wait_for_timeout(limit) => Err(StopReason::TimedOut(limit.unwrap_or_default())),
+            result = self.run_to_exit() => result,
         };
-        match ended {
-            Ok(status) => self.conclude(status).await,
-            Err(why) => {
-                self.process.stop(self.pipes, self.command.grace).await;
-                Err(why.into())
+        match result {
+            Ok(status) => self.report_exit(status).await,
+            Err(reason) => {
+                self.process.stop(self.pipes, self.command.kill_grace).await;
+                Err(reason.into())
             }
         }
     }
 
-    async fn work(&mut self) -> Result<ExitStatus, Stopped> {
+    async fn run_to_exit(&mut self) -> Result<ExitStatus, StopReason> {
         let Self { command, turn, process, pipes, tail } = self;
-        let mut talk = pin!(async {
-            let feed = async {
-                feed(pipes.stdin.take(), command.input, turn).await;
+        let mut pipe_io = pin!(async {
+            let stdin_io = async {
+                write_input(pipes.stdin.take(), command.input, turn).await;
                 Ok(())
             };
-            let errors = async {
+            let stderr_io = async {
                 if let Some(stderr) = &mut pipes.stderr {
                     tail.read(turn.agent(), stderr).await;
                 }
                 Ok(())
             };
-            let answer = async {
+            let stdout_io = async {
                 match &mut pipes.stdout {
-                    Some(stdout) => answer(command, turn, stdout).await,
+                    Some(stdout) => stream_output(command, turn, stdout).await,
                     None => Ok(()),
                 }
             };
-            tokio::try_join!(feed, errors, answer).map(drop)
+            tokio::try_join!(stdin_io, stderr_io, stdout_io).map(drop)
         });
         let status = tokio::select! {
-            talked = &mut talk => {
-                talked?;
+            io_result = &mut pipe_io => {
+                io_result?;
                 return Ok(process.wait().await?);
             }
             status = process.wait() => status?,
         };
-        match timeout(STRAGGLERS, talk).await {
-            Ok(talked) => talked?,
+        match timeout(PIPE_CLOSE_GRACE, pipe_io).await {
+            Ok(io_result) => io_result?,
             Err(_) => debug!(agent = %turn.agent(), "command left something behind"),
         }
         Ok(status)
     }
 
-    async fn conclude(self, status: ExitStatus) -> Result<(), AgentFailure> {
+    async fn report_exit(self, status: ExitStatus) -> Result<(), AgentFailure> {
         if status.success() {
             return Ok(self.turn.complete().await?);
         }
-        let (agent, task, said) = (self.turn.agent(), self.turn.task_id(), self.tail.text());
-        let how = process::describe(status);
-        warn!(%agent, %task, how, stderr = said, "command failed");
-        let shown = match self.command.errors {
-            Errors::Shown if !said.is_empty() => format!(": {said}"),
-            Errors::Shown | Errors::Logged => String::new(),
+        let (agent, task, stderr_tail) = (self.turn.agent(), self.turn.task_id(), self.tail.text());
+        let exit = process::describe_exit(status);
+        warn!(%agent, %task, exit, stderr = stderr_tail, "command failed");
+        let detail = match self.command.stderr_policy {
+            StderrPolicy::Expose if !stderr_tail.is_empty() => format!(": {stderr_tail}"),
+            StderrPolicy::Expose | StderrPolicy::LogOnly => String::new(),
         };
-        Err(AgentFailure::new(format!("the agent's command {how}{shown}")))
+        Err(AgentFailure::new(format!("the agent's command {exit}{detail}")))
     }
 }
 
 /// The program with its surroundings.
-fn prepare(command: &Command, turn: &Turn) -> io::Result<tokio::process::Command> {
-    let home = command.home.open()?;
-    let mut prepared = tokio::process::Command::new(&command.program);
-    prepared.args(&command.arguments).env_clear();
-    prepared.env("PATH", env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()));
-    let inherited = if home.is_none() { &["HOME", "TMPDIR"][..] } else { &[] };
-    let granted = command.variables.iter().map(String::as_str);
-    for name in granted.chain(inherited.iter().copied()) {
+fn build_command(command: &CommandAgent, turn: &Turn) -> io::Result<tokio::process::Command> {
+    let home = command.home.prepare()?;
+    let mut process_command = tokio::process::Command::new(&command.program);
+    process_command.args(&command.arguments).env_clear();
+    process_command.env("PATH", env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()));
+    let home_vars = if home.is_none() { &["HOME", "TMPDIR"][..] } else { &[] };
+    let granted_vars = command.inherited_env.iter().map(String::as_str);
+    for name in granted_vars.chain(home_vars.iter().copied()) {
         if let Some(value) = env::var_os(name) {
-            prepared.env(name, value);
+            process_command.env(name, value);
         }
     }
-    if let Some((home, temporary)) = &home {
-        prepared.env("HOME", home).env("TMPDIR", temporary);
+    if let Some((home, temp_dir)) = &home {
+        process_command.env("HOME", home).env("TMPDIR", temp_dir);
     }
-    if let Some(folder) = &command.folder {
-        prepared.current_dir(folder);
+    if let Some(dir) = &command.current_dir {
+        process_command.current_dir(dir);
     }
-    prepared.env("LATIMER_AGENT", &**turn.agent());
-    prepared.env("LATIMER_TASK_ID", turn.task_id().as_str());
-    prepared.env("LATIMER_CONTEXT_ID", turn.context_id().as_str());
-    Ok(prepared)
+    process_command.env("LATIMER_AGENT", &**turn.agent());
+    process_command.env("LATIMER_TASK_ID", turn.task_id().as_str());
+    process_command.env("LATIMER_CONTEXT_ID", turn.context_id().as_str());
+    Ok(process_command)
 }
 
 /// Writes the message, and closes the pipe. A program need not read it.
-async fn feed(stdin: Option<ChildStdin>, input: Input, turn: &Turn) {
+async fn write_input(stdin: Option<ChildStdin>, input: Input, turn: &Turn) {
     let Some(mut stdin) = stdin else { return };
     let text = match input {
         Input::Text => Ok(turn.text()),
@@ -175,9 +175,13 @@ async fn feed(stdin: Option<ChildStdin>, input: Input, turn: &Turn) {
 }
 
 /// Passes on what the program writes, as it comes.
-async fn answer(command: &Command, turn: &Turn, stdout: &mut ChildStdout) -> Result<(), Stopped> {
+async fn stream_output(
+    command: &CommandAgent,
+    turn: &Turn,
+    stdout: &mut ChildStdout,
+) -> Result<(), StopReason> {
     let mut writer: ArtifactWriter = turn.artifact("output");
-    let mut pieces = Pieces::new(command.delimiter.as_deref());
+    let mut chunker = TextChunker::new(command.delimiter.as_deref());
     let mut buffer = vec![0; 16 * 1024];
     let mut total = 0;
     loop {
@@ -186,51 +190,51 @@ async fn answer(command: &Command, turn: &Turn, stdout: &mut ChildStdout) -> Res
             break;
         }
         total += length;
-        if total > command.output_limit {
-            return Err(Stopped::Output(command.output_limit));
+        if total > command.max_output_bytes {
+            return Err(StopReason::OutputLimit(command.max_output_bytes));
         }
-        pieces.push(&buffer[..length]);
-        while let Some(piece) = pieces.next() {
-            writer.push(piece).await?;
+        chunker.push(&buffer[..length]);
+        while let Some(chunk) = chunker.next_chunk() {
+            writer.push(chunk).await?;
         }
     }
-    if let Some(piece) = pieces.finish() {
-        writer.push(piece).await?;
+    if let Some(chunk) = chunker.finish() {
+        writer.push(chunk).await?;
     }
     Ok(())
 }
 
 /// Waits until the limit is reached, if there is one.
-async fn expires(limit: Option<Duration>) {
+async fn wait_for_timeout(limit: Option<Duration>) {
     match limit {
         Some(limit) => sleep(limit).await,
         None => std::future::pending().await,
     }
 }
 
-impl From<TurnError> for Stopped {
-    fn from(over: TurnError) -> Self {
-        Self::Over(over)
+impl From<TurnError> for StopReason {
+    fn from(error: TurnError) -> Self {
+        Self::TurnOver(error)
     }
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for StopReason {
     fn from(error: io::Error) -> Self {
-        Self::Broken(error)
+        Self::Io(error)
     }
 }
 
-impl From<Stopped> for AgentFailure {
-    fn from(why: Stopped) -> Self {
-        match why {
-            Stopped::Over(over) => over.into(),
-            Stopped::Time(limit) => {
+impl From<StopReason> for AgentFailure {
+    fn from(reason: StopReason) -> Self {
+        match reason {
+            StopReason::TurnOver(error) => error.into(),
+            StopReason::TimedOut(limit) => {
                 Self::new(format!("the agent's command took longer than {limit:?} and was ended"))
             }
-            Stopped::Output(limit) => Self::new(format!(
+            StopReason::OutputLimit(limit) => Self::new(format!(
                 "the agent's command wrote more than {limit} bytes and was ended"
             )),
-            Stopped::Broken(error) => error.into(),
+            StopReason::Io(error) => error.into(),
         }
     }
 }

@@ -27,167 +27,169 @@ pub(super) enum Instruction {
 /// A word, what follows it, and what it does.
 #[derive(Debug)]
 pub(super) struct Command {
-    word: &'static str,
+    name: &'static str,
     arguments: &'static str,
-    does: &'static str,
+    description: &'static str,
     example: &'static str,
-    read: fn(&str) -> Option<Instruction>,
+    parse: fn(&str) -> Option<Instruction>,
 }
 
 /// An instruction that cannot be followed as it is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Misuse(&'static Command);
+pub(super) struct InvalidInstruction(&'static Command);
 
 /// A demonstration is no way to fill a disk, or to keep a server busy for days.
 const MAX_COUNT: usize = 100_000;
-const MAX_BYTES: usize = 10 * 1024 * 1024;
-const MAX_TIME: Duration = Duration::from_secs(3_600);
+const MAX_FILE_BYTES: usize = 10 * 1024 * 1024;
+const MAX_DURATION: Duration = Duration::from_secs(3_600);
 
 /// Every command.
 pub(super) const COMMANDS: &[Command] = &[
     Command {
-        word: "echo",
+        name: "echo",
         arguments: "TEXT",
-        does: "Answers with the text, and whatever else is in the message, in an artifact",
+        description: "Answers with the text, and whatever else is in the message, in an artifact",
         example: "echo hello",
-        read: |rest| Some(Instruction::Echo(rest.to_owned())),
+        parse: |arguments| Some(Instruction::Echo(arguments.to_owned())),
     },
     Command {
-        word: "say",
+        name: "say",
         arguments: "TEXT",
-        does: "Answers with a message, without a task",
+        description: "Answers with a message, without a task",
         example: "say hello",
-        read: |rest| text(rest).map(Instruction::Say),
+        parse: |arguments| non_empty_text(arguments).map(Instruction::Say),
     },
     Command {
-        word: "chunks",
+        name: "chunks",
         arguments: "N [MS]",
-        does: "Makes an artifact of N chunks, MS milliseconds apart",
+        description: "Makes an artifact of N chunks, MS milliseconds apart",
         example: "chunks 5 200",
-        read: |rest| {
-            let mut words = rest.split_whitespace();
-            let count = count(words.next())?;
-            let pause = words.next().map_or(Some(Duration::ZERO), milliseconds)?;
-            words.next().is_none().then_some(Instruction::Chunks { count, pause })
+        parse: |arguments| {
+            let mut fields = arguments.split_whitespace();
+            let count = count(fields.next())?;
+            let pause = fields.next().map_or(Some(Duration::ZERO), milliseconds)?;
+            fields.next().is_none().then_some(Instruction::Chunks { count, pause })
         },
     },
     Command {
-        word: "wait",
+        name: "wait",
         arguments: "MS",
-        does: "Works for MS milliseconds",
+        description: "Works for MS milliseconds",
         example: "wait 3000",
-        read: |rest| milliseconds(rest).map(Instruction::Wait),
+        parse: |arguments| milliseconds(arguments).map(Instruction::Wait),
     },
     Command {
-        word: "ask",
+        name: "ask",
         arguments: "QUESTION",
-        does: "Asks for input; the next message to the task is the answer and completes it",
+        description: "Asks for input; the next message to the task is the answer and completes it",
         example: "ask Which city?",
-        read: |rest| text(rest).map(Instruction::Ask),
+        parse: |arguments| non_empty_text(arguments).map(Instruction::Ask),
     },
     Command {
-        word: "auth",
+        name: "auth",
         arguments: "",
-        does: "Asks for an authorization; the next message to the task completes it",
+        description: "Asks for an authorization; the next message to the task completes it",
         example: "auth",
-        read: |rest| rest.trim().is_empty().then_some(Instruction::Auth),
+        parse: |arguments| arguments.trim().is_empty().then_some(Instruction::Auth),
     },
     Command {
-        word: "fail",
+        name: "fail",
         arguments: "TEXT",
-        does: "Fails for the reason given",
+        description: "Fails for the reason given",
         example: "fail out of coffee",
-        read: |rest| text(rest).map(Instruction::Fail),
+        parse: |arguments| non_empty_text(arguments).map(Instruction::Fail),
     },
     Command {
-        word: "reject",
+        name: "reject",
         arguments: "TEXT",
-        does: "Declines for the reason given",
+        description: "Declines for the reason given",
         example: "reject not my job",
-        read: |rest| text(rest).map(Instruction::Reject),
+        parse: |arguments| non_empty_text(arguments).map(Instruction::Reject),
     },
     Command {
-        word: "file",
+        name: "file",
         arguments: "NAME BYTES",
-        does: "Answers with a file of that many bytes",
+        description: "Answers with a file of that many bytes",
         example: "file letters.bin 1024",
-        read: |rest| {
-            let (name, bytes) = rest.trim().rsplit_once(char::is_whitespace)?;
-            let bytes = bytes.parse().ok().filter(|it| *it <= MAX_BYTES)?;
-            Some(Instruction::File { name: text(name)?, bytes })
+        parse: |arguments| {
+            let (name, bytes) = arguments.trim().rsplit_once(char::is_whitespace)?;
+            let bytes = bytes.parse().ok().filter(|it| *it <= MAX_FILE_BYTES)?;
+            Some(Instruction::File { name: non_empty_text(name)?, bytes })
         },
     },
     Command {
-        word: "url",
+        name: "url",
         arguments: "URL",
-        does: "Answers with a file by its address",
+        description: "Answers with a file by its address",
         example: "url https://example.com/output.txt",
-        read: |rest| text(rest).filter(|it| it.contains("://")).map(Instruction::Url),
+        parse: |arguments| {
+            non_empty_text(arguments).filter(|it| it.contains("://")).map(Instruction::Url)
+        },
     },
     Command {
-        word: "data",
+        name: "data",
         arguments: "JSON",
-        does: "Answers with a JSON value",
+        description: "Answers with a JSON value",
         example: r#"data {"answer": 42}"#,
-        read: |rest| serde_json::from_str(rest).ok().map(Instruction::Data),
+        parse: |arguments| serde_json::from_str(arguments).ok().map(Instruction::Data),
     },
     Command {
-        word: "stubborn",
+        name: "stubborn",
         arguments: "MS",
-        does: "Works for MS milliseconds, and does not stop when canceled",
+        description: "Works for MS milliseconds, and does not stop when canceled",
         example: "stubborn 10000",
-        read: |rest| milliseconds(rest).map(Instruction::Stubborn),
+        parse: |arguments| milliseconds(arguments).map(Instruction::Stubborn),
     },
     Command {
-        word: "burst",
+        name: "burst",
         arguments: "N",
-        does: "Changes its status N times at once",
+        description: "Changes its status N times at once",
         example: "burst 1000",
-        read: |rest| count(Some(rest)).map(Instruction::Burst),
+        parse: |arguments| count(Some(arguments)).map(Instruction::Burst),
     },
 ];
 
 impl Instruction {
     /// The instruction that a message gives; none when its first word is no command.
-    pub(super) fn of(message: &str) -> Result<Option<Self>, Misuse> {
-        let (word, rest) = message.split_once(char::is_whitespace).unwrap_or((message, ""));
-        let Some(command) = COMMANDS.iter().find(|it| it.word == word) else { return Ok(None) };
-        (command.read)(rest).map(Some).ok_or(Misuse(command))
+    pub(super) fn parse(message: &str) -> Result<Option<Self>, InvalidInstruction> {
+        let (name, arguments) = message.split_once(char::is_whitespace).unwrap_or((message, ""));
+        let Some(command) = COMMANDS.iter().find(|it| it.name == name) else { return Ok(None) };
+        (command.parse)(arguments).map(Some).ok_or(InvalidInstruction(command))
     }
 }
 
-impl fmt::Display for Misuse {
+impl fmt::Display for InvalidInstruction {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Command { word, arguments, does, example, .. } = self.0;
-        let usage = format!("{word} {arguments}");
-        write!(out, "usage: {}: {does}. For example: {example}", usage.trim_end())
+        let Command { name, arguments, description, example, .. } = self.0;
+        let usage = format!("{name} {arguments}");
+        write!(out, "usage: {}: {description}. For example: {example}", usage.trim_end())
     }
 }
 
 impl From<&Command> for AgentSkill {
     fn from(command: &Command) -> Self {
-        let Command { word, arguments, does, example, .. } = command;
+        let Command { name, arguments, description, example, .. } = command;
         Self {
-            id: (*word).to_owned(),
-            name: format!("{word} {arguments}").trim_end().to_owned(),
-            description: (*does).to_owned(),
-            tags: vec!["demo".to_owned(), (*word).to_owned()],
+            id: (*name).to_owned(),
+            name: format!("{name} {arguments}").trim_end().to_owned(),
+            description: (*description).to_owned(),
+            tags: vec!["demo".to_owned(), (*name).to_owned()],
             examples: vec![(*example).to_owned()],
             ..Self::default()
         }
     }
 }
 
-fn text(words: &str) -> Option<String> {
-    Some(words.trim()).filter(|it| !it.is_empty()).map(str::to_owned)
+fn non_empty_text(arguments: &str) -> Option<String> {
+    Some(arguments.trim()).filter(|it| !it.is_empty()).map(str::to_owned)
 }
 
-fn count(word: Option<&str>) -> Option<usize> {
-    word?.trim().parse().ok().filter(|it| (1..=MAX_COUNT).contains(it))
+fn count(value: Option<&str>) -> Option<usize> {
+    value?.trim().parse().ok().filter(|it| (1..=MAX_COUNT).contains(it))
 }
 
-fn milliseconds(word: &str) -> Option<Duration> {
-    word.trim().parse().ok().map(Duration::from_millis).filter(|it| *it <= MAX_TIME)
+fn milliseconds(value: &str) -> Option<Duration> {
+    value.trim().parse().ok().map(Duration::from_millis).filter(|it| *it <= MAX_DURATION)
 }
 
 #[cfg(test)]
@@ -197,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_word_says_what_to_do() {
+    fn first_word_selects_instruction() {
         let milliseconds = Duration::from_millis;
         for (message, want) in [
             ("hello there", None),
@@ -222,12 +224,12 @@ mod tests {
             ("stubborn 9", Some(Instruction::Stubborn(milliseconds(9)))),
             ("burst 100", Some(Instruction::Burst(100))),
         ] {
-            assert_eq!(Instruction::of(message).ok(), Some(want), "{message:?}");
+            assert_eq!(Instruction::parse(message).ok(), Some(want), "{message:?}");
         }
     }
 
     #[test]
-    fn what_cannot_be_followed_is_explained() {
+    fn invalid_arguments_return_usage() {
         for message in [
             "say",
             "chunks",
@@ -252,17 +254,17 @@ mod tests {
             "stubborn x",
             "burst 0",
         ] {
-            let misuse = Instruction::of(message).expect_err(message).to_string();
-            let word = message.split(' ').next().unwrap();
-            assert!(misuse.starts_with(&format!("usage: {word}")), "{message}: {misuse}");
+            let usage = Instruction::parse(message).expect_err(message).to_string();
+            let name = message.split(' ').next().unwrap();
+            assert!(usage.starts_with(&format!("usage: {name}")), "{message}: {usage}");
         }
     }
 
     #[test]
-    fn every_example_can_be_followed() {
+    fn every_example_parses() {
         for command in COMMANDS {
-            let followed = Instruction::of(command.example);
-            assert!(matches!(followed, Ok(Some(_))), "{}", command.example);
+            let parsed = Instruction::parse(command.example);
+            assert!(matches!(parsed, Ok(Some(_))), "{}", command.example);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! takes its time can be interrupted by a crash, and goes on where the log of its task stopped.
 
 mod instruction;
-mod kit;
+mod tck;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,31 +15,31 @@ use latimer_protocol::{Message, Part, Phase, Task, Timestamp};
 use latimer_server::{Agent, AgentFailure, Executor, Turn, TurnError};
 use tokio::time::sleep;
 
-use crate::echo::again;
+use crate::echo::echo_artifact;
 use instruction::{COMMANDS, Instruction};
-use kit::Scenario;
+use tck::Scenario;
 
 /// Does what the first word of a message says, and otherwise says again what was said.
 ///
 /// ```
-/// use latimer_runtime::Demo;
+/// use latimer_runtime::DemoAgent;
 ///
-/// let agent = Demo::agent("demo");
+/// let agent = DemoAgent::agent("demo");
 /// assert!(agent.card().skills.iter().any(|skill| skill.id == "chunks"));
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Demo {
+pub struct DemoAgent {
     open_ended: bool,
 }
 
 /// The name of the artifact that is made in chunks. By it, a turn finds what an earlier one made.
-const CHUNKS: &str = "chunks";
+const CHUNKS_ARTIFACT: &str = "chunks";
 
-impl Demo {
+impl DemoAgent {
     /// The agent, with a card that explains each command.
     #[must_use]
-    pub fn agent(name: &str) -> Agent {
-        Self::default().named(name)
+    pub fn new_agent(name: &str) -> Agent {
+        Self::default().into_agent(name)
     }
 
     /// Asks for more after every message that is no command, so that its task can be continued or
@@ -52,7 +52,7 @@ impl Demo {
 
     /// The agent under this name.
     #[must_use]
-    pub fn named(self, name: &str) -> Agent {
+    pub fn into_agent(self, name: &str) -> Agent {
         Agent::new(name, self).with_card(Self::card(name))
     }
 
@@ -80,23 +80,23 @@ impl Demo {
 }
 
 #[async_trait]
-impl Executor for Demo {
+impl Executor for DemoAgent {
     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
-        if let Some(scenario) = Scenario::of(turn.message()) {
-            return Ok(scenario.play(&turn).await?);
+        if let Some(scenario) = Scenario::from_message(turn.message()) {
+            return Ok(scenario.run(&turn).await?);
         }
-        if asked_before(&turn) && !self.open_ended {
+        if answers_question(&turn) && !self.open_ended {
             return Ok(turn.reply_with(Part::text(turn.text())).await?);
         }
-        match Instruction::of(&turn.text()) {
-            Ok(Some(instruction)) => follow(&turn, instruction).await?,
+        match Instruction::parse(&turn.text()) {
+            Ok(Some(instruction)) => run_instruction(&turn, instruction).await?,
             Ok(None) => {
-                turn.add_artifact(again(&turn.message().parts)).await?;
+                turn.add_artifact(echo_artifact(&turn.message().parts)).await?;
                 if self.open_ended {
                     turn.request_input("Anything else?").await?;
                 }
             }
-            Err(misuse) => turn.reject(misuse.to_string()).await?,
+            Err(error) => turn.reject(error.to_string()).await?,
         }
         Ok(())
     }
@@ -105,13 +105,13 @@ impl Executor for Demo {
     /// was done.
     async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         let Some(task) = turn.task() else { return self.execute(turn).await };
-        match Instruction::of(&turn.text()) {
+        match Instruction::parse(&turn.text()) {
             Ok(Some(Instruction::Chunks { count, pause })) => {
                 Ok(chunks(&turn, count, pause).await?)
             }
             Ok(Some(Instruction::Wait(time))) => {
-                let waited = since(task.status.timestamp);
-                Ok(wait(&turn, time.saturating_sub(waited)).await?)
+                let elapsed = elapsed_since(task.status.timestamp);
+                Ok(wait(&turn, time.saturating_sub(elapsed)).await?)
             }
             _ => Err(AgentFailure::interrupted_by_restart()),
         }
@@ -119,11 +119,11 @@ impl Executor for Demo {
 
     /// The official kit sends some messages again as they were, and means them.
     fn accepts_duplicate(&self, message: &Message) -> bool {
-        Scenario::of(message).is_some()
+        Scenario::from_message(message).is_some()
     }
 }
 
-async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> {
+async fn run_instruction(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> {
     match instruction {
         Instruction::Echo(text) => echo(turn, text).await,
         Instruction::Say(text) => turn.direct_reply(text).await,
@@ -154,36 +154,36 @@ async fn follow(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> 
 async fn echo(turn: &Turn, text: String) -> Result<(), TurnError> {
     let others = turn.message().parts.iter().filter(|it| it.as_text().is_none());
     let parts: Vec<_> = [Part::text(text)].into_iter().chain(others.cloned()).collect();
-    turn.add_artifact(again(&parts)).await
+    turn.add_artifact(echo_artifact(&parts)).await
 }
 
 /// Makes an artifact of `count` numbered chunks, from the first that is not there yet.
 async fn chunks(turn: &Turn, count: usize, pause: Duration) -> Result<(), TurnError> {
-    let mut writer = turn.artifact(CHUNKS);
-    let mut made = 0;
-    if let Some(begun) = turn.task().and_then(begun_chunks) {
-        made = begun.parts.len();
-        writer = writer.with_id(begun.artifact_id.clone());
+    let mut writer = turn.artifact(CHUNKS_ARTIFACT);
+    let mut existing_chunks = 0;
+    if let Some(existing) = turn.task().and_then(find_chunks_artifact) {
+        existing_chunks = existing.parts.len();
+        writer = writer.with_id(existing.artifact_id.clone());
     }
-    for number in made + 1..=count {
+    for number in existing_chunks + 1..=count {
         let chunk = format!("chunk {number} of {count}\n");
         if number == count {
             writer.push_last(chunk).await?;
             break;
         }
         writer.push(chunk).await?;
-        unless_stopped(turn, pause).await?;
+        sleep_unless_canceled(turn, pause).await?;
     }
     turn.complete().await
 }
 
-fn begun_chunks(task: &Task) -> Option<&latimer_protocol::Artifact> {
+fn find_chunks_artifact(task: &Task) -> Option<&latimer_protocol::Artifact> {
     let mut artifacts = task.artifacts.iter().map(|it| &**it);
-    artifacts.find(|it| it.name.as_deref() == Some(CHUNKS))
+    artifacts.find(|it| it.name.as_deref() == Some(CHUNKS_ARTIFACT))
 }
 
 async fn wait(turn: &Turn, time: Duration) -> Result<(), TurnError> {
-    unless_stopped(turn, time).await?;
+    sleep_unless_canceled(turn, time).await?;
     turn.complete_with("done waiting").await
 }
 
@@ -202,7 +202,7 @@ fn file(name: String, length: usize) -> Part {
 }
 
 /// Lets some time pass, unless the task is canceled in the meantime.
-async fn unless_stopped(turn: &Turn, time: Duration) -> Result<(), TurnError> {
+async fn sleep_unless_canceled(turn: &Turn, time: Duration) -> Result<(), TurnError> {
     tokio::select! {
         biased;
         () = turn.cancellation_token().cancelled() => Err(TurnError::Stopped),
@@ -211,16 +211,16 @@ async fn unless_stopped(turn: &Turn, time: Duration) -> Result<(), TurnError> {
 }
 
 /// Whether the message answers a question of this task.
-fn asked_before(turn: &Turn) -> bool {
+fn answers_question(turn: &Turn) -> bool {
     turn.task().is_some_and(|task| task.status.state.phase() == Phase::Interrupted)
 }
 
 /// How long ago that was, by the clock; nothing when nobody knows.
-fn since(time: Option<Timestamp>) -> Duration {
-    let then = time.map_or(i64::MAX, Timestamp::as_millis);
+fn elapsed_since(time: Option<Timestamp>) -> Duration {
+    let start = time.map_or(i64::MAX, Timestamp::as_millis);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(now.as_millis()).unwrap_or_default();
-    Duration::from_millis(u64::try_from(now.saturating_sub(then)).unwrap_or_default())
+    Duration::from_millis(u64::try_from(now.saturating_sub(start)).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_the_length_and_the_bytes_that_were_asked_for() {
+    fn file_has_requested_length_and_bytes() {
         let part = file("a.bin".into(), 28);
         let wire = serde_json::to_value(&part).unwrap();
         assert_eq!(wire["raw"], "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXphYg==");
@@ -236,8 +236,8 @@ mod tests {
     }
 
     #[test]
-    fn time_that_nobody_knows_has_not_passed() {
-        assert_eq!(since(None), Duration::ZERO);
-        assert!(since(Some(Timestamp::EPOCH)) > Duration::from_secs(3_600));
+    fn elapsed_since_unknown_timestamp_is_zero() {
+        assert_eq!(elapsed_since(None), Duration::ZERO);
+        assert!(elapsed_since(Some(Timestamp::EPOCH)) > Duration::from_secs(3_600));
     }
 }

@@ -50,7 +50,7 @@ impl Process {
         command.kill_on_drop(true);
         Group::prepare(command);
         let mut child = command.spawn()?;
-        let group = Group::of(&child);
+        let group = Group::for_child(&child);
         let pipes = Pipes {
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),
@@ -72,11 +72,11 @@ impl Process {
     pub(crate) async fn stop(mut self, pipes: Pipes, grace: Duration) {
         self.group.terminate();
         drop(pipes.stdin);
-        let silence = async { tokio::join!(drain(pipes.stdout), drain(pipes.stderr)) };
-        let gentle = async { tokio::join!(self.child.wait(), silence) };
-        let ended = timeout(grace, gentle).await;
+        let drain_pipes = async { tokio::join!(drain(pipes.stdout), drain(pipes.stderr)) };
+        let graceful_exit = async { tokio::join!(self.child.wait(), drain_pipes) };
+        let result = timeout(grace, graceful_exit).await;
         self.group.kill();
-        if ended.is_err() {
+        if result.is_err() {
             // Both may fail only because it ended in the meantime.
             self.child.start_kill().ok();
             self.child.wait().await.ok();
@@ -93,16 +93,16 @@ async fn drain(pipe: Option<impl AsyncRead + Unpin>) {
 }
 
 /// Makes a folder, and those above it, that only its owner can look into.
-pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
-    Group::private(&mut builder);
+    Group::set_private_mode(&mut builder);
     builder.create(path)
 }
 
 /// How a program ended, for people.
-pub(crate) fn describe(status: ExitStatus) -> String {
-    match (status.code(), Group::signal_of(status)) {
+pub(crate) fn describe_exit(status: ExitStatus) -> String {
+    match (status.code(), Group::exit_signal(status)) {
         (Some(code), _) => format!("ended with status {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
         (None, None) => "ended in an unknown way".to_owned(),

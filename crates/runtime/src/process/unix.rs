@@ -18,7 +18,7 @@ impl Group {
         command.process_group(0);
     }
 
-    pub(super) fn of(child: &Child) -> Self {
+    pub(super) fn for_child(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(id.and_then(Pid::from_raw))
     }
@@ -35,12 +35,12 @@ impl Group {
     }
 
     /// Has folders made for their owner only.
-    pub(super) fn private(builder: &mut DirBuilder) {
+    pub(super) fn set_private_mode(builder: &mut DirBuilder) {
         builder.mode(0o700);
     }
 
     /// The signal that ended a program.
-    pub(super) fn signal_of(status: ExitStatus) -> Option<i32> {
+    pub(super) fn exit_signal(status: ExitStatus) -> Option<i32> {
         status.signal()
     }
 

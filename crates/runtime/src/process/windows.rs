@@ -12,7 +12,7 @@ pub(super) struct Group;
 impl Group {
     pub(super) fn prepare(_command: &mut Command) {}
 
-    pub(super) fn of(_child: &Child) -> Self {
+    pub(super) fn for_child(_child: &Child) -> Self {
         Self
     }
 
@@ -20,9 +20,9 @@ impl Group {
 
     pub(super) fn kill(&mut self) {}
 
-    pub(super) fn private(_builder: &mut DirBuilder) {}
+    pub(super) fn set_private_mode(_builder: &mut DirBuilder) {}
 
-    pub(super) fn signal_of(_status: ExitStatus) -> Option<i32> {
+    pub(super) fn exit_signal(_status: ExitStatus) -> Option<i32> {
         None
     }
 }

@@ -14,14 +14,14 @@
 
 mod breaker;
 mod card;
-mod contexts;
-mod note;
+mod context_cache;
+mod hops;
+mod mirror;
 mod outgoing;
-mod path;
+mod redaction;
 mod relay;
-mod told;
 mod upstream;
-mod words;
+mod upstream_ids;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -35,86 +35,86 @@ use latimer_protocol::swarm::Directive;
 use latimer_server::{Agent, AgentFailure, CardHandle, Executor, Health, Turn};
 use tracing::warn;
 
-pub(crate) use contexts::{Contexts, context_of};
-use note::Note;
-use outgoing::{Naming, Outgoing};
-pub(crate) use path::{Path, place};
+pub(crate) use context_cache::{ContextCache, context_id_for};
+pub(crate) use hops::{HopPath, hop_id};
+use outgoing::{TaskIdSource, UpstreamRequest};
+pub(crate) use redaction::Redactor;
 use relay::Relay;
-pub(crate) use upstream::SetUp;
-use upstream::{Keeper, Upstream};
-pub(crate) use words::Words;
+pub(crate) use upstream::ConfigureClient;
+use upstream::{DiscoveryTask, Upstream};
+use upstream_ids::UpstreamIds;
 
 /// How long a call waits for an agent that has not been found yet.
-const PATIENCE: Duration = Duration::from_secs(5);
+const DISCOVERY_WAIT: Duration = Duration::from_secs(5);
 
 /// How long a turn that was interrupted by a restart waits for it, and a task that is to be stopped.
-const LONG_PATIENCE: Duration = Duration::from_secs(120);
+const RECOVERY_WAIT: Duration = Duration::from_secs(120);
 
 /// How many agents a message may pass on its way, if nobody says.
-pub(crate) const HOPS: u32 = 8;
+pub(crate) const DEFAULT_MAX_HOPS: u32 = 8;
 
 /// What those read who give directives. They would come with our credentials, as if we gave them.
-const NO_DIRECTIVES: &str = "directives are for the server that gets them, and are not passed on to \
+const DIRECTIVES_NOT_FORWARDED: &str = "directives are for the server that gets them, and are not passed on to \
     the agent behind this one; send them to its own server";
 
 /// An agent elsewhere, published as one of ours.
 ///
 /// ```
-/// use latimer_runtime::Remote;
+/// use latimer_runtime::RemoteAgent;
 ///
-/// let agent = Remote::new("https://partner.example.com").agent("partner");
+/// let agent = RemoteAgent::new("https://partner.example.com").agent("partner");
 /// assert_eq!(agent.card().name, "partner");
 /// ```
-pub struct Remote {
+pub struct RemoteAgent {
     upstream: Arc<Upstream>,
     /// What we are called on the way of a message.
-    place: OnceLock<String>,
-    hops: u32,
-    tells_caller: bool,
-    keeper: OnceLock<Keeper>,
+    hop_id: OnceLock<String>,
+    max_hops: u32,
+    forwards_caller: bool,
+    discovery: OnceLock<DiscoveryTask>,
 }
 
-impl Remote {
+impl RemoteAgent {
     /// The agent at an address, or of a card.
     pub fn new(source: impl Into<CardSource>) -> Self {
         Self {
             upstream: Arc::new(Upstream::new(source.into())),
-            place: OnceLock::new(),
-            hops: HOPS,
-            tells_caller: false,
-            keeper: OnceLock::new(),
+            hop_id: OnceLock::new(),
+            max_hops: DEFAULT_MAX_HOPS,
+            forwards_caller: false,
+            discovery: OnceLock::new(),
         }
     }
 
     /// Sets up the client that calls it: credentials, limits, versions. Done anew whenever the agent is
     /// looked for.
     #[must_use]
-    pub fn client(
+    pub fn configure_client(
         mut self,
-        set_up: impl Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync + 'static,
+        configure: impl Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync + 'static,
     ) -> Self {
-        self.change(|it| it.set_up = Box::new(set_up));
+        self.update_upstream(|it| it.configure = Box::new(configure));
         self
     }
 
     /// Changes what the agent says about itself before it is published.
     #[must_use]
-    pub fn described(mut self, by: impl Fn(&mut AgentCard) + Send + Sync + 'static) -> Self {
-        self.change(|it| it.describe = Box::new(by));
+    pub fn map_card(mut self, edit_card: impl Fn(&mut AgentCard) + Send + Sync + 'static) -> Self {
+        self.update_upstream(|it| it.edit_card = Box::new(edit_card));
         self
     }
 
     /// Hides an address from callers, beside those that are called.
     #[must_use]
-    pub fn hiding(mut self, url: &str) -> Self {
-        self.change(|it| it.words.hide(url));
+    pub fn redact_host(mut self, url: &str) -> Self {
+        self.update_upstream(|it| it.redactor.add_url(url));
         self
     }
 
     /// How many agents a message may pass, this one included.
     #[must_use]
-    pub fn hops(mut self, hops: u32) -> Self {
-        self.hops = hops;
+    pub fn max_hops(mut self, max_hops: u32) -> Self {
+        self.max_hops = max_hops;
         self
     }
 
@@ -122,15 +122,15 @@ impl Remote {
     /// metadata, where nobody else can write one then. Otherwise it learns nothing of its callers but
     /// what they say themselves.
     #[must_use]
-    pub fn telling_caller(mut self, tells: bool) -> Self {
-        self.tells_caller = tells;
+    pub fn forward_caller(mut self, enabled: bool) -> Self {
+        self.forwards_caller = enabled;
         self
     }
 
     /// The agent under this name, with a card that says no more until the agent is found.
     #[must_use]
-    pub fn agent(mut self, name: &str) -> Agent {
-        self.change(|it| it.name = name.to_owned());
+    pub fn into_agent(mut self, name: &str) -> Agent {
+        self.update_upstream(|it| it.name = name.to_owned());
         let mut card = AgentCard {
             name: name.to_owned(),
             description: "An agent elsewhere, which has not been found yet".to_owned(),
@@ -139,88 +139,95 @@ impl Remote {
             default_output_modes: vec!["*/*".to_owned()],
             ..AgentCard::default()
         };
-        (self.upstream.describe)(&mut card);
+        (self.upstream.edit_card)(&mut card);
         Agent::new(name, self).with_card(card)
     }
 
     /// Looks for the agent under this name in the background, without publishing it, until what is
     /// returned is dropped. Says in the log when it is found, and when it is not.
     #[must_use]
-    pub fn look_out(mut self, name: &str) -> Lookout {
-        self.change(|it| it.name = name.to_owned());
-        Lookout { _keeper: Keeper::new(self.upstream, None) }
+    pub fn discover_in_background(mut self, name: &str) -> DiscoveryHandle {
+        self.update_upstream(|it| it.name = name.to_owned());
+        DiscoveryHandle { _discovery: DiscoveryTask::spawn(self.upstream, None) }
     }
 
-    fn change(&mut self, change: impl FnOnce(&mut Upstream)) {
+    fn update_upstream(&mut self, update: impl FnOnce(&mut Upstream)) {
         // Nobody else has it before it is published.
         if let Some(upstream) = Arc::get_mut(&mut self.upstream) {
-            change(upstream);
+            update(upstream);
         }
     }
 
     /// Our place on the way of a message: the agent's name, and which of all servers this is.
-    fn place(&self, turn: &Turn) -> &str {
-        self.place.get_or_init(|| place(turn.agent()))
+    fn hop_id(&self, turn: &Turn) -> &str {
+        self.hop_id.get_or_init(|| hop_id(turn.agent()))
     }
 
-    fn look_after(&self, placard: Option<&CardHandle>) {
-        self.keeper.get_or_init(|| Keeper::new(Arc::clone(&self.upstream), placard.cloned()));
+    fn start_discovery(&self, card_handle: Option<&CardHandle>) {
+        self.discovery
+            .get_or_init(|| DiscoveryTask::spawn(Arc::clone(&self.upstream), card_handle.cloned()));
     }
 }
 
 #[async_trait]
-impl Executor for Remote {
+impl Executor for RemoteAgent {
     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
-        self.look_after(None);
+        self.start_discovery(None);
         if Directive::from_message(turn.message()).is_some() {
-            return Ok(turn.reject(NO_DIRECTIVES).await?);
+            return Ok(turn.reject(DIRECTIVES_NOT_FORWARDED).await?);
         }
-        let path = match Path::of(turn.message(), self.hops).onward(self.place(&turn)) {
-            Ok(path) => path,
-            Err(problem) => return Ok(turn.reject(problem.to_string()).await?),
-        };
-        let mut pass = self.upstream.pass(PATIENCE).await.map_err(AgentFailure::reject_message)?;
-        let client = pass.client(turn.extensions());
-        let naming = Naming::of(client.interface());
-        let mut outgoing = Outgoing::of(&turn, &path, &self.upstream.contexts, naming).await?;
-        if self.tells_caller {
-            outgoing.tell(turn.caller());
+        let hop_path =
+            match HopPath::from_message(turn.message(), self.max_hops).push(self.hop_id(&turn)) {
+                Ok(path) => path,
+                Err(problem) => return Ok(turn.reject(problem.to_string()).await?),
+            };
+        let mut permit =
+            self.upstream.acquire(DISCOVERY_WAIT).await.map_err(AgentFailure::reject_message)?;
+        let client = permit.client(turn.extensions());
+        let task_id_source = TaskIdSource::for_interface(client.interface());
+        let mut outgoing =
+            UpstreamRequest::for_turn(&turn, &hop_path, &self.upstream.contexts, task_id_source)
+                .await?;
+        if self.forwards_caller {
+            outgoing.set_caller(turn.caller());
         }
         // To make a stream costs many agents more than to make an answer.
-        let following = match turn.is_result_only() && turn.starts_context() {
+        let follower = match turn.is_result_only() && turn.starts_context() {
             true => client.send_then_follow(outgoing.request),
             false => client.follow(outgoing.request),
         };
-        let mut relay = Relay::new(&turn, &self.upstream, client, outgoing.note);
-        relay.run(following, &mut pass).await
+        let mut relay = Relay::new(&turn, &self.upstream, client, outgoing.ids);
+        relay.run(follower, &mut permit).await
     }
 
     /// Goes on with the task that the agent has been given, if that was known in time.
     async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
-        self.look_after(None);
-        let note = turn.note().and_then(Note::read);
-        let Some((note, id)) = note.and_then(|it| Some((it.clone(), it.task?))) else {
+        self.start_discovery(None);
+        let ids = turn.note().and_then(UpstreamIds::parse);
+        let Some((ids, task_id)) = ids.and_then(|it| Some((it.clone(), it.task?))) else {
             return Err(AgentFailure::interrupted_by_restart());
         };
         let unreachable = |error: latimer_protocol::Error| AgentFailure::new(error.message());
-        let mut pass = self.upstream.pass(LONG_PATIENCE).await.map_err(unreachable)?;
-        let client = pass.client(turn.extensions());
-        let following = client.follow_task(id);
-        let mut relay = Relay::new(&turn, &self.upstream, client, note);
-        relay.run(following, &mut pass).await
+        let mut permit = self.upstream.acquire(RECOVERY_WAIT).await.map_err(unreachable)?;
+        let client = permit.client(turn.extensions());
+        let follower = client.follow_task(task_id);
+        let mut relay = Relay::new(&turn, &self.upstream, client, ids);
+        relay.run(follower, &mut permit).await
     }
 
     async fn release(&self, task: &Task, note: Option<&str>) {
-        let Some(id) = note.and_then(Note::read).and_then(|it| it.task) else { return };
+        let Some(task_id) = note.and_then(UpstreamIds::parse).and_then(|it| it.task) else {
+            return;
+        };
         // It goes on when nobody waits for it any more.
-        let stopped = tokio::spawn(Arc::clone(&self.upstream).stop(id));
-        if stopped.await.is_err() {
+        let cancellation = tokio::spawn(Arc::clone(&self.upstream).cancel_task(task_id));
+        if cancellation.await.is_err() {
             warn!(agent = self.upstream.name, task = %task.id, "the agent behind was not stopped");
         }
     }
 
-    fn on_publish(&self, placard: &CardHandle) {
-        self.look_after(Some(placard));
+    fn on_publish(&self, card_handle: &CardHandle) {
+        self.start_discovery(Some(card_handle));
     }
 
     fn health(&self) -> Option<Health> {
@@ -229,17 +236,17 @@ impl Executor for Remote {
 }
 
 /// Looks for an agent until it is dropped.
-pub struct Lookout {
-    _keeper: Keeper,
+pub struct DiscoveryHandle {
+    _discovery: DiscoveryTask,
 }
 
-impl fmt::Debug for Lookout {
+impl fmt::Debug for DiscoveryHandle {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Lookout")
     }
 }
 
-impl fmt::Debug for Remote {
+impl fmt::Debug for RemoteAgent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Remote").field("agent", &self.upstream.name).finish_non_exhaustive()
     }

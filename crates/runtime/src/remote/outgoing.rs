@@ -8,66 +8,67 @@ use latimer_protocol::{
 };
 use latimer_server::{AgentFailure, CURSOR_EXTENSION, Turn};
 
-use super::contexts::{self, Contexts};
-use super::note::Note;
-use super::path::{self, Path};
+use super::context_cache::{self, ContextCache};
+use super::hops::{self, HopPath};
+use super::upstream_ids::UpstreamIds;
 
 /// The member of a message's metadata that says who calls.
-const USER: &str = "userId";
+const USER_ID_KEY: &str = "userId";
 
 /// Who names the tasks of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Naming {
+pub(super) enum TaskIdSource {
     /// The agent.
-    Agent,
+    Server,
     /// Whoever calls it.
-    Caller,
+    Client,
 }
 
-impl Naming {
+impl TaskIdSource {
     /// Who names tasks where an agent is called like this.
-    pub(super) fn of(choice: Option<&SelectedInterface>) -> Self {
-        let named = choice.is_some_and(|it| {
+    pub(super) fn for_interface(interface: Option<&SelectedInterface>) -> Self {
+        let client_assigns_ids = interface.is_some_and(|it| {
             it.version == Version::V0_1 && it.binding == ProtocolBinding::JsonRpc
         });
-        if named { Self::Caller } else { Self::Agent }
+        if client_assigns_ids { Self::Client } else { Self::Server }
     }
 }
 
 /// A message as the agent behind gets it, and which task and conversation of its it is about.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(super) struct UpstreamRequest {
     pub(super) request: SendMessageRequest,
-    pub(super) note: Note,
+    pub(super) ids: UpstreamIds,
 }
 
-impl Outgoing {
+impl UpstreamRequest {
     /// The message of a turn, for an agent whose callers name tasks, or not.
-    pub(super) async fn of(
+    pub(super) async fn for_turn(
         turn: &Turn,
-        path: &Path,
-        known: &Contexts,
-        naming: Naming,
+        hop_path: &HopPath,
+        contexts: &ContextCache,
+        task_id_source: TaskIdSource,
     ) -> Result<Self, AgentFailure> {
-        let mut note = turn.note().and_then(Note::read).unwrap_or_default();
-        if naming == Naming::Caller && note.task.is_none() {
+        let mut ids = turn.note().and_then(UpstreamIds::parse).unwrap_or_default();
+        if task_id_source == TaskIdSource::Client && ids.task.is_none() {
             // So that it can be canceled before there is an answer.
-            note.task = contexts::task(turn);
+            ids.task = context_cache::task_id(turn);
         }
-        let context = match &note.context {
+        let context = match &ids.context {
             Some(context) => Some(context.clone()),
-            None => conversation(turn, known).await?,
+            None => upstream_context(turn, contexts).await?,
         };
-        let said = turn.message();
+        let original = turn.message();
         let mut message = Message {
-            message_id: contexts::message(turn).unwrap_or_else(|| said.message_id.clone()),
+            message_id: context_cache::message_id(turn)
+                .unwrap_or_else(|| original.message_id.clone()),
             context_id: context.clone(),
-            task_id: note.task.clone(),
-            metadata: passed_on(&said.metadata),
-            reference_task_ids: references(turn).await?,
-            ..said.clone()
+            task_id: ids.task.clone(),
+            metadata: forwardable_metadata(&original.metadata),
+            reference_task_ids: upstream_references(turn).await?,
+            ..original.clone()
         };
-        path.mark(&mut message.metadata);
+        hop_path.write_to(&mut message.metadata);
         let configuration = SendMessageConfiguration {
             accepted_output_modes: turn.accepted_output_modes().to_vec(),
             ..SendMessageConfiguration::default()
@@ -76,62 +77,65 @@ impl Outgoing {
             tenant: None,
             message,
             configuration: Some(configuration),
-            metadata: passed_on(turn.metadata()),
+            metadata: forwardable_metadata(turn.metadata()),
         };
-        Ok(Self { request, note: Note { context, ..note } })
+        Ok(Self { request, ids: UpstreamIds { context, ..ids } })
     }
 
     /// Says who calls, and lets nobody else say so.
-    pub(super) fn tell(&mut self, caller: &Caller) {
-        self.request.metadata.remove(USER);
+    pub(super) fn set_caller(&mut self, caller: &Caller) {
+        self.request.metadata.remove(USER_ID_KEY);
         let metadata = &mut self.request.message.metadata;
         match caller.is_anonymous() {
-            true => drop(metadata.remove(USER)),
-            false => drop(metadata.insert(USER.to_owned(), caller.id().to_string().into())),
+            true => drop(metadata.remove(USER_ID_KEY)),
+            false => drop(metadata.insert(USER_ID_KEY.to_owned(), caller.id().to_string().into())),
         }
     }
 }
 
 /// What the agent behind calls the conversation.
-async fn conversation(turn: &Turn, known: &Contexts) -> Result<Option<ContextId>, AgentFailure> {
-    let ours = contexts::context(turn);
+async fn upstream_context(
+    turn: &Turn,
+    contexts: &ContextCache,
+) -> Result<Option<ContextId>, AgentFailure> {
+    let derived_id = context_cache::context_id(turn);
     if turn.starts_context() {
-        return Ok(ours);
+        return Ok(derived_id);
     }
-    let Some(ours) = ours else { return Ok(None) };
-    if let Some(theirs) = known.get(&ours) {
-        return Ok(Some(theirs));
+    let Some(derived_id) = derived_id else { return Ok(None) };
+    if let Some(upstream_id) = contexts.get(&derived_id) {
+        return Ok(Some(upstream_id));
     }
-    let mut theirs = ours.clone();
+    let mut upstream_id = derived_id.clone();
     for task in turn.context_tasks(1).await? {
         let note = turn.note_of(&task.id).await?;
-        let note = note.and_then(|it| Note::read(&it));
-        theirs = note.and_then(|it| it.context).unwrap_or(theirs);
+        let ids = note.and_then(|it| UpstreamIds::parse(&it));
+        upstream_id = ids.and_then(|it| it.context).unwrap_or(upstream_id);
     }
-    known.learn(ours, theirs.clone());
-    Ok(Some(theirs))
+    contexts.insert(derived_id, upstream_id.clone());
+    Ok(Some(upstream_id))
 }
 
 /// The tasks that the message refers to, as the agent behind knows them.
-async fn references(turn: &Turn) -> Result<Vec<TaskId>, AgentFailure> {
-    let mut found = Vec::new();
+async fn upstream_references(turn: &Turn) -> Result<Vec<TaskId>, AgentFailure> {
+    let mut ids = Vec::new();
     for task in turn.referenced_tasks() {
         let note = turn.note_of(&task.id).await?;
-        found.extend(note.and_then(|it| Note::read(&it)).and_then(|it| it.task));
+        ids.extend(note.and_then(|it| UpstreamIds::parse(&it)).and_then(|it| it.task));
     }
-    Ok(found)
+    Ok(ids)
 }
 
 /// Members that are for one server only: they choose its agent, or are its own.
-const OWN: [&str; 4] = [path::PATH, path::HOPS, CURSOR_EXTENSION, "agent"];
+const LOCAL_METADATA: [&str; 4] = [hops::PATH_KEY, hops::HOPS_KEY, CURSOR_EXTENSION, "agent"];
 
 /// Free-form members as they are passed on, in either direction.
-pub(super) fn passed_on(metadata: &Metadata) -> Metadata {
-    let mut passed = metadata.clone();
-    if OWN.iter().any(|name| metadata.contains_key(*name)) {
-        for name in OWN {
-            passed.remove(name);
+pub(super) fn forwardable_metadata(metadata: &Metadata) -> Metadata {
+    let mut forwarded = metadata.clone();
+    if LOCAL_METADATA.iter().any(|name| metadata.contains_key(*name)) {
+        for name in LOCAL_METADATA {
+            forwarded.remove(name);
         }
     }
-    passed
+    forwarded
 }

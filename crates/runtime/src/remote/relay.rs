@@ -15,45 +15,45 @@ use tokio::runtime::Handle;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::contexts;
-use super::note::Note;
-use super::outgoing::passed_on;
-use super::told::{News, Told, of_agent};
-use super::upstream::{Pass, Upstream};
+use super::context_cache;
+use super::mirror::{ArtifactDelta, MirrorState, agent_messages};
+use super::outgoing::forwardable_metadata;
+use super::upstream::{CallPermit, Upstream};
+use super::upstream_ids::UpstreamIds;
 
 /// How long a note waits for an event to go with.
-const NOTED: Duration = Duration::from_millis(200);
+const NOTE_DELAY: Duration = Duration::from_millis(200);
 
 /// One turn: what is known of the task there, and what was told of it here.
 pub(super) struct Relay<'a> {
     turn: &'a Turn,
     upstream: &'a Arc<Upstream>,
     client: Client,
-    note: Note,
+    ids: UpstreamIds,
     /// Whether the note says more than what is kept.
-    noted: bool,
-    told: Told,
+    note_unsaved: bool,
+    mirror: MirrorState,
     /// The question that the message answers, told once more before the answer.
-    before: Option<Task>,
+    prior_question: Option<Task>,
     /// Whether nothing has come yet.
-    first: bool,
+    awaiting_first_event: bool,
     /// Whether the message answers a question.
-    answers: bool,
+    answers_question: bool,
     /// Whether the agent answered without a task.
-    answered: bool,
-    canceling: Canceling,
+    replied_directly: bool,
+    cancel_state: CancelState,
 }
 
 /// How far canceling has come.
-enum Canceling {
+enum CancelState {
     /// Nobody wants to.
-    No,
+    None,
     /// Somebody wants to, and it is not known yet what to cancel.
-    Wanted,
+    Requested,
     /// The agent is asked to.
-    Asked(BoxFuture<'static, Result<Arc<Task>, ClientError>>),
+    InFlight(BoxFuture<'static, Result<Arc<Task>, ClientError>>),
     /// It was asked.
-    Over,
+    Done,
 }
 
 impl<'a> Relay<'a> {
@@ -61,109 +61,116 @@ impl<'a> Relay<'a> {
         turn: &'a Turn,
         upstream: &'a Arc<Upstream>,
         client: Client,
-        note: Note,
+        ids: UpstreamIds,
     ) -> Self {
-        let told = turn.task().map(Told::of).unwrap_or_default();
-        let kept = turn.note().and_then(Note::read).and_then(|it| it.task);
-        let answers = turn.task().is_some_and(|it| it.status.state.is_interrupted());
+        let mirror = turn.task().map(MirrorState::from_task).unwrap_or_default();
+        let saved_task_id = turn.note().and_then(UpstreamIds::parse).and_then(|it| it.task);
+        let answers_question = turn.task().is_some_and(|it| it.status.state.is_interrupted());
         Self {
             turn,
             upstream,
             client,
-            noted: note.task.is_some() && note.task != kept,
-            note,
-            told,
-            before: None,
-            first: true,
-            answers,
-            answered: false,
-            canceling: Canceling::No,
+            note_unsaved: ids.task.is_some() && ids.task != saved_task_id,
+            ids,
+            mirror,
+            prior_question: None,
+            awaiting_first_event: true,
+            answers_question,
+            replied_directly: false,
+            cancel_state: CancelState::None,
         }
     }
 
     /// Says whatever comes, until the task is over or asks for something.
     pub(super) async fn run(
         &mut self,
-        mut following: TaskFollower,
-        pass: &mut Pass<'_>,
+        mut follower: TaskFollower,
+        permit: &mut CallPermit<'_>,
     ) -> Result<(), AgentFailure> {
         loop {
-            let happened = self.next(&mut following).await;
-            if let Happened::Told(told) = &happened {
-                pass.note(told.as_ref().err());
+            let input = self.next_input(&mut follower).await;
+            if let RelayInput::Upstream(result) = &input {
+                permit.record(result.as_ref().err());
             }
-            match happened {
-                Happened::Told(Ok(Some(event))) => self.tell(event).await?,
-                Happened::Told(Ok(None)) => break,
-                Happened::Told(Err(error)) => return self.fail(error),
-                Happened::Canceled(Ok(task)) => {
-                    self.canceling = Canceling::Over;
-                    self.tell(StreamResponse::Task(Arc::unwrap_or_clone(task))).await?;
+            match input {
+                RelayInput::Upstream(Ok(Some(event))) => self.relay_event(event).await?,
+                RelayInput::Upstream(Ok(None)) => break,
+                RelayInput::Upstream(Err(error)) => return self.fail(error),
+                RelayInput::CancelResult(Ok(task)) => {
+                    self.cancel_state = CancelState::Done;
+                    self.relay_event(StreamResponse::Task(Arc::unwrap_or_clone(task))).await?;
                 }
                 // It does not know of the task yet.
-                Happened::Canceled(Err(error)) if self.first && is_unknown(&error) => {
-                    sleep(NOTED).await;
-                    self.canceling = Canceling::Wanted;
+                RelayInput::CancelResult(Err(error))
+                    if self.awaiting_first_event && is_task_not_found(&error) =>
+                {
+                    sleep(NOTE_DELAY).await;
+                    self.cancel_state = CancelState::Requested;
                 }
-                Happened::Canceled(Err(error)) if error.is_transient() => {
-                    sleep(NOTED).await;
-                    self.canceling = Canceling::Wanted;
+                RelayInput::CancelResult(Err(error)) if error.is_transient() => {
+                    sleep(NOTE_DELAY).await;
+                    self.cancel_state = CancelState::Requested;
                 }
-                Happened::Canceled(Err(error)) => {
-                    self.canceling = Canceling::Over;
+                RelayInput::CancelResult(Err(error)) => {
+                    self.cancel_state = CancelState::Done;
                     debug!(agent = self.upstream.name, %error, "the agent behind does not stop");
                     // What is gone needs no stopping.
-                    if !is_unknown(&error) {
-                        let why = self.upstream.words.error(error);
-                        let why = format!("the agent behind does not stop: {}", why.message());
-                        self.turn
-                            .decline_cancellation(Error::new(ErrorKind::TaskNotCancelable, why));
+                    if !is_task_not_found(&error) {
+                        let caller_error = self.upstream.redactor.to_caller_error(error);
+                        let message =
+                            format!("the agent behind does not stop: {}", caller_error.message());
+                        self.turn.decline_cancellation(Error::new(
+                            ErrorKind::TaskNotCancelable,
+                            message,
+                        ));
                     }
                 }
-                Happened::Quiet => self.keep().await?,
-                Happened::CancelWanted => {
-                    self.canceling = Canceling::Wanted;
-                    following.resolve_task_id();
+                RelayInput::Idle => self.save_note().await?,
+                RelayInput::CancelRequested => {
+                    self.cancel_state = CancelState::Requested;
+                    follower.resolve_task_id();
                 }
             }
-            self.ask_to_cancel();
-            if self.told.state.is_terminal() {
+            self.send_cancel_request();
+            if self.mirror.state.is_terminal() {
                 return Ok(());
             }
         }
-        match self.before.take() {
+        match self.prior_question.take() {
             // It was no question from before: it is the same one again.
-            Some(task) => Ok(self.status(task.status, Metadata::new()).await?),
-            None if self.answered || self.told.state.is_interrupted() => Ok(()),
+            Some(task) => Ok(self.relay_status(task.status, Metadata::new()).await?),
+            None if self.replied_directly || self.mirror.state.is_interrupted() => Ok(()),
             None => Err(AgentFailure::new("the agent behind this one stopped before the end")),
         }
     }
 
-    async fn next(&mut self, following: &mut TaskFollower) -> Happened {
-        let Self { turn, canceling, noted, .. } = self;
-        let stop = async {
-            match canceling {
-                Canceling::No => {
+    async fn next_input(&mut self, follower: &mut TaskFollower) -> RelayInput {
+        let Self { turn, cancel_state, note_unsaved, .. } = self;
+        let cancellation = async {
+            match cancel_state {
+                CancelState::None => {
                     turn.cancellation_token().cancelled().await;
-                    Happened::CancelWanted
+                    RelayInput::CancelRequested
                 }
-                Canceling::Asked(asked) => Happened::Canceled(asked.await),
-                Canceling::Wanted | Canceling::Over => pending().await,
+                CancelState::InFlight(response) => RelayInput::CancelResult(response.await),
+                CancelState::Requested | CancelState::Done => pending().await,
             }
         };
         tokio::select! {
             biased;
-            told = following.next() => Happened::Told(told),
-            happened = stop => happened,
-            () = sleep(NOTED), if *noted => Happened::Quiet,
+            result = follower.next() => RelayInput::Upstream(result),
+            input = cancellation => input,
+            () = sleep(NOTE_DELAY), if *note_unsaved => RelayInput::Idle,
         }
     }
 
     /// Asks the agent to stop, as soon as it is known what.
-    fn ask_to_cancel(&mut self) {
-        if let (Canceling::Wanted, Some(id)) = (&self.canceling, self.note.task.clone()) {
+    fn send_cancel_request(&mut self) {
+        if let (CancelState::Requested, Some(task_id)) = (&self.cancel_state, self.ids.task.clone())
+        {
             let client = self.client.clone();
-            self.canceling = Canceling::Asked(async move { client.cancel_task(id).await }.boxed());
+            self.cancel_state =
+                CancelState::InFlight(async move { client.cancel_task(task_id).await }.boxed());
         }
     }
 
@@ -173,172 +180,182 @@ impl<'a> Relay<'a> {
             return Ok(());
         }
         warn!(agent = self.upstream.name, task = %self.turn.task_id(), %error, "the agent behind failed");
-        let unknown = is_unknown(&error);
-        let error = self.upstream.words.error(error);
+        let task_not_found = is_task_not_found(&error);
+        let error = self.upstream.redactor.to_caller_error(error);
         Err(match () {
-            () if unknown => {
+            () if task_not_found => {
                 AgentFailure::new("the agent behind this one does not know the task any more")
             }
-            () if self.first => AgentFailure::reject_message(error),
+            () if self.awaiting_first_event => AgentFailure::reject_message(error),
             () => AgentFailure::new(error.message()),
         })
     }
 
     /// Says what an event says.
-    async fn tell(&mut self, event: StreamResponse) -> Result<(), TurnError> {
-        let first = std::mem::replace(&mut self.first, false);
-        self.learn(&event);
+    async fn relay_event(&mut self, event: StreamResponse) -> Result<(), TurnError> {
+        let is_first = std::mem::replace(&mut self.awaiting_first_event, false);
+        self.record_ids(&event);
         match event {
             StreamResponse::Message(message) => {
-                self.answered = true;
-                self.turn.direct_reply_with(cleaned(message)).await
+                self.replied_directly = true;
+                self.turn.direct_reply_with(to_local_message(message)).await
             }
             StreamResponse::StatusUpdate(update) => {
-                self.before = None;
-                self.status(update.status, update.metadata).await
+                self.prior_question = None;
+                self.relay_status(update.status, update.metadata).await
             }
             StreamResponse::ArtifactUpdate(update) => {
-                self.before = None;
-                self.artifact(update).await
+                self.prior_question = None;
+                self.relay_artifact_update(update).await
             }
             StreamResponse::Task(task) => {
-                let asks = task.status.state.phase() == Phase::Interrupted;
-                if first && self.answers && asks {
-                    self.before = Some(task);
+                let is_question = task.status.state.phase() == Phase::Interrupted;
+                if is_first && self.answers_question && is_question {
+                    self.prior_question = Some(task);
                     return Ok(());
                 }
-                self.before = None;
-                self.whole(task).await
+                self.prior_question = None;
+                self.relay_snapshot(task).await
             }
         }
     }
 
     /// Learns which task and conversation it is there.
-    fn learn(&mut self, event: &StreamResponse) {
+    fn record_ids(&mut self, event: &StreamResponse) {
         let context = match event {
             StreamResponse::Task(it) => &it.context_id,
             StreamResponse::Message(it) => &it.context_id,
             StreamResponse::StatusUpdate(it) => &it.context_id,
             StreamResponse::ArtifactUpdate(it) => &it.context_id,
         };
-        let context = context.clone().or_else(|| self.note.context.clone());
-        if self.note.context != context
-            && let (Some(theirs), Some(ours)) = (&context, contexts::context(self.turn))
+        let context = context.clone().or_else(|| self.ids.context.clone());
+        if self.ids.context != context
+            && let (Some(upstream_id), Some(derived_id)) =
+                (&context, context_cache::context_id(self.turn))
         {
-            self.upstream.contexts.learn(ours, theirs.clone());
+            self.upstream.contexts.insert(derived_id, upstream_id.clone());
         }
         let task = match event {
-            StreamResponse::Message(_) => self.note.task.clone(),
+            StreamResponse::Message(_) => self.ids.task.clone(),
             _ => event.task_id().cloned(),
         };
-        let known = Note { task, context };
-        self.noted |= known.task.is_some() && known != self.note;
-        self.note = known;
+        let ids = UpstreamIds { task, context };
+        self.note_unsaved |= ids.task.is_some() && ids != self.ids;
+        self.ids = ids;
     }
 
     /// Keeps which task it is there, with whatever is said next.
-    async fn keep(&mut self) -> Result<(), TurnError> {
-        match std::mem::take(&mut self.noted) {
-            true => self.turn.set_note(self.note.write()).await,
+    async fn save_note(&mut self) -> Result<(), TurnError> {
+        match std::mem::take(&mut self.note_unsaved) {
+            true => self.turn.set_note(self.ids.to_json()).await,
             false => Ok(()),
         }
     }
 
-    async fn status(&mut self, status: TaskStatus, metadata: Metadata) -> Result<(), TurnError> {
+    async fn relay_status(
+        &mut self,
+        status: TaskStatus,
+        metadata: Metadata,
+    ) -> Result<(), TurnError> {
         let TaskStatus { state, message, .. } = status;
-        let metadata = passed_on(&metadata);
-        let again = message.as_ref().is_none_or(|it| !self.told.say(it));
-        let bare = again && metadata.is_empty();
-        let begins = matches!(state, TaskState::Submitted | TaskState::Unspecified);
-        if bare && (begins || state == self.told.state) {
+        let metadata = forwardable_metadata(&metadata);
+        let is_repeated = message.as_ref().is_none_or(|it| !self.mirror.record_message(it));
+        let is_empty = is_repeated && metadata.is_empty();
+        let is_initial = matches!(state, TaskState::Submitted | TaskState::Unspecified);
+        if is_empty && (is_initial || state == self.mirror.state) {
             return Ok(());
         }
-        self.keep().await?;
-        self.told.state = state;
-        let message = message.map(|it| Arc::new(cleaned(Arc::unwrap_or_clone(it))));
+        self.save_note().await?;
+        self.mirror.state = state;
+        let message = message.map(|it| Arc::new(to_local_message(Arc::unwrap_or_clone(it))));
         let status = TaskStatus { message, ..state.into() };
         let update = TaskStatusUpdateEvent::new(self.turn.task_id().clone(), status);
         self.turn.update_status(TaskStatusUpdateEvent { metadata, ..update }).await
     }
 
-    async fn artifact(&mut self, update: TaskArtifactUpdateEvent) -> Result<(), TurnError> {
-        self.keep().await?;
+    async fn relay_artifact_update(
+        &mut self,
+        update: TaskArtifactUpdateEvent,
+    ) -> Result<(), TurnError> {
+        self.save_note().await?;
         // More of what was never begun is a beginning.
-        let append = update.append && self.told.has(&update.artifact.artifact_id);
-        self.told.add(&update.artifact, append);
-        let metadata = passed_on(&update.metadata);
+        let append = update.append && self.mirror.has_artifact(&update.artifact.artifact_id);
+        self.mirror.record_artifact(&update.artifact, append);
+        let metadata = forwardable_metadata(&update.metadata);
         let task_id = self.turn.task_id().clone();
         let update = TaskArtifactUpdateEvent { task_id, append, metadata, ..update };
         self.turn.update_artifact(update).await
     }
 
     /// Says what a whole task has more than ours.
-    async fn whole(&mut self, task: Task) -> Result<(), TurnError> {
+    async fn relay_snapshot(&mut self, task: Task) -> Result<(), TurnError> {
         let Task { status, artifacts, history, metadata, .. } = task;
-        let last = status.message.as_ref().map(|it| &it.message_id);
-        let said: Vec<_> = of_agent(&history)
-            .filter(|it| last != Some(&it.message_id) && !self.told.has_said(it))
+        let status_message_id = status.message.as_ref().map(|it| &it.message_id);
+        let missing_messages: Vec<_> = agent_messages(&history)
+            .filter(|it| status_message_id != Some(&it.message_id) && !self.mirror.has_message(it))
             // The oldest agents say what they made, too.
-            .filter(|it| artifacts.iter().all(|made| made.parts != it.parts))
+            .filter(|it| artifacts.iter().all(|artifact| artifact.parts != it.parts))
             .cloned()
             .collect();
-        for message in said {
+        for message in missing_messages {
             let working = TaskStatus { message: Some(message), ..TaskState::Working.into() };
-            self.status(working, Metadata::new()).await?;
+            self.relay_status(working, Metadata::new()).await?;
         }
         for artifact in artifacts {
-            match self.told.news(&artifact) {
-                News::None => {}
-                News::All => self.piece(Arc::unwrap_or_clone(artifact), false).await?,
-                News::More(parts) => {
+            match self.mirror.artifact_delta(&artifact) {
+                ArtifactDelta::Unchanged => {}
+                ArtifactDelta::Replace => {
+                    self.relay_artifact(Arc::unwrap_or_clone(artifact), false).await?
+                }
+                ArtifactDelta::Append(parts) => {
                     let id = artifact.artifact_id.clone();
-                    let more = Artifact { parts, ..Artifact::new(id, "") };
-                    self.piece(more, true).await?;
+                    let chunk = Artifact { parts, ..Artifact::new(id, "") };
+                    self.relay_artifact(chunk, true).await?;
                 }
             }
         }
-        let metadata = self.told.news_of_metadata(passed_on(&metadata));
-        self.status(status, metadata).await
+        let metadata = self.mirror.metadata_delta(forwardable_metadata(&metadata));
+        self.relay_status(status, metadata).await
     }
 
-    async fn piece(&mut self, artifact: Artifact, append: bool) -> Result<(), TurnError> {
+    async fn relay_artifact(&mut self, artifact: Artifact, append: bool) -> Result<(), TurnError> {
         let update = TaskArtifactUpdateEvent::new(self.turn.task_id().clone(), artifact);
-        self.artifact(TaskArtifactUpdateEvent { append, ..update }).await
+        self.relay_artifact_update(TaskArtifactUpdateEvent { append, ..update }).await
     }
 }
 
 impl Drop for Relay<'_> {
     /// Whoever is canceled while the agent behind cannot be told, is told later on.
     fn drop(&mut self) {
-        if let Canceling::Wanted | Canceling::Asked(_) = self.canceling
-            && !self.told.state.is_terminal()
-            && let Some(id) = self.note.task.take()
+        if let CancelState::Requested | CancelState::InFlight(_) = self.cancel_state
+            && !self.mirror.state.is_terminal()
+            && let Some(task_id) = self.ids.task.take()
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(Arc::clone(self.upstream).stop(id));
+            runtime.spawn(Arc::clone(self.upstream).cancel_task(task_id));
         }
     }
 }
 
 /// What a turn waits for.
-enum Happened {
+enum RelayInput {
     /// The agent said something, or nothing more will come.
-    Told(Result<Option<StreamResponse>, ClientError>),
+    Upstream(Result<Option<StreamResponse>, ClientError>),
     /// The agent was asked to stop.
-    Canceled(Result<Arc<Task>, ClientError>),
+    CancelResult(Result<Arc<Task>, ClientError>),
     /// The caller wants it to stop.
-    CancelWanted,
+    CancelRequested,
     /// Nothing was said for a moment.
-    Quiet,
+    Idle,
 }
 
 /// Whether an agent does not know of a task.
-fn is_unknown(error: &ClientError) -> bool {
+fn is_task_not_found(error: &ClientError) -> bool {
     matches!(error, ClientError::Agent(it) if it.kind() == ErrorKind::TaskNotFound)
 }
 
 /// A message without what only means something there.
-fn cleaned(message: Message) -> Message {
-    let metadata = passed_on(&message.metadata);
+fn to_local_message(message: Message) -> Message {
+    let metadata = forwardable_metadata(&message.metadata);
     Message { task_id: None, context_id: None, reference_task_ids: Vec::new(), metadata, ..message }
 }

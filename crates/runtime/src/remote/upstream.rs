@@ -13,183 +13,187 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
-use super::LONG_PATIENCE;
-use super::breaker::Breaker;
+use super::RECOVERY_WAIT;
+use super::breaker::CircuitBreaker;
 use super::card;
-use super::contexts::Contexts;
-use super::words::Words;
+use super::context_cache::ContextCache;
+use super::redaction::Redactor;
 
 /// How often an agent that was found is looked at again: its card may have changed.
-const AGAIN: Duration = Duration::from_secs(300);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(300);
 
 /// How long to wait before an agent that was not found is looked for again; doubled each time.
-const FIRST: Duration = Duration::from_millis(500);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 
 /// How long at most.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// The longest pause between two tries to stop a task.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_CANCEL_BACKOFF: Duration = Duration::from_secs(10);
 
 /// The least time between two looks, however many want one.
-const LEAST: Duration = Duration::from_secs(1);
+const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
-pub(crate) type SetUp = dyn Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync;
-type Describe = dyn Fn(&mut AgentCard) + Send + Sync;
+pub(crate) type ConfigureClient =
+    dyn Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync;
+type EditCard = dyn Fn(&mut AgentCard) + Send + Sync;
 
 /// The agent behind.
 pub(super) struct Upstream {
     pub(super) name: String,
     source: CardSource,
-    pub(super) set_up: Box<SetUp>,
-    pub(super) describe: Box<Describe>,
-    pub(super) words: Words,
-    pub(super) contexts: Contexts,
+    pub(super) configure: Box<ConfigureClient>,
+    pub(super) edit_card: Box<EditCard>,
+    pub(super) redactor: Redactor,
+    pub(super) contexts: ContextCache,
     client: watch::Sender<Option<Client>>,
     /// Somebody needs it now.
-    wanted: Notify,
+    refresh_requested: Notify,
     /// Whether the last look for it failed.
-    missing: AtomicBool,
-    breaker: Mutex<Breaker>,
+    discovery_failed: AtomicBool,
+    breaker: Mutex<CircuitBreaker>,
 }
 
 impl Upstream {
     pub(super) fn new(source: CardSource) -> Self {
-        let words = Words::default();
+        let redactor = Redactor::default();
         if let Some(url) = source.url() {
-            words.hide(url);
+            redactor.add_url(url);
         }
         Self {
             name: String::new(),
             source,
-            set_up: Box::new(Ok),
-            describe: Box::new(|_| {}),
-            words,
-            contexts: Contexts::default(),
+            configure: Box::new(Ok),
+            edit_card: Box::new(|_| {}),
+            redactor,
+            contexts: ContextCache::default(),
             client: watch::Sender::new(None),
-            wanted: Notify::new(),
-            missing: AtomicBool::new(false),
+            refresh_requested: Notify::new(),
+            discovery_failed: AtomicBool::new(false),
             breaker: Mutex::default(),
         }
     }
 
     /// Has it stop a task, as soon as it can be told to.
-    pub(super) async fn stop(self: Arc<Self>, id: TaskId) {
-        let until = Instant::now() + LONG_PATIENCE;
-        let mut pause = FIRST;
-        while Instant::now() < until {
-            if let Ok(mut pass) = self.pass(until - Instant::now()).await {
-                let canceled = pass.client(&[]).cancel_task(id.clone()).await;
-                pass.note(canceled.as_ref().err());
-                match canceled {
+    pub(super) async fn cancel_task(self: Arc<Self>, task_id: TaskId) {
+        let deadline = Instant::now() + RECOVERY_WAIT;
+        let mut backoff = INITIAL_BACKOFF;
+        while Instant::now() < deadline {
+            if let Ok(mut permit) = self.acquire(deadline - Instant::now()).await {
+                let result = permit.client(&[]).cancel_task(task_id.clone()).await;
+                permit.record(result.as_ref().err());
+                match result {
                     Err(error) if error.is_transient() => {}
                     Err(error) => return debug!(agent = self.name, %error, "it does not stop"),
                     Ok(_) => return,
                 }
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            sleep(backoff).await;
+            backoff = (backoff * 2).min(MAX_CANCEL_BACKOFF);
         }
-        warn!(agent = self.name, task = %id, "the agent behind cannot be told to stop");
+        warn!(agent = self.name, task = %task_id, "the agent behind cannot be told to stop");
     }
 
     /// Leave to call it, as soon as it is found.
     ///
     /// # Errors
     /// Why it is not called, with how long to wait where that is known.
-    pub(super) async fn pass(&self, patience: Duration) -> Result<Pass<'_>, Error> {
-        let away = |wait: Duration| {
+    pub(super) async fn acquire(&self, max_wait: Duration) -> Result<CallPermit<'_>, Error> {
+        let unavailable = |wait: Duration| {
             let message = "the agent behind this one does not answer; try again later";
             Error::new(ErrorKind::Unavailable, message).with_retry_after(wait)
         };
-        self.breaker().admit(Instant::now()).map_err(away)?;
-        let mut found = self.client.subscribe();
-        let known = found.borrow().clone();
-        if let Some(client) = known {
-            return Ok(Pass { upstream: self, client });
+        self.breaker().try_acquire(Instant::now()).map_err(unavailable)?;
+        let mut client_updates = self.client.subscribe();
+        let current = client_updates.borrow().clone();
+        if let Some(client) = current {
+            return Ok(CallPermit { upstream: self, client });
         }
-        self.wanted.notify_one();
-        let client = timeout(patience, found.wait_for(Option::is_some)).await;
+        self.refresh_requested.notify_one();
+        let client = timeout(max_wait, client_updates.wait_for(Option::is_some)).await;
         match client {
             Ok(Ok(client)) => {
                 let client = client.clone().ok_or_else(Error::internal)?;
-                Ok(Pass { upstream: self, client })
+                Ok(CallPermit { upstream: self, client })
             }
             Ok(Err(_)) | Err(_) => {
                 let message = "the agent behind this one has not been found yet; try again later";
-                Err(Error::new(ErrorKind::Unavailable, message).with_retry_after(patience))
+                Err(Error::new(ErrorKind::Unavailable, message).with_retry_after(max_wait))
             }
         }
     }
 
     pub(super) fn health(&self) -> Health {
         match self.client.borrow().is_some() {
-            _ if self.missing.load(Relaxed) || self.breaker().is_open() => Health::Unhealthy,
+            _ if self.discovery_failed.load(Relaxed) || self.breaker().is_open() => {
+                Health::Unhealthy
+            }
             true => Health::Healthy,
             false => Health::Unknown,
         }
     }
 
     /// Where it is looked for, without what may be secret of that.
-    fn url(&self) -> &str {
+    fn redacted_url(&self) -> &str {
         let url = self.source.url().unwrap_or_default();
         url.split(['?', '#']).next().unwrap_or_default()
     }
 
-    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+    fn breaker(&self) -> MutexGuard<'_, CircuitBreaker> {
         // It is two numbers.
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks for the agent, for as long as somebody wants it.
-    async fn keep(&self, placard: Option<CardHandle>) {
-        let mut pause = FIRST;
+    async fn run_discovery(&self, card_handle: Option<CardHandle>) {
+        let mut backoff = INITIAL_BACKOFF;
         loop {
-            let found = self.look(placard.as_ref()).await;
-            self.missing.store(found.is_err(), Relaxed);
-            let wait = match found {
+            let result = self.refresh(card_handle.as_ref()).await;
+            self.discovery_failed.store(result.is_err(), Relaxed);
+            let wait = match result {
                 Ok(()) => {
-                    pause = FIRST;
-                    AGAIN
+                    backoff = INITIAL_BACKOFF;
+                    REFRESH_INTERVAL
                 }
                 Err(error) => {
                     warn!(agent = self.name, %error, "the agent behind is not found");
-                    let wait = pause;
-                    pause = (pause * 2).min(LONGEST);
+                    let wait = backoff;
+                    backoff = (backoff * 2).min(MAX_BACKOFF);
                     wait
                 }
             };
-            sleep(LEAST).await;
+            sleep(MIN_REFRESH_INTERVAL).await;
             tokio::select! {
                 () = sleep(wait) => {}
-                () = self.wanted.notified() => {}
+                () = self.refresh_requested.notified() => {}
             }
         }
     }
 
-    async fn look(&self, placard: Option<&CardHandle>) -> Result<(), ClientError> {
-        let client = (self.set_up)(Client::builder(self.source.clone()))?.connect().await?;
-        let known = self.client.borrow().clone();
-        let same = |it: Client| it.card() == client.card() && it.interface() == client.interface();
-        if known.is_some_and(same) {
+    async fn refresh(&self, card_handle: Option<&CardHandle>) -> Result<(), ClientError> {
+        let client = (self.configure)(Client::builder(self.source.clone()))?.connect().await?;
+        let current = self.client.borrow().clone();
+        let is_unchanged =
+            |it: Client| it.card() == client.card() && it.interface() == client.interface();
+        if current.is_some_and(is_unchanged) {
             return Ok(());
         }
-        let Some(found) = client.card() else { return Ok(()) };
-        self.words.hide_all(found);
-        if let Some(choice) = client.interface() {
-            self.words.hide(&choice.url);
+        let Some(upstream_card) = client.card() else { return Ok(()) };
+        self.redactor.add_card(upstream_card);
+        if let Some(interface) = client.interface() {
+            self.redactor.add_url(&interface.url);
         }
-        if let Some(placard) = placard {
-            let mut card = card::published(found, &self.words);
-            (self.describe)(&mut card);
-            placard.set(card);
+        if let Some(card_handle) = card_handle {
+            let mut public_card = card::public_card(upstream_card, &self.redactor);
+            (self.edit_card)(&mut public_card);
+            card_handle.set(public_card);
         }
-        if let Some(choice) = client.interface() {
-            let (version, binding) = (choice.version, &choice.binding);
-            let (url, skills) = (self.url(), found.skills.len());
+        if let Some(interface) = client.interface() {
+            let (version, binding) = (interface.version, &interface.binding);
+            let (url, skills) = (self.redacted_url(), upstream_card.skills.len());
             info!(agent = self.name, url, %version, %binding, skills, "the agent behind is found");
-            if let Some(doubt) = choice.mismatch {
-                warn!(agent = self.name, url, %doubt, "the agent behind may be another one");
+            if let Some(mismatch) = interface.mismatch {
+                warn!(agent = self.name, url, %mismatch, "the agent behind may be another one");
             }
         }
         self.client.send_replace(Some(client));
@@ -198,22 +202,22 @@ impl Upstream {
 }
 
 /// Leave to make a call, and to say what came of it.
-pub(super) struct Pass<'a> {
+pub(super) struct CallPermit<'a> {
     upstream: &'a Upstream,
     client: Client,
 }
 
-impl Pass<'_> {
+impl CallPermit<'_> {
     /// The client, which activates what the caller activates.
     pub(super) fn client(&self, extensions: &[String]) -> Client {
         match extensions {
             [] => self.client.clone(),
-            some => self.client.with_extensions(some.iter().cloned()),
+            extensions => self.client.with_extensions(extensions.iter().cloned()),
         }
     }
 
     /// Says whether there was an answer.
-    pub(super) fn note(&mut self, error: Option<&ClientError>) {
+    pub(super) fn record(&mut self, error: Option<&ClientError>) {
         match error {
             Some(
                 ClientError::Unreachable { .. }
@@ -223,25 +227,25 @@ impl Pass<'_> {
                 | ClientError::Forbidden { .. }
                 | ClientError::InvalidResponse { .. },
             ) => {
-                self.upstream.breaker().failed(Instant::now());
+                self.upstream.breaker().record_failure(Instant::now());
                 // It may have moved.
-                self.upstream.wanted.notify_one();
+                self.upstream.refresh_requested.notify_one();
             }
-            Some(_) | None => self.upstream.breaker().answered(),
+            Some(_) | None => self.upstream.breaker().record_success(),
         }
     }
 }
 
 /// Looks for the agent until this is dropped.
-pub(super) struct Keeper(JoinHandle<()>);
+pub(super) struct DiscoveryTask(JoinHandle<()>);
 
-impl Keeper {
-    pub(super) fn new(upstream: Arc<Upstream>, placard: Option<CardHandle>) -> Self {
-        Self(tokio::spawn(async move { upstream.keep(placard).await }))
+impl DiscoveryTask {
+    pub(super) fn spawn(upstream: Arc<Upstream>, card_handle: Option<CardHandle>) -> Self {
+        Self(tokio::spawn(async move { upstream.run_discovery(card_handle).await }))
     }
 }
 
-impl Drop for Keeper {
+impl Drop for DiscoveryTask {
     fn drop(&mut self) {
         self.0.abort();
     }

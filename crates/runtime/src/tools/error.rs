@@ -22,17 +22,17 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
-    code: Code,
+    code: ToolErrorCode,
     message: String,
     retryable: bool,
-    wait: Option<Duration>,
+    retry_after: Option<Duration>,
 }
 
 /// What kind of thing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
-pub enum Code {
+pub enum ToolErrorCode {
     /// An agent elsewhere did not do it.
     #[serde(rename = "A2A_ERROR")]
     A2aError,
@@ -46,19 +46,19 @@ pub enum Code {
 
 impl ToolError {
     /// An error that the same call would meet again.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retryable: false, wait: None }
+    pub fn new(code: ToolErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), retryable: false, retry_after: None }
     }
 
     /// The same error, which the same call may not meet later on: after this time, if it is known.
     #[must_use]
-    pub fn passing(self, wait: Option<Duration>) -> Self {
-        Self { retryable: true, wait, ..self }
+    pub fn retryable(self, retry_after: Option<Duration>) -> Self {
+        Self { retryable: true, retry_after, ..self }
     }
 
     /// What kind of thing went wrong.
     #[must_use]
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> ToolErrorCode {
         self.code
     }
 
@@ -76,22 +76,22 @@ impl ToolError {
 
     /// How long to wait before that, if it is known.
     #[must_use]
-    pub fn wait(&self) -> Option<Duration> {
-        self.wait
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
     }
 }
 
 impl Serialize for ToolError {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Told<'a> {
+        struct ErrorBody<'a> {
             error: Error<'a>,
         }
 
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Error<'a> {
-            code: Code,
+            code: ToolErrorCode,
             message: &'a str,
             retryable: bool,
             /// In seconds.
@@ -99,9 +99,9 @@ impl Serialize for ToolError {
             retry_after: Option<u64>,
         }
 
-        let Self { code, message, retryable, wait } = self;
+        let Self { code, message, retryable, retry_after: wait } = self;
         let retry_after = wait.map(|it| it.as_secs().max(1));
-        Told { error: Error { code: *code, message, retryable: *retryable, retry_after } }
+        ErrorBody { error: Error { code: *code, message, retryable: *retryable, retry_after } }
             .serialize(out)
     }
 }
@@ -113,22 +113,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_told_what_kind_of_error_it_is_and_when_to_try_again() {
+    fn tool_error_serializes_code_and_retry_after() {
         for (code, want) in [
-            (Code::A2aError, "A2A_ERROR"),
-            (Code::InvalidArguments, "INVALID_ARGUMENTS"),
-            (Code::MissingCapability, "MISSING_CAPABILITY"),
-            (Code::UnknownTool, "UNKNOWN_TOOL"),
+            (ToolErrorCode::A2aError, "A2A_ERROR"),
+            (ToolErrorCode::InvalidArguments, "INVALID_ARGUMENTS"),
+            (ToolErrorCode::MissingCapability, "MISSING_CAPABILITY"),
+            (ToolErrorCode::UnknownTool, "UNKNOWN_TOOL"),
         ] {
-            let told = serde_json::to_value(ToolError::new(code, "no")).unwrap();
+            let value = serde_json::to_value(ToolError::new(code, "no")).unwrap();
             let error = json!({"code": want, "message": "no", "retryable": false});
-            assert_eq!(told, json!({ "error": error }));
+            assert_eq!(value, json!({ "error": error }));
         }
-        let later = ToolError::new(Code::A2aError, "later").passing(Some(Duration::from_secs(7)));
-        let told = serde_json::to_value(later).unwrap();
+        let later = ToolError::new(ToolErrorCode::A2aError, "later")
+            .retryable(Some(Duration::from_secs(7)));
+        let value = serde_json::to_value(later).unwrap();
         let error = json!({
             "code": "A2A_ERROR", "message": "later", "retryable": true, "retryAfter": 7,
         });
-        assert_eq!(told, json!({ "error": error }));
+        assert_eq!(value, json!({ "error": error }));
     }
 }

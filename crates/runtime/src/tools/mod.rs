@@ -12,8 +12,8 @@
 //! | `agent` | an agent elsewhere as a tool |
 
 mod agent;
+mod context;
 mod error;
-mod occasion;
 mod toolbox;
 
 use std::fmt;
@@ -24,8 +24,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use agent::{AgentTool, NETWORK_FETCH};
-pub use error::{Code, ToolError};
-pub use occasion::Occasion;
+pub use context::ToolContext;
+pub use error::{ToolError, ToolErrorCode};
 pub use toolbox::{DuplicateTool, Toolbox};
 
 /// Something that an agent can use.
@@ -33,7 +33,7 @@ pub use toolbox::{DuplicateTool, Toolbox};
 pub trait Tool: fmt::Debug + Send + Sync + 'static {
     /// What it is. Its name and what it needs stay as they are; the rest may change with what it
     /// learns.
-    fn definition(&self) -> Definition;
+    fn definition(&self) -> ToolDefinition;
 
     /// Does what it is for. It ends soon after the occasion is [canceled](Occasion::cancelled), and
     /// whoever drops the future wants it no more: either way nothing goes on behind it.
@@ -43,14 +43,14 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     async fn call(
         &self,
         arguments: Map<String, Value>,
-        occasion: &Occasion,
-    ) -> Result<Output, ToolError>;
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError>;
 }
 
 /// What a tool is, as a model is told.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Definition {
+pub struct ToolDefinition {
     /// Its name, by which it is called.
     pub name: String,
     /// What it does.
@@ -62,8 +62,8 @@ pub struct Definition {
 }
 
 /// For the card of an agent that has the tool.
-impl From<&Definition> for card::ManifestTool {
-    fn from(definition: &Definition) -> Self {
+impl From<&ToolDefinition> for card::ManifestTool {
+    fn from(definition: &ToolDefinition) -> Self {
         Self {
             name: definition.name.clone(),
             description: Some(definition.description.clone()),
@@ -75,7 +75,7 @@ impl From<&Definition> for card::ManifestTool {
 /// What came of a call, as a model is told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Output {
+pub struct ToolOutput {
     /// What was said.
     pub text: String,
     /// What came beside it as JSON.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use latimer_protocol::card;
 use serde_json::{Map, Value};
 
-use super::{Code, Definition, Occasion, Output, Tool, ToolError};
+use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolErrorCode, ToolOutput};
 
 /// Tools by name, of which those may be used that need nothing but what is granted.
 ///
@@ -40,7 +40,7 @@ impl Toolbox {
 
     /// Lets tools be used that need this.
     #[must_use]
-    pub fn granting(mut self, capability: impl Into<String>) -> Self {
+    pub fn grant(mut self, capability: impl Into<String>) -> Self {
         self.granted.insert(capability.into());
         self
     }
@@ -49,7 +49,7 @@ impl Toolbox {
     ///
     /// # Errors
     /// When there is one of its name.
-    pub fn with(mut self, tool: impl Tool) -> Result<Self, DuplicateTool> {
+    pub fn with_tool(mut self, tool: impl Tool) -> Result<Self, DuplicateTool> {
         let name = tool.definition().name;
         if self.tools.contains_key(&name) {
             return Err(DuplicateTool(name));
@@ -60,7 +60,7 @@ impl Toolbox {
 
     /// What each tool is, for a model: by name, so that they are the same text each time.
     #[must_use]
-    pub fn definitions(&self) -> Vec<Definition> {
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
         self.tools.values().map(|it| it.definition()).collect()
     }
 
@@ -79,18 +79,18 @@ impl Toolbox {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        occasion: &Occasion,
-    ) -> Result<Output, ToolError> {
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let Some(tool) = self.tools.get(name) else {
             let names: Vec<_> = self.tools.keys().map(String::as_str).collect();
             let message = format!("there is no such tool; there are: {}", names.join(", "));
-            return Err(ToolError::new(Code::UnknownTool, message));
+            return Err(ToolError::new(ToolErrorCode::UnknownTool, message));
         };
-        let needed = tool.definition().capabilities;
-        if let Some(missing) = needed.iter().find(|it| !self.granted.contains(*it)) {
+        let required = tool.definition().capabilities;
+        if let Some(missing) = required.iter().find(|it| !self.granted.contains(*it)) {
             let message = format!("{name} needs the capability {missing}, which is not granted");
-            return Err(ToolError::new(Code::MissingCapability, message));
+            return Err(ToolError::new(ToolErrorCode::MissingCapability, message));
         }
-        tool.call(arguments, occasion).await
+        tool.call(arguments, context).await
     }
 }

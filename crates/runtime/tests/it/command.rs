@@ -5,142 +5,152 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use latimer_protocol::{Message, MessageId, Part, StreamResponse, TaskState};
-use latimer_runtime::{Command, Input};
+use latimer_runtime::{CommandAgent, Input};
 use rustix::process::{Pid, test_kill_process};
 
-use crate::house::{House, parts, says, status, text};
+use crate::harness::{EngineHarness, parts, status, text, user_message};
 
-fn shell(line: &str) -> Command {
-    Command::new(latimer_runtime::shell(line)).unwrap()
+fn shell_agent(line: &str) -> CommandAgent {
+    CommandAgent::new(latimer_runtime::shell_command(line)).unwrap()
 }
 
-fn house(command: Command) -> House {
-    House::new(command.agent("run"))
+fn harness(command: CommandAgent) -> EngineHarness {
+    EngineHarness::new(command.into_agent("run"))
 }
 
 #[tokio::test]
-async fn the_message_is_the_input_and_the_output_the_answer() {
-    let house = house(Command::new(["tr", "a-z", "A-Z"]).unwrap());
-    let task = house.task(says("hello").with_part("two lines")).await;
+async fn message_is_stdin_and_stdout_is_artifact() {
+    let harness = harness(CommandAgent::new(["tr", "a-z", "A-Z"]).unwrap());
+    let task = harness.send_for_task(user_message("hello").with_part("two lines")).await;
     assert_eq!(task.status.state, TaskState::Completed);
     assert_eq!(text(&task), "HELLO\nTWO LINES");
 }
 
 #[tokio::test]
-async fn a_program_can_read_the_whole_message() {
-    let house = house(Command::new(["cat"]).unwrap().input(Input::Json));
-    let said = says("hello").with_part(Part::data(1));
-    let task = house.task(said.clone()).await;
-    let read: Message = serde_json::from_str(&text(&task)).unwrap();
-    assert_eq!((read.message_id, read.parts), (said.message_id, said.parts));
+async fn json_input_contains_whole_message() {
+    let harness = harness(CommandAgent::new(["cat"]).unwrap().input(Input::Json));
+    let message = user_message("hello").with_part(Part::data(1));
+    let task = harness.send_for_task(message.clone()).await;
+    let received: Message = serde_json::from_str(&text(&task)).unwrap();
+    assert_eq!((received.message_id, received.parts), (message.message_id, message.parts));
 }
 
 #[tokio::test]
-async fn the_answer_is_streamed_as_it_comes() {
-    let house = house(shell("echo one; sleep 0.2; echo two"));
-    let told = house.stream(says("go")).await;
-    let pieces: Vec<_> = told
+async fn output_is_streamed_as_written() {
+    let harness = harness(shell_agent("echo one; sleep 0.2; echo two"));
+    let events = harness.collect_events(user_message("go")).await;
+    let chunks: Vec<_> = events
         .iter()
         .filter_map(|it| match it {
             StreamResponse::ArtifactUpdate(it) => Some(it.artifact.text()),
             _ => None,
         })
         .collect();
-    assert_eq!(pieces, ["one\n", "two\n"]);
+    assert_eq!(chunks, ["one\n", "two\n"]);
 }
 
 #[tokio::test]
-async fn pieces_can_end_at_a_delimiter() {
-    let command = shell("printf 'a,b'; sleep 0.1; printf 'c,d'").delimiter(",");
-    let task = house(command).task(says("go")).await;
+async fn delimiter_ends_output_chunks() {
+    let command = shell_agent("printf 'a,b'; sleep 0.1; printf 'c,d'").delimiter(",");
+    let task = harness(command).send_for_task(user_message("go")).await;
     let want = ["a,", "bc,", "d"].map(Part::text);
     assert_eq!(parts(&task), want);
 }
 
 #[tokio::test]
-async fn the_caller_reads_the_status_and_not_the_complaint() {
-    let command = || shell("echo half; echo secret >&2; exit 3");
-    let task = house(command()).task(says("go")).await;
+async fn failure_reports_exit_status_but_not_stderr() {
+    let command = || shell_agent("echo half; echo secret >&2; exit 3");
+    let task = harness(command()).send_for_task(user_message("go")).await;
     assert_eq!(
         status(&task),
         (TaskState::Failed, "the agent's command ended with status 3".into())
     );
     assert_eq!(text(&task), "half\n");
-    let task = house(command().show_errors()).task(says("go")).await;
+    let task = harness(command().expose_stderr()).send_for_task(user_message("go")).await;
     assert_eq!(status(&task).1, "the agent's command ended with status 3: secret");
-    let task = house(shell("kill -9 $$")).task(says("go")).await;
+    let task = harness(shell_agent("kill -9 $$")).send_for_task(user_message("go")).await;
     assert_eq!(status(&task).1, "the agent's command was ended by signal 9");
 }
 
 #[tokio::test]
-async fn a_program_that_does_not_exist_is_a_clear_failure() {
-    let task = house(Command::new(["no-such-program-anywhere"]).unwrap()).task(says("go")).await;
+async fn missing_program_fails_with_reason() {
+    let task = harness(CommandAgent::new(["no-such-program-anywhere"]).unwrap())
+        .send_for_task(user_message("go"))
+        .await;
     let want = "the agent's command cannot be started: it was not found";
     assert_eq!(status(&task), (TaskState::Failed, want.into()));
 }
 
 #[tokio::test]
-async fn a_program_need_not_read_its_input_and_may_say_nothing() {
+async fn program_may_ignore_stdin_and_write_nothing() {
     let long = "x".repeat(1_000_000);
-    let task = house(shell("exit 0")).task(says(&long)).await;
+    let task = harness(shell_agent("exit 0")).send_for_task(user_message(&long)).await;
     assert_eq!((task.status.state, task.artifacts.len()), (TaskState::Completed, 0));
-    let task = house(Command::new(["cat"]).unwrap()).task(says(&long)).await;
+    let task =
+        harness(CommandAgent::new(["cat"]).unwrap()).send_for_task(user_message(&long)).await;
     assert_eq!(text(&task), long);
 }
 
 #[tokio::test]
-async fn its_surroundings_are_its_own() {
+async fn program_environment_is_isolated() {
     let line = "echo $HOME; echo $TMPDIR; [ -d $HOME ] && [ -w $TMPDIR ] && echo there; \
                 echo task $LATIMER_TASK_ID; echo context $LATIMER_CONTEXT_ID; env | sort";
-    let task = house(shell(line).variables(["CARGO_PKG_NAME"])).task(says("go")).await;
-    let said = text(&task);
-    let lines: Vec<_> = said.lines().collect();
+    let task = harness(shell_agent(line).inherit_env(["CARGO_PKG_NAME"]))
+        .send_for_task(user_message("go"))
+        .await;
+    let output = text(&task);
+    let lines: Vec<_> = output.lines().collect();
     assert_eq!(lines[1], format!("{}/tmp", lines[0]));
     assert!(!Path::new(lines[0]).starts_with(std::env::var("HOME").unwrap_or("/root".into())));
     assert_eq!(lines[2], "there");
     assert_eq!(lines[3], format!("task {}", task.id));
     assert_eq!(lines[4], format!("context {}", task.context_id.clone().unwrap()));
-    let names: Vec<_> = lines[5..].iter().filter_map(|it| it.split_once('=')).collect();
-    let own = ["PWD", "OLDPWD", "SHLVL", "_"];
+    let vars: Vec<_> = lines[5..].iter().filter_map(|it| it.split_once('=')).collect();
+    let shell_vars = ["PWD", "OLDPWD", "SHLVL", "_"];
     let granted = ["CARGO_PKG_NAME", "HOME", "PATH", "TMPDIR"];
-    for (name, _) in names {
-        let known = granted.contains(&name) || own.contains(&name) || name.starts_with("LATIMER_");
-        assert!(known, "{name} leaked");
+    for (name, _) in vars {
+        let allowed =
+            granted.contains(&name) || shell_vars.contains(&name) || name.starts_with("LATIMER_");
+        assert!(allowed, "{name} leaked");
     }
-    assert!(said.contains("CARGO_PKG_NAME=latimer-runtime"), "{said}");
+    assert!(output.contains("CARGO_PKG_NAME=latimer-runtime"), "{output}");
 }
 
 #[tokio::test]
-async fn a_home_can_be_chosen_or_inherited() {
-    let folder = tempfile::tempdir().unwrap();
-    let home = folder.path().join("deep/home");
-    let task = house(shell("printf %s $HOME").home(&home)).task(says("go")).await;
+async fn home_can_be_set_or_inherited() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("deep/home");
+    let task =
+        harness(shell_agent("printf %s $HOME").home(&home)).send_for_task(user_message("go")).await;
     assert_eq!(text(&task), home.to_str().unwrap());
-    let task = house(shell("printf %s $HOME").inherit_home()).task(says("go")).await;
+    let task = harness(shell_agent("printf %s $HOME").inherit_home())
+        .send_for_task(user_message("go"))
+        .await;
     assert_eq!(text(&task), std::env::var("HOME").unwrap_or_default());
-    let task = house(shell("pwd").folder(folder.path())).task(says("go")).await;
-    assert_eq!(text(&task).trim(), folder.path().canonicalize().unwrap().to_str().unwrap());
+    let task =
+        harness(shell_agent("pwd").current_dir(dir.path())).send_for_task(user_message("go")).await;
+    assert_eq!(text(&task).trim(), dir.path().canonicalize().unwrap().to_str().unwrap());
 }
 
 #[tokio::test]
-async fn limits_end_it_with_a_clear_failure() {
-    let slow = shell("sleep 60").time_limit(Duration::from_millis(100));
-    let task = house(slow).task(says("go")).await;
+async fn exceeded_limits_fail_with_reason() {
+    let slow = shell_agent("sleep 60").timeout(Duration::from_millis(100));
+    let task = harness(slow).send_for_task(user_message("go")).await;
     assert_eq!(status(&task).1, "the agent's command took longer than 100ms and was ended");
-    let much = shell("yes").output_limit(100_000);
-    let task = house(much).task(says("go")).await;
+    let verbose = shell_agent("yes").max_output_bytes(100_000);
+    let task = harness(verbose).send_for_task(user_message("go")).await;
     assert_eq!(status(&task).1, "the agent's command wrote more than 100000 bytes and was ended");
 }
 
 /// A program that starts another, tells its number, and waits.
-const PARENT: &str = "sleep 300 & echo $!; wait";
+const SPAWN_CHILD_SCRIPT: &str = "sleep 300 & echo $!; wait";
 
-async fn child_of(house: &House, id: &latimer_protocol::TaskId) -> Pid {
-    let task = house.until(id, |it| text(it).ends_with('\n')).await;
+async fn child_of(harness: &EngineHarness, id: &latimer_protocol::TaskId) -> Pid {
+    let task = harness.wait_until(id, |it| text(it).ends_with('\n')).await;
     Pid::from_raw(text(&task).trim().parse().unwrap()).unwrap()
 }
 
-async fn gone(pid: Pid) -> bool {
+async fn has_exited(pid: Pid) -> bool {
     for _ in 0..400 {
         // A zombie that nobody reaps in here counts as gone.
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
@@ -154,61 +164,63 @@ async fn gone(pid: Pid) -> bool {
 }
 
 #[tokio::test]
-async fn cancel_ends_everything_it_started() {
-    let house = house(shell(PARENT));
-    let begun = house.begin(says("go")).await;
-    let child = child_of(&house, &begun.id).await;
+async fn cancel_kills_child_processes() {
+    let harness = harness(shell_agent(SPAWN_CHILD_SCRIPT));
+    let started = harness.start_task(user_message("go")).await;
+    let child = child_of(&harness, &started.id).await;
     let since = Instant::now();
-    let task = house.cancel(&begun.id).await.unwrap();
+    let task = harness.cancel(&started.id).await.unwrap();
     assert_eq!(task.status.state, TaskState::Canceled);
-    assert!(gone(child).await);
+    assert!(has_exited(child).await);
     assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
 }
 
 #[tokio::test]
-async fn what_ignores_the_request_to_end_is_killed() {
-    let house = house(
-        shell(&format!("trap '' TERM; {PARENT}; {PARENT}")).grace(Duration::from_millis(200)),
+async fn program_ignoring_sigterm_is_killed() {
+    let harness = harness(
+        shell_agent(&format!("trap '' TERM; {SPAWN_CHILD_SCRIPT}; {SPAWN_CHILD_SCRIPT}"))
+            .kill_grace(Duration::from_millis(200)),
     );
-    let begun = house.begin(says("go")).await;
-    let child = child_of(&house, &begun.id).await;
-    let task = house.cancel(&begun.id).await.unwrap();
+    let started = harness.start_task(user_message("go")).await;
+    let child = child_of(&harness, &started.id).await;
+    let task = harness.cancel(&started.id).await.unwrap();
     assert_eq!(task.status.state, TaskState::Canceled);
-    assert!(gone(child).await);
+    assert!(has_exited(child).await);
 }
 
 #[tokio::test]
-async fn dropping_the_turn_ends_everything_it_started() {
-    let house = house(shell(&format!("trap '' TERM; {PARENT}")));
-    let begun = house.begin(says("go")).await;
-    let child = child_of(&house, &begun.id).await;
-    house.engine.drain(Duration::ZERO).await;
-    assert!(gone(child).await);
+async fn dropped_turn_kills_child_processes() {
+    let harness = harness(shell_agent(&format!("trap '' TERM; {SPAWN_CHILD_SCRIPT}")));
+    let started = harness.start_task(user_message("go")).await;
+    let child = child_of(&harness, &started.id).await;
+    harness.engine.drain(Duration::ZERO).await;
+    assert!(has_exited(child).await);
 }
 
 #[tokio::test]
-async fn what_a_program_leaves_behind_does_not_keep_its_task_open() {
+async fn leftover_child_is_killed_and_task_completes() {
     let since = Instant::now();
-    let house = house(shell("sleep 300 & echo $!"));
-    let task = house.task(says("go")).await;
+    let harness = harness(shell_agent("sleep 300 & echo $!"));
+    let task = harness.send_for_task(user_message("go")).await;
     assert_eq!(task.status.state, TaskState::Completed);
     let child = Pid::from_raw(text(&task).trim().parse().unwrap()).unwrap();
-    assert!(gone(child).await);
+    assert!(has_exited(child).await);
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
 }
 
 #[tokio::test]
-async fn what_left_its_group_does_not_keep_its_task_open_either() {
+async fn child_outside_process_group_does_not_block_task() {
     let since = Instant::now();
-    let task = house(shell("setsid sleep 10 & echo done")).task(says("go")).await;
+    let task =
+        harness(shell_agent("setsid sleep 10 & echo done")).send_for_task(user_message("go")).await;
     assert_eq!((task.status.state, text(&task)), (TaskState::Completed, "done\n".into()));
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
 }
 
 #[tokio::test]
-async fn a_message_is_never_part_of_the_command_line() {
+async fn message_is_never_part_of_command_line() {
     let id = MessageId::new("$(touch /tmp/oops)").unwrap();
-    let nasty = "$(echo pwned) `echo pwned`; echo pwned";
-    let task = house(shell("cat")).task(Message::user(id, nasty)).await;
-    assert_eq!(text(&task), nasty);
+    let injection = "$(echo pwned) `echo pwned`; echo pwned";
+    let task = harness(shell_agent("cat")).send_for_task(Message::user(id, injection)).await;
+    assert_eq!(text(&task), injection);
 }

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latimer_protocol::{Content, Part, SendMessageResponse, StreamResponse, TaskState};
-use latimer_runtime::Demo;
+use latimer_runtime::DemoAgent;
 use latimer_store::{SqliteConfig, SqliteStore, TaskStore};
 use serde_json::json;
 
-use crate::house::{House, from_kit, parts, says, status, text};
+use crate::harness::{EngineHarness, parts, status, tck_message, text, user_message};
 
-fn house() -> House {
-    House::new(Demo::agent("demo"))
+fn harness() -> EngineHarness {
+    EngineHarness::new(DemoAgent::new_agent("demo"))
 }
 
 #[tokio::test]
-async fn every_state_can_be_reached() {
-    let house = house();
-    for (message, state, said) in [
+async fn every_task_state_is_reachable() {
+    let harness = harness();
+    for (message, state, status_text) in [
         ("hello", TaskState::Completed, ""),
         ("echo hello", TaskState::Completed, ""),
         ("wait 1", TaskState::Completed, "done waiting"),
@@ -28,14 +28,14 @@ async fn every_state_can_be_reached() {
         ("stubborn 1", TaskState::Completed, ""),
         ("burst 5", TaskState::Completed, ""),
     ] {
-        let task = house.task(says(message)).await;
-        assert_eq!(status(&task), (state, said.to_owned()), "{message}");
+        let task = harness.send_for_task(user_message(message)).await;
+        assert_eq!(status(&task), (state, status_text.to_owned()), "{message}");
     }
 }
 
 #[tokio::test]
-async fn answers_come_in_every_form() {
-    let house = house();
+async fn replies_use_every_part_kind() {
+    let harness = harness();
     for (message, want) in [
         ("hello there", Part::text("hello there")),
         ("echo hello", Part::text("hello")),
@@ -46,39 +46,41 @@ async fn answers_come_in_every_form() {
         ),
         ("data [1, null]", Part::data(json!([1, null])).with_media_type("application/json")),
     ] {
-        let task = house.task(says(message)).await;
+        let task = harness.send_for_task(user_message(message)).await;
         assert_eq!(parts(&task), [want], "{message}");
     }
-    let task = house.task(says("echo hello").with_part(Part::data(1))).await;
+    let task = harness.send_for_task(user_message("echo hello").with_part(Part::data(1))).await;
     assert_eq!(parts(&task), [Part::text("hello"), Part::data(1)]);
-    let said = house.send(says("say hello")).await.unwrap();
-    let SendMessageResponse::Message(said) = said else { panic!("{said:?}") };
-    assert_eq!(said.text(), "hello");
+    let response = harness.send(user_message("say hello")).await.unwrap();
+    let SendMessageResponse::Message(reply) = response else { panic!("{response:?}") };
+    assert_eq!(reply.text(), "hello");
 }
 
 #[tokio::test]
-async fn what_cannot_be_followed_is_rejected_with_its_usage() {
-    let task = house().task(says("chunks many")).await;
-    let (state, said) = status(&task);
+async fn invalid_instruction_is_rejected_with_usage() {
+    let task = harness().send_for_task(user_message("chunks many")).await;
+    let (state, status_text) = status(&task);
     assert_eq!(state, TaskState::Rejected);
-    assert!(said.starts_with("usage: chunks N [MS]: "), "{said}");
+    assert!(status_text.starts_with("usage: chunks N [MS]: "), "{status_text}");
 }
 
 #[tokio::test]
-async fn an_answer_completes_what_was_asked() {
-    let house = house();
+async fn answer_completes_interrupted_task() {
+    let harness = harness();
     for question in ["ask Which city?", "auth"] {
-        let asked = house.task(says(question)).await;
-        let task = house.task(says("fail to see why").with_task(asked.id.clone())).await;
+        let interrupted = harness.send_for_task(user_message(question)).await;
+        let task = harness
+            .send_for_task(user_message("fail to see why").with_task(interrupted.id.clone()))
+            .await;
         assert_eq!(task.status.state, TaskState::Completed, "{question}");
         assert_eq!(text(&task), "fail to see why", "{question}");
     }
 }
 
 #[tokio::test]
-async fn chunks_are_numbered_and_the_last_says_so() {
-    let told = house().stream(says("chunks 3 1")).await;
-    let chunks: Vec<_> = told
+async fn chunks_are_numbered_and_last_is_marked() {
+    let events = harness().collect_events(user_message("chunks 3 1")).await;
+    let chunks: Vec<_> = events
         .iter()
         .filter_map(|it| match it {
             StreamResponse::ArtifactUpdate(it) => {
@@ -92,9 +94,9 @@ async fn chunks_are_numbered_and_the_last_says_so() {
 }
 
 #[tokio::test]
-async fn a_burst_is_told_whole() {
-    let told = house().stream(says("burst 1000")).await;
-    let said: Vec<_> = told
+async fn burst_streams_every_status() {
+    let events = harness().collect_events(user_message("burst 1000")).await;
+    let texts: Vec<_> = events
         .iter()
         .filter_map(|it| match it {
             StreamResponse::StatusUpdate(it) => Some(it.status.message.as_ref()?.text()),
@@ -102,29 +104,29 @@ async fn a_burst_is_told_whole() {
         })
         .collect();
     let want: Vec<_> = (1..=1000).map(|it| format!("{it} of 1000")).collect();
-    assert_eq!(said, want);
+    assert_eq!(texts, want);
 }
 
 #[tokio::test]
-async fn it_stops_when_canceled_and_stubborn_is_stopped() {
-    let house = house();
-    for (message, patience) in [
+async fn cancel_stops_every_instruction_even_stubborn() {
+    let harness = harness();
+    for (message, max_wait) in [
         ("wait 60000", Duration::from_secs(1)),
         ("chunks 100 60000", Duration::from_secs(1)),
         ("stubborn 60000", Duration::from_secs(10)),
     ] {
-        let begun = house.begin(says(message)).await;
-        house.until(&begun.id, |it| it.status.state == TaskState::Working).await;
+        let started = harness.start_task(user_message(message)).await;
+        harness.wait_until(&started.id, |it| it.status.state == TaskState::Working).await;
         let since = Instant::now();
-        let task = house.cancel(&begun.id).await.unwrap();
+        let task = harness.cancel(&started.id).await.unwrap();
         assert_eq!(task.status.state, TaskState::Canceled, "{message}");
-        assert!(since.elapsed() < patience, "{message}: {:?}", since.elapsed());
+        assert!(since.elapsed() < max_wait, "{message}: {:?}", since.elapsed());
     }
 }
 
 #[tokio::test]
-async fn the_official_kit_finds_what_it_looks_for() {
-    let house = house();
+async fn tck_scenarios_reach_expected_results() {
+    let harness = harness();
     for (prefix, state) in [
         ("tck-complete-task", TaskState::Completed),
         ("tck-input-required", TaskState::InputRequired),
@@ -137,68 +139,76 @@ async fn the_official_kit_finds_what_it_looks_for() {
         ("tck-stream-ordering-001", TaskState::Completed),
         ("tck-reject-task", TaskState::Rejected),
     ] {
-        let task = house.task(from_kit(prefix)).await;
+        let task = harness.send_for_task(tck_message(prefix)).await;
         assert_eq!(task.status.state, state, "{prefix}");
     }
-    let completed = house.task(from_kit("tck-complete-task")).await;
+    let completed = harness.send_for_task(tck_message("tck-complete-task")).await;
     assert!(completed.status.message.is_some());
-    let file = house.task(from_kit("tck-artifact-file")).await;
+    let file = harness.send_for_task(tck_message("tck-artifact-file")).await;
     assert!(matches!(&parts(&file)[0].content, Content::Raw(_)), "{file:?}");
-    let data = house.task(from_kit("tck-artifact-data")).await;
+    let data = harness.send_for_task(tck_message("tck-artifact-data")).await;
     assert_eq!(parts(&data), [Part::data(json!({"key": "value", "count": 42}))]);
-    let direct = house.send(from_kit("tck-message-response")).await.unwrap();
+    let direct = harness.send(tck_message("tck-message-response")).await.unwrap();
     let SendMessageResponse::Message(direct) = direct else { panic!("{direct:?}") };
     assert_eq!(direct.text(), "Direct message response");
 }
 
 #[tokio::test]
-async fn the_kit_may_go_on_asking_and_send_the_same_again() {
-    let house = house();
-    let asked = house.task(from_kit("tck-input-required")).await;
-    let again = house.task(from_kit("tck-input-required").with_task(asked.id.clone())).await;
-    assert_eq!(again.status.state, TaskState::InputRequired);
-    let done = house.task(from_kit("tck-anything").with_task(asked.id.clone())).await;
+async fn tck_may_ask_again_and_resend_messages() {
+    let harness = harness();
+    let interrupted = harness.send_for_task(tck_message("tck-input-required")).await;
+    let repeated = harness
+        .send_for_task(tck_message("tck-input-required").with_task(interrupted.id.clone()))
+        .await;
+    assert_eq!(repeated.status.state, TaskState::InputRequired);
+    let done =
+        harness.send_for_task(tck_message("tck-anything").with_task(interrupted.id.clone())).await;
     assert_eq!(done.status.state, TaskState::Completed);
 
-    let message = from_kit("tck-complete-task");
-    let (one, other) = (house.task(message.clone()).await, house.task(message).await);
+    let message = tck_message("tck-complete-task");
+    let (one, other) =
+        (harness.send_for_task(message.clone()).await, harness.send_for_task(message).await);
     assert_ne!(one.id, other.id);
-    let message = says("hello");
-    let (one, other) = (house.task(message.clone()).await, house.task(message).await);
+    let message = user_message("hello");
+    let (one, other) =
+        (harness.send_for_task(message.clone()).await, harness.send_for_task(message).await);
     assert_eq!(one.id, other.id);
 }
 
 /// A house whose process ends and begins again.
-struct Restarting(tempfile::TempDir);
+struct RestartFixture(tempfile::TempDir);
 
-impl Restarting {
-    fn open(&self) -> House {
+impl RestartFixture {
+    fn open(&self) -> EngineHarness {
         let path = self.0.path().join("tasks.db");
         let store = SqliteStore::open(path, SqliteConfig::default()).unwrap();
-        House::with_store(Demo::agent("demo"), Arc::new(store) as Arc<dyn TaskStore>)
+        EngineHarness::with_store(
+            DemoAgent::new_agent("demo"),
+            Arc::new(store) as Arc<dyn TaskStore>,
+        )
     }
 
     /// Begins a task, lets it come so far, and ends the process in the middle of it.
-    async fn interrupt(
+    async fn run_until_interrupted(
         &self,
         message: &str,
-        far: impl Fn(&latimer_protocol::Task) -> bool,
+        has_progressed: impl Fn(&latimer_protocol::Task) -> bool,
     ) -> latimer_protocol::TaskId {
-        let house = self.open();
-        let begun = house.begin(says(message)).await;
-        house.until(&begun.id, far).await;
-        house.engine.drain(Duration::ZERO).await;
-        begun.id.clone()
+        let harness = self.open();
+        let started = harness.start_task(user_message(message)).await;
+        harness.wait_until(&started.id, has_progressed).await;
+        harness.engine.drain(Duration::ZERO).await;
+        started.id.clone()
     }
 }
 
 #[tokio::test]
-async fn chunks_go_on_where_the_log_stopped() {
-    let place = Restarting(tempfile::tempdir().unwrap());
-    let id = place.interrupt("chunks 6 150", |it| parts(it).len() >= 2).await;
-    let house = place.open();
-    assert_eq!(house.engine.recover().await.unwrap(), 1);
-    let task = house.until(&id, |it| it.status.state.is_terminal()).await;
+async fn chunks_resume_after_restart() {
+    let fixture = RestartFixture(tempfile::tempdir().unwrap());
+    let id = fixture.run_until_interrupted("chunks 6 150", |it| parts(it).len() >= 2).await;
+    let harness = fixture.open();
+    assert_eq!(harness.engine.recover().await.unwrap(), 1);
+    let task = harness.wait_until(&id, |it| it.status.state.is_terminal()).await;
     assert_eq!(task.status.state, TaskState::Completed);
     let want: Vec<_> = (1..=6).map(|it| Part::text(format!("chunk {it} of 6\n"))).collect();
     assert_eq!(parts(&task), want);
@@ -206,27 +216,28 @@ async fn chunks_go_on_where_the_log_stopped() {
 }
 
 #[tokio::test]
-async fn waiting_goes_on_for_what_is_left() {
-    let place = Restarting(tempfile::tempdir().unwrap());
+async fn wait_resumes_for_remaining_time() {
+    let fixture = RestartFixture(tempfile::tempdir().unwrap());
     let since = Instant::now();
-    let id = place.interrupt("wait 1500", |it| it.status.message.is_some()).await;
+    let id = fixture.run_until_interrupted("wait 1500", |it| it.status.message.is_some()).await;
     tokio::time::sleep(Duration::from_millis(700)).await;
-    let (house, resumed) = (place.open(), Instant::now());
-    assert_eq!(house.engine.recover().await.unwrap(), 1);
-    let task = house.until(&id, |it| it.status.state.is_terminal()).await;
+    let (harness, resumed) = (fixture.open(), Instant::now());
+    assert_eq!(harness.engine.recover().await.unwrap(), 1);
+    let task = harness.wait_until(&id, |it| it.status.state.is_terminal()).await;
     assert_eq!(status(&task), (TaskState::Completed, "done waiting".into()));
     assert!(since.elapsed() >= Duration::from_millis(1500), "{:?}", since.elapsed());
     assert!(resumed.elapsed() < Duration::from_millis(1400), "{:?}", resumed.elapsed());
 }
 
 #[tokio::test]
-async fn what_cannot_be_gone_on_with_names_the_restart() {
-    let place = Restarting(tempfile::tempdir().unwrap());
-    let id = place.interrupt("stubborn 60000", |it| it.status.message.is_some()).await;
-    let house = place.open();
-    house.engine.recover().await.unwrap();
-    let task = house.until(&id, |it| it.status.state.is_terminal()).await;
-    let (state, said) = status(&task);
+async fn unresumable_instruction_fails_with_restart_reason() {
+    let fixture = RestartFixture(tempfile::tempdir().unwrap());
+    let id =
+        fixture.run_until_interrupted("stubborn 60000", |it| it.status.message.is_some()).await;
+    let harness = fixture.open();
+    harness.engine.recover().await.unwrap();
+    let task = harness.wait_until(&id, |it| it.status.state.is_terminal()).await;
+    let (state, status_text) = status(&task);
     assert_eq!(state, TaskState::Failed);
-    assert!(said.contains("restarted"), "{said}");
+    assert!(status_text.contains("restarted"), "{status_text}");
 }

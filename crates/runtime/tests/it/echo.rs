@@ -1,30 +1,30 @@
 //! What is said comes back.
 
 use latimer_protocol::{Part, StreamResponse, TaskState};
-use latimer_runtime::Echo;
+use latimer_runtime::EchoAgent;
 use serde_json::json;
 
-use crate::house::{House, parts, says};
+use crate::harness::{EngineHarness, parts, user_message};
 
 #[tokio::test]
-async fn every_part_comes_back_as_it_was() {
-    let house = House::new(Echo::agent("echo"));
-    let said = says("hello")
+async fn echo_returns_every_part_unchanged() {
+    let harness = EngineHarness::new(EchoAgent::new_agent("echo"));
+    let message = user_message("hello")
         .with_part(Part::raw("bytes", "text/plain").with_filename("a.txt"))
         .with_part(Part::url("https://example.com/b", "image/png"))
         .with_part(Part::data(json!({"answer": 42})));
-    let task = house.task(said.clone()).await;
+    let task = harness.send_for_task(message.clone()).await;
     assert_eq!(task.status.state, TaskState::Completed);
-    assert_eq!(parts(&task), said.parts);
+    assert_eq!(parts(&task), message.parts);
 }
 
 #[tokio::test]
-async fn a_stream_tells_of_one_artifact_and_the_end() {
-    let house = House::new(Echo::agent("echo"));
-    let told = house.stream(says("hello")).await;
+async fn echo_stream_has_one_artifact_and_completes() {
+    let harness = EngineHarness::new(EchoAgent::new_agent("echo"));
+    let events = harness.collect_events(user_message("hello")).await;
     let artifacts =
-        told.iter().filter(|it| matches!(it, StreamResponse::ArtifactUpdate(_))).count();
+        events.iter().filter(|it| matches!(it, StreamResponse::ArtifactUpdate(_))).count();
     assert_eq!(artifacts, 1);
-    let Some(StreamResponse::StatusUpdate(last)) = told.last() else { panic!("{told:?}") };
+    let Some(StreamResponse::StatusUpdate(last)) = events.last() else { panic!("{events:?}") };
     assert_eq!(last.status.state, TaskState::Completed);
 }

@@ -5,6 +5,6 @@
 mod command;
 mod demo;
 mod echo;
-mod house;
+mod harness;
 mod remote;
 mod tools;

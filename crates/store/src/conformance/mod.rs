@@ -4,13 +4,13 @@
 //! use std::sync::Arc;
 //!
 //! use async_trait::async_trait;
-//! use latimer_store::conformance::{self, Home};
+//! use latimer_store::conformance::{self, StoreFixture};
 //! use latimer_store::{MemoryStore, Retention, TaskStore};
 //!
 //! struct Nowhere;
 //!
 //! #[async_trait]
-//! impl Home for Nowhere {
+//! impl StoreFixture for Nowhere {
 //!     async fn open(&self, retention: Retention) -> Arc<dyn TaskStore> {
 //!         Arc::new(MemoryStore::new(retention))
 //!     }

@@ -113,7 +113,7 @@ async fn credentials_do_not_follow_cross_origin_redirects() {
 #[tokio::test]
 async fn bearer_token_authenticates_over_every_binding() {
     let keys = ApiKeys::default().with_operator_key(&Secret::new(TOKEN));
-    let agent = latimer_runtime::Demo::agent("demo");
+    let agent = latimer_runtime::DemoAgent::new_agent("demo");
     let server = listen(Server::new(agent).authenticate(keys)).await;
     for (binding, version) in PAIRS {
         let builder = || {

@@ -140,7 +140,7 @@ async fn card_cannot_direct_login_to_untrusted_server() {
     let provider = OAuthProvider::from_scheme(&http(), &scheme(flows, None)).await.unwrap();
     let trusting = |origins: &[&str], client: OAuthClient| {
         let servers = origins.iter().map(|it| format!("https://{it}.example")).collect();
-        OAuthClient { trusted_servers, ..client }
+        OAuthClient { trusted_servers: servers, ..client }
     };
     for (trusted, untrusted) in [(&[][..], "login"), (&["login"], "thief"), (&["thief"], "login")] {
         let error = provider.code_flow(http(), trusting(trusted, public_client())).unwrap_err();

@@ -14,12 +14,12 @@ use latimer_client::transport::{
 };
 use latimer_protocol::Version;
 use latimer_protocol::card::ProtocolBinding;
-use latimer_runtime::Demo;
+use latimer_runtime::DemoAgent;
 use latimer_server::{RunningServer, Server};
 
 /// A server with the agent that does what it is told.
 pub(crate) async fn demo() -> RunningServer {
-    let agent = Demo::agent("demo").with_extended_card(Demo::extended_card("demo"));
+    let agent = DemoAgent::new_agent("demo").with_extended_card(DemoAgent::extended_card("demo"));
     listen(Server::new(agent)).await
 }
 

@@ -122,7 +122,7 @@ impl Stub {
 
 /// Answers; false when the connection is to be closed.
 async fn write_response(stream: &mut TcpStream, response: StubResponse) -> bool {
-    match answer {
+    match response {
         StubResponse::Close(bytes) => {
             stream.write_all(bytes.as_bytes()).await.ok();
             false

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use latimer_protocol::card::AgentSkill;
-use latimer_runtime::{Command, Echo};
+use latimer_runtime::{CommandAgent, EchoAgent};
 use latimer_server::{Access, AgentRegistry, ContextConcurrency, Policy};
 
 use super::Resolve;
@@ -128,7 +128,7 @@ impl Resolve<'_> {
     }
 
     fn check_name(&mut self, path: &[&str], name: &str) {
-        if let Err(error) = AgentRegistry::new([Echo::agent(name)]) {
+        if let Err(error) = AgentRegistry::new([EchoAgent::new_agent(name)]) {
             let origin = self.origin(&[path[0], path[1], "name"]);
             self.problems.push(Problem::new(origin, error.to_string()));
         }
@@ -189,7 +189,7 @@ impl Resolve<'_> {
         dir: Option<&Path>,
     ) -> Vec<String> {
         let origin = self.origin(&["agents", place, "command"]);
-        if let Err(error) = Command::new(command.iter().cloned()) {
+        if let Err(error) = CommandAgent::new(command.iter().cloned()) {
             self.problems.push(Problem::new(origin.clone(), error.to_string()));
         }
         let Some(program) = command.first_mut().filter(|it| it.contains('/')) else {

@@ -3,13 +3,13 @@
 use latimer_protocol::ContextId;
 use serde_json::{Map, Value, json};
 
-use crate::tools::{Code, ToolError};
+use crate::tools::{ToolError, ToolErrorCode};
 
 /// What is said, and in which conversation.
 #[derive(Debug, PartialEq)]
 pub(super) struct Arguments {
     pub(super) message: String,
-    pub(super) context: Option<ContextId>,
+    pub(super) context_id: Option<ContextId>,
 }
 
 impl Arguments {
@@ -34,32 +34,37 @@ impl Arguments {
         })
     }
 
-    pub(super) fn read(arguments: Map<String, Value>) -> Result<Self, ToolError> {
-        let (mut message, mut context) = (None, None);
+    pub(super) fn parse(arguments: Map<String, Value>) -> Result<Self, ToolError> {
+        let (mut message, mut context_id) = (None, None);
         for (name, value) in arguments {
             match (name.as_str(), value) {
                 ("message", Value::String(text)) => message = Some(text),
                 ("contextId", Value::String(text)) => {
                     let id = ContextId::new(text);
-                    context = Some(id.map_err(|it| wrong(format!("contextId is no name: {it}")))?);
+                    context_id =
+                        Some(id.map_err(|it| {
+                            invalid_arguments(format!("contextId is no name: {it}"))
+                        })?);
                 }
                 ("message" | "contextId", _) => {
-                    return Err(wrong(format!("{name} must be a text")));
+                    return Err(invalid_arguments(format!("{name} must be a text")));
                 }
                 _ => {
-                    return Err(wrong(format!("{name:?} is not known; message and contextId are")));
+                    return Err(invalid_arguments(format!(
+                        "{name:?} is not known; message and contextId are"
+                    )));
                 }
             }
         }
         match message.filter(|it| !it.trim().is_empty()) {
-            Some(message) => Ok(Self { message, context }),
-            None => Err(wrong("message must say something")),
+            Some(message) => Ok(Self { message, context_id }),
+            None => Err(invalid_arguments("message must say something")),
         }
     }
 }
 
-fn wrong(problem: impl Into<String>) -> ToolError {
-    ToolError::new(Code::InvalidArguments, problem)
+fn invalid_arguments(message: impl Into<String>) -> ToolError {
+    ToolError::new(ToolErrorCode::InvalidArguments, message)
 }
 
 #[cfg(test)]
@@ -67,11 +72,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_arguments_is_named() {
-        let context = ContextId::new("c").ok();
+    fn invalid_arguments_are_reported_by_name() {
+        let context_id = ContextId::new("c").ok();
         for (arguments, want) in [
             (json!({"message": "hi"}), Ok(("hi", None))),
-            (json!({"message": "hi", "contextId": "c"}), Ok(("hi", context))),
+            (json!({"message": "hi", "contextId": "c"}), Ok(("hi", context_id))),
             (json!({}), Err("message must say something")),
             (json!({"message": " \n"}), Err("message must say something")),
             (json!({"message": ["hi"]}), Err("message must be a text")),
@@ -84,16 +89,20 @@ mod tests {
             ),
         ] {
             let Value::Object(members) = arguments.clone() else { panic!("{arguments}") };
-            match (Arguments::read(members), want) {
-                (Ok(read), Ok((message, context))) => {
-                    assert_eq!(read, Arguments { message: message.into(), context }, "{arguments}");
+            match (Arguments::parse(members), want) {
+                (Ok(parsed), Ok((message, context_id))) => {
+                    assert_eq!(
+                        parsed,
+                        Arguments { message: message.into(), context_id },
+                        "{arguments}"
+                    );
                 }
                 (Err(error), Err(want)) => {
                     assert!(error.message().starts_with(want), "{arguments}: {error}");
-                    assert_eq!(error.code(), Code::InvalidArguments);
+                    assert_eq!(error.code(), ToolErrorCode::InvalidArguments);
                     assert!(!error.is_retryable());
                 }
-                (read, want) => panic!("{arguments}: {read:?}, not {want:?}"),
+                (parsed, want) => panic!("{arguments}: {parsed:?}, not {want:?}"),
             }
         }
     }

@@ -8,11 +8,11 @@
 //! | `pending` | those that take longer than a call waits |
 //! | `answer` | what it said, as what came of the call |
 
-mod answer;
 mod arguments;
-mod errand;
-mod found;
-mod pending;
+mod call;
+mod connector;
+mod detached_calls;
+mod output;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,23 +25,23 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use self::arguments::Arguments;
-use self::errand::{Ended, Errand};
-use self::found::Finder;
-use self::pending::{Call, Pending};
-use super::{Code, Definition, Occasion, Output, Tool, ToolError};
-use crate::remote::{Contexts, Path, place};
+use self::call::{AgentCall, CallOutcome};
+use self::connector::AgentConnector;
+use self::detached_calls::{DetachedCall, DetachedCalls};
+use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolErrorCode, ToolOutput};
+use crate::remote::{ContextCache, HopPath, hop_id};
 
 /// The capability of tools that call other machines.
 pub const NETWORK_FETCH: &str = "network:fetch";
 
 /// What the names of agents as tools begin with.
-const PREFIX: &str = "a2a_";
+const TOOL_NAME_PREFIX: &str = "a2a_";
 
 /// How long a name may be: model APIs take no more.
-const MAX_NAME: usize = 64;
+const MAX_TOOL_NAME_CHARS: usize = 64;
 
 /// How long a call waits for its agent, unless told otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// An agent elsewhere as a tool, `a2a_` and its name.
 ///
@@ -66,55 +66,56 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct AgentTool {
     name: String,
     /// What is said of the agent before its card is known.
-    unknown: String,
+    default_description: String,
     /// What the tool is called on the way of a message.
-    place: String,
-    patience: Duration,
-    finder: Finder,
-    conversations: Contexts<Conversation>,
-    pending: Pending,
+    hop_id: String,
+    max_wait: Duration,
+    connector: AgentConnector,
+    contexts: ContextCache<ContextState>,
+    detached: DetachedCalls,
 }
 
 /// A conversation, as the agent knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Conversation {
-    context: ContextId,
+struct ContextState {
+    context_id: ContextId,
     /// The task that asked for something, and waits.
-    asks: Option<TaskId>,
+    input_request: Option<TaskId>,
 }
 
 impl AgentTool {
     /// The agent of this name at an address, or of a card.
     pub fn new(name: &str, source: impl Into<CardSource>) -> Self {
-        let known = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
-        let plain = name.chars().map(|it| if known(it) { it } else { '_' });
-        let tool: String = PREFIX.chars().chain(plain).take(MAX_NAME).collect();
+        let is_allowed = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+        let sanitized = name.chars().map(|it| if is_allowed(it) { it } else { '_' });
+        let tool_name: String =
+            TOOL_NAME_PREFIX.chars().chain(sanitized).take(MAX_TOOL_NAME_CHARS).collect();
         Self {
-            unknown: format!("Asks the agent {name}"),
-            place: place(&tool),
-            patience: PATIENCE,
-            finder: Finder::new(&tool, source.into()),
-            name: tool,
-            conversations: Contexts::default(),
-            pending: Pending::default(),
+            default_description: format!("Asks the agent {name}"),
+            hop_id: hop_id(&tool_name),
+            max_wait: DEFAULT_MAX_WAIT,
+            connector: AgentConnector::new(&tool_name, source.into()),
+            name: tool_name,
+            contexts: ContextCache::default(),
+            detached: DetachedCalls::default(),
         }
     }
 
     /// Sets up the client that calls it: credentials, limits, versions. Done anew whenever the agent is
     /// looked for.
     #[must_use]
-    pub fn client(
+    pub fn configure_client(
         mut self,
-        set_up: impl Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync + 'static,
+        configure: impl Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync + 'static,
     ) -> Self {
-        self.finder.set_up = Arc::new(set_up);
+        self.connector.configure = Arc::new(configure);
         self
     }
 
     /// How long a call waits for its agent.
     #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn max_wait(mut self, max_wait: Duration) -> Self {
+        self.max_wait = max_wait;
         self
     }
 
@@ -124,61 +125,64 @@ impl AgentTool {
     /// # Errors
     /// When it is not found, or cannot be called.
     pub async fn connect(&self) -> Result<(), ToolError> {
-        self.finder.find().await.map(drop)
+        self.connector.connect().await.map(drop)
     }
 
     /// What came of a call in a conversation, which is `ours` for whoever calls.
-    fn came(
+    fn finish(
         &self,
-        ended: Ended,
-        call: Call,
-        name: ContextId,
-        ours: ContextId,
-    ) -> Result<Output, ToolError> {
-        let Call { found, known, .. } = call;
-        match ended {
-            Ended::Answered(answer) => {
-                self.remember(name, known.after(&answer));
-                let output = answer::output(&answer, &found)?;
-                Ok(Output { context_id: Some(ours), ..output })
+        outcome: CallOutcome,
+        call: DetachedCall,
+        context_key: ContextId,
+        context_id: ContextId,
+    ) -> Result<ToolOutput, ToolError> {
+        let DetachedCall { agent, context_state, .. } = call;
+        match outcome {
+            CallOutcome::Replied(reply) => {
+                self.store_context(context_key, context_state.after_reply(&reply));
+                let output = output::from_reply(&reply, &agent)?;
+                Ok(ToolOutput { context_id: Some(context_id), ..output })
             }
-            Ended::Failed(error) => {
-                self.finder.forget(&found);
+            CallOutcome::Failed(error) => {
+                self.connector.invalidate(&agent);
                 if error.is_transient() {
-                    self.remember(name, known);
+                    self.store_context(context_key, context_state);
                 }
-                Err(found.failure(error))
+                Err(agent.tool_error(error))
             }
-            Ended::Stopped => Err(canceled()),
+            CallOutcome::Canceled => Err(canceled()),
         }
     }
 
     /// Takes up a conversation, and its question if there is one: whoever comes next does not answer
     /// it again.
-    fn take_up(&self, name: &ContextId) -> Conversation {
-        let fresh = || Conversation { context: name.clone(), asks: None };
-        let known = self.conversations.get(name).unwrap_or_else(fresh);
-        if known.asks.is_some() {
-            self.conversations.learn(name.clone(), Conversation { asks: None, ..known.clone() });
+    fn take_context(&self, context_key: &ContextId) -> ContextState {
+        let new_state = || ContextState { context_id: context_key.clone(), input_request: None };
+        let context_state = self.contexts.get(context_key).unwrap_or_else(new_state);
+        if context_state.input_request.is_some() {
+            self.contexts.insert(
+                context_key.clone(),
+                ContextState { input_request: None, ..context_state.clone() },
+            );
         }
-        known
+        context_state
     }
 
     /// Remembers of a conversation what does not follow from its name.
-    fn remember(&self, name: ContextId, known: Conversation) {
-        if known.context != name || known.asks.is_some() {
-            self.conversations.learn(name, known);
+    fn store_context(&self, context_key: ContextId, context_state: ContextState) {
+        if context_state.context_id != context_key || context_state.input_request.is_some() {
+            self.contexts.insert(context_key, context_state);
         }
     }
 }
 
 #[async_trait]
 impl Tool for AgentTool {
-    fn definition(&self) -> Definition {
-        let description = self.finder.last().map(|it| it.description.clone());
-        Definition {
+    fn definition(&self) -> ToolDefinition {
+        let description = self.connector.last_agent().map(|it| it.description.clone());
+        ToolDefinition {
             name: self.name.clone(),
-            description: description.unwrap_or_else(|| self.unknown.clone()),
+            description: description.unwrap_or_else(|| self.default_description.clone()),
             input_schema: Arguments::schema(),
             capabilities: vec![NETWORK_FETCH.to_owned()],
         }
@@ -187,39 +191,46 @@ impl Tool for AgentTool {
     async fn call(
         &self,
         arguments: Map<String, Value>,
-        occasion: &Occasion,
-    ) -> Result<Output, ToolError> {
-        let Arguments { message, context } = Arguments::read(arguments)?;
-        let astray = |it: &dyn fmt::Display| ToolError::new(Code::A2aError, it.to_string());
-        let path = occasion.path().onward(&self.place).map_err(|it| astray(&it))?;
-        let ours = context.unwrap_or_else(new_context);
-        let name = occasion.context(&ours);
-        let mut begun = self.pending.take(&name);
-        let ended = timeout(self.patience, async {
-            let call = match &mut begun {
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let Arguments { message, context_id: context_id } = Arguments::parse(arguments)?;
+        let hop_error =
+            |it: &dyn fmt::Display| ToolError::new(ToolErrorCode::A2aError, it.to_string());
+        let hop_path = context.hop_path().push(&self.hop_id).map_err(|it| hop_error(&it))?;
+        let context_id = context_id.unwrap_or_else(new_context_id);
+        let context_key = context.upstream_context_id(&context_id);
+        let mut pending_call = self.detached.take(&context_key);
+        let outcome = timeout(self.max_wait, async {
+            let call = match &mut pending_call {
                 Some(call) => call,
                 None => {
-                    let found = self.finder.find().await?;
-                    let known = self.take_up(&name);
-                    let message = known.say(message, &path);
-                    let errand = Errand::begin(found.client.clone(), message, occasion.cancelled());
-                    begun.insert(Call { errand, found, known })
+                    let agent = self.connector.connect().await?;
+                    let context_state = self.take_context(&context_key);
+                    let message = context_state.build_message(message, &hop_path);
+                    let agent_call = AgentCall::start(
+                        agent.client.clone(),
+                        message,
+                        context.cancellation_token(),
+                    );
+                    pending_call.insert(DetachedCall { agent_call, agent, context_state })
                 }
             };
-            Ok(call.errand.end().await)
+            Ok(call.agent_call.wait().await)
         });
-        match (occasion.cancelled().run_until_cancelled(ended).await, begun) {
-            (Some(Ok(Ok(ended))), Some(call)) => self.came(ended, call, name, ours),
+        match (context.cancellation_token().run_until_cancelled(outcome).await, pending_call) {
+            (Some(Ok(Ok(outcome))), Some(call)) => {
+                self.finish(outcome, call, context_key, context_id)
+            }
             (Some(Ok(Err(error))), _) => Err(error),
             (Some(Err(_)), Some(call)) => {
-                let output = answer::unfinished(call.errand.task(), ours);
-                self.pending.put(name, call);
+                let output = output::still_running(call.agent_call.task_id(), context_id);
+                self.detached.put(context_key, call);
                 Ok(output)
             }
-            (Some(Err(_)), None) => Err(unfound()),
+            (Some(Err(_)), None) => Err(discovery_timed_out()),
             (_, call) => {
                 if let Some(call) = call {
-                    call.errand.stop().await;
+                    call.agent_call.cancel().await;
                 }
                 Err(canceled())
             }
@@ -227,39 +238,39 @@ impl Tool for AgentTool {
     }
 }
 
-impl Conversation {
+impl ContextState {
     /// Something that is said in it, on the way of a message.
-    fn say(&self, text: String, path: &Path) -> Message {
-        let mut message = user_message(text).with_context(self.context.clone());
-        message.task_id = self.asks.clone();
-        path.mark(&mut message.metadata);
+    fn build_message(&self, text: String, hop_path: &HopPath) -> Message {
+        let mut message = user_message(text).with_context(self.context_id.clone());
+        message.task_id = self.input_request.clone();
+        hop_path.write_to(&mut message.metadata);
         message
     }
 
     /// The same conversation after an answer.
-    fn after(self, answer: &SendMessageResponse) -> Self {
-        let (context, asks) = match answer {
+    fn after_reply(self, reply: &SendMessageResponse) -> Self {
+        let (context_id, input_request) = match reply {
             SendMessageResponse::Message(message) => (message.context_id.clone(), None),
             SendMessageResponse::Task(task) => {
-                let asks = task.status.state.is_interrupted().then(|| task.id.clone());
-                (task.context_id.clone(), asks)
+                let input_request = task.status.state.is_interrupted().then(|| task.id.clone());
+                (task.context_id.clone(), input_request)
             }
         };
-        Self { context: context.unwrap_or(self.context), asks }
+        Self { context_id: context_id.unwrap_or(self.context_id), input_request }
     }
 }
 
-fn unfound() -> ToolError {
-    ToolError::new(Code::A2aError, "the agent takes too long to be found").passing(None)
+fn discovery_timed_out() -> ToolError {
+    ToolError::new(ToolErrorCode::A2aError, "the agent takes too long to be found").retryable(None)
 }
 
 fn canceled() -> ToolError {
-    ToolError::new(Code::A2aError, "the call was canceled")
+    ToolError::new(ToolErrorCode::A2aError, "the call was canceled")
 }
 
 /// A name for a conversation that nobody has named.
 #[expect(clippy::expect_used, reason = "a UUID is neither empty nor too long")]
-fn new_context() -> ContextId {
+fn new_context_id() -> ContextId {
     ContextId::new(uuid::Uuid::now_v7().to_string()).expect("a UUID is an id")
 }
 

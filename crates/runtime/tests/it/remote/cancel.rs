@@ -10,75 +10,75 @@ use latimer_protocol::{
 };
 use latimer_server::{Policy, RunningServer};
 
-use super::stub::{Answer, Asked, Stub};
-use super::{PAIRS, PATIENT, caller, gateway_of, remote, until};
+use super::stub::{RecordedRequest, Stub, StubResponse};
+use super::{PAIRS, TEST_TIMEOUT, client_for, remote_agent, start_gateway_with, wait_until};
 
 /// How long the gateway gives an agent to stop.
 const GRACE: Duration = Duration::from_millis(200);
 
-fn task(state: &str) -> String {
+fn task_json(state: &str) -> String {
     format!(r#"{{"id":"t1","contextId":"c1","status":{{"state":"TASK_STATE_{state}"}}}}"#)
 }
 
-fn answer(member: &str, value: &str) -> Answer {
+fn json_rpc_response(member: &str, value: &str) -> StubResponse {
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"{member}":{value}}}"#);
-    Answer::of(200, "application/json", &body)
+    StubResponse::new(200, "application/json", &body)
 }
 
 /// The state of the task behind; nothing when it is forgotten there.
-type State = Arc<Mutex<Option<&'static str>>>;
+type UpstreamState = Arc<Mutex<Option<&'static str>>>;
 
-fn going_on() -> State {
+fn working_state() -> UpstreamState {
     Arc::new(Mutex::new(Some("WORKING")))
 }
 
 /// A task that goes on behind a gateway, whose agent is looked at and answers to a cancel as it likes.
-async fn working(
-    cancel: impl Fn() -> Answer + Send + Sync + 'static,
-    state: State,
+async fn start_working_task(
+    cancel: impl Fn() -> StubResponse + Send + Sync + 'static,
+    state: UpstreamState,
 ) -> (Stub, RunningServer, Client, TaskId) {
-    let stub = Stub::start(move |asked: &Asked| match () {
-        () if ["SendStreaming", "Subscribe"].iter().any(|it| asked.body.contains(it)) => {
-            answer("error", r#"{"code":-32004,"message":"no streams"}"#)
+    let stub = Stub::start(move |request: &RecordedRequest| match () {
+        () if ["SendStreaming", "Subscribe"].iter().any(|it| request.body.contains(it)) => {
+            json_rpc_response("error", r#"{"code":-32004,"message":"no streams"}"#)
         }
-        () if asked.body.contains("SendMessage") => {
-            answer("result", &format!(r#"{{"task":{}}}"#, task("WORKING")))
+        () if request.body.contains("SendMessage") => {
+            json_rpc_response("result", &format!(r#"{{"task":{}}}"#, task_json("WORKING")))
         }
-        () if asked.body.contains("CancelTask") => cancel(),
+        () if request.body.contains("CancelTask") => cancel(),
         () => match *state.lock().unwrap() {
-            Some(state) => answer("result", &task(state)),
-            None => answer("error", r#"{"code":-32001,"message":"no such task"}"#),
+            Some(state) => json_rpc_response("result", &task_json(state)),
+            None => json_rpc_response("error", r#"{"code":-32001,"message":"no such task"}"#),
         },
     })
     .await;
     let policy = Policy { cancel_grace: GRACE, ..Policy::default() };
-    let agent = remote(stub.address(), &PAIRS[0]).agent("proxy").with_policy(policy);
-    let gateway = gateway_of([agent]).await;
-    let client = caller(gateway.address(), &PAIRS[0]);
+    let agent = remote_agent(stub.address(), &PAIRS[0]).into_agent("proxy").with_policy(policy);
+    let gateway = start_gateway_with([agent]).await;
+    let client = client_for(gateway.address(), &PAIRS[0]);
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
     let request = SendMessageRequest::from(user_message("hello"));
     let request = SendMessageRequest { configuration: Some(configuration), ..request };
-    let Ok(SendMessageResponse::Task(begun)) = client.send(request).await else {
+    let Ok(SendMessageResponse::Task(started)) = client.send(request).await else {
         panic!("no task")
     };
-    until(&client, &begun.id, |it| it.status.state == TaskState::Working).await;
+    wait_until(&client, &started.id, |it| it.status.state == TaskState::Working).await;
     let since = Instant::now();
-    while !stub.asked().iter().any(|it| it.body.contains("GetTask")) {
-        assert!(since.elapsed() < PATIENT);
+    while !stub.requests().iter().any(|it| it.body.contains("GetTask")) {
+        assert!(since.elapsed() < TEST_TIMEOUT);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    (stub, gateway, client, begun.id.clone())
+    (stub, gateway, client, started.id.clone())
 }
 
 #[tokio::test]
-async fn who_does_not_stop_goes_on_and_its_end_counts() {
+async fn refused_cancel_keeps_task_and_its_final_state() {
     for (end, want) in [(Some("COMPLETED"), TaskState::Completed), (None, TaskState::Failed)] {
-        let state = going_on();
-        let refuses = || answer("error", r#"{"code":-32002,"message":"too late"}"#);
-        let (_stub, _gateway, client, id) = working(refuses, Arc::clone(&state)).await;
+        let state = working_state();
+        let refuse = || json_rpc_response("error", r#"{"code":-32002,"message":"too late"}"#);
+        let (_stub, _gateway, client, id) = start_working_task(refuse, Arc::clone(&state)).await;
         for _ in 0..2 {
-            let refused = client.cancel_task(id.clone()).await;
-            let Err(Error::Agent(error)) = refused else { panic!("{refused:?}") };
+            let result = client.cancel_task(id.clone()).await;
+            let Err(Error::Agent(error)) = result else { panic!("{result:?}") };
             assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
             assert!(error.message().contains("does not stop"), "{error}");
         }
@@ -86,27 +86,27 @@ async fn who_does_not_stop_goes_on_and_its_end_counts() {
         tokio::time::sleep(GRACE * 2).await;
         assert_eq!(client.get_task(id.clone()).await.unwrap().status.state, TaskState::Working);
         *state.lock().unwrap() = end;
-        until(&client, &id, |it| it.status.state == want).await;
+        wait_until(&client, &id, |it| it.status.state == want).await;
     }
 }
 
 #[tokio::test]
-async fn who_cannot_be_told_to_stop_is_told_later() {
-    let (tries, stopped) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
-    let told = Arc::clone(&stopped);
-    let away = move || match tries.fetch_add(1, SeqCst) {
-        0..4 => Answer::of(503, "text/html", "away"),
+async fn failed_upstream_cancel_is_retried() {
+    let (attempts, was_canceled) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
+    let cancel_flag = Arc::clone(&was_canceled);
+    let respond = move || match attempts.fetch_add(1, SeqCst) {
+        0..4 => StubResponse::new(503, "text/html", "away"),
         _ => {
-            told.store(true, SeqCst);
-            answer("result", &task("CANCELED"))
+            cancel_flag.store(true, SeqCst);
+            json_rpc_response("result", &task_json("CANCELED"))
         }
     };
-    let (_stub, _gateway, client, id) = working(away, going_on()).await;
+    let (_stub, _gateway, client, id) = start_working_task(respond, working_state()).await;
     let canceled = client.cancel_task(id).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled);
     let since = Instant::now();
-    while !stopped.load(SeqCst) {
-        assert!(since.elapsed() < PATIENT);
+    while !was_canceled.load(SeqCst) {
+        assert!(since.elapsed() < TEST_TIMEOUT);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

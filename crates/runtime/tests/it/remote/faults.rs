@@ -9,10 +9,10 @@ use futures_util::TryStreamExt;
 use latimer_client::transport::CallLimits;
 use latimer_client::{Error, user_message};
 use latimer_protocol::{SendMessageResponse, StreamResponse, TaskState};
-use latimer_runtime::Echo;
+use latimer_runtime::EchoAgent;
 
-use super::stub::{Answer, Asked, Stub};
-use super::{PAIRS, PATIENT, caller, gateway_of, hasty, remote};
+use super::stub::{RecordedRequest, Stub, StubResponse};
+use super::{PAIRS, TEST_TIMEOUT, client_for, remote_agent, short_timeouts, start_gateway_with};
 
 const SUBMITTED: &str =
     r#"{"task":{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_SUBMITTED"}}}"#;
@@ -20,15 +20,15 @@ const WORKING: &str =
     r#"{"statusUpdate":{"taskId":"t1","contextId":"c1","status":{"state":"TASK_STATE_WORKING"}}}"#;
 const DONE: &str = r#"{"statusUpdate":{"taskId":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED"}}}"#;
 
-fn piece(text: &str, append: bool) -> String {
+fn chunk_event(text: &str, append: bool) -> String {
     format!(
         r#"{{"artifactUpdate":{{"taskId":"t1","contextId":"c1","append":{append},"artifact":{{"artifactId":"a","parts":[{{"text":"{text}"}}]}}}}}}"#
     )
 }
 
 /// The task as it stands, with its pieces, as an answer to `GetTask`.
-fn task(state: &str, pieces: &[&str]) -> String {
-    let parts: Vec<_> = pieces.iter().map(|it| format!(r#"{{"text":"{it}"}}"#)).collect();
+fn task_json(state: &str, chunks: &[&str]) -> String {
+    let parts: Vec<_> = chunks.iter().map(|it| format!(r#"{{"text":"{it}"}}"#)).collect();
     let artifacts = match parts.is_empty() {
         true => String::new(),
         false => format!(r#"{{"artifactId":"a","parts":[{}]}}"#, parts.join(",")),
@@ -38,18 +38,18 @@ fn task(state: &str, pieces: &[&str]) -> String {
     )
 }
 
-fn result(body: &str) -> Answer {
+fn json_rpc_result(body: &str) -> StubResponse {
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{body}}}"#);
-    Answer::of(200, "application/json", &body)
+    StubResponse::new(200, "application/json", &body)
 }
 
-fn is(asked: &Asked, method: &str) -> bool {
-    asked.body.contains(&format!("\"{method}\""))
+fn is_method(request: &RecordedRequest, method: &str) -> bool {
+    request.body.contains(&format!("\"{method}\""))
 }
 
 /// What a message comes to.
 #[derive(Debug, PartialEq)]
-enum End {
+enum SendResult {
     /// A task in this state with this text.
     Task(TaskState, String),
     /// An error.
@@ -58,42 +58,45 @@ enum End {
 
 /// Sends a message through a gateway to an agent that answers like this. Another agent of the same
 /// gateway is asked meanwhile.
-async fn through(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> (End, String) {
-    let stub = Stub::start(answer).await;
+async fn send_through_gateway(
+    respond: impl Fn(&RecordedRequest) -> StubResponse + Send + Sync + 'static,
+) -> (SendResult, String) {
+    let stub = Stub::start(respond).await;
     let limits = CallLimits {
         timeout: Duration::from_millis(500),
         idle_timeout: Duration::from_millis(500),
         ..CallLimits::default()
     };
-    let behind = remote(stub.address(), &PAIRS[0])
-        .client(move |client| Ok(hasty(client)?.limits(limits.clone())));
-    let gateway = gateway_of([behind.agent("proxy"), Echo::agent("echo")]).await;
-    let client = caller(gateway.address(), &PAIRS[0]);
+    let upstream = remote_agent(stub.address(), &PAIRS[0])
+        .configure_client(move |client| Ok(short_timeouts(client)?.limits(limits.clone())));
+    let gateway =
+        start_gateway_with([upstream.into_agent("proxy"), EchoAgent::new_agent("echo")]).await;
+    let client = client_for(gateway.address(), &PAIRS[0]);
     let other =
         latimer_client::Client::new(&format!("http://{}/a2a/agents/echo", gateway.address()));
     let other = other.unwrap();
     let since = Instant::now();
     let (sent, echoed) =
         tokio::join!(client.send(user_message("hello")), other.send(user_message("still here")));
-    assert!(since.elapsed() < PATIENT);
+    assert!(since.elapsed() < TEST_TIMEOUT);
     let Ok(SendMessageResponse::Task(echoed)) = echoed else { panic!("{echoed:?}") };
     assert_eq!(echoed.text(), "still here");
     match sent {
         Ok(SendMessageResponse::Task(task)) => {
             let parts = task.artifacts.iter().flat_map(|it| &it.parts);
             let text = parts.filter_map(|it| it.as_text()).collect();
-            let said = task.status.message.as_ref().map(|it| it.text()).unwrap_or_default();
-            (End::Task(task.status.state, text), said)
+            let status_text = task.status.message.as_ref().map(|it| it.text()).unwrap_or_default();
+            (SendResult::Task(task.status.state, text), status_text)
         }
         Ok(SendMessageResponse::Message(message)) => panic!("{message:?}"),
-        Err(Error::Agent(error)) => (End::Error, error.to_string()),
+        Err(Error::Agent(error)) => (SendResult::Error, error.to_string()),
         Err(error) => panic!("{error}"),
     }
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_an_error_that_says_so() {
-    for (name, answer, want) in [
+async fn invalid_response_returns_clear_error() {
+    for (name, response, want) in [
         ("page", (200, "text/html", "<html>Welcome</html>"), "not valid"),
         ("500", (500, "text/html", "<h1>Oops</h1>"), "not valid"),
         ("503", (503, "application/json", ""), "does not answer whoever stands before it"),
@@ -111,30 +114,31 @@ async fn what_is_no_answer_is_an_error_that_says_so() {
         ),
         ("refused", (401, "application/json", r#"{"detail":"no token"}"#), "does not let it in"),
     ] {
-        let (status, content_type, body) = answer;
-        let (end, words) = through(move |_| Answer::of(status, content_type, body)).await;
-        assert_eq!(end, End::Error, "{name}: {words}");
-        assert!(words.to_lowercase().contains(want), "{name}: {words}");
+        let (status, content_type, body) = response;
+        let (result, message) =
+            send_through_gateway(move |_| StubResponse::new(status, content_type, body)).await;
+        assert_eq!(result, SendResult::Error, "{name}: {message}");
+        assert!(message.to_lowercase().contains(want), "{name}: {message}");
     }
 }
 
 #[tokio::test]
-async fn silence_has_an_end() {
-    let (end, words) = through(|_| Answer::Hang(String::new())).await;
-    assert_eq!(end, End::Error, "{words}");
-    assert!(words.contains("in time"), "{words}");
+async fn hanging_upstream_times_out() {
+    let (result, message) = send_through_gateway(|_| StubResponse::Hang(String::new())).await;
+    assert_eq!(result, SendResult::Error, "{message}");
+    assert!(message.contains("in time"), "{message}");
 }
 
 #[tokio::test]
-async fn a_cut_stream_goes_on_by_another_or_by_looking() {
-    let pieces = [piece("one ", false), piece("two ", true)];
-    let begun = Answer::stream(&[SUBMITTED, WORKING, &pieces[0], &pieces[1]]);
+async fn cut_stream_resumes_by_subscribe_or_polling() {
+    let chunks = [chunk_event("one ", false), chunk_event("two ", true)];
+    let first_stream = StubResponse::event_stream(&[SUBMITTED, WORKING, &chunks[0], &chunks[1]]);
     for (name, subscribed) in [
         (
             "another stream",
-            Answer::stream(&[
-                &format!(r#"{{"task":{}}}"#, task("WORKING", &["one ", "two ", "three "])),
-                &piece("four", true),
+            StubResponse::event_stream(&[
+                &format!(r#"{{"task":{}}}"#, task_json("WORKING", &["one ", "two ", "three "])),
+                &chunk_event("four", true),
                 DONE,
             ]),
         ),
@@ -149,86 +153,96 @@ connection: close
         ),
     ] {
         for hangs in [false, true] {
-            let (begun, subscribed) = (begun.clone(), subscribed.clone());
-            let (end, words) = through(move |asked| match asked {
-                asked if is(asked, "SubscribeToTask") => Answer::Close(subscribed.clone()),
-                asked if is(asked, "GetTask") => {
-                    result(&task("COMPLETED", &["one ", "two ", "three ", "four"]))
+            let (first_stream, subscribed) = (first_stream.clone(), subscribed.clone());
+            let (result, message) = send_through_gateway(move |request| match request {
+                request if is_method(request, "SubscribeToTask") => {
+                    StubResponse::Close(subscribed.clone())
                 }
-                _ if hangs => Answer::Hang(begun.clone()),
-                _ => Answer::Close(begun.clone()),
+                request if is_method(request, "GetTask") => {
+                    json_rpc_result(&task_json("COMPLETED", &["one ", "two ", "three ", "four"]))
+                }
+                _ if hangs => StubResponse::Hang(first_stream.clone()),
+                _ => StubResponse::Close(first_stream.clone()),
             })
             .await;
-            let want = End::Task(TaskState::Completed, "one two three four".into());
-            assert_eq!(end, want, "{name}, hangs: {hangs}: {words}");
+            let want = SendResult::Task(TaskState::Completed, "one two three four".into());
+            assert_eq!(result, want, "{name}, hangs: {hangs}: {message}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_proxy_before_an_agent_that_restarts_is_asked_again() {
-    let begun = Answer::stream(&[SUBMITTED, WORKING, &piece("one ", false)]);
-    let asked_again = AtomicUsize::new(0);
-    let (end, words) = through(move |asked| match asked {
-        asked if is(asked, "SubscribeToTask") => match asked_again.fetch_add(1, SeqCst) {
-            0 => Answer::of(502, "text/html", "<h1>Bad Gateway</h1>"),
-            1 => Answer::of(503, "text/plain", ""),
+async fn gateway_errors_are_retried_during_upstream_restart() {
+    let first_stream =
+        StubResponse::event_stream(&[SUBMITTED, WORKING, &chunk_event("one ", false)]);
+    let resubscriptions = AtomicUsize::new(0);
+    let (result, message) = send_through_gateway(move |request| match request {
+        request if is_method(request, "SubscribeToTask") => match resubscriptions
+            .fetch_add(1, SeqCst)
+        {
+            0 => StubResponse::new(502, "text/html", "<h1>Bad Gateway</h1>"),
+            1 => StubResponse::new(503, "text/plain", ""),
             _ => {
-                let now = format!(r#"{{"task":{}}}"#, task("WORKING", &["one ", "two"]));
-                Answer::Close(Answer::stream(&[&now, DONE]))
+                let snapshot = format!(r#"{{"task":{}}}"#, task_json("WORKING", &["one ", "two"]));
+                StubResponse::Close(StubResponse::event_stream(&[&snapshot, DONE]))
             }
         },
-        _ => Answer::Close(begun.clone()),
+        _ => StubResponse::Close(first_stream.clone()),
     })
     .await;
-    assert_eq!(end, End::Task(TaskState::Completed, "one two".into()), "{words}");
+    assert_eq!(result, SendResult::Task(TaskState::Completed, "one two".into()), "{message}");
 }
 
 #[tokio::test]
-async fn an_agent_that_forgot_its_task_has_failed() {
-    let begun = Answer::stream(&[SUBMITTED, WORKING]);
-    let (end, words) = through(move |asked| match asked {
-        asked if is(asked, "SubscribeToTask") || is(asked, "GetTask") => {
+async fn task_forgotten_by_upstream_fails() {
+    let first_stream = StubResponse::event_stream(&[SUBMITTED, WORKING]);
+    let (result, message) = send_through_gateway(move |request| match request {
+        request if is_method(request, "SubscribeToTask") || is_method(request, "GetTask") => {
             let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"gone"}}"#;
-            Answer::of(200, "application/json", error)
+            StubResponse::new(200, "application/json", error)
         }
-        _ => Answer::Close(begun.clone()),
+        _ => StubResponse::Close(first_stream.clone()),
     })
     .await;
-    assert_eq!(end, End::Task(TaskState::Failed, String::new()), "{words}");
-    assert!(words.contains("does not know the task any more"), "{words}");
+    assert_eq!(result, SendResult::Task(TaskState::Failed, String::new()), "{message}");
+    assert!(message.contains("does not know the task any more"), "{message}");
 }
 
 #[tokio::test]
-async fn events_in_any_order_make_a_task() {
-    let (one, two) = (piece("one ", false), piece("two", true));
-    let again = [SUBMITTED, SUBMITTED, WORKING, WORKING, &one, &two, DONE, DONE];
-    let (early, late) = (piece("one ", true), piece("late", true));
+async fn duplicate_and_unordered_events_build_one_task() {
+    let (one, two) = (chunk_event("one ", false), chunk_event("two", true));
+    let duplicated = [SUBMITTED, SUBMITTED, WORKING, WORKING, &one, &two, DONE, DONE];
+    let (early, late) = (chunk_event("one ", true), chunk_event("late", true));
     let unordered = [early.as_str(), SUBMITTED, &two, DONE, &late, WORKING];
-    for (name, events) in [("again", &again[..]), ("unordered", &unordered)] {
-        let stream = Answer::stream(events);
-        let (end, words) = through(move |_| Answer::Close(stream.clone())).await;
-        let want = End::Task(TaskState::Completed, "one two".into());
-        assert_eq!(end, want, "{name}: {words}");
+    for (name, events) in [("again", &duplicated[..]), ("unordered", &unordered)] {
+        let stream = StubResponse::event_stream(events);
+        let (result, message) =
+            send_through_gateway(move |_| StubResponse::Close(stream.clone())).await;
+        let want = SendResult::Task(TaskState::Completed, "one two".into());
+        assert_eq!(result, want, "{name}: {message}");
     }
 }
 
 #[tokio::test]
-async fn an_end_is_told_whatever_number_it_has() {
+async fn final_event_is_relayed_whatever_its_event_id() {
     let failed = DONE.replace("COMPLETED", "FAILED");
-    let one = piece("one", false);
-    let stream = Answer::stream(&[SUBMITTED, &one, &failed]).replace("data: ", "id: 17\ndata: ");
-    let (end, words) = through(move |_| Answer::Close(stream.clone())).await;
-    assert_eq!(end, End::Task(TaskState::Failed, "one".into()), "{words}");
+    let one = chunk_event("one", false);
+    let stream =
+        StubResponse::event_stream(&[SUBMITTED, &one, &failed]).replace("data: ", "id: 17\ndata: ");
+    let (result, message) =
+        send_through_gateway(move |_| StubResponse::Close(stream.clone())).await;
+    assert_eq!(result, SendResult::Task(TaskState::Failed, "one".into()), "{message}");
 }
 
 #[tokio::test]
-async fn more_of_what_was_never_begun_is_a_beginning() {
-    let (early, two) = (piece("one ", true), piece("two", true));
-    let stream = Answer::stream(&[SUBMITTED, &early, &two, DONE]);
-    let stub = Stub::start(move |_| Answer::Close(stream.clone())).await;
-    let gateway = gateway_of([remote(stub.address(), &PAIRS[0]).agent("proxy")]).await;
-    let events = caller(gateway.address(), &PAIRS[0]).stream(user_message("hello")).await.unwrap();
+async fn append_to_unknown_artifact_creates_it() {
+    let (early, two) = (chunk_event("one ", true), chunk_event("two", true));
+    let stream = StubResponse::event_stream(&[SUBMITTED, &early, &two, DONE]);
+    let stub = Stub::start(move |_| StubResponse::Close(stream.clone())).await;
+    let gateway =
+        start_gateway_with([remote_agent(stub.address(), &PAIRS[0]).into_agent("proxy")]).await;
+    let events =
+        client_for(gateway.address(), &PAIRS[0]).stream(user_message("hello")).await.unwrap();
     let events: Vec<_> = events.try_collect().await.unwrap();
     let appends: Vec<_> = events
         .iter()
@@ -241,67 +255,70 @@ async fn more_of_what_was_never_begun_is_a_beginning() {
 }
 
 #[tokio::test]
-async fn who_only_claims_to_stream_is_looked_at() {
+async fn agent_that_refuses_streams_is_polled() {
     for refusal in [-32004, -32601] {
-        let (end, words) = through(move |asked| match asked {
-            asked if is(asked, "SendMessage") => {
-                result(&format!(r#"{{"task":{}}}"#, task("WORKING", &[])))
+        let (result, message) = send_through_gateway(move |request| match request {
+            request if is_method(request, "SendMessage") => {
+                json_rpc_result(&format!(r#"{{"task":{}}}"#, task_json("WORKING", &[])))
             }
-            asked if is(asked, "GetTask") => result(&task("COMPLETED", &["looked"])),
+            request if is_method(request, "GetTask") => {
+                json_rpc_result(&task_json("COMPLETED", &["looked"]))
+            }
             _ => {
                 let error = format!(
                     r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{refusal},"message":"no"}}}}"#
                 );
-                Answer::of(200, "application/json", &error)
+                StubResponse::new(200, "application/json", &error)
             }
         })
         .await;
-        assert_eq!(end, End::Task(TaskState::Completed, "looked".into()), "{words}");
+        assert_eq!(result, SendResult::Task(TaskState::Completed, "looked".into()), "{message}");
     }
 }
 
 #[tokio::test]
-async fn an_agent_at_an_address_that_may_not_be_called_counts_as_failing() {
-    let astray = "HTTP/1.1 307 X\r\nlocation: ftp://inner.example/\r\ncontent-length: 0\r\n\r\n";
-    let stub = Stub::start(move |_| Answer::Close(astray.to_owned())).await;
-    let behind = remote(stub.address(), &PAIRS[0])
-        .client(|client| Ok(hasty(client)?.disable_streaming()))
-        .agent("proxy");
-    let gateway = gateway_of([behind]).await;
-    let client = caller(gateway.address(), &PAIRS[0]);
-    let mut words = Vec::new();
+async fn forbidden_upstream_address_opens_circuit() {
+    let redirect = "HTTP/1.1 307 X\r\nlocation: ftp://inner.example/\r\ncontent-length: 0\r\n\r\n";
+    let stub = Stub::start(move |_| StubResponse::Close(redirect.to_owned())).await;
+    let upstream = remote_agent(stub.address(), &PAIRS[0])
+        .configure_client(|client| Ok(short_timeouts(client)?.disable_streaming()))
+        .into_agent("proxy");
+    let gateway = start_gateway_with([upstream]).await;
+    let client = client_for(gateway.address(), &PAIRS[0]);
+    let mut messages = Vec::new();
     for _ in 0..20 {
         let Err(Error::Agent(error)) = client.send(user_message("hello")).await else {
             panic!("no error")
         };
-        words.push(error.message().to_owned());
+        messages.push(error.message().to_owned());
     }
     let want = "the agent behind this one is at an address that may not be called";
-    assert_eq!(words[0], want);
-    let left_alone = words.iter().filter(|it| it.contains("does not answer; try again later"));
-    assert!(left_alone.count() > 5, "{words:?}");
+    assert_eq!(messages[0], want);
+    let rejected = messages.iter().filter(|it| it.contains("does not answer; try again later"));
+    assert!(rejected.count() > 5, "{messages:?}");
 }
 
 #[tokio::test]
-async fn an_agent_that_fails_again_and_again_is_left_alone() {
+async fn repeated_failures_open_circuit() {
     let calls = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&calls);
+    let call_counter = Arc::clone(&calls);
     let stub = Stub::start(move |_| {
-        counted.fetch_add(1, SeqCst);
-        Answer::of(500, "text/html", "<h1>Oops</h1>")
+        call_counter.fetch_add(1, SeqCst);
+        StubResponse::new(500, "text/html", "<h1>Oops</h1>")
     })
     .await;
-    let gateway = gateway_of([remote(stub.address(), &PAIRS[0]).agent("proxy")]).await;
-    let client = caller(gateway.address(), &PAIRS[0]);
-    let mut words = Vec::new();
+    let gateway =
+        start_gateway_with([remote_agent(stub.address(), &PAIRS[0]).into_agent("proxy")]).await;
+    let client = client_for(gateway.address(), &PAIRS[0]);
+    let mut messages = Vec::new();
     for _ in 0..20 {
         let Err(Error::Agent(error)) = client.send(user_message("hello")).await else {
             panic!("no error")
         };
-        words.push((error.to_string(), error.retry_after_seconds().is_some()));
+        messages.push((error.to_string(), error.retry_after_seconds().is_some()));
     }
-    let made = calls.load(SeqCst);
-    assert!((5..12).contains(&made), "{made} calls: {words:?}");
-    let (last, says_when) = words.last().unwrap();
-    assert!(last.contains("does not answer") && *says_when, "{words:?}");
+    let call_count = calls.load(SeqCst);
+    assert!((5..12).contains(&call_count), "{call_count} calls: {messages:?}");
+    let (last, has_retry_after) = messages.last().unwrap();
+    assert!(last.contains("does not answer") && *has_retry_after, "{messages:?}");
 }

@@ -10,39 +10,44 @@ use latimer_protocol::{
 };
 use latimer_server::Server;
 
-use super::{PAIRS, Pair, caller, demo, gateway, listen, remote, streams, until};
+use super::{
+    PAIRS, Pair, client_for, remote_agent, start_demo, start_gateway, start_server,
+    supports_streaming, wait_until,
+};
 
-fn task(sent: SendMessageResponse) -> Task {
-    match sent {
+fn expect_task(response: SendMessageResponse) -> Task {
+    match response {
         SendMessageResponse::Task(task) => (*task).clone(),
         SendMessageResponse::Message(message) => panic!("{message:?}"),
     }
 }
 
-async fn sent(client: &Client, text: &str) -> Task {
-    task(client.send(user_message(text)).await.unwrap_or_else(|error| panic!("{text}: {error}")))
+async fn send_text(client: &Client, text: &str) -> Task {
+    expect_task(
+        client.send(user_message(text)).await.unwrap_or_else(|error| panic!("{text}: {error}")),
+    )
 }
 
-async fn begun(client: &Client, text: &str) -> Task {
+async fn start_task(client: &Client, text: &str) -> Task {
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
     let request = SendMessageRequest::from(user_message(text));
     let request = SendMessageRequest { configuration: Some(configuration), ..request };
-    task(client.send(request).await.unwrap())
+    expect_task(client.send(request).await.unwrap())
 }
 
 /// Everything that a caller can do, through a gateway.
-async fn works(client: &Client, caller: &Pair, behind: &Pair) {
-    let name = format!("{caller:?} through {behind:?}");
-    let echoed = sent(client, "echo hello").await;
+async fn check_operations(client: &Client, caller: &Pair, upstream: &Pair) {
+    let label = format!("{caller:?} through {upstream:?}");
+    let echoed = send_text(client, "echo hello").await;
     assert_eq!(
         (echoed.status.state, echoed.text().as_str()),
         (TaskState::Completed, "hello"),
-        "{name}"
+        "{label}"
     );
-    let shown = client.get_task(echoed.id.clone()).await.unwrap();
-    assert_eq!(shown.text(), "hello", "{name}");
+    let fetched = client.get_task(echoed.id.clone()).await.unwrap();
+    assert_eq!(fetched.text(), "hello", "{label}");
 
-    if streams(caller) {
+    if supports_streaming(caller) {
         let events = client.stream(user_message("chunks 3")).await.unwrap();
         let events: Vec<_> = events.try_collect().await.unwrap();
         let mut text = String::new();
@@ -52,114 +57,121 @@ async fn works(client: &Client, caller: &Pair, behind: &Pair) {
                 text.extend(parts.filter_map(|it| it.as_text()));
             }
         }
-        assert_eq!(text, "chunk 1 of 3\nchunk 2 of 3\nchunk 3 of 3\n", "{name}: {events:?}");
+        assert_eq!(text, "chunk 1 of 3\nchunk 2 of 3\nchunk 3 of 3\n", "{label}: {events:?}");
         let last = events.iter().rev().find_map(|it| it.event.event().status().cloned());
-        assert_eq!(last.unwrap().state, TaskState::Completed, "{name}");
+        assert_eq!(last.unwrap().state, TaskState::Completed, "{label}");
     }
 
-    let asked = sent(client, "ask Which one?").await;
-    assert_eq!(asked.status.state, TaskState::InputRequired, "{name}");
-    if streams(caller) && streams(behind) {
-        let question = asked.status.message.as_ref().map(|it| it.text());
-        assert_eq!(question.as_deref(), Some("Which one?"), "{name}");
+    let interrupted = send_text(client, "ask Which one?").await;
+    assert_eq!(interrupted.status.state, TaskState::InputRequired, "{label}");
+    if supports_streaming(caller) && supports_streaming(upstream) {
+        let question = interrupted.status.message.as_ref().map(|it| it.text());
+        assert_eq!(question.as_deref(), Some("Which one?"), "{label}");
     }
-    let mut answer = user_message("that one").with_task(asked.id.clone());
-    answer.context_id = asked.context_id.clone();
-    let answered = task(client.send(answer).await.unwrap());
-    assert_eq!(answered.status.state, TaskState::Completed, "{name}");
-    assert_eq!(answered.text(), "that one", "{name}");
+    let mut reply = user_message("that one").with_task(interrupted.id.clone());
+    reply.context_id = interrupted.context_id.clone();
+    let answered = expect_task(client.send(reply).await.unwrap());
+    assert_eq!(answered.status.state, TaskState::Completed, "{label}");
+    assert_eq!(answered.text(), "that one", "{label}");
 
     // Over the oldest HTTP an agent tells of no task before it is over: there is nothing to cancel.
-    if caller.1 != Version::V0_1 && streams(behind) {
-        let waiting = begun(client, "wait 60000").await;
+    if caller.1 != Version::V0_1 && supports_streaming(upstream) {
+        let waiting = start_task(client, "wait 60000").await;
         let canceled = client.cancel_task(waiting.id.clone()).await.unwrap();
-        assert_eq!(canceled.status.state, TaskState::Canceled, "{name}");
+        assert_eq!(canceled.status.state, TaskState::Canceled, "{label}");
     }
     // What the oldest callers send is always waited for; what asks something is not.
-    let asked = sent(client, "ask Which one?").await;
-    let canceled = client.cancel_task(asked.id).await.unwrap();
-    assert_eq!(canceled.status.state, TaskState::Canceled, "{name}");
+    let interrupted = send_text(client, "ask Which one?").await;
+    let canceled = client.cancel_task(interrupted.id).await.unwrap();
+    assert_eq!(canceled.status.state, TaskState::Canceled, "{label}");
 
-    let made = sent(client, "file letters.bin 100").await;
-    let part = &made.artifacts[0].parts[0];
-    let Content::Raw(bytes) = &part.content else { panic!("{name}: {part:?}") };
-    assert_eq!(bytes.len(), 100, "{name}");
+    let file_task = send_text(client, "file letters.bin 100").await;
+    let part = &file_task.artifacts[0].parts[0];
+    let Content::Raw(bytes) = &part.content else { panic!("{label}: {part:?}") };
+    assert_eq!(bytes.len(), 100, "{label}");
 
-    let failed = sent(client, "fail out of coffee").await;
-    assert_eq!(failed.status.state, TaskState::Failed, "{name}");
+    let failed = send_text(client, "fail out of coffee").await;
+    assert_eq!(failed.status.state, TaskState::Failed, "{label}");
     let none = client.get_task(TaskId::new("none").unwrap()).await.unwrap_err();
-    assert!(matches!(&none, Error::Agent(it) if it.kind() == ErrorKind::TaskNotFound), "{name}");
-    let over = client.cancel_task(echoed.id).await.unwrap_err();
-    let Error::Agent(over) = &over else { panic!("{name}: {over}") };
-    assert_eq!(over.kind(), ErrorKind::TaskNotCancelable, "{name}");
+    assert!(matches!(&none, Error::Agent(it) if it.kind() == ErrorKind::TaskNotFound), "{label}");
+    let error = client.cancel_task(echoed.id).await.unwrap_err();
+    let Error::Agent(error) = &error else { panic!("{label}: {error}") };
+    assert_eq!(error.kind(), ErrorKind::TaskNotCancelable, "{label}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_caller_reaches_every_agent() {
-    let demo = demo().await;
-    for behind in PAIRS {
-        let gateway = gateway(remote(demo.address(), &behind)).await;
+async fn every_client_version_reaches_every_agent_version() {
+    let demo = start_demo().await;
+    for upstream in PAIRS {
+        let gateway = start_gateway(remote_agent(demo.address(), &upstream)).await;
         for pair in PAIRS {
-            works(&caller(gateway.address(), &pair), &pair, &behind).await;
+            check_operations(&client_for(gateway.address(), &pair), &pair, &upstream).await;
         }
         gateway.shutdown().await;
     }
 }
 
 #[tokio::test]
-async fn cancel_reaches_the_agent_behind() {
-    let demo = demo().await;
+async fn cancel_reaches_upstream_agent() {
+    let demo = start_demo().await;
     let pair = PAIRS[0].clone();
-    let gateway = gateway(remote(demo.address(), &pair)).await;
-    let (client, behind) = (caller(gateway.address(), &pair), caller(demo.address(), &pair));
-    let listed = async |state| {
-        let page = behind.list_tasks(Default::default()).await.unwrap();
+    let gateway = start_gateway(remote_agent(demo.address(), &pair)).await;
+    let (client, upstream) =
+        (client_for(gateway.address(), &pair), client_for(demo.address(), &pair));
+    let count_in_state = async |state| {
+        let page = upstream.list_tasks(Default::default()).await.unwrap();
         page.tasks.iter().filter(|it| it.status.state == state).count()
     };
 
-    let working = begun(&client, "wait 60000").await;
-    until(&client, &working.id, |it| it.status.message.is_some()).await;
+    let working = start_task(&client, "wait 60000").await;
+    wait_until(&client, &working.id, |it| it.status.message.is_some()).await;
     client.cancel_task(working.id).await.unwrap();
-    assert_eq!(listed(TaskState::Canceled).await, 1);
+    assert_eq!(count_in_state(TaskState::Canceled).await, 1);
 
-    let asked = sent(&client, "ask Which one?").await;
-    client.cancel_task(asked.id).await.unwrap();
-    assert_eq!(listed(TaskState::Canceled).await, 2, "nobody was at it, and it is canceled");
+    let interrupted = send_text(&client, "ask Which one?").await;
+    client.cancel_task(interrupted.id).await.unwrap();
+    assert_eq!(
+        count_in_state(TaskState::Canceled).await,
+        2,
+        "nobody was at it, and it is canceled"
+    );
 
-    let stubborn = begun(&client, "stubborn 300").await;
-    until(&client, &stubborn.id, |it| it.status.message.is_some()).await;
+    let stubborn = start_task(&client, "stubborn 300").await;
+    wait_until(&client, &stubborn.id, |it| it.status.message.is_some()).await;
     let refused = client.cancel_task(stubborn.id.clone()).await;
     let ended = client.get_task(stubborn.id).await.unwrap().status.state;
-    let direct = behind.list_tasks(Default::default()).await.unwrap().tasks[0].status.state;
+    let direct = upstream.list_tasks(Default::default()).await.unwrap().tasks[0].status.state;
     assert_eq!(ended, direct, "what the agent came to is what it came to here: {refused:?}");
 }
 
 #[tokio::test]
-async fn an_authorization_that_is_asked_for_goes_through() {
-    let demo = demo().await;
-    for behind in PAIRS.into_iter().filter(|(_, version)| *version != Version::V0_1) {
-        let gateway = gateway(remote(demo.address(), &behind)).await;
-        let client = caller(gateway.address(), &PAIRS[0]);
-        let asked = sent(&client, "auth").await;
-        assert_eq!(asked.status.state, TaskState::AuthRequired, "{behind:?}");
-        let given =
-            task(client.send(user_message("here you are").with_task(asked.id)).await.unwrap());
-        assert_eq!(given.status.state, TaskState::Completed, "{behind:?}");
+async fn auth_required_task_completes_after_answer() {
+    let demo = start_demo().await;
+    for upstream in PAIRS.into_iter().filter(|(_, version)| *version != Version::V0_1) {
+        let gateway = start_gateway(remote_agent(demo.address(), &upstream)).await;
+        let client = client_for(gateway.address(), &PAIRS[0]);
+        let interrupted = send_text(&client, "auth").await;
+        assert_eq!(interrupted.status.state, TaskState::AuthRequired, "{upstream:?}");
+        let answered = expect_task(
+            client.send(user_message("here you are").with_task(interrupted.id)).await.unwrap(),
+        );
+        assert_eq!(answered.status.state, TaskState::Completed, "{upstream:?}");
     }
 }
 
 #[tokio::test]
-async fn a_conversation_is_one_for_the_agent_behind_too() {
-    let demo = demo().await;
+async fn context_maps_to_one_upstream_context() {
+    let demo = start_demo().await;
     let pair = PAIRS[0].clone();
-    let gateway = gateway(remote(demo.address(), &pair)).await;
-    let (client, behind) = (caller(gateway.address(), &pair), caller(demo.address(), &pair));
-    let first = sent(&client, "echo one").await;
-    let mut more = user_message("echo two");
-    more.context_id = first.context_id.clone();
-    client.send(more).await.unwrap();
-    sent(&client, "echo elsewhere").await;
-    let tasks = behind.list_tasks(Default::default()).await.unwrap().tasks;
+    let gateway = start_gateway(remote_agent(demo.address(), &pair)).await;
+    let (client, upstream) =
+        (client_for(gateway.address(), &pair), client_for(demo.address(), &pair));
+    let first = send_text(&client, "echo one").await;
+    let mut follow_up = user_message("echo two");
+    follow_up.context_id = first.context_id.clone();
+    client.send(follow_up).await.unwrap();
+    send_text(&client, "echo elsewhere").await;
+    let tasks = upstream.list_tasks(Default::default()).await.unwrap().tasks;
     let contexts: Vec<_> = tasks.iter().rev().map(|it| it.context_id.clone()).collect();
     assert_eq!(contexts[0], contexts[1]);
     assert_ne!(contexts[0], contexts[2]);
@@ -167,15 +179,16 @@ async fn a_conversation_is_one_for_the_agent_behind_too() {
 }
 
 #[tokio::test]
-async fn two_callers_conversations_never_meet() {
-    let demo = demo().await;
+async fn contexts_of_different_callers_are_isolated() {
+    let demo = start_demo().await;
     let pair = PAIRS[0].clone();
-    let known = |headers: &http::HeaderMap| {
-        let shown = headers.get("authorization")?.to_str().ok()?;
-        Some(Caller::new(shown.to_owned()))
+    let authenticate = |headers: &http::HeaderMap| {
+        let token = headers.get("authorization")?.to_str().ok()?;
+        Some(Caller::new(token.to_owned()))
     };
-    let server = Server::new(remote(demo.address(), &pair).agent("proxy")).authenticate_with(known);
-    let gateway = listen(server).await;
+    let server = Server::new(remote_agent(demo.address(), &pair).into_agent("proxy"))
+        .authenticate_with(authenticate);
+    let gateway = start_server(server).await;
     let context = ContextId::new("the-same").unwrap();
     for name in ["one", "other", "one"] {
         let client = Client::builder(format!("http://{}/a2a", gateway.address()))
@@ -187,12 +200,12 @@ async fn two_callers_conversations_never_meet() {
         message.message_id = MessageId::new("m").unwrap();
         client.send(message).await.unwrap();
     }
-    let behind = caller(demo.address(), &pair);
-    let tasks = behind.list_tasks(Default::default()).await.unwrap().tasks;
+    let upstream = client_for(demo.address(), &pair);
+    let tasks = upstream.list_tasks(Default::default()).await.unwrap().tasks;
     let contexts: HashSet<_> = tasks.iter().map(|it| it.context_id.clone()).collect();
     assert_eq!((tasks.len(), contexts.len()), (2, 2), "{tasks:?}");
     for task in tasks {
-        let id = behind.get_task(task.id.clone()).await.unwrap().history[0].message_id.clone();
+        let id = upstream.get_task(task.id.clone()).await.unwrap().history[0].message_id.clone();
         assert!(id.as_str().starts_with("m-"), "{id} is known by what its caller calls it");
     }
 }

@@ -1,13 +1,13 @@
 //! The gateway: agents elsewhere, through servers and clients of every version and binding.
 
-mod answer;
+mod blocking_send;
 mod cancel;
-mod circle;
+mod equivalence;
 mod faults;
-mod hidden;
+mod hop_loops;
 mod matrix;
 mod push;
-mod same;
+mod redaction;
 mod start;
 pub(crate) mod stub;
 
@@ -18,11 +18,11 @@ use latimer_client::outbound::Rules;
 use latimer_client::{Client, ClientBuilder, PollPolicy, RetryPolicy};
 use latimer_protocol::card::{AgentCapabilities, AgentCard, AgentInterface, ProtocolBinding};
 use latimer_protocol::{Task, TaskId, Version};
-use latimer_runtime::{Demo, Remote};
+use latimer_runtime::{DemoAgent, RemoteAgent};
 use latimer_server::{Agent, RunningServer, Server};
 
 /// Longer than anything here takes, on a busy machine too.
-pub(crate) const PATIENT: Duration = Duration::from_secs(30);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A binding, and a version that is spoken over it.
 pub(crate) type Pair = (ProtocolBinding, Version);
@@ -40,20 +40,20 @@ pub(crate) const PAIRS: [Pair; 8] = [
 ];
 
 /// Whether a pair can stream: the oldest HTTP cannot.
-pub(crate) fn streams(pair: &Pair) -> bool {
+pub(crate) fn supports_streaming(pair: &Pair) -> bool {
     *pair != (ProtocolBinding::HttpJson, Version::V0_1)
 }
 
-pub(crate) async fn listen(server: Server) -> RunningServer {
+pub(crate) async fn start_server(server: Server) -> RunningServer {
     server.bind("127.0.0.1:0").listen().await.expect("the server runs")
 }
 
-pub(crate) async fn demo() -> RunningServer {
-    listen(Server::new(Demo::agent("demo"))).await
+pub(crate) async fn start_demo() -> RunningServer {
+    start_server(Server::new(DemoAgent::new_agent("demo"))).await
 }
 
 /// The card of an agent at an address, which is called in one way only.
-pub(crate) fn card(address: SocketAddr, (binding, version): &Pair) -> AgentCard {
+pub(crate) fn card_for(address: SocketAddr, (binding, version): &Pair) -> AgentCard {
     let url = match binding {
         ProtocolBinding::Grpc => address.to_string(),
         _ => format!("http://{address}/a2a"),
@@ -65,7 +65,7 @@ pub(crate) fn card(address: SocketAddr, (binding, version): &Pair) -> AgentCard 
             AgentInterface::new(url, binding.clone()).with_version(*version),
         ],
         capabilities: AgentCapabilities {
-            streaming: Some(streams(&(binding.clone(), *version))),
+            streaming: Some(supports_streaming(&(binding.clone(), *version))),
             ..AgentCapabilities::default()
         },
         default_input_modes: vec!["*/*".into()],
@@ -75,43 +75,49 @@ pub(crate) fn card(address: SocketAddr, (binding, version): &Pair) -> AgentCard 
 }
 
 /// The agent at an address as a gateway publishes it, which calls it in one way only.
-pub(crate) fn remote(address: SocketAddr, pair: &Pair) -> Remote {
-    Remote::new(card(address, pair)).client(hasty)
+pub(crate) fn remote_agent(address: SocketAddr, pair: &Pair) -> RemoteAgent {
+    RemoteAgent::new(card_for(address, pair)).configure_client(short_timeouts)
 }
 
 /// A client that does not wait for long, and may call this machine.
-pub(crate) fn hasty(client: ClientBuilder) -> Result<ClientBuilder, latimer_client::Error> {
-    let pause = Duration::from_millis(20);
+pub(crate) fn short_timeouts(
+    client: ClientBuilder,
+) -> Result<ClientBuilder, latimer_client::Error> {
+    let interval = Duration::from_millis(20);
     Ok(client
         .guard_rules(Rules { allow_loopback: true, ..Rules::default() })
-        .retry(RetryPolicy { initial_backoff: pause, max_backoff: pause, ..RetryPolicy::default() })
-        .polling(PollPolicy { interval: pause, max_polls: 500 }))
+        .retry(RetryPolicy {
+            initial_backoff: interval,
+            max_backoff: interval,
+            ..RetryPolicy::default()
+        })
+        .polling(PollPolicy { interval, max_polls: 500 }))
 }
 
-async fn gateway(remote: Remote) -> RunningServer {
-    listen(Server::new(remote.agent("proxy"))).await
+async fn start_gateway(remote: RemoteAgent) -> RunningServer {
+    start_server(Server::new(remote.into_agent("proxy"))).await
 }
 
-async fn gateway_of(agents: impl IntoIterator<Item = Agent>) -> RunningServer {
-    listen(agents.into_iter().fold(Server::empty(), Server::with_agent)).await
+async fn start_gateway_with(agents: impl IntoIterator<Item = Agent>) -> RunningServer {
+    start_server(agents.into_iter().fold(Server::empty(), Server::with_agent)).await
 }
 
 /// A client of the agent at an address, which calls it in one way only and asks for no card.
-pub(crate) fn caller(address: SocketAddr, (binding, version): &Pair) -> Client {
+pub(crate) fn client_for(address: SocketAddr, (binding, version): &Pair) -> Client {
     let url = format!("http://{address}/a2a");
     let client = Client::builder(url).bindings([binding.clone()]).versions([*version]);
     client.build().unwrap()
 }
 
 /// Waits until a task is as a test wants it.
-pub(crate) async fn until(client: &Client, id: &TaskId, want: impl Fn(&Task) -> bool) -> Task {
+pub(crate) async fn wait_until(client: &Client, id: &TaskId, want: impl Fn(&Task) -> bool) -> Task {
     let since = std::time::Instant::now();
     loop {
         let task = client.get_task(id.clone()).await.expect("a task");
         if want(&task) {
             return (*task).clone();
         }
-        assert!(since.elapsed() < PATIENT, "{task:?}");
+        assert!(since.elapsed() < TEST_TIMEOUT, "{task:?}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -10,27 +10,27 @@ use tokio::task::JoinSet;
 /// A server that is not one. Dropping it ends it.
 pub(crate) struct Stub {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
-    _serving: JoinSet<()>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
+    _server: JoinSet<()>,
 }
 
 /// A request, as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     /// Its first line and its headers.
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
 /// What is answered: the bytes, and whether the connection stays open behind them.
-pub(crate) enum Answer {
+pub(crate) enum StubResponse {
     Close(String),
     Hang(String),
 }
 
-impl Answer {
+impl StubResponse {
     /// An answer of this status, type and body.
-    pub(crate) fn of(status: u16, content_type: &str, body: &str) -> Self {
+    pub(crate) fn new(status: u16, content_type: &str, body: &str) -> Self {
         Self::Close(format!(
             "HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\
              connection: close\r\n\r\n{body}",
@@ -39,7 +39,7 @@ impl Answer {
     }
 
     /// A stream of these events, which ends with its connection.
-    pub(crate) fn stream(events: &[&str]) -> String {
+    pub(crate) fn event_stream(events: &[&str]) -> String {
         let events: String = events
             .iter()
             .map(|it| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{it}}}\n\n"))
@@ -51,54 +51,56 @@ impl Answer {
 }
 
 impl Stub {
-    pub(crate) async fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        respond: impl Fn(&RecordedRequest) -> StubResponse + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Self::at(listener, answer)
+        Self::on_listener(listener, respond)
     }
 
-    pub(crate) fn at(
+    pub(crate) fn on_listener(
         listener: TcpListener,
-        answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+        respond: impl Fn(&RecordedRequest) -> StubResponse + Send + Sync + 'static,
     ) -> Self {
         let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (answer, log) = (Arc::new(answer), Arc::clone(&asked));
-        let mut serving = JoinSet::new();
-        serving.spawn(async move {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (respond, request_log) = (Arc::new(respond), Arc::clone(&requests));
+        let mut server = JoinSet::new();
+        server.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                let (answer, log) = (Arc::clone(&answer), Arc::clone(&log));
-                connections.spawn(serve(stream, answer, log));
+                let (respond, request_log) = (Arc::clone(&respond), Arc::clone(&request_log));
+                connections.spawn(serve(stream, respond, request_log));
             }
         });
-        Self { address, asked, _serving: serving }
+        Self { address, requests, _server: server }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
 async fn serve(
     mut stream: TcpStream,
-    answer: Arc<impl Fn(&Asked) -> Answer>,
-    log: Arc<Mutex<Vec<Asked>>>,
+    respond: Arc<impl Fn(&RecordedRequest) -> StubResponse>,
+    request_log: Arc<Mutex<Vec<RecordedRequest>>>,
 ) {
-    let Some(request) = read(&mut stream).await else { return };
-    log.lock().unwrap().push(request.clone());
-    let answer = answer(&request);
-    let (Answer::Close(bytes) | Answer::Hang(bytes)) = &answer;
+    let Some(request) = read_request(&mut stream).await else { return };
+    request_log.lock().unwrap().push(request.clone());
+    let response = respond(&request);
+    let (StubResponse::Close(bytes) | StubResponse::Hang(bytes)) = &response;
     stream.write_all(bytes.as_bytes()).await.ok();
-    if matches!(answer, Answer::Hang(_)) {
+    if matches!(response, StubResponse::Hang(_)) {
         std::future::pending::<()>().await;
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Asked> {
+async fn read_request(stream: &mut TcpStream) -> Option<RecordedRequest> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|it| it == b"\r\n\r\n") {
@@ -119,5 +121,5 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
         }
     }
     let body = String::from_utf8_lossy(&bytes[end + 4..]).into_owned();
-    Some(Asked { head, body })
+    Some(RecordedRequest { head, body })
 }

@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 use latimer_client::Client;
 use latimer_protocol::{ListTasksRequest, TaskId, TaskState};
-use latimer_runtime::tools::{AgentTool, Occasion, Toolbox};
+use latimer_runtime::tools::{AgentTool, ToolContext, Toolbox};
 use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{VERSIONS, members, tool, toolbox};
-use crate::remote::stub::{Answer, Stub};
-use crate::remote::{PAIRS, PATIENT, caller, demo, streams, until};
+use super::{VERSIONS, into_object, tool, toolbox};
+use crate::remote::stub::{Stub, StubResponse};
+use crate::remote::{PAIRS, TEST_TIMEOUT, client_for, start_demo, supports_streaming, wait_until};
 
 /// The only task of an agent, once it is at work.
-pub(super) async fn at_work(client: &Client) -> TaskId {
+pub(super) async fn wait_until_working(client: &Client) -> TaskId {
     let since = Instant::now();
     loop {
         let page = client.list_tasks(ListTasksRequest::default()).await.unwrap();
@@ -23,72 +23,72 @@ pub(super) async fn at_work(client: &Client) -> TaskId {
         if let Some(task) = tasks.find(|it| it.status.state == TaskState::Working) {
             return task.id.clone();
         }
-        assert!(since.elapsed() < PATIENT, "{page:?}");
+        assert!(since.elapsed() < TEST_TIMEOUT, "{page:?}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-async fn long(tools: &Toolbox, occasion: &Occasion) -> String {
-    let arguments = members(json!({"message": "wait 600000"}));
+async fn call_long_task(tools: &Toolbox, context: &ToolContext) -> String {
+    let arguments = into_object(json!({"message": "wait 600000"}));
     let name = &tools.definitions()[0].name;
-    let called = timeout(2 * PATIENT, tools.call(name, arguments, occasion)).await;
-    let error = called.expect("it ends").unwrap_err();
+    let result = timeout(2 * TEST_TIMEOUT, tools.call(name, arguments, context)).await;
+    let error = result.expect("it ends").unwrap_err();
     assert!(!error.is_retryable(), "{error}");
     error.message().to_owned()
 }
 
 #[tokio::test]
-async fn a_token_stops_the_task_elsewhere_and_the_call() {
-    for pair in PAIRS.into_iter().filter(streams) {
-        let demo = demo().await;
-        let client = caller(demo.address(), &VERSIONS[0]);
+async fn token_cancels_remote_task_and_call() {
+    for pair in PAIRS.into_iter().filter(supports_streaming) {
+        let demo = start_demo().await;
+        let client = client_for(demo.address(), &VERSIONS[0]);
         let tools = toolbox(tool("demo", demo.address(), &pair));
         let token = CancellationToken::new();
-        let occasion = Occasion::default().cancelled_by(token.clone());
-        let stop = async {
-            let task = at_work(&client).await;
+        let context = ToolContext::default().with_cancellation(token.clone());
+        let cancel = async {
+            let task = wait_until_working(&client).await;
             token.cancel();
             task
         };
-        let (words, task) = tokio::join!(long(&tools, &occasion), stop);
-        assert_eq!(words, "the call was canceled", "{pair:?}");
+        let (message, task) = tokio::join!(call_long_task(&tools, &context), cancel);
+        assert_eq!(message, "the call was canceled", "{pair:?}");
         let task = client.get_task(task).await.unwrap();
         assert_eq!(task.status.state, TaskState::Canceled, "{pair:?}: told before the call ends");
     }
 }
 
 #[tokio::test]
-async fn dropping_a_call_stops_the_task_elsewhere() {
-    for pair in PAIRS.into_iter().filter(streams) {
-        let demo = demo().await;
-        let client = caller(demo.address(), &VERSIONS[0]);
+async fn dropped_call_cancels_remote_task() {
+    for pair in PAIRS.into_iter().filter(supports_streaming) {
+        let demo = start_demo().await;
+        let client = client_for(demo.address(), &VERSIONS[0]);
         let tools = toolbox(tool("demo", demo.address(), &pair));
-        let occasion = Occasion::default();
+        let context = ToolContext::default();
         let task = tokio::select! {
-            words = long(&tools, &occasion) => panic!("{pair:?}: {words}"),
-            task = at_work(&client) => task,
+            message = call_long_task(&tools, &context) => panic!("{pair:?}: {message}"),
+            task = wait_until_working(&client) => task,
         };
-        until(&client, &task, |it| it.status.state == TaskState::Canceled).await;
+        wait_until(&client, &task, |it| it.status.state == TaskState::Canceled).await;
     }
 }
 
 #[tokio::test]
-async fn who_stops_before_the_agent_is_found_does_not_wait() {
-    let stub = Stub::start(|_| Answer::Hang(String::new())).await;
+async fn cancel_during_discovery_returns_promptly() {
+    let stub = Stub::start(|_| StubResponse::Hang(String::new())).await;
     let agent = AgentTool::new("stub", format!("http://{}", stub.address()));
     let tools = toolbox(agent);
     let token = CancellationToken::new();
-    let occasion = Occasion::default().cancelled_by(token.clone());
-    let stop = async {
+    let context = ToolContext::default().with_cancellation(token.clone());
+    let cancel = async {
         let since = Instant::now();
-        while stub.asked().is_empty() {
-            assert!(since.elapsed() < PATIENT);
+        while stub.requests().is_empty() {
+            assert!(since.elapsed() < TEST_TIMEOUT);
             tokio::task::yield_now().await;
         }
         token.cancel();
     };
     let since = Instant::now();
-    let (words, ()) = tokio::join!(long(&tools, &occasion), stop);
-    assert_eq!(words, "the call was canceled");
-    assert!(since.elapsed() < PATIENT);
+    let (message, ()) = tokio::join!(call_long_task(&tools, &context), cancel);
+    assert_eq!(message, "the call was canceled");
+    assert!(since.elapsed() < TEST_TIMEOUT);
 }

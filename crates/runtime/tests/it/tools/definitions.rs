@@ -4,13 +4,13 @@ use latimer_protocol::card::{Manifest, build_agent_card};
 use latimer_runtime::tools::{AgentTool, NETWORK_FETCH, Tool, Toolbox};
 use serde_json::json;
 
-use super::{VERSIONS, say, tool, toolbox};
-use crate::remote::{demo, hasty};
+use super::{VERSIONS, call_with_text, tool, toolbox};
+use crate::remote::{short_timeouts, start_demo};
 
 #[test]
-fn an_agent_is_defined_as_models_are_told_of_tools() {
+fn agent_tool_definition_has_expected_json() {
     let tool = AgentTool::new("partner", "https://partner.example.com");
-    let told = serde_json::to_value(tool.definition()).unwrap();
+    let actual = serde_json::to_value(tool.definition()).unwrap();
     let want = json!({
         "name": "a2a_partner",
         "description": "Asks the agent partner",
@@ -33,11 +33,11 @@ fn an_agent_is_defined_as_models_are_told_of_tools() {
         },
         "capabilities": ["network:fetch"],
     });
-    assert_eq!(told, want);
+    assert_eq!(actual, want);
 }
 
 #[test]
-fn a_name_is_one_that_every_model_takes() {
+fn tool_name_is_sanitized_and_truncated() {
     let long = "x".repeat(100);
     for (name, want) in [
         ("Code-Reviewer_2", "a2a_Code-Reviewer_2"),
@@ -51,24 +51,25 @@ fn a_name_is_one_that_every_model_takes() {
 }
 
 #[tokio::test]
-async fn a_definition_says_what_the_card_says_once_it_is_known() {
-    let demo = demo().await;
+async fn definition_uses_card_once_connected() {
+    let demo = start_demo().await;
     let url = format!("http://{}", demo.address());
-    let connected = AgentTool::new("partner", &url).client(hasty);
+    let connected = AgentTool::new("partner", &url).configure_client(short_timeouts);
     connected.connect().await.unwrap();
-    let tools = toolbox(AgentTool::new("partner", &url).client(hasty));
+    let tools = toolbox(AgentTool::new("partner", &url).configure_client(short_timeouts));
     assert_eq!(tools.definitions()[0].description, "Asks the agent partner");
-    say(&tools, "hello").await.unwrap();
-    for described in [connected.definition().description, tools.definitions().remove(0).description]
+    call_with_text(&tools, "hello").await.unwrap();
+    for description in
+        [connected.definition().description, tools.definitions().remove(0).description]
     {
-        let begin = "Asks the agent demo: Reaches every state of a task on request. Its skills: ";
-        assert!(described.starts_with(begin), "{described}");
-        assert!(described.contains("chunks"), "{described}");
+        let prefix = "Asks the agent demo: Reaches every state of a task on request. Its skills: ";
+        assert!(description.starts_with(prefix), "{description}");
+        assert!(description.contains("chunks"), "{description}");
     }
 }
 
 #[test]
-fn a_card_is_made_of_a_toolbox() {
+fn card_is_built_from_toolbox_manifest() {
     let tools = toolbox(AgentTool::new("partner", "https://partner.example.com"));
     let card = build_agent_card(&Manifest { tools: tools.manifest(), ..Manifest::default() });
     let [skill] = card.skills.as_slice() else { panic!("{:?}", card.skills) };
@@ -78,10 +79,10 @@ fn a_card_is_made_of_a_toolbox() {
 }
 
 #[test]
-fn two_tools_of_one_name_are_refused() {
+fn duplicate_tool_name_is_rejected() {
     let address = "127.0.0.1:9".parse().unwrap();
-    let tools = Toolbox::new().with(tool("a.b", address, &VERSIONS[0])).unwrap();
-    let refused = tools.with(tool("a/b", address, &VERSIONS[0])).unwrap_err();
+    let tools = Toolbox::new().with_tool(tool("a.b", address, &VERSIONS[0])).unwrap();
+    let error = tools.with_tool(tool("a/b", address, &VERSIONS[0])).unwrap_err();
     let want = "there are two tools of the name a2a_a_b: give one of them another";
-    assert_eq!(refused.to_string(), want);
+    assert_eq!(error.to_string(), want);
 }

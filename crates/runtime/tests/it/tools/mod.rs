@@ -3,19 +3,21 @@
 mod calls;
 mod cancel;
 mod cards;
-mod circle;
 mod definitions;
 mod errors;
-mod inside;
+mod hop_loops;
+mod nested_agents;
 
 use std::net::SocketAddr;
 
 use latimer_protocol::Version;
 use latimer_protocol::card::ProtocolBinding;
-use latimer_runtime::tools::{AgentTool, NETWORK_FETCH, Occasion, Output, ToolError, Toolbox};
+use latimer_runtime::tools::{
+    AgentTool, NETWORK_FETCH, ToolContext, ToolError, ToolOutput, Toolbox,
+};
 use serde_json::{Map, Value, json};
 
-use crate::remote::{Pair, card, hasty};
+use crate::remote::{Pair, card_for, short_timeouts};
 
 /// One way to call an agent for each version.
 const VERSIONS: [Pair; 3] = [
@@ -26,15 +28,15 @@ const VERSIONS: [Pair; 3] = [
 
 /// The agent at an address as a tool, which calls it in one way only.
 fn tool(name: &str, address: SocketAddr, pair: &Pair) -> AgentTool {
-    AgentTool::new(name, card(address, pair)).client(hasty)
+    AgentTool::new(name, card_for(address, pair)).configure_client(short_timeouts)
 }
 
 /// A toolbox with this tool, which may be used.
 fn toolbox(tool: AgentTool) -> Toolbox {
-    Toolbox::new().granting(NETWORK_FETCH).with(tool).unwrap()
+    Toolbox::new().grant(NETWORK_FETCH).with_tool(tool).unwrap()
 }
 
-fn members(value: Value) -> Map<String, Value> {
+fn into_object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,
         other => panic!("{other}"),
@@ -42,12 +44,12 @@ fn members(value: Value) -> Map<String, Value> {
 }
 
 /// Says something to the agent of the only tool.
-async fn say(tools: &Toolbox, text: &str) -> Result<Output, ToolError> {
-    call(tools, json!({ "message": text })).await
+async fn call_with_text(tools: &Toolbox, text: &str) -> Result<ToolOutput, ToolError> {
+    call_tool(tools, json!({ "message": text })).await
 }
 
 /// Calls the only tool.
-async fn call(tools: &Toolbox, arguments: Value) -> Result<Output, ToolError> {
+async fn call_tool(tools: &Toolbox, arguments: Value) -> Result<ToolOutput, ToolError> {
     let name = &tools.definitions()[0].name;
-    tools.call(name, members(arguments), &Occasion::default()).await
+    tools.call(name, into_object(arguments), &ToolContext::default()).await
 }

@@ -1,0 +1,198 @@
+//! The agent of a tool: looked for at the first call, kept, and looked for again after an error.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use latimer_client::{CardSource, Client, Error as ClientError};
+use latimer_protocol::card::AgentCard;
+use tracing::warn;
+
+use crate::remote::{ConfigureClient, Redactor};
+use crate::tools::{ToolError, ToolErrorCode};
+
+/// How long a description may be: model APIs take no more.
+const MAX_DESCRIPTION_CHARS: usize = 1024;
+
+/// One look for an agent, which all wait for who need it.
+type ConnectFuture = Shared<BoxFuture<'static, Result<Arc<ConnectedAgent>, ToolError>>>;
+
+/// Where the agent is, and what is kept of it.
+pub(super) struct AgentConnector {
+    tool: Arc<str>,
+    source: CardSource,
+    pub(super) configure: Arc<ConfigureClient>,
+    state: Mutex<ConnectorState>,
+}
+
+#[derive(Default)]
+struct ConnectorState {
+    attempt: Option<ConnectFuture>,
+    /// What was found last, be it forgotten since.
+    last_agent: Option<Arc<ConnectedAgent>>,
+}
+
+/// An agent whose card was read and trusted.
+pub(super) struct ConnectedAgent {
+    tool: Arc<str>,
+    pub(super) client: Client,
+    redactor: Redactor,
+    /// What the agent says about itself.
+    pub(super) description: String,
+}
+
+impl AgentConnector {
+    /// Finds the agent of the tool of this name.
+    pub(super) fn new(tool: &str, source: CardSource) -> Self {
+        Self { tool: tool.into(), source, configure: Arc::new(Ok), state: Mutex::default() }
+    }
+
+    /// The agent. Whoever comes while it is looked for waits for the same look, and for what came of
+    /// it.
+    pub(super) async fn connect(&self) -> Result<Arc<ConnectedAgent>, ToolError> {
+        let attempt = self.shared_attempt();
+        let result = attempt.clone().await;
+        let mut state = self.state();
+        match &result {
+            Ok(agent) => state.last_agent = Some(Arc::clone(agent)),
+            Err(_) => {
+                state.attempt.take_if(|it| it.ptr_eq(&attempt));
+            }
+        }
+        result
+    }
+
+    /// Forgets what was found, unless it is something else by now.
+    pub(super) fn invalidate(&self, agent: &Arc<ConnectedAgent>) {
+        let is_current = |attempt: &mut ConnectFuture| matches!(attempt.peek(), Some(Ok(current)) if Arc::ptr_eq(current, agent));
+        self.state().attempt.take_if(is_current);
+    }
+
+    /// What was found last.
+    pub(super) fn last_agent(&self) -> Option<Arc<ConnectedAgent>> {
+        self.state().last_agent.clone()
+    }
+
+    fn shared_attempt(&self) -> ConnectFuture {
+        let start = || {
+            let (tool, configure) = (Arc::clone(&self.tool), Arc::clone(&self.configure));
+            // It goes on without whoever asked for it first.
+            let task = tokio::spawn(ConnectedAgent::connect(tool, self.source.clone(), configure));
+            let connect_failed =
+                || ToolError::new(ToolErrorCode::A2aError, "the agent cannot be looked for");
+            async move { task.await.unwrap_or_else(|_| Err(connect_failed())) }.boxed().shared()
+        };
+        self.state().attempt.get_or_insert_with(start).clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, ConnectorState> {
+        // Its members are replaced whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectedAgent {
+    async fn connect(
+        tool: Arc<str>,
+        source: CardSource,
+        configure: Arc<ConfigureClient>,
+    ) -> Result<Arc<Self>, ToolError> {
+        let redactor = Redactor::default();
+        if let Some(url) = source.url() {
+            redactor.add_url(url);
+        }
+        let client = match configure(Client::builder(source)) {
+            Ok(client) => client.connect().await,
+            Err(error) => Err(error),
+        };
+        let client = client.map_err(|error| to_tool_error(&tool, error, &redactor))?;
+        if let Some(interface) = client.interface() {
+            redactor.add_url(&interface.url);
+        }
+        let mut description = String::new();
+        if let Some(card) = client.card() {
+            redactor.add_card(card);
+            description = describe_card(card, &redactor);
+        }
+        Ok(Arc::new(Self { tool, client, redactor, description }))
+    }
+
+    /// What may be read of a call that failed.
+    pub(super) fn tool_error(&self, error: ClientError) -> ToolError {
+        to_tool_error(&self.tool, error, &self.redactor)
+    }
+
+    /// What may be read of what the agent says went wrong.
+    pub(super) fn redact(&self, text: &str) -> String {
+        self.redactor.redact(text)
+    }
+}
+
+/// An error as it may be read. Whether it passes is the client's to know.
+fn to_tool_error(tool: &str, error: ClientError, redactor: &Redactor) -> ToolError {
+    warn!(tool, %error, "the agent of a tool failed");
+    let is_transient = error.is_transient();
+    let unusable = matches!(
+        error,
+        ClientError::Forbidden { .. }
+            | ClientError::NoCard(_)
+            | ClientError::UntrustedCard(_)
+            | ClientError::NoInterface(_)
+            | ClientError::NoCredentials(_)
+            | ClientError::InvalidSetup(_)
+    );
+    if unusable {
+        let message = "the agent cannot be called as it is set up: the log says why";
+        return ToolError::new(ToolErrorCode::A2aError, message);
+    }
+    let caller_error = redactor.to_caller_error(error);
+    let tool_error = ToolError::new(ToolErrorCode::A2aError, caller_error.message());
+    match is_transient {
+        true => tool_error.retryable(caller_error.retry_after_seconds().map(Duration::from_secs)),
+        false => tool_error,
+    }
+}
+
+/// What an agent says about itself, in a few sentences without line breaks.
+fn describe_card(card: &AgentCard, redactor: &Redactor) -> String {
+    let single_line = |text: &str| {
+        let text = redactor.redact(text);
+        let text: Vec<_> = text.split_whitespace().collect();
+        text.join(" ").trim_end_matches('.').to_owned()
+    };
+    let mut text = format!("Asks the agent {}", single_line(&card.name));
+    if !card.description.trim().is_empty() {
+        text += &format!(": {}", single_line(&card.description));
+    }
+    let skills: Vec<_> = card.skills.iter().map(|it| single_line(&it.name)).collect();
+    if !skills.is_empty() {
+        text += &format!(". Its skills: {}", skills.join(", "));
+    }
+    text.chars().take(MAX_DESCRIPTION_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use latimer_protocol::card::AgentSkill;
+
+    use super::*;
+
+    #[test]
+    fn description_summarizes_card_without_hosts() {
+        let skill = |name: &str| AgentSkill { name: name.into(), ..AgentSkill::default() };
+        let mut card = AgentCard {
+            name: "Weather".into(),
+            description: "Knows the weather.\n  Lives at 10.0.0.5:9000.".into(),
+            skills: vec![skill("Forecast"), skill("Rain radar")],
+            ..AgentCard::default()
+        };
+        let redactor = Redactor::default();
+        redactor.add_url("http://10.0.0.5:9000");
+        let want = "Asks the agent Weather: Knows the weather. Lives at …. \
+                    Its skills: Forecast, Rain radar";
+        assert_eq!(describe_card(&card, &redactor), want);
+        card.description = "é".repeat(2 * MAX_DESCRIPTION_CHARS);
+        assert_eq!(describe_card(&card, &redactor).chars().count(), MAX_DESCRIPTION_CHARS);
+    }
+}

@@ -1,0 +1,130 @@
+//! An engine with one agent, and the calls that tests make.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use latimer_protocol::{
+    Call, CancelTaskRequest, Error, GetTaskRequest, Message, MessageId, Part, Reply, Request,
+    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Service, StreamResponse,
+    Task, TaskId, TaskState,
+};
+use latimer_server::{Agent, AgentRegistry, Engine, EngineLimits, Policy};
+use latimer_store::{MemoryStore, TaskStore};
+
+/// An engine with one agent.
+pub(crate) struct EngineHarness {
+    pub(crate) engine: Engine,
+}
+
+impl EngineHarness {
+    pub(crate) fn new(agent: Agent) -> Self {
+        Self::with_store(agent, Arc::new(MemoryStore::default()))
+    }
+
+    pub(crate) fn with_store(agent: Agent, store: Arc<dyn TaskStore>) -> Self {
+        let policy = Policy { cancel_grace: Duration::from_secs(2), ..Policy::default() };
+        let registry = AgentRegistry::new([agent.with_policy(policy)]).unwrap();
+        Self { engine: Engine::new(Arc::new(registry), store, EngineLimits::default()) }
+    }
+
+    async fn call(&self, request: Request) -> Result<Reply, Error> {
+        Ok(self.engine.call(Call::new(request)).await?.reply)
+    }
+
+    /// Sends a message and waits for the answer.
+    pub(crate) async fn send(&self, message: Message) -> Result<SendMessageResponse, Error> {
+        match self.call(Request::SendMessage(SendMessageRequest::from(message))).await? {
+            Reply::SendMessage(response) => Ok(response),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The task that a message ends up as.
+    pub(crate) async fn send_for_task(&self, message: Message) -> Arc<Task> {
+        match self.send(message).await {
+            Ok(SendMessageResponse::Task(task)) => task,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends a message, and does not wait.
+    pub(crate) async fn start_task(&self, message: Message) -> Arc<Task> {
+        let configuration =
+            SendMessageConfiguration { return_immediately: true, ..Default::default() };
+        let request = SendMessageRequest {
+            configuration: Some(configuration),
+            ..SendMessageRequest::from(message)
+        };
+        match self.call(Request::SendMessage(request)).await {
+            Ok(Reply::SendMessage(SendMessageResponse::Task(task))) => task,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Everything that a stream tells.
+    pub(crate) async fn collect_events(&self, message: Message) -> Vec<StreamResponse> {
+        let request = Request::SendStreamingMessage(SendMessageRequest::from(message));
+        let Ok(Reply::Stream(stream)) = self.call(request).await else { panic!("no stream") };
+        let events = stream.map(|it| it.expect("an event").event.event().clone());
+        events.collect().await
+    }
+
+    pub(crate) async fn get(&self, id: &TaskId) -> Arc<Task> {
+        match self.call(Request::GetTask(GetTaskRequest::from(id.clone()))).await {
+            Ok(Reply::Task(task)) => task,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn cancel(&self, id: &TaskId) -> Result<Arc<Task>, Error> {
+        match self.call(Request::CancelTask(CancelTaskRequest::from(id.clone()))).await? {
+            Reply::Task(task) => Ok(task),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits until a task is as a test wants it.
+    pub(crate) async fn wait_until(&self, id: &TaskId, want: impl Fn(&Task) -> bool) -> Arc<Task> {
+        for _ in 0..2_000 {
+            let task = self.get(id).await;
+            if want(&task) {
+                return task;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{:?}", self.get(id).await);
+    }
+}
+
+/// A message of this text.
+pub(crate) fn user_message(text: &str) -> Message {
+    Message::user(new_id("m"), text)
+}
+
+/// A message with an id that begins like this.
+pub(crate) fn tck_message(prefix: &str) -> Message {
+    Message::user(new_id(prefix), "hello")
+}
+
+fn new_id(prefix: &str) -> MessageId {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+    MessageId::new(format!("{prefix}-{}", NEXT_ID.fetch_add(1, Ordering::Relaxed))).unwrap()
+}
+
+/// Its state, and what it says with it.
+pub(crate) fn status(task: &Task) -> (TaskState, String) {
+    let text = task.status.message.as_deref().map(Message::text);
+    (task.status.state, text.unwrap_or_default())
+}
+
+/// All parts of all artifacts.
+pub(crate) fn parts(task: &Task) -> Vec<Part> {
+    task.artifacts.iter().flat_map(|it| it.parts.clone()).collect()
+}
+
+/// All texts of all artifacts, as they are.
+pub(crate) fn text(task: &Task) -> String {
+    parts(task).iter().filter_map(Part::as_text).collect()
+}
