@@ -10,87 +10,87 @@ use latimer_protocol::card::{
 use latimer_server::generate_key;
 use serde_json::Value;
 
-use crate::arguments::{Algorithm, CardKeygen, CardSign, CardVerify};
-use crate::failure::Failure;
+use crate::args::{Algorithm, CardKeygen, CardSign, CardVerify};
+use crate::error::CliError;
 use crate::output;
 
 /// Makes a key.
-pub(crate) fn keygen(arguments: &CardKeygen) -> Result<(), Failure> {
-    let algorithm = match arguments.algorithm {
+pub(crate) fn keygen(args: &CardKeygen) -> Result<(), CliError> {
+    let algorithm = match args.algorithm {
         Algorithm::Es256 => JwsAlgorithm::Es256,
         Algorithm::Eddsa => JwsAlgorithm::EdDsa,
         Algorithm::Rs256 => JwsAlgorithm::Rs256,
     };
-    let pem = generate_key(algorithm).map_err(|error| Failure::new(error.to_string()))?;
-    let public = public_half(pem.reveal()).map_err(|error| Failure::new(error.to_string()))?;
-    match &arguments.out {
+    let pem = generate_key(algorithm).map_err(|error| CliError::new(error.to_string()))?;
+    let public = public_key(pem.reveal()).map_err(|error| CliError::new(error.to_string()))?;
+    match &args.out {
         Some(path) => {
-            write_private(path, pem.reveal()).map_err(|error| unwritable(path, &error))?;
+            write_private(path, pem.reveal()).map_err(|error| write_error(path, &error))?;
             output::print(&public.to_string());
         }
         None => {
             output::print(pem.reveal().trim_end());
-            output::complain(&public.to_string());
+            output::print_error(&public.to_string());
         }
     }
     Ok(())
 }
 
 /// Signs a card.
-pub(crate) fn sign(arguments: &CardSign) -> Result<(), Failure> {
-    let mut key = read_key(&arguments.key, SigningKey::read)?;
-    if let Some(jku) = &arguments.jku {
+pub(crate) fn sign(args: &CardSign) -> Result<(), CliError> {
+    let mut key = read_key(&args.key, SigningKey::read)?;
+    if let Some(jku) = &args.jku {
         key = key.with_jku(jku);
     }
-    let mut card = read_card(&arguments.card)?;
+    let mut card = read_card(&args.card)?;
     if let Value::Object(members) = &mut card {
         members.remove("signatures");
     }
-    let wrong = |error: String| Failure::wrong(format!("{}: {error}", arguments.card.display()));
-    let mut card = AgentCard::from_json(&card).map_err(|error| wrong(error.to_string()))?;
-    card.sign(&key).map_err(|error| wrong(error.to_string()))?;
+    let invalid = |error: String| CliError::usage(format!("{}: {error}", args.card.display()));
+    let mut card = AgentCard::from_json(&card).map_err(|error| invalid(error.to_string()))?;
+    card.sign(&key).map_err(|error| invalid(error.to_string()))?;
     output::print(&format!("{:#}", card.to_json(CardFormat::V1_0)));
     Ok(())
 }
 
 /// Says whether a signature holds.
-pub(crate) fn verify(arguments: &CardVerify) -> Result<(), Failure> {
-    let keys = read_key(&arguments.key, KeySet::read)?;
-    let card = read_card(&arguments.card)?;
+pub(crate) fn verify(args: &CardVerify) -> Result<(), CliError> {
+    let keys = read_key(&args.key, KeySet::read)?;
+    let card = read_card(&args.card)?;
     let verified = latimer_protocol::card::verify(&card, &keys, &VerifyPolicy::default())
-        .map_err(|error| Failure::new(error.to_string()))?;
+        .map_err(|error| CliError::new(error.to_string()))?;
     output::print(&format!("Card: {}", verified.card.name));
     output::print(&format!("Signature: {} kid={}", verified.algorithm, verified.kid));
     output::print("Result: verified");
     Ok(())
 }
 
-fn public_half(pem: &str) -> Result<Value, InvalidKey> {
+fn public_key(pem: &str) -> Result<Value, InvalidKey> {
     SigningKey::read(pem)?.verifying_key()?.to_jwk()
 }
 
 fn read_key<T>(
     path: &Path,
-    take: impl FnOnce(&str) -> Result<T, InvalidKey>,
-) -> Result<T, Failure> {
+    parse: impl FnOnce(&str) -> Result<T, InvalidKey>,
+) -> Result<T, CliError> {
     let text = read(path)?;
-    take(&text).map_err(|error| Failure::wrong(format!("{}: {error}", path.display())))
+    parse(&text).map_err(|error| CliError::usage(format!("{}: {error}", path.display())))
 }
 
-fn read_card(path: &Path) -> Result<Value, Failure> {
+fn read_card(path: &Path) -> Result<Value, CliError> {
     let text = read(path)?;
-    let wrong = |error| Failure::wrong(format!("{}: it is no JSON: {error}", path.display()));
-    serde_json::from_str(&text).map_err(wrong)
+    let invalid = |error| CliError::usage(format!("{}: it is no JSON: {error}", path.display()));
+    serde_json::from_str(&text).map_err(invalid)
 }
 
 /// A file, or standard input.
-fn read(path: &Path) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, CliError> {
     let mut text = String::new();
     let read = match path.to_str() {
         Some("-") => io::stdin().lock().read_to_string(&mut text).map(drop),
         _ => std::fs::read_to_string(path).map(|it| text = it),
     };
-    read.map_err(|error| Failure::wrong(format!("cannot read {}: {error}", path.display())))?;
+    read.map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
     Ok(text)
 }
 
@@ -106,10 +106,12 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::new(format!("cannot write {}: {error}", path.display()));
+fn write_error(path: &Path, error: &io::Error) -> CliError {
+    let cli_error = CliError::new(format!("cannot write {}: {error}", path.display()));
     match error.kind() {
-        io::ErrorKind::AlreadyExists => failure.hint("name another file, or remove this one"),
-        _ => failure,
+        io::ErrorKind::AlreadyExists => {
+            cli_error.with_hint("name another file, or remove this one")
+        }
+        _ => cli_error,
     }
 }

@@ -7,11 +7,11 @@
 //! | 2 | the command line, or a file it names, is wrong: trying again is in vain |
 //! | 130 | it was interrupted twice |
 
-mod arguments;
+mod args;
 mod card;
 mod completion;
 mod config;
-mod failure;
+mod error;
 mod log;
 mod output;
 mod push;
@@ -22,8 +22,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, CardCommand, Command, ConfigCommand, DeadCommand, PushCommand};
-use failure::Failure;
+use args::{CardCommand, Cli, Command, ConfigCommand, DeadLetterCommand, PushCommand};
+use error::CliError;
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
@@ -31,18 +31,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     // Ends the process by itself when there is something wrong, or only help to show.
-    let arguments = Arguments::parse();
-    match run(arguments) {
+    let cli = Cli::parse();
+    match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            output::complain(&failure.to_string());
-            ExitCode::from(failure.code)
+        Err(error) => {
+            output::print_error(&error.to_string());
+            ExitCode::from(error.exit_code)
         }
     }
 }
 
-fn run(arguments: Arguments) -> Result<(), Failure> {
-    match arguments.command {
+fn run(cli: Cli) -> Result<(), CliError> {
+    match cli.command {
         Command::Serve(serve) => serve::serve(&serve),
         Command::DemoServer(demo) => serve::demo_server(&demo),
         Command::Card(CardCommand::Keygen(keygen)) => card::keygen(&keygen),
@@ -52,9 +52,9 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Config(ConfigCommand::Show(show)) => config::show(&show),
         Command::Config(ConfigCommand::HashKey) => config::hash_key(),
         Command::Push(PushCommand::Dead(dead)) => match dead {
-            DeadCommand::List(list) => push::list(&list),
-            DeadCommand::Replay(which) => push::replay(&which),
-            DeadCommand::Drop(which) => push::forget(&which),
+            DeadLetterCommand::List(list) => push::list(&list),
+            DeadLetterCommand::Replay(selection) => push::replay(&selection),
+            DeadLetterCommand::Drop(selection) => push::delete(&selection),
         },
         Command::Completion { shell } => completion::print(shell),
     }

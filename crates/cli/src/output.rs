@@ -9,11 +9,11 @@ pub(crate) fn print(text: &str) {
 }
 
 /// Prints something about the answer, or in place of it.
-pub(crate) fn complain(text: &str) {
+pub(crate) fn print_error(text: &str) {
     writeln!(io::stderr().lock(), "{text}").ok();
 }
 
 /// Prints that something should be known.
-pub(crate) fn warn(problem: impl std::fmt::Display) {
-    complain(&format!("warning: {problem}"));
+pub(crate) fn warn(message: impl std::fmt::Display) {
+    print_error(&format!("warning: {message}"));
 }

@@ -1,94 +1,97 @@
 //! `latimer push`.
 
-use latimer_daemon::config::Loaded;
-use latimer_daemon::{Operator, ReplayOutcome, Secret};
+use latimer_daemon::config::LoadedConfig;
+use latimer_daemon::{OperatorClient, ReplayOutcome, Secret};
 use serde_json::Value;
 
-use crate::arguments::{DeadLetters, Format, ListDead, WhichDead};
-use crate::failure::Failure;
+use crate::args::{DeadLetterSelection, ListDeadLetters, OutputFormat, ServerArgs};
+use crate::error::CliError;
 use crate::output;
-use crate::serve::runtime;
+use crate::serve::build_runtime;
 
 /// The variable that has the key of the server, when its configuration does not.
-const KEY: &str = "LATIMER_API_KEY";
+const API_KEY_VAR: &str = "LATIMER_API_KEY";
 
 /// Shows what was not delivered.
-pub(crate) fn list(arguments: &ListDead) -> Result<(), Failure> {
-    runtime()?.block_on(async {
-        let letters = operator(&arguments.server)?.dead_letters().await?;
-        output::print(&match arguments.output {
-            Format::Json => serde_json::to_string_pretty(&letters)
-                .map_err(|error| Failure::new(error.to_string()))?,
-            Format::Text if letters.is_empty() => "no dead letters".to_owned(),
-            Format::Text => table(&letters),
+pub(crate) fn list(args: &ListDeadLetters) -> Result<(), CliError> {
+    build_runtime()?.block_on(async {
+        let dead_letters = connect(&args.server)?.dead_letters().await?;
+        output::print(&match args.output {
+            OutputFormat::Json => serde_json::to_string_pretty(&dead_letters)
+                .map_err(|error| CliError::new(error.to_string()))?,
+            OutputFormat::Text if dead_letters.is_empty() => "no dead letters".to_owned(),
+            OutputFormat::Text => table(&dead_letters),
         });
         Ok(())
     })
 }
 
 /// Tries once more to deliver.
-pub(crate) fn replay(arguments: &WhichDead) -> Result<(), Failure> {
-    runtime()?.block_on(async {
-        let operator = operator(&arguments.server)?;
+pub(crate) fn replay(args: &DeadLetterSelection) -> Result<(), CliError> {
+    build_runtime()?.block_on(async {
+        let client = connect(&args.server)?;
         let mut failed = 0;
-        for id in which(&operator, arguments).await? {
-            match operator.replay(&id).await? {
+        for id in selected_ids(&client, args).await? {
+            match client.replay_dead_letter(&id).await? {
                 ReplayOutcome::Delivered => output::print(&format!("{id}  delivered")),
                 ReplayOutcome::Failed(reason) => {
                     failed += 1;
-                    output::complain(&format!("{id}  not delivered: {reason}"));
+                    output::print_error(&format!("{id}  not delivered: {reason}"));
                 }
                 ReplayOutcome::NotFound => {
                     failed += 1;
-                    output::complain(&format!("{id}  there is no such dead letter"));
+                    output::print_error(&format!("{id}  there is no such dead letter"));
                 }
             }
         }
-        outcome(failed, "could not be delivered")
+        fail_if_any(failed, "could not be delivered")
     })
 }
 
 /// Forgets what was not delivered.
-pub(crate) fn forget(arguments: &WhichDead) -> Result<(), Failure> {
-    runtime()?.block_on(async {
-        let operator = operator(&arguments.server)?;
+pub(crate) fn delete(args: &DeadLetterSelection) -> Result<(), CliError> {
+    build_runtime()?.block_on(async {
+        let client = connect(&args.server)?;
         let mut failed = 0;
-        for id in which(&operator, arguments).await? {
-            if operator.forget(&id).await? {
+        for id in selected_ids(&client, args).await? {
+            if client.delete_dead_letter(&id).await? {
                 output::print(&format!("{id}  dropped"));
             } else {
                 failed += 1;
-                output::complain(&format!("{id}  there is no such dead letter"));
+                output::print_error(&format!("{id}  there is no such dead letter"));
             }
         }
-        outcome(failed, "could not be dropped")
+        fail_if_any(failed, "could not be dropped")
     })
 }
 
-fn outcome(failed: usize, what: &str) -> Result<(), Failure> {
+fn fail_if_any(failed: usize, problem: &str) -> Result<(), CliError> {
     match failed {
         0 => Ok(()),
-        1 => Err(Failure::new(format!("one dead letter {what}"))),
-        many => Err(Failure::new(format!("{many} dead letters {what}"))),
+        1 => Err(CliError::new(format!("one dead letter {problem}"))),
+        many => Err(CliError::new(format!("{many} dead letters {problem}"))),
     }
 }
 
-fn operator(arguments: &DeadLetters) -> Result<Operator, Failure> {
-    let loaded = Loaded::load(&crate::config::request(arguments.config.as_ref()))?;
-    let key = std::env::var(KEY).ok().map(Secret::new);
-    Ok(Operator::of(&loaded.config, arguments.url.as_deref(), key)?)
+fn connect(args: &ServerArgs) -> Result<OperatorClient, CliError> {
+    let loaded = LoadedConfig::load(&crate::config::load_request(args.config.as_ref()))?;
+    let key = std::env::var(API_KEY_VAR).ok().map(Secret::new);
+    Ok(OperatorClient::connect(&loaded.config, args.url.as_deref(), key)?)
 }
 
-async fn which(operator: &Operator, arguments: &WhichDead) -> Result<Vec<String>, Failure> {
-    if !arguments.all {
-        return Ok(arguments.ids.clone());
+async fn selected_ids(
+    client: &OperatorClient,
+    args: &DeadLetterSelection,
+) -> Result<Vec<String>, CliError> {
+    if !args.all {
+        return Ok(args.ids.clone());
     }
-    let letters = operator.dead_letters().await?;
-    Ok(letters.iter().filter_map(|it| it["id"].as_str()).map(str::to_owned).collect())
+    let dead_letters = client.dead_letters().await?;
+    Ok(dead_letters.iter().filter_map(|it| it["id"].as_str()).map(str::to_owned).collect())
 }
 
 /// Columns as wide as what is in them.
-fn table(letters: &[Value]) -> String {
+fn table(dead_letters: &[Value]) -> String {
     const COLUMNS: [(&str, &str); 7] = [
         ("ID", "id"),
         ("TASK", "taskId"),
@@ -98,12 +101,13 @@ fn table(letters: &[Value]) -> String {
         ("GIVEN UP", "at"),
         ("REASON", "reason"),
     ];
-    let cell = |letter: &Value, key| match &letter[key] {
+    let cell = |dead_letter: &Value, key| match &dead_letter[key] {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     let head = COLUMNS.map(|(title, _)| title.to_owned());
-    let rows = letters.iter().map(|letter| COLUMNS.map(|(_, key)| cell(letter, key)));
+    let rows =
+        dead_letters.iter().map(|dead_letter| COLUMNS.map(|(_, key)| cell(dead_letter, key)));
     let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
     let width = |column: usize| rows.iter().map(|it| it[column].chars().count()).max();
     let widths: Vec<_> = (0..COLUMNS.len()).map(|it| width(it).unwrap_or_default()).collect();

@@ -3,26 +3,26 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use latimer_daemon::config::{Flag, Loaded, Lookup, Request, Surroundings};
-use latimer_daemon::{Banner, Daemon, check, shell_command};
+use latimer_daemon::config::{ConfigFile, Environment, FlagOverride, LoadRequest, LoadedConfig};
+use latimer_daemon::{Banner, Daemon, shell_command, validate};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::arguments::{DemoServer, Serve};
-use crate::failure::Failure;
+use crate::args::{DemoServer, Serve};
+use crate::error::CliError;
 use crate::signal::Signals;
 use crate::{config, log, output};
 
 /// How long threads have to end once everything else has.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
+const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves what the configuration says.
-pub(crate) fn serve(arguments: &Serve) -> Result<(), Failure> {
-    let mut request = config::request(arguments.config.as_ref());
-    request.flags = flags(arguments);
+pub(crate) fn serve(args: &Serve) -> Result<(), CliError> {
+    let mut request = config::load_request(args.config.as_ref());
+    request.flags = flags(args);
     let loaded = load(&request)?;
-    if arguments.check {
-        runtime()?.block_on(check(&loaded.config))?;
+    if args.check {
+        build_runtime()?.block_on(validate(&loaded.config))?;
         output::print("ok");
         return Ok(());
     }
@@ -30,126 +30,126 @@ pub(crate) fn serve(arguments: &Serve) -> Result<(), Failure> {
 }
 
 /// Serves the demonstration, whatever the configuration says.
-pub(crate) fn demo_server(arguments: &DemoServer) -> Result<(), Failure> {
-    let extended = !arguments.no_extended_card;
+pub(crate) fn demo_server(args: &DemoServer) -> Result<(), CliError> {
+    let extended = !args.no_extended_card;
     let agent = json!({
         "name": "demo",
         "kind": "demo",
         "extended_card": extended,
-        "open_ended": arguments.open_ended,
-        "streaming": !arguments.no_streaming,
+        "open_ended": args.open_ended,
+        "streaming": !args.no_streaming,
     });
-    let flag = |option, key, value| Flag { option, key, value };
+    let flag = |option, key, value| FlagOverride { option, key, value };
     let mut flags = vec![flag("demo-server", "agents", json!([agent]))];
-    if arguments.pure_card {
+    if args.pure_card {
         flags.push(flag("--pure-card", "a2a.superset_card", json!(false)));
     }
-    if arguments.no_push {
+    if args.no_push {
         flags.push(flag("--no-push", "push.enabled", json!(false)));
     }
-    match &arguments.store {
+    match &args.store {
         None => flags.push(flag("demo-server", "store.kind", json!("memory"))),
         Some(path) => flags.push(flag("--store", "store.path", json!(path))),
     }
-    flags.extend(listen(arguments.listen.as_deref()));
-    let surroundings = Surroundings::of_this_process();
-    run(&load(&Request { file: Lookup::None, flags, surroundings })?)
+    flags.extend(listen_flag(args.listen.as_deref()));
+    let environment = Environment::current();
+    run(&load(&LoadRequest { file: ConfigFile::None, flags, environment })?)
 }
 
-fn flags(arguments: &Serve) -> Vec<Flag> {
-    let mut flags = Vec::from_iter(listen(arguments.listen.as_deref()));
-    if let Some(path) = &arguments.store {
-        flags.push(Flag { option: "--store", key: "store.kind", value: json!("sqlite") });
-        flags.push(Flag { option: "--store", key: "store.path", value: json!(path) });
+fn flags(args: &Serve) -> Vec<FlagOverride> {
+    let mut flags = Vec::from_iter(listen_flag(args.listen.as_deref()));
+    if let Some(path) = &args.store {
+        flags.push(FlagOverride { option: "--store", key: "store.kind", value: json!("sqlite") });
+        flags.push(FlagOverride { option: "--store", key: "store.path", value: json!(path) });
     }
     let mut agent = |option, agent: Value| {
-        flags.push(Flag { option, key: "agents", value: json!([agent]) });
+        flags.push(FlagOverride { option, key: "agents", value: json!([agent]) });
     };
-    if arguments.echo {
+    if args.echo {
         agent("--echo", json!({"name": "echo", "kind": "echo"}));
     }
-    if let Some(line) = &arguments.exec {
+    if let Some(line) = &args.exec {
         let mut exec = json!({"name": "exec", "kind": "command", "command": shell_command(line)});
-        if let Some(delimiter) = &arguments.chunk {
+        if let Some(delimiter) = &args.chunk {
             exec["chunk"] = json!(delimiter);
         }
         agent("--exec", exec);
     }
-    if let Some(url) = &arguments.proxy {
+    if let Some(url) = &args.proxy {
         agent("--proxy", json!({"name": "proxy", "kind": "a2a", "url": url}));
     }
     flags
 }
 
-fn listen(address: Option<&str>) -> Option<Flag> {
-    address.map(|it| Flag { option: "--listen", key: "listen", value: json!(it) })
+fn listen_flag(address: Option<&str>) -> Option<FlagOverride> {
+    address.map(|it| FlagOverride { option: "--listen", key: "listen", value: json!(it) })
 }
 
-fn load(request: &Request) -> Result<Loaded, Failure> {
-    let loaded = Loaded::load(request)?;
+fn load(request: &LoadRequest) -> Result<LoadedConfig, CliError> {
+    let loaded = LoadedConfig::load(request)?;
     loaded.warnings.iter().for_each(output::warn);
     Ok(loaded)
 }
 
 /// Runs until it is told to end.
-fn run(loaded: &Loaded) -> Result<(), Failure> {
-    let began = Instant::now();
-    log::begin(&loaded.config.log);
-    let runtime = runtime()?;
-    let ended = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(cannot_start)?;
+fn run(loaded: &LoadedConfig) -> Result<(), CliError> {
+    let started = Instant::now();
+    log::init(&loaded.config.log);
+    let runtime = build_runtime()?;
+    let result = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(start_error)?;
         let daemon = tokio::select! {
             daemon = Daemon::start(&loaded.config) => daemon?,
-            () = signals.end() => return Ok(()),
+            () = signals.shutdown_requested() => return Ok(()),
         };
-        output::print(&greeting(loaded, daemon.banner(), began));
-        signals.end().await;
+        output::print(&startup_summary(loaded, daemon.banner(), started));
+        signals.shutdown_requested().await;
         tokio::select! {
             () = daemon.shutdown() => Ok(()),
-            () = signals.interrupt() => Err(Failure::interrupted()),
+            () = signals.interrupted() => Err(CliError::interrupted()),
         }
     });
     // Drops what is still going on, so that no program stays behind.
-    runtime.shutdown_timeout(LAST_MOMENT);
-    ended
+    runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
+    result
 }
 
 /// What is served, in a few lines.
-fn greeting(loaded: &Loaded, banner: &Banner, began: Instant) -> String {
+fn startup_summary(loaded: &LoadedConfig, banner: &Banner, started: Instant) -> String {
     let file = match &loaded.file {
         Some(file) => format!("config {}", file.display()),
         None => "no configuration file".to_owned(),
     };
-    let overrides = match loaded.overrides() {
+    let overrides = match loaded.environment_overrides() {
         0 => String::new(),
         count => format!(", {count} from the environment"),
     };
     let version = env!("CARGO_PKG_VERSION");
     let mut lines = vec![format!("latimer {version}  {file}{overrides} (`latimer config show`)")];
-    match (&banner.a2a, banner.silence) {
+    match (&banner.a2a_url, banner.disabled_reason) {
         (Some(url), _) => lines.push(format!("a2a    {url}  JSON-RPC, HTTP+JSON, gRPC")),
-        (None, why) => lines.push(format!("a2a    {}", why.unwrap_or("not served"))),
+        (None, reason) => lines.push(format!("a2a    {}", reason.unwrap_or("not served"))),
     }
     lines.extend(
         banner.agents.iter().map(|it| format!("agent  {}  {} ({})", it.name, it.url, it.kind)),
     );
-    lines.extend(banner.card.iter().map(|it| format!("card   {it}")));
-    lines.push(match banner.recovered {
+    lines.extend(banner.card_url.iter().map(|it| format!("card   {it}")));
+    lines.push(match banner.recovered_tasks {
         0 => format!("store  {}", banner.store),
         1 => format!("store  {}  1 task taken over", banner.store),
         tasks => format!("store  {}  {tasks} tasks taken over", banner.store),
     });
-    lines.push(format!("ready in {} ms", began.elapsed().as_millis()));
+    lines.push(format!("ready in {} ms", started.elapsed().as_millis()));
     lines.extend(banner.curl().map(|it| format!("\nTry it:\n\n{it}\n")));
     lines.join("\n")
 }
 
 /// What runs everything that waits.
-pub(crate) fn runtime() -> Result<Runtime, Failure> {
+pub(crate) fn build_runtime() -> Result<Runtime, CliError> {
     let built = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    built.map_err(cannot_start)
+    built.map_err(start_error)
 }
 
-fn cannot_start(error: io::Error) -> Failure {
-    Failure::new(format!("cannot start: {error}"))
+fn start_error(error: io::Error) -> CliError {
+    CliError::new(format!("cannot start: {error}"))
 }

@@ -22,7 +22,7 @@ impl Signals {
     }
 
     /// Waits until the process is told to end, in any way.
-    pub(crate) async fn end(&mut self) {
+    pub(crate) async fn shutdown_requested(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -30,7 +30,7 @@ impl Signals {
     }
 
     /// Waits until somebody interrupts it.
-    pub(crate) async fn interrupt(&mut self) {
+    pub(crate) async fn interrupted(&mut self) {
         self.interrupt.recv().await;
     }
 }
@@ -41,11 +41,11 @@ impl Signals {
         Ok(Self {})
     }
 
-    pub(crate) async fn end(&mut self) {
-        self.interrupt().await;
+    pub(crate) async fn shutdown_requested(&mut self) {
+        self.interrupted().await;
     }
 
-    pub(crate) async fn interrupt(&mut self) {
+    pub(crate) async fn interrupted(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }

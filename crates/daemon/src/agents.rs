@@ -5,16 +5,18 @@ use latimer_runtime::{CommandAgent, DemoAgent, EchoAgent, Input};
 use latimer_server::Agent;
 use tracing::warn;
 
-use crate::config::{AgentConfig, Behind, CardConfig, CommandConfig, Config, DemoConfig, Place};
+use crate::config::{
+    AgentConfig, AgentKind, CardConfig, CommandConfig, Config, DemoConfig, StoreLocation,
+};
 use crate::error::StartError;
-use crate::remote::remote;
+use crate::remote::build_remote_agent;
 
 /// All agents of a configuration.
-pub(crate) fn agents(config: &Config) -> Result<Vec<Agent>, StartError> {
-    config.agents.iter().map(|it| agent(it, config)).collect()
+pub(crate) fn build_agents(config: &Config) -> Result<Vec<Agent>, StartError> {
+    config.agents.iter().map(|it| build_agent(it, config)).collect()
 }
 
-fn demonstration(name: &str, config: DemoConfig) -> Agent {
+fn build_demo(name: &str, config: DemoConfig) -> Agent {
     let demo = DemoAgent::default();
     let demo = if config.open_ended { demo.open_ended() } else { demo };
     let agent = demo.into_agent(name);
@@ -24,88 +26,89 @@ fn demonstration(name: &str, config: DemoConfig) -> Agent {
     }
 }
 
-fn agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
+fn build_agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
     let name = &agent.name;
-    let unavailable = |kind| Err(StartError::Unavailable { agent: name.clone(), kind });
-    let made = match &agent.behind {
-        Behind::Echo => EchoAgent::new_agent(name),
-        Behind::Demo(demo) => demonstration(name, *demo),
-        Behind::Command(command) => program(agent, command, config)?.into_agent(name),
-        Behind::A2a(upstream) => {
-            let made = remote(agent, upstream)?.with_policy(agent.policy.clone());
-            return Ok(made.with_access(agent.access.clone()));
+    let unsupported = |kind| Err(StartError::UnsupportedKind { agent: name.clone(), kind });
+    let built = match &agent.kind {
+        AgentKind::Echo => EchoAgent::new_agent(name),
+        AgentKind::Demo(demo) => build_demo(name, *demo),
+        AgentKind::Command(command) => build_command(agent, command, config)?.into_agent(name),
+        AgentKind::A2a(upstream) => {
+            let built = build_remote_agent(agent, upstream)?.with_policy(agent.policy.clone());
+            return Ok(built.with_access(agent.access.clone()));
         }
-        Behind::Mcp { .. } => return unavailable("mcp"),
-        Behind::Model { .. } => return unavailable("model"),
+        AgentKind::Mcp { .. } => return unsupported("mcp"),
+        AgentKind::Model { .. } => return unsupported("model"),
     };
-    let complete = |card: &AgentCard| {
+    let apply_config = |card: &AgentCard| {
         let mut card = card.clone();
-        describe(&mut card, &agent.card);
+        apply_card_config(&mut card, &agent.card);
         card.capabilities.streaming = Some(agent.streaming);
         card
     };
-    let card = complete(&made.card());
-    let extended = made.extended_card().map(complete);
-    let made = made.with_card(card).with_policy(agent.policy.clone());
-    let made = made.with_access(agent.access.clone());
+    let card = apply_config(&built.card());
+    let extended = built.extended_card().map(apply_config);
+    let built = built.with_card(card).with_policy(agent.policy.clone());
+    let built = built.with_access(agent.access.clone());
     Ok(match extended {
-        Some(extended) => made.with_extended_card(extended),
-        None => made,
+        Some(extended) => built.with_extended_card(extended),
+        None => built,
     })
 }
 
 /// Says what the configuration says in place of what the kind does.
-pub(crate) fn describe(card: &mut AgentCard, said: &CardConfig) {
-    if let Some(description) = &said.description {
+pub(crate) fn apply_card_config(card: &mut AgentCard, config: &CardConfig) {
+    if let Some(description) = &config.description {
         card.description.clone_from(description);
     }
-    if let Some(version) = &said.version {
+    if let Some(version) = &config.version {
         card.version.clone_from(version);
     }
-    if let Some(modes) = &said.input_modes {
+    if let Some(modes) = &config.input_modes {
         card.default_input_modes.clone_from(modes);
     }
-    if let Some(modes) = &said.output_modes {
+    if let Some(modes) = &config.output_modes {
         card.default_output_modes.clone_from(modes);
     }
-    if !said.skills.is_empty() {
-        card.skills.clone_from(&said.skills);
+    if !config.skills.is_empty() {
+        card.skills.clone_from(&config.skills);
     }
 }
 
-fn program(
+fn build_command(
     agent: &AgentConfig,
-    said: &CommandConfig,
+    command_config: &CommandConfig,
     config: &Config,
 ) -> Result<CommandAgent, StartError> {
-    let failed = |source| StartError::Command { agent: agent.name.clone(), source };
-    let mut command = CommandAgent::new(said.command.iter().cloned()).map_err(failed)?;
+    let command_error = |source| StartError::Command { agent: agent.name.clone(), source };
+    let mut command =
+        CommandAgent::new(command_config.command.iter().cloned()).map_err(command_error)?;
     command = command
-        .inherit_env(said.env.iter().cloned())
-        .max_output_bytes(said.max_output)
+        .inherit_env(command_config.env.iter().cloned())
+        .max_output_bytes(command_config.max_output_bytes)
         .kill_grace(agent.policy.cancel_grace);
-    if said.json {
+    if command_config.json_input {
         command = command.input(Input::Json);
     }
-    if let Some(delimiter) = &said.chunk {
+    if let Some(delimiter) = &command_config.chunk_delimiter {
         command = command.delimiter(delimiter.as_bytes());
     }
-    if let Some(folder) = &said.dir {
-        command = command.current_dir(folder);
+    if let Some(directory) = &command_config.dir {
+        command = command.current_dir(directory);
     }
-    if let Some(limit) = said.timeout {
+    if let Some(limit) = command_config.timeout {
         command = command.timeout(limit);
     }
-    if said.show_stderr {
+    if command_config.show_stderr {
         command = command.expose_stderr();
     }
     // What a program keeps stays beside the tasks, and goes with them when they are in memory.
-    if said.inherit_home {
+    if command_config.inherit_home {
         command = command.inherit_home();
-    } else if let Place::Sqlite { path, .. } = &config.store.place
-        && let Some(folder) = path.parent()
+    } else if let StoreLocation::Sqlite { path, .. } = &config.store.location
+        && let Some(directory) = path.parent()
     {
-        command = command.home(folder.join("homes").join(&agent.name));
+        command = command.home(directory.join("homes").join(&agent.name));
     }
     if command.resolve_program().is_none() {
         warn!(agent = agent.name, program = command.program(), "command does not exist");

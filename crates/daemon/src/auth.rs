@@ -7,23 +7,23 @@ use crate::config::Config;
 use crate::error::StartError;
 
 /// Every way to be known, if there is one.
-pub(crate) fn methods(config: &Config) -> Result<Option<AnyOf>, StartError> {
-    let mut methods = AnyOf::default();
+pub(crate) fn authenticators(config: &Config) -> Result<Option<AnyOf>, StartError> {
+    let mut authenticators = AnyOf::default();
     let keys = config.auth.keys.clone();
     let keys = match &config.api_key {
         Some(key) => keys.with_operator_key(key),
         None => keys,
     };
     if !keys.is_empty() {
-        methods = methods.with(keys);
+        authenticators = authenticators.with(keys);
     }
     if let Some(settings) = &config.auth.jwt {
-        methods = methods.with(Jwt::new(settings.clone()).map_err(StartError::Jwt)?);
+        authenticators = authenticators.with(Jwt::new(settings.clone()).map_err(StartError::Jwt)?);
     }
     if let Some(certificates) = &config.auth.certificates {
-        methods = methods.with(certificates.clone());
+        authenticators = authenticators.with(certificates.clone());
     }
-    Ok(Some(methods).filter(|it| !it.is_empty()))
+    Ok(Some(authenticators).filter(|it| !it.is_empty()))
 }
 
 /// The digest of a key, as `sha256` of `[[auth.keys]]` has it.

@@ -2,32 +2,32 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::config::{Behind, Config, Place, Serving};
+use crate::config::{AgentKind, Config, Serving, StoreLocation};
 
 /// What a daemon serves, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Banner {
     /// Where A2A is served; none when it is not.
-    pub a2a: Option<String>,
+    pub a2a_url: Option<String>,
     /// Where the card of the primary agent is; none when A2A is not served.
-    pub card: Option<String>,
+    pub card_url: Option<String>,
     /// Why A2A is not served, when it is not.
-    pub silence: Option<&'static str>,
+    pub disabled_reason: Option<&'static str>,
     /// The agents.
-    pub agents: Vec<Published>,
+    pub agents: Vec<PublishedAgent>,
     /// Where tasks are kept.
     pub store: String,
     /// How many tasks of a former process were taken over.
-    pub recovered: u64,
+    pub recovered_tasks: u64,
     /// Whether callers can show a key or a token.
-    pub protected: bool,
+    pub accepts_tokens: bool,
 }
 
 /// An agent that is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Published {
+pub struct PublishedAgent {
     /// Its name.
     pub name: String,
     /// What stands behind it.
@@ -37,41 +37,44 @@ pub struct Published {
 }
 
 impl Banner {
-    pub(crate) fn new(config: &Config, address: SocketAddr, recovered: u64) -> Self {
+    pub(crate) fn new(config: &Config, address: SocketAddr, recovered_tasks: u64) -> Self {
         let scheme = if config.tls.is_some() { "https" } else { "http" };
-        let local = format!("{scheme}://{}", reachable(address));
-        let root = config.settings.public_url.as_deref().unwrap_or(&local).trim_end_matches('/');
+        let local_url = format!("{scheme}://{}", loopback_if_unspecified(address));
+        let root =
+            config.settings.public_url.as_deref().unwrap_or(&local_url).trim_end_matches('/');
         let base = format!("{root}{}", config.settings.listen_path.trim_end_matches('/'));
-        let silence = match config.serving {
-            Serving::On => None,
+        let disabled_reason = match config.serving {
+            Serving::Enabled => None,
             Serving::Disabled => Some("switched off by `a2a.enabled`"),
-            Serving::Absent => Some("not served: there is no [a2a] and there are no [[agents]]"),
+            Serving::NotConfigured => {
+                Some("not served: there is no [a2a] and there are no [[agents]]")
+            }
         };
-        let on = |url: String| silence.is_none().then_some(url);
-        let agents = config.agents.iter().map(|agent| Published {
+        let if_enabled = |url: String| disabled_reason.is_none().then_some(url);
+        let agents = config.agents.iter().map(|agent| PublishedAgent {
             name: agent.name.clone(),
-            kind: kind(&agent.behind),
+            kind: kind_name(&agent.kind),
             url: format!("{base}/agents/{}", agent.name),
         });
         Self {
-            card: on(format!("{root}/.well-known/agent-card.json")),
-            agents: agents.filter(|_| silence.is_none()).collect(),
-            a2a: on(base),
-            silence,
-            store: match &config.store.place {
-                Place::Memory => "memory: tasks are gone when this ends".to_owned(),
-                Place::Sqlite { path, .. } => format!("sqlite {}", path.display()),
+            card_url: if_enabled(format!("{root}/.well-known/agent-card.json")),
+            agents: agents.filter(|_| disabled_reason.is_none()).collect(),
+            a2a_url: if_enabled(base),
+            disabled_reason,
+            store: match &config.store.location {
+                StoreLocation::Memory => "memory: tasks are gone when this ends".to_owned(),
+                StoreLocation::Sqlite { path, .. } => format!("sqlite {}", path.display()),
             },
-            recovered,
-            protected: config.takes_tokens(),
+            recovered_tasks,
+            accepts_tokens: config.accepts_tokens(),
         }
     }
 
     /// A command that calls the primary agent, to be pasted into a shell.
     #[must_use]
     pub fn curl(&self) -> Option<String> {
-        let url = self.a2a.as_ref().filter(|_| !self.agents.is_empty())?;
-        let key = match self.protected {
+        let url = self.a2a_url.as_ref().filter(|_| !self.agents.is_empty())?;
+        let key = match self.accepts_tokens {
             true => " \\\n  -H \"Authorization: Bearer $LATIMER_API_KEY\"",
             false => "",
         };
@@ -81,7 +84,7 @@ impl Banner {
 }
 
 /// The address under which this machine reaches what listens everywhere.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
+fn loopback_if_unspecified(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -91,13 +94,13 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-fn kind(behind: &Behind) -> &'static str {
-    match behind {
-        Behind::Echo => "echo",
-        Behind::Demo(_) => "demo",
-        Behind::Command(_) => "command",
-        Behind::A2a(_) => "a2a",
-        Behind::Mcp { .. } => "mcp",
-        Behind::Model { .. } => "model",
+fn kind_name(kind: &AgentKind) -> &'static str {
+    match kind {
+        AgentKind::Echo => "echo",
+        AgentKind::Demo(_) => "demo",
+        AgentKind::Command(_) => "command",
+        AgentKind::A2a(_) => "a2a",
+        AgentKind::Mcp { .. } => "mcp",
+        AgentKind::Model { .. } => "model",
     }
 }

@@ -10,13 +10,13 @@ use latimer_server::{AgentRegistry, Keyring, RunningServer, Server};
 use tokio::net::lookup_host;
 use tokio::task::JoinHandle;
 
-use crate::agents::agents;
+use crate::agents::build_agents;
 use crate::auth;
 use crate::banner::Banner;
 use crate::config::{Config, Serving};
 use crate::error::StartError;
-use crate::remote::external;
-use crate::signing::{self, keyring};
+use crate::remote::build_unpublished;
+use crate::signing::{self, configured_keyring};
 use crate::store;
 
 /// A daemon that runs until it is shut down, or dropped: then it stops at once.
@@ -25,16 +25,16 @@ pub struct Daemon {
     running: RunningServer,
     banner: Banner,
     /// Goes on as long as the daemon does.
-    _keys: Option<Following>,
+    _key_watcher: Option<AbortOnDropHandle>,
     /// The same for those who look for agents elsewhere.
-    _lookouts: Vec<DiscoveryHandle>,
+    _discovery_handles: Vec<DiscoveryHandle>,
 }
 
 /// Something that goes on until this is dropped.
 #[derive(Debug)]
-struct Following(JoinHandle<()>);
+struct AbortOnDropHandle(JoinHandle<()>);
 
-impl Drop for Following {
+impl Drop for AbortOnDropHandle {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -47,19 +47,29 @@ impl Daemon {
     /// When the configuration cannot be served, the store cannot be opened, or the address cannot be
     /// listened at.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
-        protect(config).await?;
-        let seen = config.signing.as_ref().map(signing::texts).unwrap_or_default();
-        let keyring = keyring(config)?;
-        let server = store::attach(server(config, keyring.clone())?, config)?;
-        let external = external(config)?;
+        require_auth_if_remote(config).await?;
+        let key_files = config.signing.as_ref().map(signing::read_key_files).unwrap_or_default();
+        let keyring = configured_keyring(config)?;
+        let server = store::attach(build_server(config, keyring.clone())?, config)?;
+        let unpublished = build_unpublished(config)?;
         let running = server.listen().await.map_err(StartError::Server)?;
         let banner = Banner::new(config, running.address(), running.recovered_tasks());
-        let keys = keyring.zip(config.signing.clone()).map(|(keyring, signing)| {
-            Following(tokio::spawn(signing::follow(signing, keyring, seen, signing::EVERY)))
+        let key_watcher = keyring.zip(config.signing.clone()).map(|(keyring, signing)| {
+            AbortOnDropHandle(tokio::spawn(signing::watch_keys(
+                signing,
+                keyring,
+                key_files,
+                signing::POLL_INTERVAL,
+            )))
         });
-        let lookouts =
-            external.into_iter().map(|(name, it)| it.discover_in_background(name)).collect();
-        Ok(Self { running, banner, _keys: keys, _lookouts: lookouts })
+        let discovery_handles =
+            unpublished.into_iter().map(|(name, it)| it.discover_in_background(name)).collect();
+        Ok(Self {
+            running,
+            banner,
+            _key_watcher: key_watcher,
+            _discovery_handles: discovery_handles,
+        })
     }
 
     /// The address it listens at.
@@ -85,33 +95,33 @@ impl Daemon {
 ///
 /// # Errors
 /// When it cannot.
-pub async fn check(config: &Config) -> Result<(), StartError> {
-    protect(config).await?;
+pub async fn validate(config: &Config) -> Result<(), StartError> {
+    require_auth_if_remote(config).await?;
     config.settings.check().map_err(StartError::Server)?;
-    auth::methods(config)?;
+    auth::authenticators(config)?;
     if let Some(tls) = &config.tls {
         tls.check().map_err(StartError::Server)?;
     }
     let registry =
-        AgentRegistry::new(agents(config)?).map_err(|it| StartError::Server(it.into()))?;
+        AgentRegistry::new(build_agents(config)?).map_err(|it| StartError::Server(it.into()))?;
     if let Some(primary) = &config.primary_agent {
         registry.with_primary(primary).map_err(|it| StartError::Server(it.into()))?;
     }
-    external(config)?;
-    keyring(config)?;
+    build_unpublished(config)?;
+    configured_keyring(config)?;
     Ok(())
 }
 
-fn server(config: &Config, keyring: Option<Keyring>) -> Result<Server, StartError> {
+fn build_server(config: &Config, keyring: Option<Keyring>) -> Result<Server, StartError> {
     let mut server = Server::empty().bind(&config.listen).settings(config.settings.clone());
-    for agent in agents(config)? {
+    for agent in build_agents(config)? {
         server = server.with_agent(agent);
     }
     if let Some(primary) = &config.primary_agent {
         server = server.primary(primary);
     }
-    if let Some(methods) = auth::methods(config)? {
-        server = server.authenticate(methods);
+    if let Some(authenticators) = auth::authenticators(config)? {
+        server = server.authenticate(authenticators);
     }
     if let Some(tls) = &config.tls {
         server = server.tls(tls.clone());
@@ -120,32 +130,34 @@ fn server(config: &Config, keyring: Option<Keyring>) -> Result<Server, StartErro
         server = server.with_keyring(keyring);
     }
     Ok(match config.serving {
-        Serving::On | Serving::Disabled => server,
-        Serving::Absent => server.merge_routes(nothing(&config.settings.listen_path)),
+        Serving::Enabled | Serving::Disabled => server,
+        Serving::NotConfigured => {
+            server.merge_routes(not_found_routes(&config.settings.listen_path))
+        }
     })
 }
 
 /// Whoever can reach the agents from elsewhere has to say who they are.
-async fn protect(config: &Config) -> Result<(), StartError> {
-    if config.is_guarded() || config.dangerously_allow_unauthenticated_remote {
+async fn require_auth_if_remote(config: &Config) -> Result<(), StartError> {
+    if config.requires_auth() || config.dangerously_allow_unauthenticated_remote {
         return Ok(());
     }
     let listen = || config.listen.clone();
-    let failed = |source| StartError::Address { listen: listen(), source };
-    let mut addresses = lookup_host(&config.listen).await.map_err(failed)?;
+    let address_error = |source| StartError::ResolveAddress { listen: listen(), source };
+    let mut addresses = lookup_host(&config.listen).await.map_err(address_error)?;
     match addresses.all(|it| it.ip().to_canonical().is_loopback()) {
         true => Ok(()),
-        false => Err(StartError::Unprotected { listen: listen() }),
+        false => Err(StartError::UnauthenticatedRemote { listen: listen() }),
     }
 }
 
 /// Everywhere that A2A would be, nothing.
-fn nothing(base: &str) -> Router {
+fn not_found_routes(base: &str) -> Router {
     let base = base.trim_end_matches('/');
     let mut router = Router::new();
     let mut paths = vec!["/".to_owned()];
-    for below in [base, "/v1", "/.well-known", "/api/a2a", "/agent"] {
-        paths.extend([below.to_owned(), format!("{below}/{{*rest}}")]);
+    for prefix in [base, "/v1", "/.well-known", "/api/a2a", "/agent"] {
+        paths.extend([prefix.to_owned(), format!("{prefix}/{{*rest}}")]);
     }
     paths.extend(["lf.a2a.v1", "a2a.v1"].map(|it| format!("/{it}.A2AService/{{*rest}}")));
     paths.retain(|it| !it.is_empty());

@@ -16,7 +16,7 @@ pub enum StartError {
     #[error(
         "the agent {agent:?} is of the kind \"{kind}\", which is not available in this version"
     )]
-    Unavailable {
+    UnsupportedKind {
         /// The agent.
         agent: String,
         /// Its kind.
@@ -50,7 +50,7 @@ pub enum StartError {
     },
     /// Anybody on the network could call the agents.
     #[error("{listen} can be reached from other machines, and nobody would be asked who they are")]
-    Unprotected {
+    UnauthenticatedRemote {
         /// The address.
         listen: String,
     },
@@ -59,7 +59,7 @@ pub enum StartError {
     Jwt(InvalidJwt),
     /// The address does not exist.
     #[error("there is no address {listen}: {source}")]
-    Address {
+    ResolveAddress {
         /// The address.
         listen: String,
         /// Why.
@@ -67,7 +67,7 @@ pub enum StartError {
     },
     /// The folder of the store cannot be made.
     #[error("cannot make the folder {}: {source}", path.display())]
-    Folder {
+    CreateDir {
         /// The folder.
         path: PathBuf,
         /// Why.
@@ -86,7 +86,7 @@ pub enum StartError {
     },
     /// A key is none that can be used.
     #[error("cannot use {}: {source}", path.display())]
-    Key {
+    UnusableKey {
         /// The file.
         path: PathBuf,
         /// Why.
@@ -102,13 +102,13 @@ impl StartError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Unprotected { .. } => Some(
+            Self::UnauthenticatedRemote { .. } => Some(
                 "set `api_key`, or say in `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca` who may \
                  call; listen on 127.0.0.1; or set \
                  `dangerously_allow_unauthenticated_remote = true`",
             ),
             Self::KeyFile { .. } => Some("make one with: latimer card keygen --out FILE"),
-            Self::Unavailable { .. } => Some("available are: echo, command, demo, a2a"),
+            Self::UnsupportedKind { .. } => Some("available are: echo, command, demo, a2a"),
             Self::Store(OpenError::Locked { .. }) => Some(
                 "use that server, or another file: --store FILE, or `store.path` in a configuration",
             ),
@@ -127,31 +127,31 @@ impl StartError {
             | Self::Jwt(_)
             | Self::Upstream { .. }
             | Self::UpstreamFile { .. }
-            | Self::Address { .. }
-            | Self::Folder { .. }
+            | Self::ResolveAddress { .. }
+            | Self::CreateDir { .. }
             | Self::Store(_)
-            | Self::Key { .. }
+            | Self::UnusableKey { .. }
             | Self::Server(_) => None,
         }
     }
 
     /// Whether the configuration is to blame, so that trying again is in vain.
     #[must_use]
-    pub fn is_configuration(&self) -> bool {
+    pub fn is_config_error(&self) -> bool {
         match self {
-            Self::Unavailable { .. }
+            Self::UnsupportedKind { .. }
             | Self::Command { .. }
             | Self::Upstream { .. }
             | Self::UpstreamFile { .. }
-            | Self::Unprotected { .. }
+            | Self::UnauthenticatedRemote { .. }
             | Self::Jwt(_)
             | Self::KeyFile { .. }
-            | Self::Key { .. } => true,
+            | Self::UnusableKey { .. } => true,
             Self::Server(error) => {
                 use latimer_server::Error;
                 matches!(error, Error::Agents(_) | Error::Setting { .. })
             }
-            Self::Address { .. } | Self::Folder { .. } | Self::Store(_) => false,
+            Self::ResolveAddress { .. } | Self::CreateDir { .. } | Self::Store(_) => false,
         }
     }
 }

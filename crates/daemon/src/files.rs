@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Makes a folder, and those above it, that only its owner can look into. One that exists stays as
 /// it is.
-pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

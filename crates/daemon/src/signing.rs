@@ -13,37 +13,38 @@ use crate::config::{Config, SigningConfig};
 use crate::error::StartError;
 
 /// How often to look whether keys have changed.
-pub(crate) const EVERY: Duration = Duration::from_secs(5);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The keys that a configuration names, if it does.
-pub(crate) fn keyring(config: &Config) -> Result<Option<Keyring>, StartError> {
-    config.signing.as_ref().map(load).transpose()
+pub(crate) fn configured_keyring(config: &Config) -> Result<Option<Keyring>, StartError> {
+    config.signing.as_ref().map(load_keyring).transpose()
 }
 
-fn load(signing: &SigningConfig) -> Result<Keyring, StartError> {
-    let mut keyring = read(&signing.key, |text| Keyring::new(SigningKey::read(text)?))?;
-    for path in &signing.publish {
-        keyring = read(path, |text| keyring.publish(&KeySet::read(text)?))?;
+fn load_keyring(signing: &SigningConfig) -> Result<Keyring, StartError> {
+    let mut keyring =
+        read_key_file(&signing.key_file, |text| Keyring::new(SigningKey::read(text)?))?;
+    for path in &signing.published_key_files {
+        keyring = read_key_file(path, |text| keyring.publish(&KeySet::read(text)?))?;
     }
     Ok(keyring)
 }
 
 /// Signs with the next key as soon as its file is there in place of the former one. A file that
 /// cannot be used changes nothing.
-pub(crate) async fn follow(
+pub(crate) async fn watch_keys(
     signing: SigningConfig,
     keyring: Keyring,
-    mut seen: Vec<Option<String>>,
-    every: Duration,
+    mut last_contents: Vec<Option<String>>,
+    interval: Duration,
 ) {
     loop {
-        tokio::time::sleep(every).await;
-        let now = texts(&signing);
-        if now == seen {
+        tokio::time::sleep(interval).await;
+        let contents = read_key_files(&signing);
+        if contents == last_contents {
             continue;
         }
-        seen = now;
-        let replaced = load(&signing).map(|next| keyring.replace(&next));
+        last_contents = contents;
+        let replaced = load_keyring(&signing).map(|next| keyring.replace(&next));
         match replaced {
             Ok(Ok(())) => info!(kid = keyring.kid(), "signing keys were read again"),
             Ok(Err(error)) => warn!(%error, "signing keys stay as they were"),
@@ -53,19 +54,20 @@ pub(crate) async fn follow(
 }
 
 /// What the files say. They are short. From before they are used, so that no change is missed.
-pub(crate) fn texts(signing: &SigningConfig) -> Vec<Option<String>> {
-    let files: Vec<&PathBuf> = [&signing.key].into_iter().chain(&signing.publish).collect();
+pub(crate) fn read_key_files(signing: &SigningConfig) -> Vec<Option<String>> {
+    let files: Vec<&PathBuf> =
+        [&signing.key_file].into_iter().chain(&signing.published_key_files).collect();
     files.into_iter().map(|it| fs::read_to_string(it).ok()).collect()
 }
 
 /// Reads a file that has a key, or several.
-pub(crate) fn read<T>(
+pub(crate) fn read_key_file<T>(
     path: &Path,
-    take: impl FnOnce(&str) -> Result<T, InvalidKey>,
+    parse: impl FnOnce(&str) -> Result<T, InvalidKey>,
 ) -> Result<T, StartError> {
     let text = fs::read_to_string(path)
         .map_err(|source| StartError::KeyFile { path: path.to_owned(), source })?;
-    take(&text).map_err(|source| StartError::Key { path: path.to_owned(), source })
+    parse(&text).map_err(|source| StartError::UnusableKey { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -76,31 +78,31 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_key_that_is_replaced_signs_from_then_on_and_a_broken_one_does_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let key = folder.path().join("signing.pem");
+    async fn replaced_key_is_used_and_unusable_key_is_ignored() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = directory.path().join("signing.pem");
         let write = |text: &str| {
-            let new = folder.path().join("new");
-            fs::write(&new, text).unwrap();
-            fs::rename(new, &key).unwrap();
+            let new_path = directory.path().join("new");
+            fs::write(&new_path, text).unwrap();
+            fs::rename(new_path, &key).unwrap();
         };
-        let new = || generate_key(JwsAlgorithm::EdDsa).unwrap();
-        write(new().reveal());
-        let signing = SigningConfig { key: key.clone(), publish: Vec::new() };
-        let seen = texts(&signing);
-        let keyring = load(&signing).unwrap();
+        let new_key = || generate_key(JwsAlgorithm::EdDsa).unwrap();
+        write(new_key().reveal());
+        let signing = SigningConfig { key_file: key.clone(), published_key_files: Vec::new() };
+        let contents = read_key_files(&signing);
+        let keyring = load_keyring(&signing).unwrap();
         let first = keyring.kid();
-        let every = Duration::from_millis(5);
-        let following = tokio::spawn(follow(signing, keyring.clone(), seen, every));
+        let interval = Duration::from_millis(5);
+        let watcher = tokio::spawn(watch_keys(signing, keyring.clone(), contents, interval));
         write("no key");
-        tokio::time::sleep(4 * every).await;
+        tokio::time::sleep(4 * interval).await;
         assert_eq!(keyring.kid(), first);
-        let next = new();
+        let next = new_key();
         write(next.reveal());
         while keyring.kid() == first {
-            tokio::time::sleep(every).await;
+            tokio::time::sleep(interval).await;
         }
         assert_eq!(keyring.kid(), SigningKey::read(next.reveal()).unwrap().kid());
-        following.abort();
+        watcher.abort();
     }
 }

@@ -3,11 +3,11 @@
 use std::net::ToSocketAddrs;
 
 use latimer_server::Server;
-use latimer_store::{Durability, MemoryStore, SqliteConfig, SqliteStore, TaskStore};
+use latimer_store::{MemoryStore, SqliteConfig, SqliteStore, TaskStore};
 
-use crate::config::{Config, Place};
+use crate::config::{Config, StoreLocation};
 use crate::error::StartError;
-use crate::files::private_folder;
+use crate::files::create_private_dir;
 
 /// The server, with the store that a configuration names.
 pub(crate) fn attach(server: Server, config: &Config) -> Result<Server, StartError> {
@@ -18,22 +18,21 @@ pub(crate) fn attach(server: Server, config: &Config) -> Result<Server, StartErr
 /// The store that a configuration names, for whoever `holder` says.
 pub(crate) fn open(config: &Config, holder: &str) -> Result<Box<dyn TaskStore>, StartError> {
     let retention = config.store.retention.clone();
-    let (path, full) = match &config.store.place {
-        Place::Memory => return Ok(Box::new(MemoryStore::new(retention))),
-        Place::Sqlite { path, full } => (path, *full),
+    let (path, durability) = match &config.store.location {
+        StoreLocation::Memory => return Ok(Box::new(MemoryStore::new(retention))),
+        StoreLocation::Sqlite { path, durability } => (path, *durability),
     };
-    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
-        let failed = |source| StartError::Folder { path: folder.to_owned(), source };
-        private_folder(folder).map_err(failed)?;
+    if let Some(directory) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        let create_error = |source| StartError::CreateDir { path: directory.to_owned(), source };
+        create_private_dir(directory).map_err(create_error)?;
     }
-    let durability = if full { Durability::Full } else { Durability::Process };
     let holder = holder.to_owned();
     let store = SqliteStore::open(path, SqliteConfig { durability, retention, holder });
     Ok(Box::new(store.map_err(StartError::Store)?))
 }
 
 /// Whether only this machine reaches the server of a configuration.
-pub(crate) fn is_private(config: &Config) -> bool {
+pub(crate) fn is_loopback_only(config: &Config) -> bool {
     let addresses = config.listen.to_socket_addrs();
     addresses.is_ok_and(|mut all| all.all(|it| config.settings.is_loopback_only(it)))
 }

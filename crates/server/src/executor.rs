@@ -15,14 +15,14 @@ use crate::turn::{AgentFailure, Turn};
 ///
 /// ```
 /// use async_trait::async_trait;
-/// use latimer_server::{Executor, Failure, Turn};
+/// use latimer_server::{Executor, AgentFailure, Turn};
 ///
 /// #[derive(Debug)]
 /// struct Shouter;
 ///
 /// #[async_trait]
 /// impl Executor for Shouter {
-///     async fn execute(&self, turn: Turn) -> Result<(), Failure> {
+///     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
 ///         turn.status("thinking").await?;
 ///         turn.reply(turn.text().to_uppercase()).await?;
 ///         Ok(())

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::program::Place;
+use crate::program::TestDir;
 
 const COMMANDS: &[(&str, &[&str])] = &[
     ("latimer", &[]),
@@ -22,36 +22,39 @@ const COMMANDS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn help_is_as_it_was_and_fits_a_screen() {
-    let place = Place::new();
+fn help_matches_the_snapshot_and_fits_a_screen() {
+    let dir = TestDir::new();
     for (name, command) in COMMANDS {
-        let ran = place.run(&[command, &["--help"][..]].concat());
-        assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""), "{name}");
-        for line in ran.out.lines() {
+        let output = dir.run(&[command, &["--help"][..]].concat());
+        assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{name}");
+        for line in output.stdout.lines() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
         }
-        assert!(ran.out.lines().count() <= 60, "{name}");
+        assert!(output.stdout.lines().count() <= 60, "{name}");
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/help/{name}.txt"));
         if std::env::var_os("UPDATE_HELP").is_some() {
-            fs::write(&path, &ran.out).unwrap();
+            fs::write(&path, &output.stdout).unwrap();
         }
-        let known = fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(ran.out, known, "{name}: run this test with UPDATE_HELP=1 if that is meant");
+        let snapshot = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(
+            output.stdout, snapshot,
+            "{name}: run this test with UPDATE_HELP=1 if that is meant"
+        );
     }
 }
 
 #[test]
-fn the_version_is_told_both_ways() {
+fn both_version_flags_print_the_version() {
     for flag in ["-v", "--version"] {
-        let ran = Place::new().run(&[flag]);
-        assert_eq!(ran.code, Some(0));
-        assert_eq!(ran.out, format!("latimer {}\n", env!("CARGO_PKG_VERSION")));
+        let output = TestDir::new().run(&[flag]);
+        assert_eq!(output.code, Some(0));
+        assert_eq!(output.stdout, format!("latimer {}\n", env!("CARGO_PKG_VERSION")));
     }
 }
 
 #[test]
-fn a_wrong_command_line_is_explained_with_code_2() {
-    for (arguments, want) in [
+fn invalid_arguments_exit_with_code_2() {
+    for (args, want) in [
         (&["serv"][..], "a similar subcommand exists: 'serve'"),
         (&["serve", "--lisen", "x"], "a similar argument exists: '--listen'"),
         (&["serve", "--echo", "--exec", "x"], "cannot be used with"),
@@ -59,22 +62,22 @@ fn a_wrong_command_line_is_explained_with_code_2() {
         (&["completion", "tcl"], "possible values"),
         (&[], "Usage: latimer"),
     ] {
-        let ran = Place::new().run(arguments);
-        assert_eq!(ran.code, Some(2), "{arguments:?}");
-        assert!(ran.errors.contains(want), "{arguments:?}: {}", ran.errors);
-        assert_eq!(ran.out, "", "{arguments:?}");
+        let output = TestDir::new().run(args);
+        assert_eq!(output.code, Some(2), "{args:?}");
+        assert!(output.stderr.contains(want), "{args:?}: {}", output.stderr);
+        assert_eq!(output.stdout, "", "{args:?}");
     }
 }
 
 #[test]
-fn completion_scripts_are_scripts() {
-    let place = Place::new();
+fn completion_scripts_are_valid() {
+    let dir = TestDir::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let ran = place.run(&["completion", shell]);
-        assert_eq!(ran.code, Some(0), "{shell}");
-        assert!(ran.out.contains("demo-server"), "{shell}");
-        let path = place.path(shell);
-        fs::write(&path, ran.out).unwrap();
+        let output = dir.run(&["completion", shell]);
+        assert_eq!(output.code, Some(0), "{shell}");
+        assert!(output.stdout.contains("demo-server"), "{shell}");
+        let path = dir.path(shell);
+        fs::write(&path, output.stdout).unwrap();
         // Only those that are installed can tell.
         if matches!(shell, "bash" | "zsh" | "fish")
             && let Ok(checked) = Command::new(shell).arg("-n").arg(&path).status()

@@ -4,48 +4,48 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program::Place;
+use crate::program::TestDir;
 
-fn root() -> PathBuf {
+fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The blocks of a kind in the README, in their order.
-fn blocks(kind: &str) -> Vec<String> {
-    blocks_of("README.md", kind)
+fn readme_blocks(kind: &str) -> Vec<String> {
+    code_blocks("README.md", kind)
 }
 
-fn blocks_of(document: &str, kind: &str) -> Vec<String> {
-    let text = fs::read_to_string(root().join(document)).unwrap();
+fn code_blocks(document: &str, kind: &str) -> Vec<String> {
+    let text = fs::read_to_string(workspace_root().join(document)).unwrap();
     let start = format!("```{kind}\n");
     let parts = text.split(&start).skip(1);
     parts.map(|it| it.split_once("```").unwrap().0.to_owned()).collect()
 }
 
 /// What differs each time: ids that are UUIDs, and times.
-fn without_ids(text: &str) -> String {
+fn mask_ids_and_times(text: &str) -> String {
     let mut out = String::new();
-    for (place, piece) in text.split('"').enumerate() {
-        let id = piece.len() == 36 && piece.bytes().filter(|it| *it == b'-').count() == 4;
-        let time = piece.len() == 24 && piece.ends_with('Z');
-        out.push_str(if place == 0 { "" } else { "\"" });
-        out.push_str(if id || time { "…" } else { piece });
+    for (index, segment) in text.split('"').enumerate() {
+        let id = segment.len() == 36 && segment.bytes().filter(|it| *it == b'-').count() == 4;
+        let time = segment.len() == 24 && segment.ends_with('Z');
+        out.push_str(if index == 0 { "" } else { "\"" });
+        out.push_str(if id || time { "…" } else { segment });
     }
     out
 }
 
 #[test]
-fn the_minute_of_the_readme_goes_as_it_says() {
-    let commands = blocks("sh");
+fn readme_quick_start_works_as_printed() {
+    let commands = readme_blocks("sh");
     assert_eq!(commands[0], "cargo run --release -p latimer -- serve\n");
-    let place = Place::new();
-    let server = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    let dir = TestDir::new();
+    let server = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
     let curl = commands[1].replace("127.0.0.1:50051", &server.address());
     assert_ne!(curl, commands[1], "the usual address is shown");
     let output = Command::new("sh").arg("-c").arg(curl).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(without_ids(printed.trim_end()), blocks("json")[0].trim_end());
+    assert_eq!(mask_ids_and_times(printed.trim_end()), readme_blocks("json")[0].trim_end());
 }
 
 /// The calls that a founding document prints, for a server at its own address.
@@ -76,9 +76,9 @@ const CALLS: [&str; 3] = [
 ];
 
 #[test]
-fn the_calls_of_the_founding_documents_go_as_printed() {
-    let place = Place::new();
-    let server = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
+fn founding_document_calls_work_as_printed() {
+    let dir = TestDir::new();
+    let server = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
     let run = |command: &str| {
         let command = command.replace("localhost:8080", &server.address());
         let output = Command::new("sh").arg("-c").arg(&command).output().unwrap();
@@ -101,99 +101,109 @@ fn the_calls_of_the_founding_documents_go_as_printed() {
 }
 
 #[test]
-fn the_file_of_the_readme_is_served() {
-    let place = Place::new().file("latimer.toml", &blocks("toml")[0]);
-    let server = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
-    assert!(server.greeting.contains("shout") && server.greeting.contains("demo"));
+fn readme_config_is_served() {
+    let dir = TestDir::new().with_file("latimer.toml", &readme_blocks("toml")[0]);
+    let server = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    assert!(server.startup_output.contains("shout") && server.startup_output.contains("demo"));
 }
 
 #[test]
-fn the_agent_of_the_readme_is_the_example() {
-    let example = fs::read_to_string(root().join("examples/hello.rs")).unwrap();
+fn readme_agent_matches_the_example() {
+    let example = fs::read_to_string(workspace_root().join("examples/hello.rs")).unwrap();
     let code = example.split_once("use latimer_server").unwrap().1;
-    assert_eq!(format!("use latimer_server{code}"), blocks("rust")[0]);
+    assert_eq!(format!("use latimer_server{code}"), readme_blocks("rust")[0]);
 }
 
 #[test]
-fn the_call_of_the_readme_is_one_of_the_guide() {
+fn readme_call_appears_in_the_guide() {
     // Whose code is compiled by the documentation tests of the client.
-    let calls = blocks_of("docs/guide/calling.md", "rust,no_run");
-    assert!(calls.contains(&blocks("rust")[1]));
+    let calls = code_blocks("docs/guide/calling.md", "rust,no_run");
+    assert!(calls.contains(&readme_blocks("rust")[1]));
 }
 
 #[test]
-fn the_guide_to_security_can_be_followed() {
+fn security_guide_works_as_printed() {
     const GUIDE: &str = "docs/guide/security.md";
-    let configurations = blocks_of(GUIDE, "toml");
+    let configurations = code_blocks(GUIDE, "toml");
     let certificate = rcgen::generate_simple_self_signed(["agents.example.com".to_owned()]);
     let certificate = certificate.unwrap();
-    let place = Place::new()
-        .file("server.pem", &certificate.cert.pem())
-        .file("server.key", &certificate.signing_key.serialize_pem());
+    let dir = TestDir::new()
+        .with_file("server.pem", &certificate.cert.pem())
+        .with_file("server.key", &certificate.signing_key.serialize_pem());
     let program = Path::new(env!("CARGO_BIN_EXE_latimer")).parent().unwrap().to_str().unwrap();
     let path = format!("{program}:{}", std::env::var("PATH").unwrap());
     let run = |commands: &str| {
         let mut shell = Command::new("sh");
-        shell.args(["-ec", commands]).current_dir(place.folder.path()).env("PATH", &path);
-        let output = shell.env("HOME", place.folder.path()).output().unwrap();
+        shell.args(["-ec", commands]).current_dir(dir.temp_dir.path()).env("PATH", &path);
+        let output = shell.env("HOME", dir.temp_dir.path()).output().unwrap();
         assert!(output.status.success(), "{commands}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    let printed = run(&blocks_of(GUIDE, "sh")[0]);
+    let printed = run(&code_blocks(GUIDE, "sh")[0]);
     let digest = printed.lines().next().unwrap();
     assert_eq!(digest.len(), 64, "{printed}");
     for configuration in &configurations {
-        let own = configuration.replace(&"0".repeat(64), digest);
-        assert_ne!(own, *configuration, "there is a key in it");
-        fs::write(place.path("latimer.toml"), own).unwrap();
-        let checked = place.run(&["config", "check"]);
+        let with_digest = configuration.replace(&"0".repeat(64), digest);
+        assert_ne!(with_digest, *configuration, "there is a key in it");
+        fs::write(dir.path("latimer.toml"), with_digest).unwrap();
+        let checked = dir.run(&["config", "check"]);
         let want = (Some(0), "latimer.toml: ok\n", "");
-        assert_eq!((checked.code, checked.out.as_str(), checked.errors.as_str()), want);
-        assert_eq!(place.run(&["serve", "--check"]).out, "ok\n");
+        assert_eq!((checked.code, checked.stdout.as_str(), checked.stderr.as_str()), want);
+        assert_eq!(dir.run(&["serve", "--check"]).stdout, "ok\n");
     }
     assert_eq!(configurations.len(), 2);
     // Whoever has the key may call, and nobody else. Here, no proxy has the public address.
-    let last = fs::read_to_string(place.path("latimer.toml")).unwrap();
-    let here = last.replace("public_url = \"https://agents.example.com\"\n", "");
-    fs::write(place.path("latimer.toml"), here).unwrap();
-    let server = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
-    let key = fs::read_to_string(place.path("ci.key")).unwrap();
+    let last = fs::read_to_string(dir.path("latimer.toml")).unwrap();
+    let local_config = last.replace("public_url = \"https://agents.example.com\"\n", "");
+    fs::write(dir.path("latimer.toml"), local_config).unwrap();
+    let server = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    let key = fs::read_to_string(dir.path("ci.key")).unwrap();
     let call = |key: &str| {
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}"#;
-        server.post_with("/a2a", call, &format!("Authorization: Bearer {key}\r\n"))
+        server.post_with_headers("/a2a", call, &format!("Authorization: Bearer {key}\r\n"))
     };
     assert!(call(key.trim()).starts_with("HTTP/1.1 200"), "{}", call(key.trim()));
     assert!(call("another").starts_with("HTTP/1.1 401"), "{}", call("another"));
 }
 
 #[test]
-fn the_guide_to_gateways_can_be_followed() {
+fn gateway_guide_works_as_printed() {
     const GUIDE: &str = "docs/guide/gateway.md";
-    const BEHIND: &str = "127.0.0.1:50052";
-    let (behind, place) = (Place::new(), Place::new().variable("PARTNER_TOKEN", "s3cret"));
-    let demo = behind.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
-    let here = |text: &str| {
-        assert!(text.contains(BEHIND), "{text}");
-        text.replace(BEHIND, &demo.address())
+    const UPSTREAM: &str = "127.0.0.1:50052";
+    let (upstream_dir, dir) =
+        (TestDir::new(), TestDir::new().with_env_var("PARTNER_TOKEN", "s3cret"));
+    let demo = upstream_dir.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
+    let with_demo_address = |text: &str| {
+        assert!(text.contains(UPSTREAM), "{text}");
+        text.replace(UPSTREAM, &demo.address())
     };
-    let line = here(blocks_of(GUIDE, "sh")[0].trim());
-    let arguments: Vec<_> = line.split(' ').skip(1).chain(["--listen", "127.0.0.1:0"]).collect();
-    let served = place.serve(&arguments);
-    assert_eq!(served.send("m1", "echo hello", false)["status"]["state"], "TASK_STATE_COMPLETED");
-    drop(served);
-    fs::write(place.path("latimer.toml"), here(&blocks_of(GUIDE, "toml")[0])).unwrap();
-    let checked = place.run(&["config", "check"]);
-    assert_eq!((checked.code, checked.errors.as_str()), (Some(0), ""));
-    let served = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
-    assert_eq!(served.send("m2", "echo hello", false)["status"]["state"], "TASK_STATE_COMPLETED");
-    let card = served.fetch("/.well-known/agent-card.json");
+    let line = with_demo_address(code_blocks(GUIDE, "sh")[0].trim());
+    let args: Vec<_> = line.split(' ').skip(1).chain(["--listen", "127.0.0.1:0"]).collect();
+    let server = dir.serve(&args);
+    assert_eq!(
+        server.send_message("m1", "echo hello", false)["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+    drop(server);
+    fs::write(dir.path("latimer.toml"), with_demo_address(&code_blocks(GUIDE, "toml")[0])).unwrap();
+    let checked = dir.run(&["config", "check"]);
+    assert_eq!((checked.code, checked.stderr.as_str()), (Some(0), ""));
+    let server = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(
+        server.send_message("m2", "echo hello", false)["status"]["state"],
+        "TASK_STATE_COMPLETED"
+    );
+    let card = server.fetch("/.well-known/agent-card.json");
     assert!(card.contains("What our callers read in place of"), "{card}");
-    let example = fs::read_to_string(root().join("examples/gateway.rs")).unwrap();
-    assert!(example.contains(blocks_of(GUIDE, "rust")[0].trim_end()), "the example is the guide's");
+    let example = fs::read_to_string(workspace_root().join("examples/gateway.rs")).unwrap();
+    assert!(
+        example.contains(code_blocks(GUIDE, "rust")[0].trim_end()),
+        "the example is the guide's"
+    );
 }
 
 #[test]
-fn every_document_that_is_named_exists() {
+fn document_links_resolve() {
     for name in [
         "README.md",
         "ARCHITECTURE.md",
@@ -206,13 +216,13 @@ fn every_document_that_is_named_exists() {
         "docs/guide/using.md",
         "docs/interop.md",
     ] {
-        let text = fs::read_to_string(root().join(name)).unwrap();
-        let folder = root().join(name);
-        let folder = folder.parent().unwrap();
+        let text = fs::read_to_string(workspace_root().join(name)).unwrap();
+        let directory = workspace_root().join(name);
+        let directory = directory.parent().unwrap();
         for link in text.split("](").skip(1).filter_map(|it| it.split(')').next()) {
             if !link.contains("://") && !link.starts_with('#') {
                 let path = link.split('#').next().unwrap();
-                assert!(folder.join(path).exists(), "{name} names {link}");
+                assert!(directory.join(path).exists(), "{name} names {link}");
             }
         }
     }

@@ -5,21 +5,21 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{Place, Serving};
+use crate::program::{ServerProcess, TestDir};
 
-const DEMO: [&str; 5] = ["demo-server", "--listen", "127.0.0.1:0", "--store", "behind.db"];
+const DEMO_ARGS: [&str; 5] = ["demo-server", "--listen", "127.0.0.1:0", "--store", "behind.db"];
 
-fn proxy(place: &Place, behind: &str) -> Serving {
-    place.serve(&["serve", "--listen", "127.0.0.1:0", "--proxy", &format!("http://{behind}")])
+fn serve_proxy(dir: &TestDir, upstream: &str) -> ServerProcess {
+    dir.serve(&["serve", "--listen", "127.0.0.1:0", "--proxy", &format!("http://{upstream}")])
 }
 
 /// The texts of the first artifact.
-fn texts(task: &Value) -> Vec<String> {
+fn artifact_texts(task: &Value) -> Vec<String> {
     let parts = task["artifacts"][0]["parts"].as_array().cloned().unwrap_or_default();
     parts.iter().map(|it| it["text"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-fn chunks(count: usize) -> Vec<String> {
+fn expected_chunks(count: usize) -> Vec<String> {
     (1..=count).map(|it| format!("chunk {it} of {count}\n")).collect()
 }
 
@@ -28,13 +28,13 @@ fn is_completed(task: &Value) -> bool {
 }
 
 #[test]
-fn an_agent_elsewhere_is_served_without_a_file() {
-    let (place, behind) = (Place::new(), Place::new());
-    let demo = behind.serve(&DEMO);
-    let gateway = proxy(&place, &demo.address());
-    assert!(gateway.greeting.contains("agent  proxy"), "{}", gateway.greeting);
-    assert!(gateway.greeting.contains("(a2a)"), "{}", gateway.greeting);
-    assert_eq!(texts(&gateway.send("m1", "chunks 3", false)), chunks(3));
+fn proxy_flag_serves_a_remote_agent() {
+    let (dir, upstream_dir) = (TestDir::new(), TestDir::new());
+    let demo = upstream_dir.serve(&DEMO_ARGS);
+    let gateway = serve_proxy(&dir, &demo.address());
+    assert!(gateway.startup_output.contains("agent  proxy"), "{}", gateway.startup_output);
+    assert!(gateway.startup_output.contains("(a2a)"), "{}", gateway.startup_output);
+    assert_eq!(artifact_texts(&gateway.send_message("m1", "chunks 3", false)), expected_chunks(3));
     let card: Value = serde_json::from_str(&gateway.fetch("/.well-known/agent-card.json")).unwrap();
     assert_eq!(card["name"], "demo");
     assert!(!card.to_string().contains(&demo.address()), "{card}");
@@ -42,113 +42,127 @@ fn an_agent_elsewhere_is_served_without_a_file() {
 }
 
 #[test]
-fn an_address_without_an_agent_is_not_silently_that_of_another() {
-    let (place, behind) = (Place::new(), Place::new());
-    let demo = behind.serve(&DEMO);
-    let mut gateway = proxy(&place, &format!("{}/a2a/agents/nosuch", demo.address()));
-    gateway.until_logged("the agent behind may be another one");
+fn proxy_url_without_agent_logs_a_warning() {
+    let (dir, upstream_dir) = (TestDir::new(), TestDir::new());
+    let demo = upstream_dir.serve(&DEMO_ARGS);
+    let mut gateway = serve_proxy(&dir, &format!("{}/a2a/agents/nosuch", demo.address()));
+    gateway.wait_for_log("the agent behind may be another one");
 }
 
 #[test]
-fn streams_of_the_agent_behind_can_be_left_alone() {
-    let behind = Place::new();
-    let demo = behind.serve(&DEMO);
+fn upstream_streaming_can_be_disabled() {
+    let upstream_dir = TestDir::new();
+    let demo = upstream_dir.serve(&DEMO_ARGS);
     for (stream, want) in [(false, 0), (true, 1)] {
         let config = format!(
             "[[agents]]\nname = \"partner\"\nkind = \"a2a\"\nurl = \"http://{}\"\nstream = {stream}\n\
              [store]\nkind = \"memory\"\n",
             demo.address(),
         );
-        let place = Place::new().file("latimer.toml", &config);
-        let gateway = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
-        let task = gateway.send("m1", "chunks 3 50", true);
-        assert_eq!(texts(&gateway.until(&task, is_completed)), chunks(3));
-        let numbers = demo.fetch("/metrics");
+        let dir = TestDir::new().with_file("latimer.toml", &config);
+        let gateway = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
+        let task = gateway.send_message("m1", "chunks 3 50", true);
+        assert_eq!(artifact_texts(&gateway.wait_until(&task, is_completed)), expected_chunks(3));
+        let metrics = demo.fetch("/metrics");
         let streamed =
             |it: &&str| it.starts_with("latimer_calls_total") && it.contains("Streaming");
-        assert_eq!(numbers.lines().filter(streamed).count(), want, "{numbers}");
+        assert_eq!(metrics.lines().filter(streamed).count(), want, "{metrics}");
     }
 }
 
 #[test]
-fn an_agent_that_is_only_listed_is_found_and_not_published() {
-    let behind = Place::new();
-    let demo = behind.serve(&DEMO);
+fn external_agent_is_discovered_but_not_published() {
+    let upstream_dir = TestDir::new();
+    let demo = upstream_dir.serve(&DEMO_ARGS);
     let address = demo.address();
     let config = format!(
         "[[agents]]\nname = \"own\"\nkind = \"echo\"\n\
          [[a2a.external_agents]]\nname = \"gone\"\nurl = \"http://127.0.0.1:9\"\n\
          [[a2a.external_agents]]\nname = \"partner\"\nurl = \"http://{address}/?key=s3cret\"\n"
     );
-    let place = Place::new().file("latimer.toml", &config);
-    let mut server = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
-    let found = server.until_logged("the agent behind is found");
-    assert!(found.contains("partner") && found.contains(&format!("http://{address}")), "{found}");
-    assert!(found.contains("skills=13") && !found.contains("s3cret"), "{found}");
-    server.until_logged("the agent behind is not found");
-    assert!(!server.greeting.contains("partner"), "{}", server.greeting);
+    let dir = TestDir::new().with_file("latimer.toml", &config);
+    let mut server = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    let line = server.wait_for_log("the agent behind is found");
+    assert!(line.contains("partner") && line.contains(&format!("http://{address}")), "{line}");
+    assert!(line.contains("skills=13") && !line.contains("s3cret"), "{line}");
+    server.wait_for_log("the agent behind is not found");
+    assert!(!server.startup_output.contains("partner"), "{}", server.startup_output);
     assert!(server.post("/agents/partner", "{}").starts_with("HTTP/1.1 404"));
 }
 
 #[test]
-fn what_is_no_address_is_refused() {
+fn invalid_proxy_urls_are_rejected() {
     for (url, want) in [
         ("partner.example.com", "begin it with https:// or http://"),
         ("https://user:word@partner.example.com", "a user name or a password"),
         ("http://", "not an http or https URL"),
     ] {
-        let ran = Place::new().run(&["serve", "--listen", "127.0.0.1:0", "--proxy", url]);
-        assert_eq!(ran.code, Some(2), "{url}: {ran:?}");
-        assert!(ran.errors.contains(want), "{url}: {}", ran.errors);
+        let output = TestDir::new().run(&["serve", "--listen", "127.0.0.1:0", "--proxy", url]);
+        assert_eq!(output.code, Some(2), "{url}: {output:?}");
+        assert!(output.stderr.contains(want), "{url}: {}", output.stderr);
     }
 }
 
 #[test]
-fn a_killed_gateway_goes_on_with_the_task_behind() {
-    let (place, behind) = (Place::new(), Place::new());
-    let demo = behind.serve(&DEMO);
-    let mut gateway = proxy(&place, &demo.address());
-    let running = gateway.send("m1", "chunks 20 100", true);
-    let ended = gateway.send("m2", "chunks 15 50", true);
-    let asked = gateway.send("m3", "ask Which city?", false);
-    for task in [&running, &ended] {
-        gateway.until(task, |it| texts(it).len() >= 3);
+fn killed_gateway_resumes_upstream_tasks() {
+    let (dir, upstream_dir) = (TestDir::new(), TestDir::new());
+    let demo = upstream_dir.serve(&DEMO_ARGS);
+    let mut gateway = serve_proxy(&dir, &demo.address());
+    let running = gateway.send_message("m1", "chunks 20 100", true);
+    let finishing = gateway.send_message("m2", "chunks 15 50", true);
+    let question = gateway.send_message("m3", "ask Which city?", false);
+    for task in [&running, &finishing] {
+        gateway.wait_until(task, |it| artifact_texts(it).len() >= 3);
     }
     gateway.signal(Signal::KILL);
-    gateway.end();
+    gateway.wait_for_exit();
     // One of them comes to its end while nobody looks.
-    let all = || demo.call("ListTasks", json!({"includeArtifacts": true}))["tasks"].clone();
-    let since = Instant::now();
-    while !all().as_array().unwrap().iter().any(|it| texts(it).len() == 15 && is_completed(it)) {
-        assert!(since.elapsed() < Duration::from_secs(20), "{}", all());
+    let upstream_tasks =
+        || demo.call("ListTasks", json!({"includeArtifacts": true}))["tasks"].clone();
+    let started = Instant::now();
+    while !upstream_tasks()
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|it| artifact_texts(it).len() == 15 && is_completed(it))
+    {
+        assert!(started.elapsed() < Duration::from_secs(20), "{}", upstream_tasks());
         std::thread::sleep(Duration::from_millis(10));
     }
 
-    let gateway = proxy(&place, &demo.address());
-    assert!(gateway.greeting.contains("2 tasks taken over"), "{}", gateway.greeting);
-    assert_eq!(texts(&gateway.until(&running, is_completed)), chunks(20));
-    assert_eq!(texts(&gateway.until(&ended, is_completed)), chunks(15));
-    let answer = json!({"message": {
-        "messageId": "m4", "taskId": asked["id"], "role": "ROLE_USER", "parts": [{"text": "Oslo"}],
+    let gateway = serve_proxy(&dir, &demo.address());
+    assert!(gateway.startup_output.contains("2 tasks taken over"), "{}", gateway.startup_output);
+    assert_eq!(artifact_texts(&gateway.wait_until(&running, is_completed)), expected_chunks(20));
+    assert_eq!(artifact_texts(&gateway.wait_until(&finishing, is_completed)), expected_chunks(15));
+    let reply = json!({"message": {
+        "messageId": "m4", "taskId": question["id"], "role": "ROLE_USER", "parts": [{"text": "Oslo"}],
     }});
-    let answered = gateway.call("SendMessage", answer)["task"].clone();
-    assert_eq!((texts(&answered), is_completed(&answered)), (vec!["Oslo".to_owned()], true));
-    assert_eq!(all().as_array().unwrap().len(), 3, "nothing was sent twice: {}", all());
+    let answered = gateway.call("SendMessage", reply)["task"].clone();
+    assert_eq!(
+        (artifact_texts(&answered), is_completed(&answered)),
+        (vec!["Oslo".to_owned()], true)
+    );
+    assert_eq!(
+        upstream_tasks().as_array().unwrap().len(),
+        3,
+        "nothing was sent twice: {}",
+        upstream_tasks()
+    );
 }
 
 #[test]
-fn an_agent_that_is_killed_and_started_again_is_found_again() {
-    let (place, behind) = (Place::new(), Place::new());
-    let mut demo = behind.serve(&DEMO);
+fn restarted_upstream_is_rediscovered() {
+    let (dir, upstream_dir) = (TestDir::new(), TestDir::new());
+    let mut demo = upstream_dir.serve(&DEMO_ARGS);
     let address = demo.address();
-    let gateway = proxy(&place, &address);
-    let running = gateway.send("m1", "chunks 20 100", true);
-    gateway.until(&running, |it| texts(it).len() >= 3);
+    let gateway = serve_proxy(&dir, &address);
+    let running = gateway.send_message("m1", "chunks 20 100", true);
+    gateway.wait_until(&running, |it| artifact_texts(it).len() >= 3);
     demo.signal(Signal::KILL);
-    demo.end();
-    let again = ["demo-server", "--listen", &address, "--store", "behind.db"];
-    let demo = behind.serve(&again);
-    assert_eq!(texts(&gateway.until(&running, is_completed)), chunks(20));
-    assert_eq!(texts(&gateway.send("m2", "chunks 2", false)), chunks(2));
+    demo.wait_for_exit();
+    let restart_args = ["demo-server", "--listen", &address, "--store", "behind.db"];
+    let demo = upstream_dir.serve(&restart_args);
+    assert_eq!(artifact_texts(&gateway.wait_until(&running, is_completed)), expected_chunks(20));
+    assert_eq!(artifact_texts(&gateway.send_message("m2", "chunks 2", false)), expected_chunks(2));
     drop(demo);
 }

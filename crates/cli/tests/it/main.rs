@@ -7,7 +7,7 @@ mod card;
 mod command_line;
 mod compatibility;
 mod config;
-mod cutter;
+mod cutting_proxy;
 mod documents;
 mod gateway;
 mod interop;

@@ -11,46 +11,46 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A folder with nothing but what a test puts there, and an environment without surprises.
-pub(crate) struct Place {
-    pub(crate) folder: tempfile::TempDir,
-    variables: Vec<(String, String)>,
+pub(crate) struct TestDir {
+    pub(crate) temp_dir: tempfile::TempDir,
+    env_vars: Vec<(String, String)>,
 }
 
-impl Place {
+impl TestDir {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() }
+        Self { temp_dir: tempfile::tempdir().unwrap(), env_vars: Vec::new() }
     }
 
-    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
-        self.variables.push((name.to_owned(), value.to_owned()));
+    pub(crate) fn with_env_var(mut self, name: &str, value: &str) -> Self {
+        self.env_vars.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(crate) fn file(self, name: &str, text: &str) -> Self {
+    pub(crate) fn with_file(self, name: &str, text: &str) -> Self {
         std::fs::write(self.path(name), text).unwrap();
         self
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.temp_dir.path().join(name)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_latimer"));
-        command.args(arguments).current_dir(self.folder.path()).env_clear();
-        command.env("HOME", self.folder.path()).env("PATH", std::env::var_os("PATH").unwrap());
-        command.envs(self.variables.iter().cloned());
+        command.args(args).current_dir(self.temp_dir.path()).env_clear();
+        command.env("HOME", self.temp_dir.path()).env("PATH", std::env::var_os("PATH").unwrap());
+        command.envs(self.env_vars.iter().cloned());
         command
     }
 
     /// Runs a command to its end.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        self.command(arguments).output().unwrap().into()
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
+        self.command(args).output().unwrap().into()
     }
 
     /// Runs a command that reads something, to its end.
-    pub(crate) fn run_with(&self, arguments: &[&str], input: &[u8]) -> Ran {
-        let mut command = self.command(arguments);
+    pub(crate) fn run_with_stdin(&self, args: &[&str], input: &[u8]) -> CommandOutput {
+        let mut command = self.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(input).unwrap();
@@ -58,72 +58,72 @@ impl Place {
     }
 
     /// Starts a server, and waits until it is ready.
-    pub(crate) fn serve(&self, arguments: &[&str]) -> Serving {
-        self.start(arguments, Stdio::piped())
+    pub(crate) fn serve(&self, args: &[&str]) -> ServerProcess {
+        self.start(args, Stdio::piped())
     }
 
     /// The same for a server that logs more than a pipe holds: a file takes it.
-    pub(crate) fn serve_logging_to(&self, name: &str, arguments: &[&str]) -> Serving {
-        self.start(arguments, File::create(self.path(name)).unwrap().into())
+    pub(crate) fn serve_logging_to(&self, name: &str, args: &[&str]) -> ServerProcess {
+        self.start(args, File::create(self.path(name)).unwrap().into())
     }
 
-    fn start(&self, arguments: &[&str], log: Stdio) -> Serving {
-        let mut command = self.command(arguments);
+    fn start(&self, args: &[&str], log: Stdio) -> ServerProcess {
+        let mut command = self.command(args);
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut log = child.stderr.take().map(BufReader::new);
-        let mut greeting = String::new();
-        while !greeting.contains("ready in") {
-            if output.read_line(&mut greeting).unwrap() == 0 {
+        let mut startup_output = String::new();
+        while !startup_output.contains("ready in") {
+            if stdout.read_line(&mut startup_output).unwrap() == 0 {
                 let mut errors = String::new();
                 if let Some(log) = &mut log {
                     log.read_to_string(&mut errors).unwrap();
                 }
-                panic!("{greeting}\n{errors}");
+                panic!("{startup_output}\n{errors}");
             }
         }
-        Serving { child, greeting, output, log }
+        ServerProcess { child, startup_output, stdout, log }
     }
 }
 
 /// What came of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) errors: String,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            errors: String::from_utf8(output.stderr).unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
 }
 
 /// A server that runs. Dropping it kills it.
 #[derive(Debug)]
-pub(crate) struct Serving {
+pub(crate) struct ServerProcess {
     child: Child,
-    pub(crate) greeting: String,
-    output: BufReader<ChildStdout>,
+    pub(crate) startup_output: String,
+    stdout: BufReader<ChildStdout>,
     log: Option<BufReader<ChildStderr>>,
 }
 
-impl Drop for Serving {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-impl Serving {
+impl ServerProcess {
     /// The address it says that it serves at.
     pub(crate) fn address(&self) -> String {
-        let line = self.greeting.lines().find(|it| it.starts_with("a2a")).unwrap();
+        let line = self.startup_output.lines().find(|it| it.starts_with("a2a")).unwrap();
         let url = line.split_whitespace().nth(1).unwrap();
         url.split_once("://").unwrap().1.trim_end_matches("/a2a").to_owned()
     }
@@ -138,42 +138,42 @@ impl Serving {
     }
 
     /// Waits until it logs something with these words, and returns that line.
-    pub(crate) fn until_logged(&mut self, words: &str) -> String {
+    pub(crate) fn wait_for_log(&mut self, text: &str) -> String {
         let log = self.log.as_mut().expect("a log that is no file");
         loop {
             let mut line = String::new();
-            assert_ne!(log.read_line(&mut line).unwrap(), 0, "{words:?} was not logged");
-            if line.contains(words) {
+            assert_ne!(log.read_line(&mut line).unwrap(), 0, "{text:?} was not logged");
+            if line.contains(text) {
                 return line;
             }
         }
     }
 
     /// Waits for its end.
-    pub(crate) fn end(&mut self) -> ExitStatus {
-        let since = Instant::now();
+    pub(crate) fn wait_for_exit(&mut self) -> ExitStatus {
+        let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(since.elapsed() < Duration::from_secs(30), "it does not end");
+            assert!(started.elapsed() < Duration::from_secs(30), "it does not end");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
     /// The rest of its greeting: what to paste into a shell.
-    pub(crate) fn invitation(&mut self) -> String {
+    pub(crate) fn read_example_command(&mut self) -> String {
         let mut text = String::new();
         while !text.trim_end().ends_with("}'") {
-            assert_ne!(self.output.read_line(&mut text).unwrap(), 0, "{text}");
+            assert_ne!(self.stdout.read_line(&mut text).unwrap(), 0, "{text}");
         }
         text.split_once("Try it:").unwrap().1.trim().to_owned()
     }
 
     /// All that it says after it is ready, which must have ended.
-    pub(crate) fn last_words(&mut self) -> String {
+    pub(crate) fn remaining_stdout(&mut self) -> String {
         let mut text = String::new();
-        self.output.read_to_string(&mut text).unwrap();
+        self.stdout.read_to_string(&mut text).unwrap();
         text
     }
 
@@ -191,18 +191,18 @@ impl Serving {
             "GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
         )
         .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
     /// Posts JSON of 1.0, and returns the whole answer as it came.
     pub(crate) fn post(&self, path: &str, body: &str) -> String {
-        self.post_with(path, body, "")
+        self.post_with_headers(path, body, "")
     }
 
     /// The same with more headers, each with its line end.
-    pub(crate) fn post_with(&self, path: &str, body: &str, headers: &str) -> String {
+    pub(crate) fn post_with_headers(&self, path: &str, body: &str, headers: &str) -> String {
         let (address, length) = (self.address(), body.len());
         let mut stream = TcpStream::connect(&address).unwrap();
         write!(
@@ -211,9 +211,9 @@ impl Serving {
              Content-Type: application/json\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         )
         .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     }
 
     /// Calls a method, and returns its result.
@@ -221,15 +221,15 @@ impl Serving {
         let body = serde_json::json!({
             "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters,
         });
-        let answer = self.post("/a2a", &body.to_string());
-        let body = answer.split_once("\r\n\r\n").unwrap().1;
-        let answer: Value = serde_json::from_str(body).unwrap();
-        assert!(answer["error"].is_null(), "{answer}");
-        answer["result"].clone()
+        let response = self.post("/a2a", &body.to_string());
+        let body = response.split_once("\r\n\r\n").unwrap().1;
+        let response: Value = serde_json::from_str(body).unwrap();
+        assert!(response["error"].is_null(), "{response}");
+        response["result"].clone()
     }
 
     /// Sends a message, and returns the task.
-    pub(crate) fn send(&self, id: &str, text: &str, immediately: bool) -> Value {
+    pub(crate) fn send_message(&self, id: &str, text: &str, immediately: bool) -> Value {
         let message =
             serde_json::json!({"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]});
         let configuration = serde_json::json!({"returnImmediately": immediately});
@@ -237,28 +237,28 @@ impl Serving {
         self.call("SendMessage", parameters)["task"].clone()
     }
 
-    pub(crate) fn get(&self, task: &Value) -> Value {
+    pub(crate) fn get_task(&self, task: &Value) -> Value {
         self.call("GetTask", serde_json::json!({"id": task["id"]}))
     }
 
     /// Waits until a task is as a test wants it.
-    pub(crate) fn until(&self, task: &Value, want: impl Fn(&Value) -> bool) -> Value {
-        let since = Instant::now();
+    pub(crate) fn wait_until(&self, task: &Value, condition: impl Fn(&Value) -> bool) -> Value {
+        let started = Instant::now();
         loop {
-            let task = self.get(task);
-            if want(&task) {
+            let task = self.get_task(task);
+            if condition(&task) {
                 return task;
             }
-            assert!(since.elapsed() < Duration::from_secs(20), "{task}");
+            assert!(started.elapsed() < Duration::from_secs(20), "{task}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 }
 
 /// Whether a process ends, or has ended and only waits for somebody to notice.
-pub(crate) fn is_gone(pid: &str) -> bool {
-    let since = Instant::now();
-    while since.elapsed() < Duration::from_secs(5) {
+pub(crate) fn process_exits(pid: &str) -> bool {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(5) {
         match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
             Ok(stat) if !stat.contains(") Z ") => std::thread::sleep(Duration::from_millis(10)),
             _ => return true,

@@ -1,78 +1,120 @@
-//! Values from the environment: `LATIMER__A2A__LISTEN_PATH` is `a2a.listen_path`.
+//! What a configuration depends on besides itself.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use super::check::nearest;
-use super::key::{Content, Key, Section, Shape};
-use super::problem::Problem;
-use super::tree::{Node, Origin, Source};
-
-const PREFIX: &str = "LATIMER__";
-
-/// The tree of all variables that are meant for the configuration.
-pub(crate) fn read<'a>(
-    variables: impl IntoIterator<Item = (&'a String, &'a String)>,
-    root: &Section,
-    problems: &mut Vec<Problem>,
-) -> Node {
-    let mut tree = Node::table(Source::Default);
-    for (name, text) in variables {
-        let Some(path) = name.strip_prefix(PREFIX) else { continue };
-        let path: Vec<String> = path.split("__").map(str::to_ascii_lowercase).collect();
-        let origin = Origin::from(Source::Environment(Arc::from(name.as_str())));
-        match find(&path, root) {
-            Ok((keys, key)) => {
-                let node = Node::of(value(text, key), &origin);
-                tree.set(keys.iter().map(|it| it.name()), node);
-            }
-            Err((message, hint)) => {
-                let problem = Problem::new(origin, message);
-                problems.push(Problem { hint, ..problem });
-            }
-        }
-    }
-    tree
+/// Where the process runs, and what its environment says.
+#[derive(Clone, Default)]
+pub struct Environment {
+    /// The current folder.
+    pub current_dir: PathBuf,
+    /// The environment. Variables that are no text are not in it.
+    pub vars: BTreeMap<String, String>,
 }
 
-/// The keys along a path; the last one has a value.
-#[expect(clippy::type_complexity, reason = "a message and a hint, for one caller")]
-fn find(
-    path: &[String],
-    root: &Section,
-) -> Result<(Vec<&'static Key>, &'static Key), (String, Option<String>)> {
-    let mut section = root;
-    let mut keys = Vec::new();
-    for (depth, name) in path.iter().enumerate() {
-        let Some(key) = section.key(name) else {
-            let near = |it: &str| format!("did you mean {}?", variable(&path[..depth], it));
-            let hint = nearest(name, section).map(near);
-            return Err(("there is no such key in a configuration".to_owned(), hint));
+/// The name of the file that is looked for.
+const CONFIG_FILE_NAME: &str = "latimer.toml";
+
+impl fmt::Debug for Environment {
+    /// Without the environment: some of it is secret.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Environment")
+            .field("current_dir", &self.current_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Environment {
+    /// Those of this process.
+    #[must_use]
+    pub fn current() -> Self {
+        let utf8_pair = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        keys.push(key);
-        match key.shape {
-            Shape::Value(..) if depth + 1 == path.len() => return Ok((keys, key)),
-            Shape::Table(inner) => section = inner,
-            Shape::Value(..) => break,
-            Shape::List(_) | Shape::Named(_) => {
-                let message = format!("`{}` cannot be set by the environment", key.name());
-                return Err((message, Some("write it to a file".to_owned())));
-            }
+        Self {
+            current_dir: env::current_dir().unwrap_or_default(),
+            vars: env::vars_os().filter_map(utf8_pair).collect(),
         }
     }
-    Err(("there is no such key in a configuration".to_owned(), None))
+
+    pub(crate) fn var(&self, name: &str) -> Option<&str> {
+        self.vars.get(name).map(String::as_str).filter(|it| !it.is_empty())
+    }
+
+    /// The file that holds the configuration, if there is one: what the environment names, else the
+    /// first that exists of `latimer.toml` here or further up in this repository, that of the user,
+    /// and that of the machine.
+    pub(crate) fn find_config_file(&self) -> Option<PathBuf> {
+        if let Some(path) = self.var("LATIMER_CONFIG") {
+            return Some(path.into());
+        }
+        let project_files =
+            self.project_dirs().map(|directory| match directory == self.current_dir {
+                true => PathBuf::from(CONFIG_FILE_NAME),
+                false => directory.join(CONFIG_FILE_NAME),
+            });
+        let user_file = self
+            .xdg_base_dir("XDG_CONFIG_HOME", ".config")
+            .map(|it| it.join("latimer").join(CONFIG_FILE_NAME));
+        let system_file = Path::new("/etc/latimer").join(CONFIG_FILE_NAME);
+        project_files
+            .chain(user_file)
+            .chain([system_file])
+            .find(|it| self.current_dir.join(it).is_file())
+    }
+
+    /// This folder, and those above it up to the root of the repository it is in. Outside of a
+    /// repository nothing says that a folder above has anything to do with this one.
+    fn project_dirs(&self) -> impl Iterator<Item = &Path> {
+        let depth = self.current_dir.ancestors().position(|it| it.join(".git").exists());
+        self.current_dir.ancestors().take(depth.unwrap_or(0) + 1)
+    }
+
+    /// Where data is kept that belongs to the user.
+    pub(crate) fn data_dir(&self) -> Option<PathBuf> {
+        self.xdg_base_dir("XDG_DATA_HOME", ".local/share").map(|it| it.join("latimer"))
+    }
+
+    fn xdg_base_dir(&self, name: &str, in_home: &str) -> Option<PathBuf> {
+        // A relative one is invalid, and to be ignored.
+        let configured = self.var(name).map(PathBuf::from).filter(|it| it.is_absolute());
+        configured.or_else(|| Some(Path::new(self.var("HOME")?).join(in_home)))
+    }
 }
 
-fn variable(sections: &[String], key: &str) -> String {
-    let path: Vec<_> = sections.iter().map(String::as_str).chain([key]).collect();
-    format!("{PREFIX}{}", path.join("__").to_ascii_uppercase())
-}
+#[cfg(test)]
+mod tests {
+    use std::fs;
 
-/// Text is text; anything else is written as in TOML.
-fn value(text: &str, key: &Key) -> Value {
-    match key.shape {
-        Shape::Value(_, Content::Text | Content::Secret) => Value::from(text),
-        _ => Node::read_value(text.trim()).unwrap_or_else(|| Value::from(text)),
+    use super::*;
+
+    #[test]
+    fn nearest_config_file_is_found_unless_env_var_names_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let (inner, user) = (root.join("repository/inner"), root.join("user"));
+        fs::create_dir_all(inner.join("deep")).unwrap();
+        fs::create_dir_all(user.join("latimer")).unwrap();
+        fs::create_dir(root.join("repository/.git")).unwrap();
+        let mut environment = Environment { current_dir: inner.join("deep"), ..Default::default() };
+        environment.vars.insert("XDG_CONFIG_HOME".into(), user.to_str().unwrap().into());
+
+        assert_eq!(environment.find_config_file(), None);
+        for path in [
+            root.join(CONFIG_FILE_NAME),
+            user.join("latimer").join(CONFIG_FILE_NAME),
+            root.join("repository").join(CONFIG_FILE_NAME),
+            inner.join(CONFIG_FILE_NAME),
+        ] {
+            fs::write(&path, "").unwrap();
+            let outside = path == root.join(CONFIG_FILE_NAME);
+            assert_eq!(environment.find_config_file(), Some(path).filter(|_| !outside));
+        }
+        fs::write(inner.join("deep").join(CONFIG_FILE_NAME), "").unwrap();
+        assert_eq!(environment.find_config_file(), Some(CONFIG_FILE_NAME.into()));
+        environment.vars.insert("LATIMER_CONFIG".into(), "x.toml".into());
+        assert_eq!(environment.find_config_file(), Some("x.toml".into()));
     }
 }

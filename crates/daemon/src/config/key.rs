@@ -10,39 +10,39 @@ use latimer_protocol::Secret;
 
 /// A table of a configuration.
 #[derive(Debug)]
-pub(crate) struct Section {
-    pub(crate) keys: &'static [Key],
+pub(crate) struct SectionSpec {
+    pub(crate) keys: &'static [KeySpec],
 }
 
 /// A key of a section.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct KeySpec {
     /// Its name in Rust.
-    pub(crate) raw_name: &'static str,
+    pub(crate) rust_name: &'static str,
     /// Other names that are understood.
     pub(crate) aliases: &'static [&'static str],
-    pub(crate) about: &'static [&'static str],
-    pub(crate) shape: Shape,
+    pub(crate) description: &'static [&'static str],
+    pub(crate) kind: KeyKind,
     pub(crate) presence: Presence,
     pub(crate) example: Option<&'static str>,
 }
 
 /// What stands behind a key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum KeyKind {
     /// A value, with its type in words.
-    Value(&'static str, Content),
+    Value(&'static str, ValueKind),
     /// A table.
-    Table(&'static Section),
+    Table(&'static SectionSpec),
     /// Any number of tables.
-    List(&'static Section),
+    TableList(&'static SectionSpec),
     /// Any number of tables, each under a name.
-    Named(&'static Section),
+    NamedTables(&'static SectionSpec),
 }
 
 /// What is to be known about a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum ValueKind {
     /// A text, as it is.
     Text,
     /// A text that nobody should see.
@@ -66,23 +66,23 @@ pub(crate) enum Presence {
     Section,
 }
 
-impl Section {
+impl SectionSpec {
     /// The key of a name, in any of its spellings.
-    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
-        let name = snake_case(name);
+    pub(crate) fn find_key(&self, name: &str) -> Option<&'static KeySpec> {
+        let name = to_snake_case(name);
         self.keys.iter().find(|key| key.name() == name || key.aliases.contains(&&*name))
     }
 }
 
-impl Key {
+impl KeySpec {
     /// Its name, as it should be written.
     pub(crate) fn name(&self) -> &'static str {
-        self.raw_name.trim_start_matches("r#")
+        self.rust_name.trim_start_matches("r#")
     }
 }
 
 /// `bind_address` of `bindAddress`: configurations in JSON are written like that.
-fn snake_case(name: &str) -> String {
+fn to_snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len());
     for letter in name.chars() {
         if letter.is_ascii_uppercase() && !snake.is_empty() {
@@ -94,42 +94,42 @@ fn snake_case(name: &str) -> String {
 }
 
 /// A type that can stand behind a key.
-pub(crate) trait Described {
+pub(crate) trait ConfigValue {
     /// What it looks like in a configuration.
-    const SHAPE: Shape;
+    const KIND: KeyKind;
 }
 
 /// A type that is a table.
-pub(crate) trait Table {
+pub(crate) trait ConfigSection {
     /// Its keys.
-    const SECTION: Section;
+    const SECTION: SectionSpec;
 }
 
-impl<T: Table> Described for T {
-    const SHAPE: Shape = Shape::Table(&T::SECTION);
+impl<T: ConfigSection> ConfigValue for T {
+    const KIND: KeyKind = KeyKind::Table(&T::SECTION);
 }
 
-impl<T: Table> Described for Vec<T> {
-    const SHAPE: Shape = Shape::List(&T::SECTION);
+impl<T: ConfigSection> ConfigValue for Vec<T> {
+    const KIND: KeyKind = KeyKind::TableList(&T::SECTION);
 }
 
-impl<T: Table> Described for BTreeMap<String, T> {
-    const SHAPE: Shape = Shape::Named(&T::SECTION);
+impl<T: ConfigSection> ConfigValue for BTreeMap<String, T> {
+    const KIND: KeyKind = KeyKind::NamedTables(&T::SECTION);
 }
 
 /// Says what values of a type look like in a configuration.
-macro_rules! described {
-    ($($type:ty: $content:ident $words:literal;)+) => {$(
-        impl crate::config::key::Described for $type {
-            const SHAPE: crate::config::key::Shape = crate::config::key::Shape::Value(
-                $words,
-                crate::config::key::Content::$content,
+macro_rules! config_value {
+    ($($type:ty: $value_kind:ident $type_name:literal;)+) => {$(
+        impl crate::config::key::ConfigValue for $type {
+            const KIND: crate::config::key::KeyKind = crate::config::key::KeyKind::Value(
+                $type_name,
+                crate::config::key::ValueKind::$value_kind,
             );
         }
     )+};
 }
 
-described! {
+config_value! {
     bool: Other "boolean";
     String: Text "string";
     u16: Other "integer";
@@ -144,7 +144,7 @@ described! {
 /// Writes a section down: a struct that is read, and its keys.
 macro_rules! section {
     (
-        $(#[doc = $about:literal])+
+        $(#[doc = $description:literal])+
         $section:ident {
             $(
                 $(#[doc = $doc:literal])+
@@ -153,21 +153,21 @@ macro_rules! section {
             )+
         }
     ) => {
-        $(#[doc = $about])+
+        $(#[doc = $description])+
         #[derive(Clone, Debug, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         pub(crate) struct $section {
             $($(#[doc = $doc])+ pub(crate) $key: section!(@type $presence $type),)+
         }
 
-        impl crate::config::key::Table for $section {
-            const SECTION: crate::config::key::Section = crate::config::key::Section {
-                keys: &[$(crate::config::key::Key {
+        impl crate::config::key::ConfigSection for $section {
+            const SECTION: crate::config::key::SectionSpec = crate::config::key::SectionSpec {
+                keys: &[$(crate::config::key::KeySpec {
                     aliases: &[$(stringify!($alias)),*],
-                    about: &[$($doc),+],
+                    description: &[$($doc),+],
                     example: section!(@example $($example)?),
-                    raw_name: stringify!($key),
-                    shape: <$type as crate::config::key::Described>::SHAPE,
+                    rust_name: stringify!($key),
+                    kind: <$type as crate::config::key::ConfigValue>::KIND,
                     presence: section!(@presence $presence $($text)?),
                 }),+],
             };
@@ -185,14 +185,14 @@ macro_rules! section {
 
 /// Writes a choice between words down.
 macro_rules! choice {
-    ($(#[doc = $about:literal])+ $choice:ident: $words:literal { $($(#[doc = $doc:literal])+ $variant:ident,)+ }) => {
-        $(#[doc = $about])+
+    ($(#[doc = $description:literal])+ $choice:ident: $type_name:literal { $($(#[doc = $doc:literal])+ $variant:ident,)+ }) => {
+        $(#[doc = $description])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub(crate) enum $choice { $($(#[doc = $doc])+ $variant,)+ }
 
-        crate::config::key::described! { $choice: Other $words; }
+        crate::config::key::config_value! { $choice: Other $type_name; }
     };
 }
 
-pub(crate) use {choice, described, section};
+pub(crate) use {choice, config_value, section};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use latimer_protocol::Secret;
 use latimer_protocol::card::AgentSkill;
 use latimer_server::{Access, ApiKeys, CertificateAuth, JwtSettings, Policy, Settings, Tls};
-use latimer_store::Retention;
+use latimer_store::{Durability, Retention};
 
-use super::{Origin, UpstreamConfig};
+use super::{Provenance, UpstreamConfig};
 
 /// What there is to know before a server can start.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct Config {
     /// How the server is set up.
     pub settings: Settings,
     /// Agents elsewhere.
-    pub remote_agents: Vec<RemoteAgent>,
+    pub remote_agents: Vec<RemoteAgentConfig>,
     /// The agents.
     pub agents: Vec<AgentConfig>,
     /// Servers of the Model Context Protocol.
@@ -41,18 +41,18 @@ pub struct Config {
     /// The keys that vouch for what is said; none when nothing is signed.
     pub signing: Option<SigningConfig>,
     /// What is logged.
-    pub log: Log,
+    pub log: LogConfig,
 }
 
 impl Config {
     /// Whether callers must say who they are.
     #[must_use]
-    pub fn is_guarded(&self) -> bool {
-        self.takes_tokens() || self.auth.certificates.is_some()
+    pub fn requires_auth(&self) -> bool {
+        self.accepts_tokens() || self.auth.certificates.is_some()
     }
 
     /// Whether they can say so with a key or a token.
-    pub(crate) fn takes_tokens(&self) -> bool {
+    pub(crate) fn accepts_tokens(&self) -> bool {
         self.api_key.is_some() || !self.auth.keys.is_empty() || self.auth.jwt.is_some()
     }
 }
@@ -73,11 +73,11 @@ pub struct AuthConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serving {
     /// It is.
-    On,
+    Enabled,
     /// It was switched off: its addresses say so.
     Disabled,
     /// Nobody spoke of it: it has no addresses.
-    Absent,
+    NotConfigured,
 }
 
 /// An agent to serve.
@@ -87,7 +87,7 @@ pub struct AgentConfig {
     /// Its name.
     pub name: String,
     /// What stands behind it.
-    pub behind: Behind,
+    pub kind: AgentKind,
     /// What its card says in place of what its kind says.
     pub card: CardConfig,
     /// Whether its answers can be streamed.
@@ -97,7 +97,7 @@ pub struct AgentConfig {
     /// Who may use it.
     pub access: Access,
     /// Where this was said.
-    pub origin: Origin,
+    pub provenance: Provenance,
 }
 
 /// What a card says in place of what an agent's kind says.
@@ -128,7 +128,7 @@ pub struct DemoConfig {
 /// What stands behind an agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Behind {
+pub enum AgentKind {
     /// Says again what was said.
     Echo,
     /// Reaches every state on request.
@@ -160,9 +160,9 @@ pub struct CommandConfig {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Whether it reads the whole message.
-    pub json: bool,
+    pub json_input: bool,
     /// Where pieces of its answer end.
-    pub chunk: Option<String>,
+    pub chunk_delimiter: Option<String>,
     /// Variables that it gets.
     pub env: Vec<String>,
     /// Where it runs.
@@ -172,7 +172,7 @@ pub struct CommandConfig {
     /// How long it may run.
     pub timeout: Option<Duration>,
     /// How much it may write, in bytes.
-    pub max_output: usize,
+    pub max_output_bytes: usize,
     /// Whether callers see the end of its standard error.
     pub show_stderr: bool,
 }
@@ -182,7 +182,7 @@ pub struct CommandConfig {
 #[non_exhaustive]
 pub struct StoreConfig {
     /// The place.
-    pub place: Place,
+    pub location: StoreLocation,
     /// How much, and for how long.
     pub retention: Retention,
 }
@@ -190,15 +190,15 @@ pub struct StoreConfig {
 /// A place to keep tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum StoreLocation {
     /// In memory.
     Memory,
     /// In a file.
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// Whether what was seen survives the loss of power.
-        full: bool,
+        /// What a stored event survives.
+        durability: Durability,
     },
 }
 
@@ -207,15 +207,15 @@ pub enum Place {
 #[non_exhaustive]
 pub struct SigningConfig {
     /// The file of the key that signs.
-    pub key: PathBuf,
+    pub key_file: PathBuf,
     /// The files of further keys that are published.
-    pub publish: Vec<PathBuf>,
+    pub published_key_files: Vec<PathBuf>,
 }
 
 /// What is logged.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Log {
+pub struct LogConfig {
     /// Which messages.
     pub filter: String,
     /// Whether they are written for programs.
@@ -225,7 +225,7 @@ pub struct Log {
 /// An agent elsewhere.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct RemoteAgent {
+pub struct RemoteAgentConfig {
     /// Its name.
     pub name: String,
     /// What it is for, if its card is not to say that.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::ROOT;
-use super::key::{Key, Presence, Section, Shape};
+use super::ROOT_SECTION;
+use super::key::{KeyKind, KeySpec, Presence, SectionSpec};
 
-const HEAD: &str = "\
+const HEADER: &str = "\
 # Configuration
 
 <!-- Made from the list of keys in crates/daemon/src/config/raw; a test holds it against that. -->
@@ -44,60 +44,64 @@ max_age = \"30d\"
 | path | a text; a relative path in a file is relative to the folder of that file |
 ";
 
-const TABLE: &str =
+const TABLE_HEADER: &str =
     "\n| key | type | default | meaning | example |\n| --- | --- | --- | --- | --- |\n";
 
 /// The reference, as Markdown.
 #[must_use]
 pub fn reference() -> String {
-    let mut text = HEAD.to_owned();
-    section(&ROOT, "", "", &mut text);
+    let mut text = HEADER.to_owned();
+    write_section(&ROOT_SECTION, "", "", &mut text);
     text
 }
 
-fn section(section_: &Section, header: &str, about: &str, text: &mut String) {
+fn write_section(section: &SectionSpec, header: &str, description: &str, text: &mut String) {
     let title = match header {
         "" => "Keys outside of any section".to_owned(),
         header => format!("`{header}`"),
     };
     // Writing to a string does not fail.
     let _ = writeln!(text, "\n## {title}");
-    if !about.is_empty() {
-        let _ = writeln!(text, "\n{about}");
+    if !description.is_empty() {
+        let _ = writeln!(text, "\n{description}");
     }
-    if section_.keys.iter().any(|key| matches!(key.shape, Shape::Value(..))) {
-        text.push_str(TABLE);
+    if section.keys.iter().any(|key| matches!(key.kind, KeyKind::Value(..))) {
+        text.push_str(TABLE_HEADER);
     }
-    for key in section_.keys {
-        if let Shape::Value(words, _) = key.shape {
-            let _ = writeln!(text, "{}", row(key, words));
+    for key in section.keys {
+        if let KeyKind::Value(type_name, _) = key.kind {
+            let _ = writeln!(text, "{}", row(key, type_name));
         }
     }
     let path = header.trim_matches(['[', ']']);
     let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
-    for key in section_.keys {
+    for key in section.keys {
         let path = format!("{prefix}{}", key.name());
-        let about = paragraph(key.about);
-        match key.shape {
-            Shape::Value(..) => {}
-            Shape::Table(inner) => section(inner, &format!("[{path}]"), &about, text),
-            Shape::List(inner) => section(inner, &format!("[[{path}]]"), &about, text),
-            Shape::Named(inner) => section(inner, &format!("[{path}.NAME]"), &about, text),
+        let description = paragraph(key.description);
+        match key.kind {
+            KeyKind::Value(..) => {}
+            KeyKind::Table(inner) => write_section(inner, &format!("[{path}]"), &description, text),
+            KeyKind::TableList(inner) => {
+                write_section(inner, &format!("[[{path}]]"), &description, text)
+            }
+            KeyKind::NamedTables(inner) => {
+                write_section(inner, &format!("[{path}.NAME]"), &description, text)
+            }
         }
     }
 }
 
-fn row(key: &Key, words: &str) -> String {
+fn row(key: &KeySpec, type_name: &str) -> String {
     let default = match key.presence {
         Presence::Default(text) => format!("`{text}`"),
-        Presence::Optional(words) => words.to_owned(),
+        Presence::Optional(fallback) => fallback.to_owned(),
         Presence::Required => "must be there".to_owned(),
         Presence::Section => String::new(),
     };
     let aliases = key.aliases.iter().map(|it| format!(" or `{it}`")).collect::<String>();
     let example = key.example.map(|it| format!("`{it}`")).unwrap_or_default();
-    let meaning = paragraph(key.about);
-    format!("| `{}`{aliases} | {words} | {default} | {meaning} | {example} |", key.name())
+    let meaning = paragraph(key.description);
+    format!("| `{}`{aliases} | {type_name} | {default} | {meaning} | {example} |", key.name())
 }
 
 fn paragraph(lines: &[&str]) -> String {

@@ -3,37 +3,37 @@
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::key::described;
+use super::key::config_value;
 
 /// A number of bytes: a text such as `"10MiB"` or `"64kB"`, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) usize);
+pub(crate) struct ByteSize(pub(crate) usize);
 
-described! { Size: Other "size"; }
+config_value! { ByteSize: Other "size"; }
 
-impl<'de> Deserialize<'de> for Size {
+impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct ByteSizeVisitor;
 
-        impl Visitor<'_> for Reader {
-            type Value = Size;
+        impl Visitor<'_> for ByteSizeVisitor {
+            type Value = ByteSize;
 
             fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 out.write_str("a size such as \"10MiB\" or \"64kB\", or a number of bytes")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ByteSize, E> {
                 let invalid = || E::invalid_value(Unexpected::Str(text), &self);
-                parse(text).map(Size).ok_or_else(invalid)
+                parse(text).map(ByteSize).ok_or_else(invalid)
             }
 
-            fn visit_u64<E: de::Error>(self, count: u64) -> Result<Size, E> {
+            fn visit_u64<E: de::Error>(self, count: u64) -> Result<ByteSize, E> {
                 let invalid = || E::invalid_value(Unexpected::Unsigned(count), &self);
-                usize::try_from(count).map(Size).map_err(|_| invalid())
+                usize::try_from(count).map(ByteSize).map_err(|_| invalid())
             }
         }
 
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(ByteSizeVisitor)
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_texts_with_units_or_bytes() {
+    fn sizes_parse_from_strings_and_byte_counts() {
         for (text, want) in [
             ("10", Some(10)),
             (r#""10""#, Some(10)),
@@ -74,7 +74,7 @@ mod tests {
             ("-1", None),
             ("true", None),
         ] {
-            let size = serde_json::from_str::<Size>(text).ok().map(|it| it.0);
+            let size = serde_json::from_str::<ByteSize>(text).ok().map(|it| it.0);
             assert_eq!(size, want, "{text}");
         }
     }

@@ -5,79 +5,79 @@ use std::time::Duration;
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::key::described;
+use super::key::config_value;
 
 /// A length of time: a text such as `"90s"`, `"1h30m"` or `"7d"`, or a number of seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Time(pub(crate) Duration);
+pub(crate) struct DurationValue(pub(crate) Duration);
 
 /// The same, where what a number counts depends on where it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Number {
+pub(crate) enum DurationInput {
     /// A text.
-    Said(Duration),
+    Text(Duration),
     /// A number.
-    Counted(f64),
+    Number(f64),
 }
 
-described! {
-    Time: Other "duration";
-    Number: Other "duration";
+config_value! {
+    DurationValue: Other "duration";
+    DurationInput: Other "duration";
 }
 
-const FORM: &str = "a length of time such as \"30s\", \"5m\" or \"7d\", or a number of seconds";
+const EXPECTED: &str = "a length of time such as \"30s\", \"5m\" or \"7d\", or a number of seconds";
 
-impl Number {
+impl DurationInput {
     /// The time, where a number counts units of this length.
-    pub(crate) fn in_units_of(self, unit: Duration) -> Option<Duration> {
+    pub(crate) fn to_duration(self, unit: Duration) -> Option<Duration> {
         match self {
-            Self::Said(time) => Some(time),
-            Self::Counted(count) => Duration::try_from_secs_f64(count * unit.as_secs_f64()).ok(),
+            Self::Text(time) => Some(time),
+            Self::Number(count) => Duration::try_from_secs_f64(count * unit.as_secs_f64()).ok(),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Number {
+impl<'de> Deserialize<'de> for DurationInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct DurationInputVisitor;
 
-        impl Visitor<'_> for Reader {
-            type Value = Number;
+        impl Visitor<'_> for DurationInputVisitor {
+            type Value = DurationInput;
 
             fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str(FORM)
+                out.write_str(EXPECTED)
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Number, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<DurationInput, E> {
                 let invalid = || E::invalid_value(Unexpected::Str(text), &self);
-                parse(text).map(Number::Said).ok_or_else(invalid)
+                parse(text).map(DurationInput::Text).ok_or_else(invalid)
             }
 
-            fn visit_u64<E: de::Error>(self, count: u64) -> Result<Number, E> {
+            fn visit_u64<E: de::Error>(self, count: u64) -> Result<DurationInput, E> {
                 self.visit_f64(count as f64)
             }
 
-            fn visit_i64<E: de::Error>(self, count: i64) -> Result<Number, E> {
+            fn visit_i64<E: de::Error>(self, count: i64) -> Result<DurationInput, E> {
                 self.visit_f64(count as f64)
             }
 
-            fn visit_f64<E: de::Error>(self, count: f64) -> Result<Number, E> {
+            fn visit_f64<E: de::Error>(self, count: f64) -> Result<DurationInput, E> {
                 match Duration::try_from_secs_f64(count) {
-                    Ok(_) => Ok(Number::Counted(count)),
+                    Ok(_) => Ok(DurationInput::Number(count)),
                     Err(_) => Err(E::invalid_value(Unexpected::Float(count), &self)),
                 }
             }
         }
 
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(DurationInputVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for Time {
+impl<'de> Deserialize<'de> for DurationValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = Number::deserialize(deserializer)?;
-        let time = number.in_units_of(Duration::from_secs(1));
-        time.map(Self).ok_or_else(|| de::Error::custom(format!("is no {FORM}")))
+        let number = DurationInput::deserialize(deserializer)?;
+        let time = number.to_duration(Duration::from_secs(1));
+        time.map(Self).ok_or_else(|| de::Error::custom(format!("is no {EXPECTED}")))
     }
 }
 
@@ -89,11 +89,11 @@ fn parse(text: &str) -> Option<Duration> {
     }
     let mut total = Duration::ZERO;
     while !rest.is_empty() {
-        let digits = rest.find(|it: char| !it.is_ascii_digit() && it != '.')?;
-        let (number, behind) = rest.split_at(digits);
-        let behind = behind.trim_start();
-        let letters = behind.find(|it: char| !it.is_ascii_alphabetic()).unwrap_or(behind.len());
-        let (unit, behind) = behind.split_at(letters);
+        let number_len = rest.find(|it: char| !it.is_ascii_digit() && it != '.')?;
+        let (number, after) = rest.split_at(number_len);
+        let after = after.trim_start();
+        let unit_len = after.find(|it: char| !it.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_len);
         let seconds = match unit {
             "ms" => 0.001,
             "s" | "sec" => 1.0,
@@ -104,7 +104,7 @@ fn parse(text: &str) -> Option<Duration> {
         };
         let time = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?;
         total = total.checked_add(time)?;
-        rest = behind.trim_start();
+        rest = after.trim_start();
     }
     Some(total)
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_texts_with_units_or_seconds() {
+    fn durations_parse_from_strings_and_seconds() {
         for (text, want) in [
             (r#""500ms""#, Some(500)),
             (r#""5s""#, Some(5_000)),
@@ -135,16 +135,16 @@ mod tests {
             (r#""1..5s""#, None),
             ("true", None),
         ] {
-            let time = serde_json::from_str::<Time>(text).ok().map(|it| it.0);
+            let time = serde_json::from_str::<DurationValue>(text).ok().map(|it| it.0);
             assert_eq!(time, want.map(Duration::from_millis), "{text}");
         }
     }
 
     #[test]
-    fn what_a_number_counts_may_depend_on_its_place() {
-        let number: Number = serde_json::from_str("60000").unwrap();
-        assert_eq!(number.in_units_of(Duration::from_millis(1)), Some(Duration::from_secs(60)));
-        let said: Number = serde_json::from_str("\"60s\"").unwrap();
-        assert_eq!(said.in_units_of(Duration::from_millis(1)), Some(Duration::from_secs(60)));
+    fn number_unit_is_chosen_by_the_reader() {
+        let number: DurationInput = serde_json::from_str("60000").unwrap();
+        assert_eq!(number.to_duration(Duration::from_millis(1)), Some(Duration::from_secs(60)));
+        let text: DurationInput = serde_json::from_str("\"60s\"").unwrap();
+        assert_eq!(text.to_duration(Duration::from_millis(1)), Some(Duration::from_secs(60)));
     }
 }

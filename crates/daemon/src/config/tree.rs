@@ -9,13 +9,13 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::Problem;
+use super::diagnostic::Diagnostic;
 
 /// A value, and where it comes from.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) kind: NodeKind,
-    pub(crate) origin: Origin,
+    pub(crate) provenance: Provenance,
 }
 
 #[derive(Clone)]
@@ -27,9 +27,9 @@ pub(crate) enum NodeKind {
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct Provenance {
     /// The place as such.
-    pub source: Source,
+    pub layer: Layer,
     /// The line of a file.
     pub line: Option<usize>,
 }
@@ -37,7 +37,7 @@ pub struct Origin {
 /// A place where values come from. A later one goes before an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Source {
+pub enum Layer {
     /// Nobody said anything.
     Default,
     /// A file.
@@ -48,30 +48,30 @@ pub enum Source {
     Flag(Arc<str>),
 }
 
-impl From<Source> for Origin {
-    fn from(source: Source) -> Self {
-        Self { source, line: None }
+impl From<Layer> for Provenance {
+    fn from(layer: Layer) -> Self {
+        Self { layer, line: None }
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for Provenance {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.source, self.line) {
-            (Source::Default, _) => out.write_str("default"),
-            (Source::File(path), None) => write!(out, "{}", path.display()),
-            (Source::File(path), Some(line)) => write!(out, "{}:{line}", path.display()),
-            (Source::Environment(name), _) => write!(out, "environment {name}"),
-            (Source::Flag(name), _) => write!(out, "option {name}"),
+        match (&self.layer, self.line) {
+            (Layer::Default, _) => out.write_str("default"),
+            (Layer::File(path), None) => write!(out, "{}", path.display()),
+            (Layer::File(path), Some(line)) => write!(out, "{}:{line}", path.display()),
+            (Layer::Environment(name), _) => write!(out, "environment {name}"),
+            (Layer::Flag(name), _) => write!(out, "option {name}"),
         }
     }
 }
 
-impl Origin {
+impl Provenance {
     /// The folder that paths are relative to: that of the file, if it is one.
-    pub(crate) fn folder(&self) -> Option<&Path> {
-        match &self.source {
-            Source::File(path) => path.parent(),
-            Source::Default | Source::Environment(_) | Source::Flag(_) => None,
+    pub(crate) fn base_dir(&self) -> Option<&Path> {
+        match &self.layer {
+            Layer::File(path) => path.parent(),
+            Layer::Default | Layer::Environment(_) | Layer::Flag(_) => None,
         }
     }
 }
@@ -79,75 +79,78 @@ impl Origin {
 impl fmt::Debug for Node {
     /// Without values: some of them are secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Node({}, {})", self.word(), self.origin)
+        write!(out, "Node({}, {})", self.type_name(), self.provenance)
     }
 }
 
 impl Node {
     /// An empty table.
-    pub(crate) fn table(origin: impl Into<Origin>) -> Self {
-        Self { kind: NodeKind::Table(BTreeMap::new()), origin: origin.into() }
+    pub(crate) fn empty_table(provenance: impl Into<Provenance>) -> Self {
+        Self { kind: NodeKind::Table(BTreeMap::new()), provenance: provenance.into() }
     }
 
     /// The tree of a value that comes from one place.
-    pub(crate) fn of(value: Value, origin: &Origin) -> Self {
-        let of = |value| Self::of(value, origin);
+    pub(crate) fn from_value(value: Value, provenance: &Provenance) -> Self {
+        let convert = |value| Self::from_value(value, provenance);
         let kind = match value {
-            Value::Array(items) => NodeKind::List(items.into_iter().map(of).collect()),
+            Value::Array(items) => NodeKind::List(items.into_iter().map(convert).collect()),
             Value::Object(members) => {
-                NodeKind::Table(members.into_iter().map(|(key, it)| (key, of(it))).collect())
+                NodeKind::Table(members.into_iter().map(|(key, it)| (key, convert(it))).collect())
             }
             scalar => NodeKind::Scalar(scalar),
         };
-        Self { kind, origin: origin.clone() }
+        Self { kind, provenance: provenance.clone() }
     }
 
     /// Reads a file: JSON if its name says so, else TOML.
-    pub(crate) fn read(path: &Path, text: &str) -> Result<Self, Problem> {
-        let source = Source::File(Arc::from(path));
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Diagnostic> {
+        let layer = Layer::File(Arc::from(path));
         if path.extension().is_some_and(|it| it.eq_ignore_ascii_case("json")) {
             return match serde_json::from_str(text) {
-                Ok(value) => Ok(Self::of(value, &source.into())),
+                Ok(value) => Ok(Self::from_value(value, &layer.into())),
                 Err(error) => {
-                    let origin = Origin { source, line: Some(error.line()) };
-                    Err(Problem::new(origin, format!("is no JSON: {error}")))
+                    let provenance = Provenance { layer, line: Some(error.line()) };
+                    Err(Diagnostic::new(provenance, format!("is no JSON: {error}")))
                 }
             };
         }
-        let lines = Lines { source, text };
+        let lines = LineIndex { layer, text };
         match DeTable::parse(text) {
             Ok(table) => {
-                let origin = Origin { source: lines.source.clone(), line: None };
-                Ok(lines.table(table.into_inner(), origin))
+                let provenance = Provenance { layer: lines.layer.clone(), line: None };
+                Ok(lines.table(table.into_inner(), provenance))
             }
             Err(error) => {
-                let place = error.span().map_or(0, |it| it.start);
-                Err(Problem::new(lines.origin(place), format!("is no TOML: {}", error.message())))
+                let offset = error.span().map_or(0, |it| it.start);
+                Err(Diagnostic::new(
+                    lines.provenance(offset),
+                    format!("is no TOML: {}", error.message()),
+                ))
             }
         }
     }
 
     /// One value of TOML, such as an element of the environment.
-    pub(crate) fn read_value(text: &str) -> Option<Value> {
+    pub(crate) fn parse_value(text: &str) -> Option<Value> {
         let value = DeValue::parse(text).ok()?;
-        let lines = Lines { source: Source::Default, text };
+        let lines = LineIndex { layer: Layer::Default, text };
         Some(lines.value(value).to_value())
     }
 
     /// Lays another tree over this one. Tables become one; everything else is replaced.
-    pub(crate) fn overlay(&mut self, over: Self) {
-        match (&mut self.kind, over.kind) {
-            (NodeKind::Table(under), NodeKind::Table(over)) => {
-                for (key, node) in over {
-                    match under.get_mut(&key) {
-                        Some(known) => known.overlay(node),
+    pub(crate) fn merge(&mut self, other: Self) {
+        match (&mut self.kind, other.kind) {
+            (NodeKind::Table(base), NodeKind::Table(overrides)) => {
+                for (key, node) in overrides {
+                    match base.get_mut(&key) {
+                        Some(existing) => existing.merge(node),
                         None => {
-                            under.insert(key, node);
+                            base.insert(key, node);
                         }
                     }
                 }
             }
-            (_, kind) => *self = Self { kind, origin: over.origin },
+            (_, kind) => *self = Self { kind, provenance: other.provenance },
         }
     }
 
@@ -161,7 +164,7 @@ impl Node {
     }
 
     /// The node that is nearest to a path, and exists.
-    pub(crate) fn nearest<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> &Self {
+    pub(crate) fn deepest_existing<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> &Self {
         let mut node = self;
         for step in path {
             match node.get([step]) {
@@ -174,16 +177,16 @@ impl Node {
 
     /// Puts a value at a path of keys, and makes tables on the way.
     pub(crate) fn set<'p>(&mut self, path: impl IntoIterator<Item = &'p str>, node: Self) {
-        let mut place = self;
+        let mut target = self;
         for step in path {
-            if !matches!(place.kind, NodeKind::Table(_)) {
-                *place = Self::table(node.origin.clone());
+            if !matches!(target.kind, NodeKind::Table(_)) {
+                *target = Self::empty_table(node.provenance.clone());
             }
-            let NodeKind::Table(members) = &mut place.kind else { return };
-            let empty = || Self::table(node.origin.clone());
-            place = members.entry(step.to_owned()).or_insert_with(empty);
+            let NodeKind::Table(members) = &mut target.kind else { return };
+            let empty = || Self::empty_table(node.provenance.clone());
+            target = members.entry(step.to_owned()).or_insert_with(empty);
         }
-        *place = node;
+        *target = node;
     }
 
     /// The values alone.
@@ -198,7 +201,7 @@ impl Node {
     }
 
     /// What it is, for people.
-    pub(crate) fn word(&self) -> &'static str {
+    pub(crate) fn type_name(&self) -> &'static str {
         match &self.kind {
             NodeKind::List(_) => "a list",
             NodeKind::Table(_) => "a table",
@@ -208,35 +211,35 @@ impl Node {
 }
 
 /// Turns places of a text into lines.
-struct Lines<'a> {
-    source: Source,
+struct LineIndex<'a> {
+    layer: Layer,
     text: &'a str,
 }
 
-impl Lines<'_> {
-    fn origin(&self, place: usize) -> Origin {
-        let before = &self.text.as_bytes()[..place.min(self.text.len())];
+impl LineIndex<'_> {
+    fn provenance(&self, offset: usize) -> Provenance {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         let line = before.iter().filter(|it| **it == b'\n').count() + 1;
-        Origin { source: self.source.clone(), line: Some(line) }
+        Provenance { layer: self.layer.clone(), line: Some(line) }
     }
 
-    fn table(&self, table: DeTable<'_>, origin: Origin) -> Node {
+    fn table(&self, table: DeTable<'_>, provenance: Provenance) -> Node {
         let member = |(key, value): (Spanned<_>, Spanned<DeValue<'_>>)| {
             // Where a key stands is where people look for it: a table's own place is its header.
-            let origin = self.origin(key.span().start);
-            let node = Node { origin, ..self.value(value) };
+            let provenance = self.provenance(key.span().start);
+            let node = Node { provenance, ..self.value(value) };
             (String::from(key.into_inner()), node)
         };
-        Node { kind: NodeKind::Table(table.into_iter().map(member).collect()), origin }
+        Node { kind: NodeKind::Table(table.into_iter().map(member).collect()), provenance }
     }
 
     fn value(&self, value: Spanned<DeValue<'_>>) -> Node {
-        let origin = self.origin(value.span().start);
+        let provenance = self.provenance(value.span().start);
         let scalar = match value.into_inner() {
-            DeValue::Table(table) => return self.table(table, origin),
+            DeValue::Table(table) => return self.table(table, provenance),
             DeValue::Array(items) => {
                 let items = items.into_iter().map(|it| self.value(it)).collect();
-                return Node { kind: NodeKind::List(items), origin };
+                return Node { kind: NodeKind::List(items), provenance };
             }
             DeValue::String(text) => Value::from(text),
             DeValue::Boolean(flag) => Value::from(flag),
@@ -252,37 +255,37 @@ impl Lines<'_> {
                 }
             }
         };
-        Node { kind: NodeKind::Scalar(scalar), origin }
+        Node { kind: NodeKind::Scalar(scalar), provenance }
     }
 }
 
 /// A path of keys and numbers as people write it: `agents[0].name`.
-pub(crate) fn spell(path: &[String]) -> String {
-    let mut spelled = String::new();
+pub(crate) fn format_path(path: &[String]) -> String {
+    let mut formatted = String::new();
     for step in path {
         if step.bytes().all(|it| it.is_ascii_digit()) {
-            spelled.push_str(&format!("[{step}]"));
+            formatted.push_str(&format!("[{step}]"));
         } else {
-            if !spelled.is_empty() {
-                spelled.push('.');
+            if !formatted.is_empty() {
+                formatted.push('.');
             }
-            spelled.push_str(step);
+            formatted.push_str(step);
         }
     }
-    spelled
+    formatted
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(name: &str, text: &str) -> Node {
-        Node::read(Path::new(name), text).expect("a readable file")
+    fn parse(name: &str, text: &str) -> Node {
+        Node::parse(Path::new(name), text).expect("a readable file")
     }
 
     #[test]
-    fn every_value_knows_its_line() {
-        let tree = read(
+    fn values_record_their_line() {
+        let tree = parse(
             "a.toml",
             "listen = \"x\"\n\n[a2a]\n# why\nenabled = true\n\n[[agents]]\nname = \"a\"\n",
         );
@@ -293,34 +296,34 @@ mod tests {
             (&["agents", "0", "name"], "a.toml:8"),
         ] {
             let node = tree.get(path.iter().copied()).expect("a node");
-            assert_eq!(node.origin.to_string(), want, "{path:?}");
+            assert_eq!(node.provenance.to_string(), want, "{path:?}");
         }
     }
 
     #[test]
-    fn a_tree_that_lies_over_another_wins_key_by_key() {
-        let mut tree = read("a.toml", "[a2a]\nlisten_path = \"/a\"\nenabled = false\n");
-        tree.overlay(read("b.json", r#"{"a2a": {"enabled": true}, "agents": []}"#));
+    fn merge_overrides_key_by_key() {
+        let mut tree = parse("a.toml", "[a2a]\nlisten_path = \"/a\"\nenabled = false\n");
+        tree.merge(parse("b.json", r#"{"a2a": {"enabled": true}, "agents": []}"#));
         let value = tree.to_value();
         assert_eq!(value["a2a"]["enabled"], true);
         assert_eq!(value["a2a"]["listen_path"], "/a");
-        assert_eq!(tree.get(["a2a", "enabled"]).unwrap().origin.to_string(), "b.json");
+        assert_eq!(tree.get(["a2a", "enabled"]).unwrap().provenance.to_string(), "b.json");
     }
 
     #[test]
-    fn numbers_are_read_in_every_base() {
-        let tree = read("a.toml", "a = 0x10\nb = 1_000\nc = 1.5\nd = -3\n");
+    fn integers_parse_in_every_base() {
+        let tree = parse("a.toml", "a = 0x10\nb = 1_000\nc = 1.5\nd = -3\n");
         assert_eq!(tree.to_value(), serde_json::json!({"a": 16, "b": 1000, "c": 1.5, "d": -3}));
     }
 
     #[test]
-    fn what_cannot_be_read_names_its_line() {
+    fn parse_errors_name_the_line() {
         for (name, text, want) in [
             ("a.toml", "a = 1\nb = \n", "a.toml:2: is no TOML"),
             ("a.json", "{\n\"a\": }", "a.json:2: is no JSON"),
         ] {
-            let problem = Node::read(Path::new(name), text).expect_err(name).to_string();
-            assert!(problem.starts_with(want), "{problem}");
+            let message = Node::parse(Path::new(name), text).expect_err(name).to_string();
+            assert!(message.starts_with(want), "{message}");
         }
     }
 }

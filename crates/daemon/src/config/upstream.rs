@@ -17,7 +17,7 @@ pub struct UpstreamConfig {
     /// Where its card is, if not at a well-known place.
     pub card_url: Option<String>,
     /// Whether `url` itself is called, whatever address the card names.
-    pub call_url: bool,
+    pub ignore_card_urls: bool,
     /// The file of the certificates that it may be vouched for by, beside those of the system.
     pub root_certificates: Option<PathBuf>,
     /// The certificate that is shown to it.
@@ -33,9 +33,9 @@ pub struct UpstreamConfig {
     /// How long a call may take.
     pub timeout: Duration,
     /// How long a stream may be silent.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// Whether its streams are used.
-    pub stream: bool,
+    pub use_streams: bool,
     /// Which of several agents at that address.
     pub tenant: Option<String>,
     /// The version of A2A to speak; what its card offers if there is none.
@@ -43,11 +43,11 @@ pub struct UpstreamConfig {
     /// The transport to speak; what its card offers if there is none.
     pub binding: Option<ProtocolBinding>,
     /// Whose cards are believed.
-    pub signatures: Signatures,
+    pub signature_policy: SignaturePolicy,
     /// The files of the keys that cards are signed with.
     pub trusted_keys: Vec<PathBuf>,
     /// How many agents a message may pass.
-    pub hops: u32,
+    pub max_hops: u32,
     /// Whether it is told who calls.
     pub forward_user: bool,
     /// What we call ourselves there, if not what everybody does.
@@ -75,12 +75,12 @@ pub struct OAuthConfig {
     /// What to ask for.
     pub scopes: Vec<String>,
     /// The servers that may be shown the secret, besides that of the agent.
-    pub servers: Vec<String>,
+    pub trusted_servers: Vec<String>,
 }
 
 /// Whose cards are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signatures {
+pub enum SignaturePolicy {
     /// Everybody's.
     Ignore,
     /// Everybody's, but what is signed must be signed by a trusted key.

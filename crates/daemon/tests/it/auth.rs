@@ -5,21 +5,21 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
-use latimer_daemon::{Daemon, StartError, check, hash_key};
+use latimer_daemon::{Daemon, StartError, hash_key, validate};
 use latimer_server::{Access, JwtSettings};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::serving::{ECHO, HELLO, ask, place, send, start};
-use crate::surroundings::Place;
+use crate::fixture::ConfigFixture;
+use crate::serving::{ECHO_AGENT, HELLO, config_fixture, http_request, send_raw, start_daemon};
 
-async fn call(address: SocketAddr, path: &str, headers: &str) -> (u16, String) {
-    send(address, request(path, headers)).await
+async fn send_hello(address: SocketAddr, path: &str, headers: &str) -> (u16, String) {
+    send_raw(address, hello_request(path, headers)).await
 }
 
-fn request(path: &str, headers: &str) -> String {
+fn hello_request(path: &str, headers: &str) -> String {
     let length = HELLO.len();
     format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\
@@ -27,7 +27,7 @@ fn request(path: &str, headers: &str) -> String {
     )
 }
 
-fn keys() -> String {
+fn named_keys() -> String {
     let key = |name: &str, scopes: &str| {
         let digest = hash_key(name);
         format!("[[auth.keys]]\nname = \"{name}\"\nsha256 = \"{digest}\"\nscopes = [{scopes}]\n")
@@ -36,66 +36,74 @@ fn keys() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn named_keys_are_callers_of_their_own() {
+async fn named_keys_authenticate_separate_callers() {
     let closed = "[[agents]]\nname = \"closed\"\nkind = \"echo\"\n\
                   allow = { principals = [\"key:ann\", \"api-key\"], scopes = [\"deploy\"] }\n";
-    let text = format!("api_key = \"sesame\"\n{ECHO}{closed}{}", keys());
-    let daemon = start(&place(&text)).await;
+    let text = format!("api_key = \"sesame\"\n{ECHO_AGENT}{closed}{}", named_keys());
+    let daemon = start_daemon(&config_fixture(&text)).await;
     for (key, open, closed) in
         [("sesame", 200, 403), ("ann", 200, 200), ("bob", 200, 403), ("eve", 401, 401)]
     {
         let header = format!("X-API-Key: {key}\r\n");
-        assert_eq!(call(daemon.address(), "/a2a", &header).await.0, open, "{key}");
-        let (status, body) = call(daemon.address(), "/a2a/agents/closed", &header).await;
+        assert_eq!(send_hello(daemon.address(), "/a2a", &header).await.0, open, "{key}");
+        let (status, body) = send_hello(daemon.address(), "/a2a/agents/closed", &header).await;
         assert_eq!(status, closed, "{key}: {body}");
     }
-    let (_, card) = ask(daemon.address(), "GET /.well-known/agent-card.json", "").await;
+    let (_, card) = http_request(daemon.address(), "GET /.well-known/agent-card.json", "").await;
     assert!(card.contains("apiKeyHeader") && card.contains("X-API-Key"), "{card}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paths_are_opened_and_closed() {
+async fn public_paths_and_card_auth_are_enforced() {
     let text = "api_key = \"sesame\"\npublic_paths = [\"/a2a\"]\ncard_requires_auth = true\n";
-    let daemon = start(&place(&format!("{text}{ECHO}"))).await;
+    let daemon = start_daemon(&config_fixture(&format!("{text}{ECHO_AGENT}"))).await;
     let address = daemon.address();
-    assert_eq!(call(address, "/a2a", "").await.0, 200);
-    assert_eq!(call(address, "/a2a", "X-API-Key: wrong\r\n").await.0, 401);
-    assert_eq!(call(address, "/", "").await.0, 401);
+    assert_eq!(send_hello(address, "/a2a", "").await.0, 200);
+    assert_eq!(send_hello(address, "/a2a", "X-API-Key: wrong\r\n").await.0, 401);
+    assert_eq!(send_hello(address, "/", "").await.0, 401);
     for (path, want) in [
         ("/.well-known/agent-card.json", 401),
         ("/metrics", 401),
         ("/health", 200),
         ("/ready", 200),
     ] {
-        assert_eq!(ask(address, &format!("GET {path}"), "").await.0, want, "{path}");
+        assert_eq!(http_request(address, &format!("GET {path}"), "").await.0, want, "{path}");
     }
-    let off = start(&place(&format!("[server]\nmetrics = false\n{ECHO}"))).await;
-    assert_eq!(ask(off.address(), "GET /metrics", "").await.0, 404);
-    let on = start(&place(ECHO)).await;
-    assert_eq!(ask(on.address(), "GET /metrics", "").await.0, 200, "on this machine");
+    let off =
+        start_daemon(&config_fixture(&format!("[server]\nmetrics = false\n{ECHO_AGENT}"))).await;
+    assert_eq!(http_request(off.address(), "GET /metrics", "").await.0, 404);
+    let on = start_daemon(&config_fixture(ECHO_AGENT)).await;
+    assert_eq!(http_request(on.address(), "GET /metrics", "").await.0, 200, "on this machine");
 }
 
 /// Each way to know callers is enough to listen everywhere, and without any it says what to set.
 #[tokio::test(flavor = "multi_thread")]
-async fn listening_everywhere_needs_somebody_who_may_call() {
+async fn remote_listen_requires_an_auth_method() {
     let jwt = "[auth.jwt]\nissuer = \"https://login.example\"\naudience = [\"latimer\"]\n";
     for (text, want) in [
         (String::new(), false),
         ("api_key = \"sesame\"\n".into(), true),
-        (keys(), true),
+        (named_keys(), true),
         (jwt.to_owned(), true),
         ("dangerously_allow_unauthenticated_remote = true\n".into(), true),
         ("public_paths = [\"/metrics\"]\n".into(), false),
     ] {
-        let place = Place::with(&format!("{text}{ECHO}")).flag("--listen", "listen", "0.0.0.0:0");
-        let place = place.variable("LATIMER__STORE__KIND", "memory");
-        let config = place.load().unwrap().config;
-        let checked = check(&config).await;
+        let fixture = ConfigFixture::with_config(&format!("{text}{ECHO_AGENT}")).with_flag(
+            "--listen",
+            "listen",
+            "0.0.0.0:0",
+        );
+        let fixture = fixture.with_env_var("LATIMER__STORE__KIND", "memory");
+        let config = fixture.load().unwrap().config;
+        let checked = validate(&config).await;
         assert_eq!(checked.is_ok(), want, "{text}");
         match Daemon::start(&config).await {
             Ok(_) => assert!(want, "{text}"),
             Err(error) => {
-                assert!(!want && matches!(error, StartError::Unprotected { .. }), "{error}");
+                assert!(
+                    !want && matches!(error, StartError::UnauthenticatedRemote { .. }),
+                    "{error}"
+                );
                 let hint = error.hint().unwrap();
                 for key in [
                     "`api_key`",
@@ -112,14 +120,14 @@ async fn listening_everywhere_needs_somebody_who_may_call() {
 }
 
 #[test]
-fn what_a_file_says_is_what_holds() {
+fn jwt_and_access_settings_are_loaded() {
     let text = format!(
-        "{ECHO}allow.scopes = [\"deploy\"]\n[auth.jwt]\nissuer = \"https://login.example\"\n\
+        "{ECHO_AGENT}allow.scopes = [\"deploy\"]\n[auth.jwt]\nissuer = \"https://login.example\"\n\
          audience = [\"a\", \"b\"]\njwks_url = \"https://login.example/keys?x=1\"\n\
          algorithms = [\"ES256\"]\nleeway = \"5s\"\nscopes = [\"s\"]\n\
          principal_claim = \"client_id\"\nkeys_max_age = \"1h\"\n"
     );
-    let config = Place::with(&text).load().unwrap().config;
+    let config = ConfigFixture::with_config(&text).load().unwrap().config;
     let mut want = JwtSettings::new("https://login.example", "a");
     want.audiences.push("b".into());
     want.keys_url = Some("https://login.example/keys?x=1".into());
@@ -131,17 +139,19 @@ fn what_a_file_says_is_what_holds() {
     assert_eq!(config.auth.jwt, Some(want));
     let access = Access { scopes: vec!["deploy".into()], ..Access::default() };
     assert_eq!(config.agents[0].access, access);
-    let unsaid = Place::with("[auth.jwt]\nissuer = \"https://x.example\"\naudience = [\"a\"]\n");
-    let unsaid = unsaid.load().unwrap().config.auth.jwt.unwrap();
+    let defaults = ConfigFixture::with_config(
+        "[auth.jwt]\nissuer = \"https://x.example\"\naudience = [\"a\"]\n",
+    );
+    let defaults = defaults.load().unwrap().config.auth.jwt.unwrap();
     assert_eq!(
-        unsaid,
+        defaults,
         JwtSettings::new("https://x.example", "a"),
         "the defaults are the library's"
     );
 }
 
 #[test]
-fn what_is_wrong_is_named_and_no_key_is_repeated() {
+fn invalid_auth_settings_are_reported_without_keys() {
     let key = |name: &str, digest: &str| {
         format!("[[auth.keys]]\nname = \"{name}\"\nsha256 = \"{digest}\"\n")
     };
@@ -167,58 +177,58 @@ fn what_is_wrong_is_named_and_no_key_is_repeated() {
         ("[tls]\nclient_name = \"serial\"\n".into(), "tls.client_name"),
         ("public_paths = [\"metrics\"]\n".into(), "\"metrics\" is no path"),
         ("card_requires_auth = true\n".into(), "nobody is asked who they are"),
-        (format!("{ECHO}allow.scopes = [\"x\"]\n"), "nobody could use the agent"),
+        (format!("{ECHO_AGENT}allow.scopes = [\"x\"]\n"), "nobody could use the agent"),
     ] {
-        let error = Place::with(&text).load().unwrap_err().to_string();
+        let error = ConfigFixture::with_config(&text).load().unwrap_err().to_string();
         assert!(error.contains(want), "{text}\n{error}");
         assert!(!error.contains("sesame"), "{error}");
     }
 }
 
 #[test]
-fn digests_are_not_shown() {
-    let loaded = Place::with(&keys()).load().unwrap();
-    let shown = loaded.settings();
-    let digest = shown.iter().find(|it| it.key == "auth.keys[0].sha256").unwrap();
+fn key_digests_are_redacted() {
+    let loaded = ConfigFixture::with_config(&named_keys()).load().unwrap();
+    let settings = loaded.effective_settings();
+    let digest = settings.iter().find(|it| it.key == "auth.keys[0].sha256").unwrap();
     assert_eq!(digest.value, "\"(hidden)\"");
     assert!(!format!("{:?}", loaded.config).contains(&hash_key("ann")));
 }
 
 /// A server's certificate and a caller's, of one authority, written into a folder.
-fn certificates(folder: &Path) {
-    let named = |name: &str, alternatives: Vec<String>| {
+fn write_certificates(directory: &Path) {
+    let params_for = |name: &str, alternatives: Vec<String>| {
         let mut params = CertificateParams::new(alternatives).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
         params
     };
-    let mut params = named("ours", vec![]);
+    let mut params = params_for("ours", vec![]);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
+    std::fs::write(directory.join("ca.pem"), authority.pem()).unwrap();
     for (name, alternatives) in [("server", vec!["localhost".to_owned()]), ("caller", vec![])] {
         let key = KeyPair::generate().unwrap();
-        let made = named(name, alternatives).signed_by(&key, &authority).unwrap();
-        std::fs::write(folder.join(format!("{name}.pem")), made.pem()).unwrap();
-        std::fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+        let certificate = params_for(name, alternatives).signed_by(&key, &authority).unwrap();
+        std::fs::write(directory.join(format!("{name}.pem")), certificate.pem()).unwrap();
+        std::fs::write(directory.join(format!("{name}.key")), key.serialize_pem()).unwrap();
     }
 }
 
 /// What a caller with a certificate is answered, if it is.
-fn securely(
+fn tls_request(
     address: SocketAddr,
-    folder: &Path,
-    own: bool,
+    directory: &Path,
+    with_certificate: bool,
     request: &str,
 ) -> std::io::Result<String> {
-    let pem = |name: &str| CertificateDer::from_pem_file(folder.join(name)).unwrap();
+    let pem = |name: &str| CertificateDer::from_pem_file(directory.join(name)).unwrap();
     let mut roots = RootCertStore::empty();
     roots.add(pem("ca.pem")).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider);
     let config = config.with_safe_default_protocol_versions().unwrap();
     let config = config.with_root_certificates(roots);
-    let key = || PrivateKeyDer::from_pem_file(folder.join("caller.key")).unwrap();
-    let config = match own {
+    let key = || PrivateKeyDer::from_pem_file(directory.join("caller.key")).unwrap();
+    let config = match with_certificate {
         true => config.with_client_auth_cert(vec![pem("caller.pem")], key()).unwrap(),
         false => config.with_no_client_auth(),
     };
@@ -226,31 +236,33 @@ fn securely(
     let session = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut stream = StreamOwned::new(session, TcpStream::connect(address)?);
     stream.write_all(request.as_bytes())?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    Ok(String::from_utf8(answer).unwrap())
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response)?;
+    Ok(String::from_utf8(response).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn certificates_of_a_file_secure_the_server_and_name_its_callers() {
+async fn client_certificates_authenticate_callers() {
     let text =
         "[tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\nclient_ca = \"ca.pem\"\n";
     let closed = "[agents.allow]\nprincipals = [\"cert:CN=caller\"]\n";
-    let place = place(&format!("{ECHO}{closed}{text}"));
-    certificates(place.folder.path());
-    let config = place.load().unwrap().config;
-    check(&config).await.unwrap();
-    let daemon = start(&place).await;
+    let fixture = config_fixture(&format!("{ECHO_AGENT}{closed}{text}"));
+    write_certificates(fixture.temp_dir.path());
+    let config = fixture.load().unwrap().config;
+    validate(&config).await.unwrap();
+    let daemon = start_daemon(&fixture).await;
     let banner = daemon.banner();
-    assert!(banner.a2a.as_deref().unwrap().starts_with("https://"), "{banner:?}");
-    let (address, folder) = (daemon.address(), place.folder.path().to_owned());
-    let answers = tokio::task::spawn_blocking(move || {
-        [true, false].map(|own| securely(address, &folder, own, &request("/a2a", "")))
+    assert!(banner.a2a_url.as_deref().unwrap().starts_with("https://"), "{banner:?}");
+    let (address, directory) = (daemon.address(), fixture.temp_dir.path().to_owned());
+    let responses = tokio::task::spawn_blocking(move || {
+        [true, false].map(|with_certificate| {
+            tls_request(address, &directory, with_certificate, &hello_request("/a2a", ""))
+        })
     });
-    let [known, stranger] = answers.await.unwrap();
-    assert!(known.as_ref().unwrap().starts_with("HTTP/1.1 200"), "{known:?}");
-    assert!(stranger.is_err(), "{stranger:?}");
-    std::fs::write(place.folder.path().join("server.key"), "no key").unwrap();
-    let error = check(&config).await.unwrap_err();
-    assert!(error.is_configuration() && error.to_string().contains("tls.key"), "{error}");
+    let [authenticated, anonymous] = responses.await.unwrap();
+    assert!(authenticated.as_ref().unwrap().starts_with("HTTP/1.1 200"), "{authenticated:?}");
+    assert!(anonymous.is_err(), "{anonymous:?}");
+    std::fs::write(fixture.temp_dir.path().join("server.key"), "no key").unwrap();
+    let error = validate(&config).await.unwrap_err();
+    assert!(error.is_config_error() && error.to_string().contains("tls.key"), "{error}");
 }

@@ -3,113 +3,118 @@
 use std::path::Path;
 use std::time::Duration;
 
-use latimer_daemon::check;
 use latimer_daemon::config::{
-    Behind, McpTransport, Place as Store, Serving, Signatures, UpstreamConfig,
+    AgentKind, McpTransport, Serving, SignaturePolicy, StoreLocation, UpstreamConfig,
 };
+use latimer_daemon::validate;
 use latimer_server::{CallerLimits, ContextConcurrency, EngineLimits, RateLimit, StreamTerminator};
+use latimer_store::Durability;
 
-use crate::surroundings::Place;
+use crate::fixture::ConfigFixture;
 
 #[test]
-fn without_a_file_an_echo_is_served_and_kept() {
-    let place = Place::empty();
-    let config = place.load().unwrap().config;
+fn default_config_serves_echo_with_sqlite_store() {
+    let fixture = ConfigFixture::empty();
+    let config = fixture.load().unwrap().config;
     assert_eq!(config.listen, "127.0.0.1:50051");
-    assert_eq!(config.serving, Serving::On);
+    assert_eq!(config.serving, Serving::Enabled);
     assert!(
-        matches!(config.agents[..], [ref it] if it.name == "echo" && matches!(it.behind, Behind::Echo))
+        matches!(config.agents[..], [ref it] if it.name == "echo" && matches!(it.kind, AgentKind::Echo))
     );
-    let path = place.folder.path().join(".local/share/latimer/latimer.db");
-    assert_eq!(config.store.place, Store::Sqlite { path, full: true });
+    let path = fixture.temp_dir.path().join(".local/share/latimer/latimer.db");
+    assert_eq!(config.store.location, StoreLocation::Sqlite { path, durability: Durability::Full });
 }
 
 #[test]
-fn whether_a2a_is_served_follows_from_what_is_said() {
+fn serving_depends_on_enabled_key_and_agents() {
     let agent = "[[agents]]\nname = \"a\"\nkind = \"echo\"\n";
     for (text, want) in [
-        ("".to_owned(), Serving::Absent),
-        ("[log]\nfilter = \"warn\"".to_owned(), Serving::Absent),
+        ("".to_owned(), Serving::NotConfigured),
+        ("[log]\nfilter = \"warn\"".to_owned(), Serving::NotConfigured),
         ("[a2a]".to_owned(), Serving::Disabled),
-        ("[a2a]\nenabled = true".to_owned(), Serving::On),
+        ("[a2a]\nenabled = true".to_owned(), Serving::Enabled),
         ("[a2a]\nenabled = false".to_owned(), Serving::Disabled),
-        (agent.to_owned(), Serving::On),
-        (format!("[a2a]\nlisten_path = \"/x\"\n{agent}"), Serving::On),
+        (agent.to_owned(), Serving::Enabled),
+        (format!("[a2a]\nlisten_path = \"/x\"\n{agent}"), Serving::Enabled),
         (format!("[a2a]\nenabled = false\n{agent}"), Serving::Disabled),
     ] {
-        let config = Place::with(&text).load().unwrap().config;
+        let config = ConfigFixture::with_config(&text).load().unwrap().config;
         assert_eq!(config.serving, want, "{text}");
         assert_eq!(config.settings.enabled, want != Serving::Disabled, "{text}");
     }
 }
 
 #[test]
-fn a_later_layer_goes_before_an_earlier_one() {
+fn later_layers_override_earlier_ones() {
     let file = "listen = \"127.0.0.1:1\"\n";
-    for (place, want, source) in [
-        (Place::empty(), "127.0.0.1:50051", "default"),
-        (Place::with(file), "127.0.0.1:1", "latimer.toml:1"),
+    for (fixture, want, source) in [
+        (ConfigFixture::empty(), "127.0.0.1:50051", "default"),
+        (ConfigFixture::with_config(file), "127.0.0.1:1", "latimer.toml:1"),
         (
-            Place::with(file).variable("LATIMER__LISTEN", "127.0.0.1:2"),
+            ConfigFixture::with_config(file).with_env_var("LATIMER__LISTEN", "127.0.0.1:2"),
             "127.0.0.1:2",
             "environment LATIMER__LISTEN",
         ),
         (
-            Place::with(file).variable("LATIMER__LISTEN", "127.0.0.1:2").flag(
-                "--listen",
-                "listen",
-                "127.0.0.1:3",
-            ),
+            ConfigFixture::with_config(file)
+                .with_env_var("LATIMER__LISTEN", "127.0.0.1:2")
+                .with_flag("--listen", "listen", "127.0.0.1:3"),
             "127.0.0.1:3",
             "option --listen",
         ),
     ] {
-        let loaded = place.load().unwrap();
+        let loaded = fixture.load().unwrap();
         assert_eq!(loaded.config.listen, want, "{source}");
-        let settings = loaded.settings();
+        let settings = loaded.effective_settings();
         let listen = settings.iter().find(|it| it.key == "listen").unwrap();
-        assert_eq!(listen.origin.to_string(), source);
+        assert_eq!(listen.provenance.to_string(), source);
     }
 }
 
 #[test]
-fn another_spelling_of_the_address_counts_where_it_stands() {
+fn a2a_server_address_overrides_listen() {
     let other = "[a2a.server]\nport = 3000\nbindAddress = \"127.0.0.2\"\n";
-    for (place, want) in [
-        (Place::with(other), "127.0.0.2:3000"),
-        (Place::with("[a2a.server]\nport = 3000\n"), "127.0.0.1:3000"),
-        (Place::with("[a2a.server]\nbind_address = \"::1\"\n"), "[::1]:50051"),
-        (Place::with(&format!("listen = \"127.0.0.1:9\"\n{other}")), "127.0.0.2:3000"),
-        (Place::with(other).flag("--listen", "listen", "127.0.0.1:0"), "127.0.0.1:0"),
-        (Place::with("listen = \"8080\""), "127.0.0.1:8080"),
+    for (fixture, want) in [
+        (ConfigFixture::with_config(other), "127.0.0.2:3000"),
+        (ConfigFixture::with_config("[a2a.server]\nport = 3000\n"), "127.0.0.1:3000"),
+        (ConfigFixture::with_config("[a2a.server]\nbind_address = \"::1\"\n"), "[::1]:50051"),
+        (
+            ConfigFixture::with_config(&format!("listen = \"127.0.0.1:9\"\n{other}")),
+            "127.0.0.2:3000",
+        ),
+        (
+            ConfigFixture::with_config(other).with_flag("--listen", "listen", "127.0.0.1:0"),
+            "127.0.0.1:0",
+        ),
+        (ConfigFixture::with_config("listen = \"8080\""), "127.0.0.1:8080"),
     ] {
-        assert_eq!(place.load().unwrap().config.listen, want);
+        assert_eq!(fixture.load().unwrap().config.listen, want);
     }
 }
 
 #[test]
-fn the_environment_says_values_of_every_type() {
-    let place = Place::empty()
-        .variable("LATIMER__STORE__KIND", "memory")
-        .variable("LATIMER__STORE__MAX_TASKS", "7")
-        .variable("LATIMER__A2A__ALIASES", "false")
-        .variable("LATIMER__A2A__SERVER__ALLOWED_ORIGINS", "[\"https://a\"]")
-        .variable("LATIMER__SERVER__DRAIN", "3s")
-        .variable("LATIMER__API_KEY", "12345")
-        .variable("LATIMER_LOG", "debug");
-    let loaded = place.load().unwrap();
+fn env_vars_set_values_of_every_type() {
+    let fixture = ConfigFixture::empty()
+        .with_env_var("LATIMER__STORE__KIND", "memory")
+        .with_env_var("LATIMER__STORE__MAX_TASKS", "7")
+        .with_env_var("LATIMER__A2A__ALIASES", "false")
+        .with_env_var("LATIMER__A2A__SERVER__ALLOWED_ORIGINS", "[\"https://a\"]")
+        .with_env_var("LATIMER__SERVER__DRAIN", "3s")
+        .with_env_var("LATIMER__API_KEY", "12345")
+        .with_env_var("LATIMER_LOG", "debug");
+    let loaded = fixture.load().unwrap();
     let config = &loaded.config;
-    assert_eq!(config.store.place, Store::Memory);
+    assert_eq!(config.store.location, StoreLocation::Memory);
     assert_eq!(config.store.retention.max_tasks, 7);
     assert!(!config.settings.path_aliases);
     assert_eq!(config.settings.allowed_origins, ["https://a"]);
     assert_eq!(config.settings.drain_timeout, Duration::from_secs(3));
     assert_eq!(config.api_key.as_ref().unwrap().reveal(), "12345");
-    assert_eq!(loaded.overrides(), 6);
+    assert_eq!(loaded.environment_overrides(), 6);
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line_and_a_guess() {
+fn errors_name_the_line_and_suggest_keys() {
     for (text, want) in [
         (
             "listn = \"x\"",
@@ -189,19 +194,19 @@ fn what_is_wrong_is_named_with_its_line_and_a_guess() {
         ),
         ("a = [", "latimer.toml:1: is no TOML: "),
     ] {
-        let problem = Place::with(text).problem();
-        assert!(problem.starts_with(want), "{text}\n{problem}");
+        let error = ConfigFixture::with_config(text).load_error();
+        assert!(error.starts_with(want), "{text}\n{error}");
     }
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
-    let problem = Place::with("a1 = 1\n[store]\nb2 = 2\n").problem();
-    assert_eq!(problem.lines().filter(|it| it.contains("has no key")).count(), 2, "{problem}");
+fn all_errors_are_reported_together() {
+    let error = ConfigFixture::with_config("a1 = 1\n[store]\nb2 = 2\n").load_error();
+    assert_eq!(error.lines().filter(|it| it.contains("has no key")).count(), 2, "{error}");
 }
 
 #[test]
-fn the_environment_is_checked_like_a_file() {
+fn env_vars_are_checked_like_a_file() {
     for (name, want) in [
         (
             "LATIMER__LISTN",
@@ -221,18 +226,18 @@ fn the_environment_is_checked_like_a_file() {
             "environment LATIMER__A2A__ENABLED: `a2a.enabled`: invalid type: string \"x y\", expected a boolean",
         ),
     ] {
-        assert_eq!(Place::empty().variable(name, "x y").problem(), want);
+        assert_eq!(ConfigFixture::empty().with_env_var(name, "x y").load_error(), want);
     }
 }
 
 #[test]
-fn a_file_that_is_named_must_be_there() {
-    let problem = Place::empty().variable("LATIMER_CONFIG", "no/such.toml").problem();
-    assert!(problem.starts_with("cannot read no/such.toml: "), "{problem}");
+fn named_config_file_must_exist() {
+    let error = ConfigFixture::empty().with_env_var("LATIMER_CONFIG", "no/such.toml").load_error();
+    assert!(error.starts_with("cannot read no/such.toml: "), "{error}");
 }
 
 #[test]
-fn an_agent_gets_what_its_table_says() {
+fn agent_table_is_resolved() {
     let text = r#"
         [[agents]]
         name = "shout"
@@ -257,53 +262,56 @@ fn an_agent_gets_what_its_table_says() {
         id = "shout"
         tags = ["text"]
     "#;
-    let place = Place::with(text);
-    let config = place.load().unwrap().config;
+    let fixture = ConfigFixture::with_config(text);
+    let config = fixture.load().unwrap().config;
     let agent = &config.agents[0];
     assert_eq!(agent.policy.context_concurrency, ContextConcurrency::Queue);
     assert_eq!(agent.policy.max_wait, Duration::from_secs(30));
     assert_eq!(agent.policy.turn_timeout, Some(Duration::from_secs(3600)));
     assert_eq!(agent.policy.idempotency_window, Duration::ZERO);
     assert_eq!(agent.card.skills[0].name, "shout");
-    let Behind::Command(command) = &agent.behind else { panic!("{agent:?}") };
-    assert_eq!(Path::new(&command.command[0]), place.folder.path().join("./shout"));
-    assert!(command.json && command.show_stderr && !command.inherit_home);
-    assert_eq!((command.max_output, command.timeout), (1 << 20, Some(Duration::from_secs(30))));
+    let AgentKind::Command(command) = &agent.kind else { panic!("{agent:?}") };
+    assert_eq!(Path::new(&command.command[0]), fixture.temp_dir.path().join("./shout"));
+    assert!(command.json_input && command.show_stderr && !command.inherit_home);
+    assert_eq!(
+        (command.max_output_bytes, command.timeout),
+        (1 << 20, Some(Duration::from_secs(30)))
+    );
 }
 
 #[test]
-fn the_end_of_a_stream_is_chosen_by_name() {
+fn stream_terminator_is_selected_by_name() {
     for (name, want) in [
         ("none", StreamTerminator::None),
         ("done_event", StreamTerminator::DoneEvent),
         ("done_line", StreamTerminator::DoneLine),
     ] {
-        let place = Place::with(&format!("[a2a]\nstream_terminator = \"{name}\""));
-        assert_eq!(place.load().unwrap().config.settings.stream_terminator, want, "{name}");
+        let fixture = ConfigFixture::with_config(&format!("[a2a]\nstream_terminator = \"{name}\""));
+        assert_eq!(fixture.load().unwrap().config.settings.stream_terminator, want, "{name}");
     }
-    let config = Place::empty().load().unwrap().config;
+    let config = ConfigFixture::empty().load().unwrap().config;
     assert_eq!(config.settings.stream_terminator, StreamTerminator::None);
-    let problem = Place::with("[a2a]\nstream_terminator = \"line\"").problem();
-    assert!(problem.contains("`none`, `done_event`, `done_line`"), "{problem}");
+    let error = ConfigFixture::with_config("[a2a]\nstream_terminator = \"line\"").load_error();
+    assert!(error.contains("`none`, `done_event`, `done_line`"), "{error}");
 }
 
 #[test]
-fn callers_have_the_limits_that_are_said_and_else_those_of_the_server() {
-    let usual = Place::empty().load().unwrap().config.settings;
-    assert_eq!((usual.rate, usual.limits), (RateLimit::default(), EngineLimits::default()));
+fn caller_limits_are_configurable_with_server_defaults() {
+    let defaults = ConfigFixture::empty().load().unwrap().config.settings;
+    assert_eq!((defaults.rate, defaults.limits), (RateLimit::default(), EngineLimits::default()));
     let text = "[limits]\nrate = 60\nburst = 7\nauth_failures = 3\nrate_loopback = true\n\
                 max_tasks_per_caller = 4\nmax_streams_per_caller = 5\n\
                 [server]\nallowed_hosts = [\"agents.internal\"]\n";
-    let said = Place::with(text).load().unwrap().config.settings;
+    let configured = ConfigFixture::with_config(text).load().unwrap().config.settings;
     let rate =
         RateLimit { per_minute: 60, burst: 7, auth_failures_per_minute: 3, include_loopback: true };
-    assert_eq!(said.rate, rate);
-    assert_eq!(said.limits.per_caller, CallerLimits { max_tasks: 4, max_streams: 5 });
-    assert_eq!(said.allowed_hosts, ["agents.internal"]);
+    assert_eq!(configured.rate, rate);
+    assert_eq!(configured.limits.per_caller, CallerLimits { max_tasks: 4, max_streams: 5 });
+    assert_eq!(configured.allowed_hosts, ["agents.internal"]);
 }
 
 #[tokio::test]
-async fn what_a_server_would_not_start_with_is_found_by_a_check() {
+async fn validate_rejects_invalid_server_settings() {
     for (text, want) in [
         (
             "[server]\nallowed_hosts = [\"https://a\"]\n",
@@ -311,47 +319,47 @@ async fn what_a_server_would_not_start_with_is_found_by_a_check() {
         ),
         ("[a2a.server]\nallowed_origins = [\"a\"]\n", "allowed_origins: \"a\" is not an origin"),
     ] {
-        let config = Place::with(text).load().unwrap().config;
-        let error = check(&config).await.expect_err(text);
+        let config = ConfigFixture::with_config(text).load().unwrap().config;
+        let error = validate(&config).await.expect_err(text);
         let source = std::error::Error::source(&error).map(ToString::to_string);
-        let told = format!("{error} {}", source.unwrap_or_default());
-        assert!(told.contains(want), "{told}");
+        let message = format!("{error} {}", source.unwrap_or_default());
+        assert!(message.contains(want), "{message}");
     }
 }
 
 #[test]
-fn paths_are_relative_to_the_file_that_has_them() {
-    let place = Place::with("[store]\npath = \"data/tasks.db\"\n");
-    let config = place.load().unwrap().config;
-    let Store::Sqlite { path, .. } = config.store.place else { panic!("not a file") };
-    assert_eq!(path, place.folder.path().join("data/tasks.db"));
+fn relative_paths_resolve_against_the_config_file() {
+    let fixture = ConfigFixture::with_config("[store]\npath = \"data/tasks.db\"\n");
+    let config = fixture.load().unwrap().config;
+    let StoreLocation::Sqlite { path, .. } = config.store.location else { panic!("not a file") };
+    assert_eq!(path, fixture.temp_dir.path().join("data/tasks.db"));
 }
 
 #[test]
-fn secrets_are_hidden_when_shown() {
+fn secrets_are_redacted_in_settings_and_debug() {
     let text = "api_key = \"hush-1\"\n[[a2a.external_agents]]\nname = \"a\"\nurl = \"https://a\"\n\
                 auth_token = \"hush-2\"\nheaders = { X-Key = \"hush-3\" }\n";
-    let loaded = Place::with(text).load().unwrap();
-    let shown = format!("{:?}", loaded.settings());
-    assert!(shown.contains("(hidden)") && !shown.contains("hush"), "{shown}");
+    let loaded = ConfigFixture::with_config(text).load().unwrap();
+    let settings = format!("{:?}", loaded.effective_settings());
+    assert!(settings.contains("(hidden)") && !settings.contains("hush"), "{settings}");
     assert!(!format!("{loaded:?}").contains("hush-1"), "the debug form shows a secret");
 }
 
 #[test]
-fn remote_agents_count_milliseconds_by_name_and_seconds_in_a_list() {
+fn remote_agent_timeout_unit_depends_on_the_table() {
     let text = "[a2a.remote_agents.one]\nurl = \"https://one\"\ntimeout = 60000\n\
                 [[a2a.external_agents]]\nname = \"two\"\nurl = \"https://two\"\ntimeout = 60\n\
                 [[a2a.external_agents]]\nname = \"three\"\nurl = \"https://three\"\n";
-    let config = Place::with(text).load().unwrap().config;
+    let config = ConfigFixture::with_config(text).load().unwrap().config;
     let times: Vec<_> =
         config.remote_agents.iter().map(|it| (&*it.name, it.upstream.timeout.as_secs())).collect();
     assert_eq!(times, [("two", 60), ("three", 120), ("one", 60)]);
 }
 
 #[test]
-fn mcp_servers_are_kept() {
+fn mcp_servers_load_with_a_warning() {
     let text = "[[mcp_servers]]\nname = \"m\"\n[mcp_servers.transport]\ntype = \"sse\"\nurl = \"https://m\"\n";
-    let loaded = Place::with(text).load().unwrap();
+    let loaded = ConfigFixture::with_config(text).load().unwrap();
     assert_eq!(
         loaded.config.mcp_servers[0].transport,
         McpTransport::Sse { url: "https://m".into() }
@@ -361,7 +369,7 @@ fn mcp_servers_are_kept() {
 }
 
 #[test]
-fn an_agent_elsewhere_has_every_field() {
+fn remote_agent_resolves_every_field() {
     let keys = r#"
 url = "https://partner.example.com"
 card_url = "https://cards.example.com/partner.json"
@@ -391,49 +399,52 @@ servers = ["https://login.example.com"]
          [[a2a.external_agents]]\nname = \"partner\"\nversion = \"0.3\"\n{keys}\
          [a2a.external_agents.oauth]{oauth}"
     );
-    let place = Place::with(&text).variable("TOKEN", "t0ken").variable("SECRET", "s3cret");
-    let config = place.load().unwrap().config;
-    let Behind::A2a(published) = &config.agents[0].behind else { panic!("{config:?}") };
-    assert_eq!((published.hops, published.forward_user), (3, true));
+    let fixture = ConfigFixture::with_config(&text)
+        .with_env_var("TOKEN", "t0ken")
+        .with_env_var("SECRET", "s3cret");
+    let config = fixture.load().unwrap().config;
+    let AgentKind::A2a(published) = &config.agents[0].kind else { panic!("{config:?}") };
+    assert_eq!((published.max_hops, published.forward_user), (3, true));
     assert!(!format!("{config:?}").contains("s3cret"));
     let listed = config.remote_agents.iter().map(|it| &it.upstream);
     for upstream in listed.chain([&**published]) {
-        check_every_field(upstream, place.folder.path());
+        assert_every_field(upstream, fixture.temp_dir.path());
     }
     assert_eq!(config.remote_agents.len(), 2);
 }
 
-fn check_every_field(upstream: &UpstreamConfig, folder: &Path) {
+fn assert_every_field(upstream: &UpstreamConfig, directory: &Path) {
     assert_eq!(upstream.url, "https://partner.example.com");
     assert_eq!(upstream.card_url.as_deref(), Some("https://cards.example.com/partner.json"));
     assert_eq!(upstream.headers["X-Team"].reveal(), "blue");
     assert_eq!(upstream.token.as_ref().map(|it| it.reveal()), Some("t0ken"));
-    assert_eq!(upstream.token_file, Some(folder.join("token")));
-    assert_eq!((upstream.timeout.as_secs(), upstream.idle.as_secs()), (60, 30));
-    assert!(!upstream.stream);
+    assert_eq!(upstream.token_file, Some(directory.join("token")));
+    assert_eq!((upstream.timeout.as_secs(), upstream.idle_timeout.as_secs()), (60, 30));
+    assert!(!upstream.use_streams);
     assert_eq!(upstream.tenant.as_deref(), Some("blue"));
     assert_eq!(upstream.version, Some(latimer_protocol::Version::V0_3));
     assert_eq!(upstream.binding, Some(latimer_protocol::card::ProtocolBinding::HttpJson));
-    assert_eq!(upstream.signatures, Signatures::Required);
-    assert_eq!(upstream.trusted_keys, [folder.join("keys.json")]);
+    assert_eq!(upstream.signature_policy, SignaturePolicy::Required);
+    assert_eq!(upstream.trusted_keys, [directory.join("keys.json")]);
     assert_eq!(upstream.user_agent.as_ref().unwrap(), "Example/1.0");
     let oauth = upstream.oauth.as_ref().unwrap();
     assert_eq!(oauth.client_id, "gateway");
     assert_eq!(oauth.client_secret.as_ref().map(|it| it.reveal()), Some("s3cret"));
     assert_eq!(oauth.scopes, ["agents"]);
-    assert_eq!(oauth.servers, ["https://login.example.com"]);
+    assert_eq!(oauth.trusted_servers, ["https://login.example.com"]);
 }
 
 #[test]
-fn a_name_that_no_header_can_carry_is_refused() {
+fn invalid_user_agent_is_rejected() {
     for name in ["", "a\\nb"] {
-        let problem = Place::with(&format!("[server]\nuser_agent = \"{name}\"")).problem();
-        assert!(problem.contains("nothing that a header can carry"), "{problem}");
+        let error =
+            ConfigFixture::with_config(&format!("[server]\nuser_agent = \"{name}\"")).load_error();
+        assert!(error.contains("nothing that a header can carry"), "{error}");
     }
 }
 
 #[test]
-fn an_agent_elsewhere_that_cannot_be_is_explained() {
+fn invalid_remote_agents_are_reported() {
     for (keys, want) in [
         ("", "needs `url`"),
         ("url = \"partner\"", "begin it with https:// or http://"),
@@ -447,10 +458,13 @@ fn an_agent_elsewhere_that_cannot_be_is_explained() {
             "`agents.0.oauth.servers.0` is no address",
         ),
     ] {
-        let problem =
-            Place::with(&format!("[[agents]]\nname = \"a\"\nkind = \"a2a\"\n{keys}")).problem();
-        assert!(problem.contains(want), "{keys}: {problem}");
+        let error = ConfigFixture::with_config(&format!(
+            "[[agents]]\nname = \"a\"\nkind = \"a2a\"\n{keys}"
+        ))
+        .load_error();
+        assert!(error.contains(want), "{keys}: {error}");
     }
-    let echo = Place::with("[[agents]]\nname = \"a\"\nkind = \"echo\"\nhops = 3").problem();
-    assert!(echo.contains("`hops` means nothing"), "{echo}");
+    let error = ConfigFixture::with_config("[[agents]]\nname = \"a\"\nkind = \"echo\"\nhops = 3")
+        .load_error();
+    assert!(error.contains("`hops` means nothing"), "{error}");
 }

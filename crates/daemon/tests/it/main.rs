@@ -4,8 +4,8 @@
 
 mod auth;
 mod config;
+mod fixture;
 mod gateway;
 mod reference;
 mod samples;
 mod serving;
-mod surroundings;

@@ -4,10 +4,10 @@ use std::fs;
 
 use latimer_daemon::config::reference;
 
-use crate::surroundings::Place;
+use crate::fixture::ConfigFixture;
 
 #[test]
-fn the_reference_is_current() {
+fn config_reference_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/config.md");
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
         fs::write(path, reference()).unwrap();
@@ -20,8 +20,8 @@ fn the_reference_is_current() {
 }
 
 #[test]
-fn the_example_of_the_reference_loads() {
+fn reference_example_loads() {
     let text = reference();
     let example = text.split("```toml").nth(1).and_then(|it| it.split("```").next()).unwrap();
-    assert_eq!(Place::with(example).load().unwrap().config.agents[0].name, "shout");
+    assert_eq!(ConfigFixture::with_config(example).load().unwrap().config.agents[0].name, "shout");
 }

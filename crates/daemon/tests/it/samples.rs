@@ -3,21 +3,21 @@
 use std::fs;
 use std::path::PathBuf;
 
-use latimer_daemon::config::{Loaded, Lookup, Request, Serving, Surroundings};
-use latimer_daemon::{StartError, check};
+use latimer_daemon::config::{ConfigFile, Environment, LoadRequest, LoadedConfig, Serving};
+use latimer_daemon::{StartError, validate};
 
 fn samples() -> Vec<PathBuf> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
-    let files = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
+    let files = fs::read_dir(directory).unwrap().map(|it| it.unwrap().path());
     files.filter(|it| it.extension().is_some_and(|it| it != "md")).collect()
 }
 
-fn load(name: &str) -> Loaded {
+fn load(name: &str) -> LoadedConfig {
     let path = samples().into_iter().find(|it| it.ends_with(name)).expect(name);
-    let mut surroundings = Surroundings::default();
-    surroundings.variables.insert("HOME".into(), "/nowhere".into());
-    let request = Request { file: Lookup::Named(path), flags: Vec::new(), surroundings };
-    Loaded::load(&request).unwrap_or_else(|error| panic!("{name}: {error}"))
+    let mut environment = Environment::default();
+    environment.vars.insert("HOME".into(), "/nowhere".into());
+    let request = LoadRequest { file: ConfigFile::Path(path), flags: Vec::new(), environment };
+    LoadedConfig::load(&request).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 #[test]
@@ -30,9 +30,9 @@ fn every_sample_loads() {
 }
 
 #[test]
-fn a_sample_in_json_means_what_it_says() {
+fn json_sample_resolves_the_remote_agent() {
     let config = load("cortex.json").config;
-    assert_eq!((config.serving, &*config.listen), (Serving::On, "0.0.0.0:3000"));
+    assert_eq!((config.serving, &*config.listen), (Serving::Enabled, "0.0.0.0:3000"));
     let partner = &config.remote_agents[0];
     let (name, partner) = (&*partner.name, &partner.upstream);
     assert_eq!((name, &*partner.url), ("partner-bot", "https://partner.example.com"));
@@ -42,22 +42,24 @@ fn a_sample_in_json_means_what_it_says() {
 }
 
 #[test]
-fn samples_without_agents_serve_none_but_are_on_as_they_say() {
-    assert_eq!(load("openfang-a2a.toml").config.serving, Serving::On);
-    assert_eq!(load("mcp-github.toml").config.serving, Serving::Absent);
+fn samples_without_agents_set_the_serving_state() {
+    assert_eq!(load("openfang-a2a.toml").config.serving, Serving::Enabled);
+    assert_eq!(load("mcp-github.toml").config.serving, Serving::NotConfigured);
 }
 
 #[tokio::test]
-async fn kinds_that_come_later_are_refused_at_the_start() {
+async fn unsupported_agent_kinds_fail_validation() {
     let config = load("design.toml").config;
-    let error = check(&config).await.expect_err("not available");
-    assert!(matches!(&error, StartError::Unavailable { agent, kind: "mcp" } if agent == "files"));
-    assert!(error.is_configuration());
+    let error = validate(&config).await.expect_err("not available");
+    assert!(
+        matches!(&error, StartError::UnsupportedKind { agent, kind: "mcp" } if agent == "files")
+    );
+    assert!(error.is_config_error());
 }
 
 #[tokio::test]
-async fn a_sample_that_anybody_could_call_is_refused_at_the_start() {
-    let error = check(&load("cortex.json").config).await.expect_err("unprotected");
-    assert!(matches!(error, StartError::Unprotected { .. }), "{error}");
+async fn unauthenticated_remote_sample_fails_validation() {
+    let error = validate(&load("cortex.json").config).await.expect_err("unprotected");
+    assert!(matches!(error, StartError::UnauthenticatedRemote { .. }), "{error}");
     assert!(error.hint().unwrap().contains("api_key"));
 }

@@ -109,7 +109,7 @@ impl HttpClient {
     /// [marked](http::HeaderValue::set_sensitive) as sensitive.
     ///
     /// # Errors
-    /// [`Failure`]; an answer of any status that is not a redirect is none.
+    /// [`RequestError`]; an answer of any status that is not a redirect is none.
     pub async fn send(
         &self,
         request: Request<Bytes>,
@@ -130,7 +130,7 @@ impl HttpClient {
     /// connection can be used again.
     ///
     /// # Errors
-    /// [`Failure`]; an answer of any status that is not a redirect is none.
+    /// [`RequestError`]; an answer of any status that is not a redirect is none.
     pub async fn send_discarding_body(
         &self,
         request: Request<Bytes>,
@@ -155,7 +155,7 @@ impl HttpClient {
     /// [`send`](Self::send) does. No time is kept but that for connecting.
     ///
     /// # Errors
-    /// [`Failure`]; an answer of any status that is not a redirect is none.
+    /// [`RequestError`]; an answer of any status that is not a redirect is none.
     pub async fn send_streaming_with_redirects(
         &self,
         request: Request<Bytes>,
@@ -180,7 +180,7 @@ impl HttpClient {
     /// is kept but that for connecting: both are the caller's.
     ///
     /// # Errors
-    /// [`Failure`]; an answer of any status is none.
+    /// [`RequestError`]; an answer of any status is none.
     pub async fn send_streaming<B>(
         &self,
         request: Request<B>,

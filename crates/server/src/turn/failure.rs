@@ -7,13 +7,13 @@ use tracing::error;
 
 /// Why an agent failed, as far as its caller may know.
 ///
-/// An agent says what the caller reads with [`Failure::new`]. Any other error becomes a failure too,
+/// An agent says what the caller reads with [`AgentFailure::new`]. Any other error becomes a failure too,
 /// so that `?` works; then the caller reads only that the agent failed, and the log has the rest.
 ///
 /// ```
-/// # use latimer_server::Failure;
-/// assert_eq!(Failure::new("no such city").to_string(), "no such city");
-/// let failure: Failure = std::io::Error::other("db01 refused").into();
+/// # use latimer_server::AgentFailure;
+/// assert_eq!(AgentFailure::new("no such city").to_string(), "no such city");
+/// let failure: AgentFailure = std::io::Error::other("db01 refused").into();
 /// assert_eq!(failure.to_string(), "the agent failed");
 /// ```
 pub struct AgentFailure {

@@ -28,8 +28,8 @@ use crate::engine::ids;
 /// durable.
 ///
 /// ```
-/// # use latimer_server::{Failure, Turn};
-/// # async fn agent(turn: Turn) -> Result<(), Failure> {
+/// # use latimer_server::{AgentFailure, Turn};
+/// # async fn agent(turn: Turn) -> Result<(), AgentFailure> {
 /// turn.status("looking it up").await?;
 /// let mut answer = turn.artifact("answer");
 /// answer.push("one").await?;

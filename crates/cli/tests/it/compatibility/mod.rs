@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::program::{Place, Serving};
+use crate::program::{ServerProcess, TestDir};
 
 /// A server with the agents and limits that the files in `before/` were recorded with.
 const CONFIG: &str = r#"
@@ -73,11 +73,11 @@ fn recorded_json(name: &str) -> Value {
 
 #[test]
 fn help_lists_the_recorded_flags() {
-    let directory = Place::new();
+    let directory = TestDir::new();
     let mut listed = BTreeSet::new();
     for command in COMMANDS {
         let arguments: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
-        let help = directory.run(&arguments).out;
+        let help = directory.run(&arguments).stdout;
         let name = if command.is_empty() { "latimer" } else { command };
         listed.extend(entries(&help).map(|it| format!("{name}: {it}")));
     }
@@ -104,9 +104,9 @@ fn entries(help: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn metrics_have_the_recorded_names_and_labels() {
-    let directory = Place::new().file("latimer.toml", CONFIG);
+    let directory = TestDir::new().with_file("latimer.toml", CONFIG);
     let server = directory.serve(&["serve"]);
-    server.send("m1", "hello", false);
+    server.send_message("m1", "hello", false);
     for (accept, recorded) in
         [("text/plain", "metrics.txt"), ("application/openmetrics-text", "openmetrics.txt")]
     {
@@ -134,7 +134,7 @@ fn metric(line: &str) -> Option<String> {
 
 #[test]
 fn every_configuration_key_has_the_recorded_effect() {
-    let directory = Place::new();
+    let directory = TestDir::new();
     fs::copy(before("every_key.toml"), directory.path("every_key.toml")).unwrap();
     for (arguments, recorded) in [
         (&["config", "show", "-o", "json", "--config", "every_key.toml"][..], "every_key.json"),
@@ -142,22 +142,22 @@ fn every_configuration_key_has_the_recorded_effect() {
     ] {
         let ran = directory.run(arguments);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        let shown: Value = serde_json::from_str(&ran.out).unwrap();
+        let shown: Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(shown, recorded_json(recorded), "{recorded}");
     }
 }
 
 #[test]
 fn database_of_the_previous_build_is_read_and_continued() {
-    let directory = Place::new().file("latimer.toml", CONFIG);
+    let directory = TestDir::new().with_file("latimer.toml", CONFIG);
     for name in ["tasks.db", "tasks.db.key"] {
         fs::copy(before(name), directory.path(name)).unwrap();
     }
     let server = directory.serve(&["serve"]);
-    assert!(server.greeting.contains("1 task taken over"), "{}", server.greeting);
+    assert!(server.startup_output.contains("1 task taken over"), "{}", server.startup_output);
     let recorded = recorded_json("expected.json");
     for (name, task) in recorded["tasks"].as_object().unwrap() {
-        let read = server.get(task);
+        let read = server.get_task(task);
         if name == "m-wait" {
             assert_eq!(read["status"]["state"], "TASK_STATE_WORKING", "{read}");
             assert_eq!(read["history"], task["history"]);
@@ -175,13 +175,13 @@ fn database_of_the_previous_build_is_read_and_continued() {
 }
 
 /// The idempotency window of the recorded message is over: a resend is a new task.
-fn check_resend(server: &Serving, task: &Value) {
-    let resent = server.send("m-echo", "hello", false);
+fn check_resend(server: &ServerProcess, task: &Value) {
+    let resent = server.send_message("m-echo", "hello", false);
     assert_ne!(resent["id"], task["id"]);
     assert_eq!(resent["status"]["state"], "TASK_STATE_COMPLETED", "{resent}");
 }
 
-fn check_follow_up(server: &Serving, task: &Value) {
+fn check_follow_up(server: &ServerProcess, task: &Value) {
     let message = serde_json::json!({
         "messageId": "m-city", "taskId": task["id"], "role": "ROLE_USER", "parts": [{"text": "Paris"}],
     });

@@ -10,22 +10,22 @@ mod client;
 mod page;
 mod sdk;
 mod server;
-mod through;
+mod via_gateway;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
-use client::Client;
-use page::{Column, Part};
+use client::SdkClient;
+use page::{Column, PageSection};
 
-use crate::program::Place;
+use crate::program::TestDir;
 
 /// Clients that run at the same time; most of their time is waiting.
-const AT_ONCE: usize = 3;
+const MAX_CONCURRENT_CLIENTS: usize = 3;
 
 /// The configuration of an agent that reads nothing but text, and has no webhooks.
-const LITTLE: &str = r#"
+const MINIMAL_AGENT_CONFIG: &str = r#"
 [[agents]]
 name = "little"
 kind = "echo"
@@ -38,20 +38,20 @@ kind = "memory"
 enabled = false
 "#;
 
-const CLIENTS: &str = "\
+const CLIENTS_INTRO: &str = "\
 What the SDKs, as clients, ask of `latimer demo-server`, and over which bindings they get the right
 answer. Each letter is a check of [tests/interop](../tests/interop) with real processes, and so is each
 refusal: the SDK must raise the right error.
 ";
 
-const SERVERS: &str = "\
+const SERVERS_INTRO: &str = "\
 What `latimer-client` asks of an agent on the SDKs, found by its card, and over which bindings it gets the
 right answer. The servers are those of [tests/peers](../tests/peers), real processes behind a relay that
 cuts connections; a refusal must come to the right error of ours. What a server cannot do is asked for
 all the same, and the check fails once it can.
 ";
 
-const GATEWAYS: &str = "\
+const GATEWAYS_INTRO: &str = "\
 What the SDKs, as clients, get through a gateway: `latimer serve` with an agent of `kind = \"a2a\"`, before
 `latimer demo-server` and before the SDKs as servers, of other versions than the client's. The checks are
 those of [SDKs as clients](#sdks-as-clients), and the servers of [tests/peers](../tests/peers) know the same
@@ -59,7 +59,7 @@ words. Letters are the bindings of the client; those in brackets are spoken with
 same order.
 ";
 
-const THROUGH: &str = "\
+const SERVERS_VIA_GATEWAY_INTRO: &str = "\
 What `latimer-client` gets from the same servers as [above](#sdks-as-servers) through a gateway, which it
 calls in another version than theirs. Connections are cut between the gateway and the server. Letters in
 brackets are spoken with the server.
@@ -67,88 +67,88 @@ brackets are spoken with the server.
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-fn official_sdks_get_what_they_ask_for() {
-    let place = Place::new().file("latimer.toml", LITTLE);
-    let demo = place.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
-    let little = place.serve(&["serve", "--listen", "127.0.0.1:0"]);
-    let bases = [&demo, &little].map(|it| format!("http://{}", it.address()));
-    let part = Part {
+fn official_sdk_clients_pass_against_demo_server() {
+    let dir = TestDir::new().with_file("latimer.toml", MINIMAL_AGENT_CONFIG);
+    let demo = dir.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
+    let minimal = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
+    let base_urls = [&demo, &minimal].map(|it| format!("http://{}", it.address()));
+    let section = PageSection {
         title: "SDKs as clients",
-        about: CLIENTS,
-        mark: 'c',
+        intro: CLIENTS_INTRO,
+        note_prefix: 'c',
         operations: client::operations().collect(),
-        columns: at_once(Client::all(), |client| {
-            let fates = client.run(&bases);
-            Column { name: client.name, binding: client.binding, fates }
+        columns: run_concurrently(SdkClient::all(), |client| {
+            let outcomes = client.run(&base_urls);
+            Column { name: client.name, binding: client.binding, outcomes }
         }),
     };
-    println!("{part}");
-    part.settle();
+    println!("{section}");
+    section.assert_passed_and_publish();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-async fn our_client_gets_what_it_asks_official_sdks_for() {
-    let part = Part {
+async fn client_passes_against_official_sdk_servers() {
+    let section = PageSection {
         title: "SDKs as servers",
-        about: SERVERS,
-        mark: 's',
+        intro: SERVERS_INTRO,
+        note_prefix: 's',
         operations: server::operations(),
         columns: server::run().await,
     };
-    println!("{part}");
-    part.settle();
+    println!("{section}");
+    section.assert_passed_and_publish();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-async fn official_sdks_reach_each_other_through_a_gateway() {
-    let part = Part {
+async fn official_sdks_interoperate_through_a_gateway() {
+    let section = PageSection {
         title: "SDKs through a gateway",
-        about: GATEWAYS,
-        mark: 'g',
+        intro: GATEWAYS_INTRO,
+        note_prefix: 'g',
         operations: client::operations().collect(),
-        columns: through::run().await,
+        columns: via_gateway::run().await,
     };
-    println!("{part}");
-    part.settle();
+    println!("{section}");
+    section.assert_passed_and_publish();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
-async fn our_client_gets_what_it_asks_official_sdks_for_through_a_gateway() {
-    let part = Part {
+async fn client_passes_against_sdk_servers_through_a_gateway() {
+    let section = PageSection {
         title: "SDKs as servers, through a gateway",
-        about: THROUGH,
-        mark: 't',
+        intro: SERVERS_VIA_GATEWAY_INTRO,
+        note_prefix: 't',
         operations: server::operations(),
-        columns: server::run_through().await,
+        columns: server::run_via_gateway().await,
     };
-    println!("{part}");
-    part.settle();
+    println!("{section}");
+    section.assert_passed_and_publish();
 }
 
 /// Runs clients, a few at a time, and returns what became of each, in their order.
-fn at_once<T: Send>(clients: Vec<T>, run: impl Fn(T) -> Column + Sync) -> Vec<Column> {
-    let waiting = Mutex::new(clients.into_iter().enumerate());
+fn run_concurrently<T: Send>(clients: Vec<T>, run: impl Fn(T) -> Column + Sync) -> Vec<Column> {
+    let pending = Mutex::new(clients.into_iter().enumerate());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..MAX_CONCURRENT_CLIENTS {
             scope.spawn(|| {
                 loop {
-                    let next = waiting.lock().expect("no client panics").next();
-                    let Some((place, client)) = next else { return };
+                    let next = pending.lock().expect("no client panics").next();
+                    let Some((index, client)) = next else { return };
                     let column = run(client);
-                    done.lock().expect("no client panics").push((place, column));
+                    done.lock().expect("no client panics").push((index, column));
                 }
             });
         }
     });
     let mut done = done.into_inner().expect("no client panics");
-    done.sort_by_key(|(place, _)| *place);
+    done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, column)| column).collect()
 }
 
-fn root() -> PathBuf {
+fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -4,49 +4,49 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::root;
+use super::workspace_root;
 
 /// How one operation went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum CheckOutcome {
     /// As it should, with a reservation that is the SDK's.
-    Worked { note: Option<String> },
+    Passed { note: Option<String> },
     /// The SDK cannot ask for it, or cannot tell.
-    Absent { reason: String },
+    Unsupported { reason: String },
     /// Not as it should.
     Failed { detail: String },
 }
 
-impl Fate {
+impl CheckOutcome {
     /// The fate of something that an SDK is said not to do, for a reason. It is a failure if it does.
-    pub(super) fn unless(self, reason: Option<&str>) -> Self {
+    pub(super) fn expect_unsupported(self, reason: Option<&str>) -> Self {
         match (self, reason) {
-            (Self::Failed { .. }, Some(reason)) => Self::Absent { reason: reason.to_owned() },
-            (Self::Worked { .. }, Some(reason)) => {
+            (Self::Failed { .. }, Some(reason)) => Self::Unsupported { reason: reason.to_owned() },
+            (Self::Passed { .. }, Some(reason)) => {
                 Self::Failed { detail: format!("it works now, and is said not to: {reason}") }
             }
-            (fate, _) => fate,
+            (outcome, _) => outcome,
         }
     }
 }
 
 /// Who cannot do something, by the beginnings of their names; over which bindings; what; and why.
-pub(super) type Cannot =
+pub(super) type UnsupportedRule =
     (&'static [&'static str], &'static str, &'static [&'static str], &'static str);
 
 /// Why somebody cannot do something over a binding; nothing if they can.
-pub(super) fn why(
-    table: &[Cannot],
+pub(super) fn unsupported_reason(
+    table: &[UnsupportedRule],
     name: &str,
     binding: Binding,
     operation: &str,
 ) -> Option<&'static str> {
-    let holds = |(names, bindings, operations, _): &&Cannot| {
+    let applies = |(names, bindings, operations, _): &&UnsupportedRule| {
         names.iter().any(|it| name.starts_with(it))
             && bindings.contains(binding.letter())
             && operations.contains(&operation)
     };
-    table.iter().find(holds).map(|(.., why)| *why)
+    table.iter().find(applies).map(|(.., reason)| *reason)
 }
 
 /// A language, and what programs in it need.
@@ -60,16 +60,16 @@ pub(super) enum Language {
 impl Language {
     /// The language and the version of the SDK of a script, from where the version is pinned.
     pub(super) fn name(self, script: &str, compat: bool) -> String {
-        let (language, pins, before) = match self {
+        let (language, pins, prefix) = match self {
             Self::Python(venv) => ("Python", format!("python/{venv}.txt"), "a2a-sdk==".to_owned()),
             Self::JavaScript => {
                 let line = if script.contains("0_3") { "0.3" } else { "1.x" };
                 ("JS", "js/package.json".to_owned(), format!(r#""a2a-{line}": "npm:@a2a-js/sdk@"#))
             }
         };
-        let pins = fs::read_to_string(root().join("tests/peers").join(pins));
+        let pins = fs::read_to_string(workspace_root().join("tests/peers").join(pins));
         let pins = pins.expect("pins are there");
-        let version = pins.split(&before).nth(1).expect("the SDK is pinned");
+        let version = pins.split(&prefix).nth(1).expect("the SDK is pinned");
         let end = version.find(|it: char| !(it.is_ascii_digit() || it == '.'));
         let mode = if compat { " as 0.3" } else { "" };
         format!("{language} {}{mode}", &version[..end.unwrap_or(version.len())])
@@ -79,12 +79,12 @@ impl Language {
     pub(super) fn run(self, script: &Path) -> Command {
         let mut command = match self {
             Self::Python(venv) => {
-                let venv = root().join(".venv").join(venv);
-                installed(&venv.join(".stamp"));
+                let venv = workspace_root().join(".venv").join(venv);
+                assert_installed(&venv.join(".stamp"));
                 Command::new(venv.join("bin/python"))
             }
             Self::JavaScript => {
-                installed(&root().join("tests/peers/js/node_modules/.stamp"));
+                assert_installed(&workspace_root().join("tests/peers/js/node_modules/.stamp"));
                 Command::new("node")
             }
         };
@@ -93,7 +93,7 @@ impl Language {
     }
 }
 
-fn installed(stamp: &Path) {
+fn assert_installed(stamp: &Path) {
     assert!(stamp.exists(), "an SDK is missing ({}): run scripts/setup-peers", stamp.display());
 }
 

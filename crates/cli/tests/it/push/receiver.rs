@@ -10,22 +10,22 @@ use std::time::Duration;
 
 /// What a receiver does with a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum ReceiverMode {
     /// Takes it.
-    Well,
+    Healthy,
     /// Takes seven of ten, and fails the others in turn: an error, silence, a cut connection.
-    Moody,
+    Flaky,
     /// Takes nothing.
-    Broken,
+    Failing,
 }
 
 /// A delivery that was taken.
 #[derive(Clone, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct Delivery {
     pub(crate) path: String,
     pub(crate) id: String,
     /// All headers, as they came.
-    pub(crate) head: String,
+    pub(crate) headers: String,
     pub(crate) body: String,
 }
 
@@ -38,28 +38,28 @@ pub(crate) struct Receiver {
 #[derive(Debug)]
 struct Shared {
     address: SocketAddr,
-    mood: Mutex<Mood>,
-    taken: Mutex<Vec<Taken>>,
-    failed: AtomicU64,
-    away: AtomicBool,
-    over: AtomicBool,
-    number: AtomicU64,
+    mode: Mutex<ReceiverMode>,
+    deliveries: Mutex<Vec<Delivery>>,
+    failure_count: AtomicU64,
+    offline: AtomicBool,
+    stopped: AtomicBool,
+    request_count: AtomicU64,
 }
 
 impl Receiver {
-    pub(crate) fn start(mood: Mood) -> Self {
+    pub(crate) fn start(mode: ReceiverMode) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let shared = Arc::new(Shared {
             address: listener.local_addr().unwrap(),
-            mood: Mutex::new(mood),
-            taken: Mutex::default(),
-            failed: AtomicU64::new(0),
-            away: AtomicBool::new(false),
-            over: AtomicBool::new(false),
-            number: AtomicU64::new(0),
+            mode: Mutex::new(mode),
+            deliveries: Mutex::default(),
+            failure_count: AtomicU64::new(0),
+            offline: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            request_count: AtomicU64::new(0),
         });
-        let serving = shared.clone();
-        thread::spawn(move || serving.serve(listener));
+        let server = shared.clone();
+        thread::spawn(move || server.serve(listener));
         Self { shared }
     }
 
@@ -67,26 +67,26 @@ impl Receiver {
         format!("http://{}/{path}", self.shared.address)
     }
 
-    pub(crate) fn set(&self, mood: Mood) {
-        *self.shared.mood.lock().unwrap() = mood;
+    pub(crate) fn set_mode(&self, mode: ReceiverMode) {
+        *self.shared.mode.lock().unwrap() = mode;
     }
 
     /// Cuts off everybody who comes for a while.
-    pub(crate) fn leave(&self, time: Duration) {
-        self.shared.away.store(true, Ordering::SeqCst);
+    pub(crate) fn go_offline(&self, time: Duration) {
+        self.shared.offline.store(true, Ordering::SeqCst);
         thread::sleep(time);
-        self.shared.away.store(false, Ordering::SeqCst);
+        self.shared.offline.store(false, Ordering::SeqCst);
     }
 
-    pub(crate) fn failed(&self) -> u64 {
-        self.shared.failed.load(Ordering::SeqCst)
+    pub(crate) fn failure_count(&self) -> u64 {
+        self.shared.failure_count.load(Ordering::SeqCst)
     }
 
     /// What was taken, by path.
-    pub(crate) fn taken(&self) -> HashMap<String, Vec<Taken>> {
+    pub(crate) fn deliveries(&self) -> HashMap<String, Vec<Delivery>> {
         let mut by_path = HashMap::<_, Vec<_>>::new();
-        for taken in self.shared.taken.lock().unwrap().iter() {
-            by_path.entry(taken.path.clone()).or_default().push(taken.clone());
+        for delivery in self.shared.deliveries.lock().unwrap().iter() {
+            by_path.entry(delivery.path.clone()).or_default().push(delivery.clone());
         }
         by_path
     }
@@ -94,7 +94,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        self.shared.over.store(true, Ordering::SeqCst);
+        self.shared.stopped.store(true, Ordering::SeqCst);
         // So that it looks.
         let _ = TcpStream::connect(self.shared.address);
     }
@@ -103,58 +103,58 @@ impl Drop for Receiver {
 impl Shared {
     fn serve(self: Arc<Self>, listener: TcpListener) {
         for stream in listener.incoming() {
-            if self.over.load(Ordering::SeqCst) {
+            if self.stopped.load(Ordering::SeqCst) {
                 return;
             }
             let Ok(stream) = stream else { continue };
             let shared = self.clone();
-            thread::spawn(move || shared.take(stream));
+            thread::spawn(move || shared.handle(stream));
         }
     }
 
     /// Takes a delivery, or does not. Whoever cannot be read has gone.
-    fn take(&self, stream: TcpStream) -> Option<()> {
-        if self.away.load(Ordering::SeqCst) {
-            self.failed.fetch_add(1, Ordering::SeqCst);
+    fn handle(&self, stream: TcpStream) -> Option<()> {
+        if self.offline.load(Ordering::SeqCst) {
+            self.failure_count.fetch_add(1, Ordering::SeqCst);
             return None;
         }
-        let (taken, mut stream) = read(stream)?;
-        let mood = *self.mood.lock().unwrap();
-        let number = self.number.fetch_add(1, Ordering::SeqCst);
-        let status = match (mood, number % 10) {
-            (Mood::Broken, _) | (Mood::Moody, 1) => "503 Busy",
-            (Mood::Moody, 4) => {
-                self.failed.fetch_add(1, Ordering::SeqCst);
+        let (delivery, mut stream) = read_delivery(stream)?;
+        let mode = *self.mode.lock().unwrap();
+        let request_index = self.request_count.fetch_add(1, Ordering::SeqCst);
+        let status = match (mode, request_index % 10) {
+            (ReceiverMode::Failing, _) | (ReceiverMode::Flaky, 1) => "503 Busy",
+            (ReceiverMode::Flaky, 4) => {
+                self.failure_count.fetch_add(1, Ordering::SeqCst);
                 // Longer than anybody waits.
                 thread::sleep(Duration::from_secs(2));
                 return None;
             }
-            (Mood::Moody, 7) => {
-                self.failed.fetch_add(1, Ordering::SeqCst);
+            (ReceiverMode::Flaky, 7) => {
+                self.failure_count.fetch_add(1, Ordering::SeqCst);
                 return None;
             }
-            (Mood::Well | Mood::Moody, _) => "200 OK",
+            (ReceiverMode::Healthy | ReceiverMode::Flaky, _) => "200 OK",
         };
         // Before the answer: otherwise who is told may know before we do.
         match status {
-            "200 OK" => self.taken.lock().unwrap().push(taken),
-            _ => drop(self.failed.fetch_add(1, Ordering::SeqCst)),
+            "200 OK" => self.deliveries.lock().unwrap().push(delivery),
+            _ => drop(self.failure_count.fetch_add(1, Ordering::SeqCst)),
         }
         write!(stream, "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").ok()
     }
 }
 
-fn read(stream: TcpStream) -> Option<(Taken, TcpStream)> {
+fn read_delivery(stream: TcpStream) -> Option<(Delivery, TcpStream)> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let path = line.split(' ').nth(1)?.trim_start_matches('/').to_owned();
-    let (mut length, mut id, mut head) = (0, String::new(), String::new());
+    let (mut length, mut id, mut headers) = (0, String::new(), String::new());
     loop {
         line.clear();
         reader.read_line(&mut line).ok()?;
         let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        head.push_str(&line);
+        headers.push_str(&line);
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.parse().ok()?,
             "webhook-id" => id = value.to_owned(),
@@ -164,5 +164,5 @@ fn read(stream: TcpStream) -> Option<(Taken, TcpStream)> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body = String::from_utf8(body).ok()?;
-    Some((Taken { path, id, head, body }, reader.into_inner()))
+    Some((Delivery { path, id, headers, body }, reader.into_inner()))
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub(super) const AUDIENCE: &str = "latimer";
 
 /// The name of its key.
-const KEY: &str = "one";
+const KEY_ID: &str = "one";
 
 /// An identity provider that runs as long as the test.
 pub(super) struct Issuer {
@@ -28,14 +28,14 @@ impl Issuer {
         let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
         let key = EncodingKey::from_ec_pem(pair.serialize_pem().as_bytes()).unwrap();
         let mut public = Jwk::from_encoding_key(&key, Algorithm::ES256).unwrap();
-        public.common.key_id = Some(KEY.to_owned());
+        public.common.key_id = Some(KEY_ID.to_owned());
         let keys = format!("http://{address}/keys");
-        let about = json!({"issuer": format!("http://{address}"), "jwks_uri": keys});
+        let metadata = json!({"issuer": format!("http://{address}"), "jwks_uri": keys});
         let keys = json!({"keys": [public]});
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 // Whoever goes away has gone.
-                answer(stream, &about, &keys).ok();
+                respond(stream, &metadata, &keys).ok();
             }
         });
         Self { address, key }
@@ -50,16 +50,16 @@ impl Issuer {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let expires = i64::try_from(now).unwrap() + seconds;
         let claims = json!({"iss": self.url(), "aud": audience, "sub": subject, "exp": expires});
-        let header = Header { kid: Some(KEY.to_owned()), ..Header::new(Algorithm::ES256) };
+        let header = Header { kid: Some(KEY_ID.to_owned()), ..Header::new(Algorithm::ES256) };
         encode(&header, &claims, &self.key).unwrap()
     }
 }
 
-fn answer(stream: TcpStream, about: &Value, keys: &Value) -> std::io::Result<()> {
+fn respond(stream: TcpStream, metadata: &Value, keys: &Value) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line)?;
-    let body = if line.contains(" /keys ") { keys } else { about }.to_string();
+    let body = if line.contains(" /keys ") { keys } else { metadata }.to_string();
     while line.trim_end() != "" {
         line.clear();
         reader.read_line(&mut line)?;

@@ -3,94 +3,108 @@
 //! A secret stands in every place that takes one, right and wrong. Whoever registered a webhook may
 //! read it back; everything else that anybody could see is searched for all of them.
 
-mod ask;
-mod broken;
+mod bad_requests;
+mod fixture;
+mod invalid_configs;
 mod issuer;
-mod nonsense;
-mod planted;
-mod scene;
+mod planted_secrets;
+mod requests;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::push::receiver::Mood;
-use scene::Scene;
+use crate::push::receiver::ReceiverMode;
+use fixture::Fixture;
 
 #[test]
 fn secrets_never_appear() {
     for format in ["text", "json"] {
-        let mut scene = Scene::new(format);
-        let mut server = scene.serve("first.log");
-        let owner = scene.owner();
-        let task = register(&mut scene, &owner);
-        show_everything(&mut scene);
-        be_refused(&mut scene);
-        nonsense::send(&mut scene, &owner, &task);
-        scene.until_dead_letters(4);
-        operate(&mut scene);
+        let mut fixture = Fixture::new(format);
+        let mut server = fixture.serve("first.log");
+        let owner = fixture.owner_headers();
+        let task = register_webhooks(&mut fixture, &owner);
+        call_every_endpoint(&mut fixture);
+        send_invalid_credentials(&mut fixture);
+        bad_requests::send_bad_requests(&mut fixture, &owner, &task);
+        fixture.wait_for_dead_letters(4);
+        run_operator_commands(&mut fixture);
         // As it is left, and taken up again.
-        scene.keep_files("running");
+        fixture.record_files("running");
         server.signal(Signal::KILL);
-        server.end();
-        scene.keep("stdout of the first", server.greeting.clone() + &server.last_words());
-        scene.keep_files("killed");
-        let mut server = scene.serve("second.log");
-        scene.receiver.set(Mood::Well);
-        scene.run(&["push", "dead", "replay", "--all", "--url", &scene.url()]);
+        server.wait_for_exit();
+        fixture.record_output(
+            "stdout of the first",
+            server.startup_output.clone() + &server.remaining_stdout(),
+        );
+        fixture.record_files("killed");
+        let mut server = fixture.serve("second.log");
+        fixture.receiver.set_mode(ReceiverMode::Healthy);
+        fixture.run(&["push", "dead", "replay", "--all", "--url", &fixture.url()]);
         server.signal(Signal::TERM);
-        assert!(server.end().success());
-        scene.keep("stdout of the second", server.greeting.clone() + &server.last_words());
-        scene.run(&["push", "dead", "list"]);
-        scene.keep_files("stopped");
+        assert!(server.wait_for_exit().success());
+        fixture.record_output(
+            "stdout of the second",
+            server.startup_output.clone() + &server.remaining_stdout(),
+        );
+        fixture.run(&["push", "dead", "list"]);
+        fixture.record_files("stopped");
 
-        delivered_with_all_of_it(&mut scene);
-        for words in
+        assert_deliveries_contain_secrets(&mut fixture);
+        for text in
             ["delivery given up", "not delivered", "call answered", "going on with webhooks"]
         {
-            assert!(scene.has(words), "the log says everything: {words}");
+            assert!(fixture.output_contains(text), "the log says everything: {text}");
         }
-        assert_eq!(scene.has(r#""message":"call answered""#), format == "json");
-        scene.assert_clean();
+        assert_eq!(fixture.output_contains(r#""message":"call answered""#), format == "json");
+        fixture.assert_no_leaks();
     }
 }
 
 /// Webhooks with all that they can have, one with each task: by the owner alone.
-fn register(scene: &mut Scene, owner: &str) -> String {
-    let url = format!("hooks/{}?key={}", scene.secret("path"), scene.secret("query"));
-    let url = scene.receiver.url(&url);
-    let token = scene.secret("token of a webhook");
-    let credentials = scene.secret("credentials of a webhook");
+fn register_webhooks(fixture: &mut Fixture, owner: &str) -> String {
+    let url = format!("hooks/{}?key={}", fixture.secret("path"), fixture.secret("query"));
+    let url = fixture.receiver.url(&url);
+    let token = fixture.secret("token of a webhook");
+    let credentials = fixture.secret("credentials of a webhook");
     let authentication = json!({"scheme": "Bearer", "credentials": credentials});
     let inline = json!({"url": url, "token": token, "authentication": authentication});
     let message = json!({"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "echo hi"}]});
     let configuration = json!({"taskPushNotificationConfig": inline});
     let params = json!({"message": message, "configuration": configuration});
-    let sent = scene.call("SendMessage", &params, owner);
+    let sent = fixture.call("SendMessage", &params, owner);
     let task = sent["result"]["task"]["id"].as_str().expect("a task").to_owned();
-    let more = json!({"taskId": task, "id": "second", "url": url, "token": token});
+    let second_webhook = json!({"taskId": task, "id": "second", "url": url, "token": token});
     // What it shows is shown to whoever said it.
-    scene.call_unseen("CreateTaskPushNotificationConfig", &more, owner);
-    let ask = json!({"taskId": task, "id": "second"});
-    let mine = scene.call_unseen("GetTaskPushNotificationConfig", &ask, owner);
-    assert_eq!((&mine["result"]["url"], &mine["result"]["token"]), (&json!(url), &json!(token)));
+    fixture.call_privately("CreateTaskPushNotificationConfig", &second_webhook, owner);
+    let query = json!({"taskId": task, "id": "second"});
+    let stored = fixture.call_privately("GetTaskPushNotificationConfig", &query, owner);
+    assert_eq!(
+        (&stored["result"]["url"], &stored["result"]["token"]),
+        (&json!(url), &json!(token))
+    );
     // It goes on, so that it is taken up by the next process.
     let message =
         json!({"messageId": "m2", "role": "ROLE_USER", "parts": [{"text": "wait 60000"}]});
     let configuration = json!({"taskPushNotificationConfig": inline, "returnImmediately": true});
-    scene.call("SendMessage", &json!({"message": message, "configuration": configuration}), owner);
+    fixture.call(
+        "SendMessage",
+        &json!({"message": message, "configuration": configuration}),
+        owner,
+    );
     // A program sees nothing of what the server knows.
     let message = json!({"messageId": "m3", "role": "ROLE_USER", "parts": [{"text": "go"}]});
-    let ran = scene.call("SendMessage", &json!({"message": message, "tenant": "env"}), owner);
-    assert!(ran.to_string().contains("PATH="), "{ran}");
+    let response =
+        fixture.call("SendMessage", &json!({"message": message, "tenant": "env"}), owner);
+    assert!(response.to_string().contains("PATH="), "{response}");
     task
 }
 
 /// What there is to see for callers of all kinds, and for nobody in particular.
-fn show_everything(scene: &mut Scene) {
-    let cookie = format!("Cookie: session={}\r\n", scene.secret("cookie"));
-    for headers in scene.rightly().into_iter().chain([String::new()]) {
+fn call_every_endpoint(fixture: &mut Fixture) {
+    let cookie = format!("Cookie: session={}\r\n", fixture.secret("cookie"));
+    for headers in fixture.valid_credentials().into_iter().chain([String::new()]) {
         let headers = headers + &cookie;
-        let query = scene.secret("token in an address");
+        let query = fixture.secret("token in an address");
         for request in [
             "GET /.well-known/agent-card.json",
             "GET /.well-known/agent.json",
@@ -107,18 +121,18 @@ fn show_everything(scene: &mut Scene) {
             "TRACE /a2a",
             "OPTIONS /a2a",
         ] {
-            scene.http(request, &headers, "");
-            scene.http(&format!("{request}?access_token={query}"), &headers, "");
+            fixture.http(request, &headers, "");
+            fixture.http(&format!("{request}?access_token={query}"), &headers, "");
         }
         let first = json!({"method": "GetTask", "id": 1, "params": {"id": "none"}});
-        scene.http("POST /a2a", &headers, &first.to_string());
+        fixture.http("POST /a2a", &headers, &first.to_string());
     }
 }
 
 /// Wrong credentials in every binding.
-fn be_refused(scene: &mut Scene) {
-    let address = scene.address();
-    for headers in scene.wrongly() {
+fn send_invalid_credentials(fixture: &mut Fixture) {
+    let address = fixture.address();
+    for headers in fixture.invalid_credentials() {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}});
         for (request, body) in [
             ("POST /a2a", call.to_string()),
@@ -131,39 +145,39 @@ fn be_refused(scene: &mut Scene) {
             ("GET /api/push/dead", String::new()),
             ("GET /a2a/extendedAgentCard", String::new()),
         ] {
-            let answer = scene.http(request, &headers, &body);
-            let answer = String::from_utf8_lossy(&answer);
-            assert!(answer.starts_with("HTTP/1.1 4"), "{request}\n{headers}{answer}");
+            let response = fixture.http(request, &headers, &body);
+            let response = String::from_utf8_lossy(&response);
+            assert!(response.starts_with("HTTP/1.1 4"), "{request}\n{headers}{response}");
         }
-        let shown: Vec<_> = headers.lines().filter_map(|it| it.split_once(": ")).collect();
+        let header_pairs: Vec<_> = headers.lines().filter_map(|it| it.split_once(": ")).collect();
         for method in ["lf.a2a.v1.A2AService/ListTasks", "a2a.v1.A2AService/GetTask"] {
-            let answer = ask::grpc(&address, method, &shown, &[]);
-            scene.keep(format!("gRPC {method}"), answer);
+            let response = requests::grpc_request(&address, method, &header_pairs, &[]);
+            fixture.record_output(format!("gRPC {method}"), response);
         }
     }
-    let path = format!("/no path?access_token={}", scene.secret("token in what is no path"));
-    let answer = ask::exchange(&address, &ask::no_path(&path));
-    scene.keep("HTTP/2 for no path", answer);
+    let path = format!("/no path?access_token={}", fixture.secret("token in what is no path"));
+    let response = requests::send_bytes(&address, &requests::http2_invalid_path(&path));
+    fixture.record_output("HTTP/2 for no path", response);
 }
 
 /// What an operator sees of it, with the key and without.
-fn operate(scene: &mut Scene) {
-    let url = scene.url();
-    let list = scene.run(&["push", "dead", "list", "--output", "json", "--url", &url]);
-    let letters: Vec<Value> = serde_json::from_str(&list.out).expect("letters");
-    let id = letters[0]["id"].as_str().unwrap();
-    scene.run(&["push", "dead", "list", "--url", &url]);
-    let ran = scene.run(&["push", "dead", "replay", id, "--url", &url]);
-    assert!(ran.errors.contains("503"), "{ran:?}");
-    let password = scene.secret("password in the address of a server");
-    let with = url.replace("http://", &format!("http://me:{password}@"));
-    assert_eq!(scene.run(&["push", "dead", "list", "--url", &with]).code, Some(1));
-    let wrong = scene.secret("wrong key of an operator");
-    let stranger = crate::program::Place::new().variable("LATIMER_API_KEY", &wrong);
-    for url in [&url, "http://127.0.0.1:1", &with] {
-        let ran = stranger.run(&["push", "dead", "list", "--url", url]);
-        assert_eq!(ran.code, Some(1), "{ran:?}");
-        scene.keep("a stranger", format!("{ran:?}"));
+fn run_operator_commands(fixture: &mut Fixture) {
+    let url = fixture.url();
+    let list = fixture.run(&["push", "dead", "list", "--output", "json", "--url", &url]);
+    let dead_letters: Vec<Value> = serde_json::from_str(&list.stdout).expect("letters");
+    let id = dead_letters[0]["id"].as_str().unwrap();
+    fixture.run(&["push", "dead", "list", "--url", &url]);
+    let output = fixture.run(&["push", "dead", "replay", id, "--url", &url]);
+    assert!(output.stderr.contains("503"), "{output:?}");
+    let password = fixture.secret("password in the address of a server");
+    let url_with_password = url.replace("http://", &format!("http://me:{password}@"));
+    assert_eq!(fixture.run(&["push", "dead", "list", "--url", &url_with_password]).code, Some(1));
+    let wrong = fixture.secret("wrong key of an operator");
+    let unauthorized = crate::program::TestDir::new().with_env_var("LATIMER_API_KEY", &wrong);
+    for url in [&url, "http://127.0.0.1:1", &url_with_password] {
+        let output = unauthorized.run(&["push", "dead", "list", "--url", url]);
+        assert_eq!(output.code, Some(1), "{output:?}");
+        fixture.record_output("a stranger", format!("{output:?}"));
     }
     for command in [
         &["config", "check"][..],
@@ -174,20 +188,20 @@ fn operate(scene: &mut Scene) {
         &["--help"],
         &["serve", "--help"],
     ] {
-        scene.run(command);
+        fixture.run(command);
     }
-    assert!(scene.has("(hidden)"));
+    assert!(fixture.output_contains("(hidden)"));
 }
 
 /// None of it was left out where it belongs.
-fn delivered_with_all_of_it(scene: &mut Scene) {
-    let taken = scene.receiver.taken();
-    let (path, taken) = taken.iter().next().expect("a delivery");
+fn assert_deliveries_contain_secrets(fixture: &mut Fixture) {
+    let deliveries = fixture.receiver.deliveries();
+    let (path, deliveries) = deliveries.iter().next().expect("a delivery");
     for secret in ["path", "query"] {
-        assert!(path.contains(&scene.secret(secret)), "{path}");
+        assert!(path.contains(&fixture.secret(secret)), "{path}");
     }
     for secret in ["token of a webhook", "credentials of a webhook"] {
-        let secret = scene.secret(secret);
-        assert!(taken.iter().any(|it| it.head.contains(&secret)), "{taken:?}");
+        let secret = fixture.secret(secret);
+        assert!(deliveries.iter().any(|it| it.headers.contains(&secret)), "{deliveries:?}");
     }
 }

@@ -10,9 +10,9 @@ use tokio::net::TcpStream;
 
 /// Why there is no answer: the connection was refused, or cut. Another try may have more luck.
 #[derive(Debug)]
-pub(super) struct Cut;
+pub(super) struct ConnectionLost;
 
-impl From<std::io::Error> for Cut {
+impl From<std::io::Error> for ConnectionLost {
     fn from(_: std::io::Error) -> Self {
         Self
     }
@@ -28,13 +28,13 @@ impl Client {
         Self { address }
     }
 
-    pub(super) async fn until_ready(&self) {
+    pub(super) async fn wait_until_ready(&self) {
         for _ in 0..1_000 {
             if let Ok(mut stream) = self.request("GET", "/ready", "", None).await
                 && stream.status == 200
             {
                 // Only the status counts.
-                let _ = stream.rest().await;
+                let _ = stream.read_body().await;
                 return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -47,24 +47,28 @@ impl Client {
         &self,
         method: &str,
         params: Value,
-    ) -> Result<Result<Value, Value>, Cut> {
+    ) -> Result<Result<Value, Value>, ConnectionLost> {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let mut response = self.request("POST", "/a2a", &body.to_string(), None).await?;
-        let text = response.rest().await?;
-        let answer: Value = serde_json::from_slice(&text).map_err(|_| Cut)?;
-        Ok(match answer.get("error") {
-            Some(error) if error["code"] == -31503 => return Err(Cut),
+        let text = response.read_body().await?;
+        let reply: Value = serde_json::from_slice(&text).map_err(|_| ConnectionLost)?;
+        Ok(match reply.get("error") {
+            Some(error) if error["code"] == -31503 => return Err(ConnectionLost),
             Some(error) => Err(error.clone()),
-            None => Ok(answer["result"].clone()),
+            None => Ok(reply["result"].clone()),
         })
     }
 
     /// Tries until there is an answer.
-    pub(super) async fn insist(&self, method: &str, params: Value) -> Result<Value, Value> {
+    pub(super) async fn call_with_retry(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, Value> {
         for _ in 0..1_000 {
             match self.call(method, params.clone()).await {
-                Ok(answer) => return answer,
-                Err(Cut) => tokio::time::sleep(Duration::from_millis(20)).await,
+                Ok(result) => return result,
+                Err(ConnectionLost) => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
         panic!("no answer to {method}");
@@ -76,10 +80,10 @@ impl Client {
         method: &str,
         params: Value,
         after: Option<&str>,
-    ) -> Result<Events, Cut> {
+    ) -> Result<EventStream, ConnectionLost> {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let response = self.request("POST", "/a2a", &body.to_string(), after).await?;
-        Ok(Events { response, decoder: Decoder::new(), ready: Vec::new() })
+        Ok(EventStream { response, decoder: Decoder::new(), ready: Vec::new() })
     }
 
     async fn request(
@@ -88,11 +92,11 @@ impl Client {
         path: &str,
         body: &str,
         after: Option<&str>,
-    ) -> Result<Response, Cut> {
+    ) -> Result<Response, ConnectionLost> {
         let mut stream = TcpStream::connect(self.address).await?;
-        let resume = after.map(|it| format!("Last-Event-ID: {it}\r\n")).unwrap_or_default();
+        let resume_header = after.map(|it| format!("Last-Event-ID: {it}\r\n")).unwrap_or_default();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nA2A-Version: 1.0\r\n{resume}\
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nA2A-Version: 1.0\r\n{resume_header}\
              Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             self.address,
             body.len(),
@@ -112,46 +116,47 @@ struct Response {
 }
 
 impl Response {
-    async fn read(mut stream: BufReader<TcpStream>) -> Result<Self, Cut> {
-        let first = line(&mut stream).await?;
-        let status = first.split(' ').nth(1).and_then(|it| it.parse().ok()).ok_or(Cut)?;
+    async fn read(mut stream: BufReader<TcpStream>) -> Result<Self, ConnectionLost> {
+        let status_line = read_line(&mut stream).await?;
+        let status =
+            status_line.split(' ').nth(1).and_then(|it| it.parse().ok()).ok_or(ConnectionLost)?;
         let mut length = None;
         loop {
-            let header = line(&mut stream).await?.to_ascii_lowercase();
+            let header = read_line(&mut stream).await?.to_ascii_lowercase();
             if header.is_empty() {
                 return Ok(Self { status, stream, length });
             }
             if let Some(value) = header.strip_prefix("content-length:") {
-                length = Some(value.trim().parse().map_err(|_| Cut)?);
+                length = Some(value.trim().parse().map_err(|_| ConnectionLost)?);
             }
         }
     }
 
-    async fn rest(&mut self) -> Result<Vec<u8>, Cut> {
+    async fn read_body(&mut self) -> Result<Vec<u8>, ConnectionLost> {
         if let Some(length) = self.length {
             let mut body = vec![0; length];
             self.stream.read_exact(&mut body).await?;
             return Ok(body);
         }
         let mut body = Vec::new();
-        while let Some(chunk) = self.chunk().await? {
+        while let Some(chunk) = self.read_chunk().await? {
             body.extend(chunk);
         }
         Ok(body)
     }
 
     /// The next chunk of a body in chunks; none at its proper end.
-    async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Cut> {
-        let size = line(&mut self.stream).await?;
-        let size = usize::from_str_radix(size.trim(), 16).map_err(|_| Cut)?;
+    async fn read_chunk(&mut self) -> Result<Option<Vec<u8>>, ConnectionLost> {
+        let size = read_line(&mut self.stream).await?;
+        let size = usize::from_str_radix(size.trim(), 16).map_err(|_| ConnectionLost)?;
         let mut chunk = vec![0; size];
         self.stream.read_exact(&mut chunk).await?;
-        line(&mut self.stream).await?;
+        read_line(&mut self.stream).await?;
         Ok(Some(chunk).filter(|it| !it.is_empty()))
     }
 }
 
-async fn line(stream: &mut BufReader<TcpStream>) -> Result<String, Cut> {
+async fn read_line(stream: &mut BufReader<TcpStream>) -> Result<String, ConnectionLost> {
     let mut line = Vec::new();
     loop {
         match stream.read_u8().await? {
@@ -159,27 +164,28 @@ async fn line(stream: &mut BufReader<TcpStream>) -> Result<String, Cut> {
             byte => line.push(byte),
         }
     }
-    let text = String::from_utf8(line).map_err(|_| Cut)?;
+    let text = String::from_utf8(line).map_err(|_| ConnectionLost)?;
     Ok(text.trim_end_matches('\r').to_owned())
 }
 
 /// The events of a stream.
-pub(super) struct Events {
+pub(super) struct EventStream {
     response: Response,
     decoder: Decoder,
     ready: Vec<(Option<String>, Value)>,
 }
 
-impl Events {
+impl EventStream {
     /// The next event with its id; none at the proper end of the stream.
-    pub(super) async fn next(&mut self) -> Result<Option<(Option<String>, Value)>, Cut> {
+    pub(super) async fn next(&mut self) -> Result<Option<(Option<String>, Value)>, ConnectionLost> {
         while self.ready.is_empty() {
-            let Some(chunk) = self.response.chunk().await? else { return Ok(None) };
-            let mut rest = &chunk[..];
-            while let Some(frame) = self.decoder.read(&mut rest).map_err(|_| Cut)? {
-                let data: Value = serde_json::from_slice(&frame.data).map_err(|_| Cut)?;
+            let Some(chunk) = self.response.read_chunk().await? else { return Ok(None) };
+            let mut remaining = &chunk[..];
+            while let Some(frame) = self.decoder.read(&mut remaining).map_err(|_| ConnectionLost)? {
+                let data: Value =
+                    serde_json::from_slice(&frame.data).map_err(|_| ConnectionLost)?;
                 if data["error"]["code"] == -31503 {
-                    return Err(Cut);
+                    return Err(ConnectionLost);
                 }
                 assert!(data.get("error").is_none(), "{data}");
                 self.ready.push((frame.id, data["result"].clone()));

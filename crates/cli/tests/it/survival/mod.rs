@@ -13,12 +13,12 @@ use std::time::Duration;
 use client::Client;
 use workload::{Random, Workload};
 
-use crate::cutter::Cutter;
+use crate::cutting_proxy::CuttingProxy;
 
 /// How many tasks, and how often the worst happens.
-const TASKS: usize = 200;
-const KILLS: usize = 20;
-const CUTS: usize = 50;
+const TASK_COUNT: usize = 200;
+const KILL_COUNT: usize = 20;
+const CUT_COUNT: usize = 50;
 
 /// A server with the demo agent and tasks in a file, killed and started again at one address.
 struct Server {
@@ -28,11 +28,11 @@ struct Server {
 }
 
 impl Server {
-    fn start(folder: &Path) -> Self {
+    fn start(directory: &Path) -> Self {
         // Freed at once, and taken again by the server; nothing else listens meanwhile.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let config = folder.join("latimer.toml");
-        let store = folder.join("tasks.db");
+        let config = directory.join("latimer.toml");
+        let store = directory.join("tasks.db");
         let text = format!(
             "listen = \"{address}\"\n\n[store]\npath = {store:?}\n\n\
              [[agents]]\nname = \"demo\"\nkind = \"demo\"\n"
@@ -79,19 +79,19 @@ fn seed() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn kill_9_at_random_moments_loses_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+async fn random_kill_9_loses_no_acknowledged_task() {
+    let directory = tempfile::tempdir().unwrap();
     let mut random = Random(seed());
-    let mut server = Server::start(folder.path());
+    let mut server = Server::start(directory.path());
     let client = Client::new(server.address);
-    client.until_ready().await;
-    let workload = Workload::start(&client, TASKS, random.next());
+    client.wait_until_ready().await;
+    let workload = Workload::start(&client, TASK_COUNT, random.next());
     let kills = Arc::new(AtomicUsize::new(0));
     let killer = {
         let kills = Arc::clone(&kills);
         let mut random = Random(random.next());
         tokio::task::spawn_blocking(move || {
-            for _ in 0..KILLS {
+            for _ in 0..KILL_COUNT {
                 std::thread::sleep(Duration::from_millis(50 + random.below(400)));
                 server.kill();
                 kills.fetch_add(1, Ordering::Relaxed);
@@ -100,28 +100,31 @@ async fn kill_9_at_random_moments_loses_nothing() {
         })
     };
     let done = workload.join().await;
-    let met = kills.load(Ordering::Relaxed);
-    println!("{met} of {KILLS} kills came while callers were waiting");
-    assert!(met >= KILLS / 2, "the work was done too early to be worth anything: {met}");
+    let kills_during_work = kills.load(Ordering::Relaxed);
+    println!("{kills_during_work} of {KILL_COUNT} kills came while callers were waiting");
+    assert!(
+        kills_during_work >= KILL_COUNT / 2,
+        "the work was done too early to be worth anything: {kills_during_work}"
+    );
     let _server = killer.await.unwrap();
-    client.until_ready().await;
+    client.wait_until_ready().await;
     done.check(&client).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cut_connections_lose_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+async fn cut_connections_lose_no_acknowledged_task() {
+    let directory = tempfile::tempdir().unwrap();
     let mut random = Random(seed());
-    let server = Server::start(folder.path());
-    Client::new(server.address).until_ready().await;
-    let cutter = Cutter::start(server.address).await;
-    let workload = Workload::start(&Client::new(cutter.address()), TASKS, random.next());
-    for _ in 0..CUTS {
+    let server = Server::start(directory.path());
+    Client::new(server.address).wait_until_ready().await;
+    let proxy = CuttingProxy::start(server.address).await;
+    let workload = Workload::start(&Client::new(proxy.address()), TASK_COUNT, random.next());
+    for _ in 0..CUT_COUNT {
         tokio::time::sleep(Duration::from_millis(20 + random.below(180))).await;
-        cutter.cut();
+        proxy.cut();
     }
     let done = workload.join().await;
-    println!("{} connections were cut", cutter.connections_cut());
-    assert!(cutter.connections_cut() >= CUTS, "{} were cut", cutter.connections_cut());
+    println!("{} connections were cut", proxy.connections_cut());
+    assert!(proxy.connections_cut() >= CUT_COUNT, "{} were cut", proxy.connections_cut());
     done.check(&Client::new(server.address)).await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::client::{Client, Cut};
+use super::client::{Client, ConnectionLost};
 
 /// xorshift, so that a run can be repeated.
 pub(super) struct Random(pub(super) u64);
@@ -27,7 +27,7 @@ impl Random {
 
 /// What a caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum RequestKind {
     /// Pieces, as a stream.
     Streamed(u64),
     /// Pieces, without waiting.
@@ -40,44 +40,44 @@ enum Kind {
 
 /// What a caller was told: this must hold whatever happened since.
 #[derive(Debug)]
-struct Acknowledged {
-    kind: Kind,
+struct AcknowledgedTask {
+    kind: RequestKind,
     task: String,
 }
 
-pub(super) struct Workload(JoinSet<Acknowledged>);
+pub(super) struct Workload(JoinSet<AcknowledgedTask>);
 
-pub(super) struct Done(Vec<Acknowledged>);
+pub(super) struct FinishedWorkload(Vec<AcknowledgedTask>);
 
 /// How many callers there are at a time.
-const CALLERS: usize = 8;
+const MAX_CALLERS: usize = 8;
 
 impl Workload {
     pub(super) fn start(client: &Client, tasks: usize, seed: u64) -> Self {
         let mut random = Random(seed);
-        let places = std::sync::Arc::new(tokio::sync::Semaphore::new(CALLERS));
+        let permits = std::sync::Arc::new(tokio::sync::Semaphore::new(MAX_CALLERS));
         let mut callers = JoinSet::new();
         for number in 0..tasks {
             let kind = match number % 6 {
-                0 => Kind::Streamed(5 + random.below(60)),
-                1 => Kind::Chunks(5 + random.below(60)),
-                2 => Kind::Wait,
-                3 => Kind::Ask,
-                4 => Kind::Echo,
-                _ => Kind::Burst,
+                0 => RequestKind::Streamed(5 + random.below(60)),
+                1 => RequestKind::Chunks(5 + random.below(60)),
+                2 => RequestKind::Wait,
+                3 => RequestKind::Ask,
+                4 => RequestKind::Echo,
+                _ => RequestKind::Burst,
             };
-            let (client, places) = (client.clone(), places.clone());
+            let (client, permits) = (client.clone(), permits.clone());
             callers.spawn(async move {
-                let _place = places.acquire_owned().await.unwrap();
-                let task = ask(&client, number, kind).await;
-                Acknowledged { kind, task }
+                let _permit = permits.acquire_owned().await.unwrap();
+                let task = send_until_acknowledged(&client, number, kind).await;
+                AcknowledgedTask { kind, task }
             });
         }
         Self(callers)
     }
 
-    pub(super) async fn join(self) -> Done {
-        Done(self.0.join_all().await)
+    pub(super) async fn join(self) -> FinishedWorkload {
+        FinishedWorkload(self.0.join_all().await)
     }
 }
 
@@ -93,77 +93,79 @@ fn message(number: usize, text: &str, immediately: bool) -> Value {
 }
 
 /// Asks until there is an acknowledgement, and returns the task it names.
-async fn ask(client: &Client, number: usize, kind: Kind) -> String {
+async fn send_until_acknowledged(client: &Client, number: usize, kind: RequestKind) -> String {
     let (text, immediately) = match kind {
-        Kind::Streamed(pieces) => return follow(client, number, pieces).await,
-        Kind::Chunks(pieces) => (format!("chunks {pieces} 20"), true),
-        Kind::Wait => ("wait 300".to_owned(), true),
-        Kind::Ask => (format!("ask question {number}"), false),
-        Kind::Echo => (format!("echo {number}"), false),
-        Kind::Burst => ("burst 50".to_owned(), false),
+        RequestKind::Streamed(chunk_count) => {
+            return read_whole_stream(client, number, chunk_count).await;
+        }
+        RequestKind::Chunks(chunk_count) => (format!("chunks {chunk_count} 20"), true),
+        RequestKind::Wait => ("wait 300".to_owned(), true),
+        RequestKind::Ask => (format!("ask question {number}"), false),
+        RequestKind::Echo => (format!("echo {number}"), false),
+        RequestKind::Burst => ("burst 50".to_owned(), false),
     };
-    let sent = client.insist("SendMessage", message(number, &text, immediately)).await;
+    let sent = client.call_with_retry("SendMessage", message(number, &text, immediately)).await;
     let sent = sent.unwrap_or_else(|error| panic!("{kind:?}: {error}"));
     sent["task"]["id"].as_str().unwrap_or_else(|| panic!("{kind:?}: {sent}")).to_owned()
 }
 
 /// Reads a stream to its end, however often it is cut: each piece must come exactly once.
-async fn follow(client: &Client, number: usize, pieces: u64) -> String {
-    let text = format!("chunks {pieces} 20");
+async fn read_whole_stream(client: &Client, number: usize, chunk_count: u64) -> String {
+    let text = format!("chunks {chunk_count} 20");
     let mut task: Option<String> = None;
     let mut last: Option<String> = None;
-    let mut seen: Vec<u64> = Vec::new();
+    let mut chunks: Vec<u64> = Vec::new();
     let mut ended = false;
     while !ended {
-        let opened = match (&task, &last) {
+        let stream = match (&task, &last) {
             (Some(task), Some(last)) => {
                 client.stream("SubscribeToTask", json!({"id": task}), Some(last)).await
             }
             _ => client.stream("SendStreamingMessage", message(number, &text, false), None).await,
         };
-        match opened {
+        match stream {
             Ok(mut events) => loop {
                 match events.next().await {
                     Ok(Some((id, event))) => {
                         last = Some(id.expect("every event has an id"));
-                        ended |= note(&event, &mut task, &mut seen);
+                        ended |= record_event(&event, &mut task, &mut chunks);
                     }
                     Ok(None) => {
                         assert!(ended, "the stream of {task:?} ended before its task, at {last:?}");
                         break;
                     }
-                    Err(Cut) => break,
+                    Err(ConnectionLost) => break,
                 }
             },
-            Err(Cut) => tokio::time::sleep(Duration::from_millis(20)).await,
+            Err(ConnectionLost) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
-    let want: Vec<u64> = (1..=pieces).collect();
-    assert_eq!(seen, want, "the pieces of {task:?}");
+    let want: Vec<u64> = (1..=chunk_count).collect();
+    assert_eq!(chunks, want, "the pieces of {task:?}");
     task.expect("a stream begins with its task")
 }
 
 /// Takes note of an event; true when it is the last.
-fn note(event: &Value, task: &mut Option<String>, seen: &mut Vec<u64>) -> bool {
+fn record_event(event: &Value, task: &mut Option<String>, chunks: &mut Vec<u64>) -> bool {
     if let Some(id) = event["task"]["id"].as_str() {
         // The task as it stands: all that there is so far.
         *task = Some(id.to_owned());
-        *seen = pieces_of(&event["task"]["artifacts"][0]);
+        *chunks = chunk_numbers(&event["task"]["artifacts"][0]);
     }
-    seen.extend(pieces_of(&event["artifactUpdate"]["artifact"]));
+    chunks.extend(chunk_numbers(&event["artifactUpdate"]["artifact"]));
     let state = [&event["task"]["status"]["state"], &event["statusUpdate"]["status"]["state"]];
     state.iter().any(|it| *it == "TASK_STATE_COMPLETED")
 }
 
 /// The numbers of the pieces in an artifact of the demo agent.
-fn pieces_of(artifact: &Value) -> Vec<u64> {
+fn chunk_numbers(artifact: &Value) -> Vec<u64> {
     let parts = artifact["parts"].as_array().cloned().unwrap_or_default();
     // `chunk 3 of 7`
     let number = |part: &Value| part["text"].as_str()?.split(' ').nth(1)?.parse().ok();
     parts.iter().filter_map(number).collect()
 }
 
-impl Done {
+impl FinishedWorkload {
     /// Every acknowledged task is there, is what it must be, and nobody pretends to work on it.
     pub(super) async fn check(self, client: &Client) {
         let tasks: BTreeSet<&str> = self.0.iter().map(|it| it.task.as_str()).collect();
@@ -172,39 +174,39 @@ impl Done {
             self.check_one(client, acknowledged).await;
         }
         for state in ["TASK_STATE_WORKING", "TASK_STATE_SUBMITTED"] {
-            let page = client.insist("ListTasks", json!({"status": state})).await.unwrap();
+            let page = client.call_with_retry("ListTasks", json!({"status": state})).await.unwrap();
             assert_eq!(page["totalSize"], 0, "{page}");
         }
     }
 
-    async fn check_one(&self, client: &Client, Acknowledged { kind, task }: &Acknowledged) {
-        let mut found = settled(client, task).await;
-        if *kind == Kind::Ask {
-            assert_eq!(found["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{found}");
-            let answer = json!({"message": {
+    async fn check_one(&self, client: &Client, AcknowledgedTask { kind, task }: &AcknowledgedTask) {
+        let mut current = wait_until_settled(client, task).await;
+        if *kind == RequestKind::Ask {
+            assert_eq!(current["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{current}");
+            let reply = json!({"message": {
                 "messageId": format!("answer-{task}"),
                 "taskId": task,
                 "role": "ROLE_USER",
                 "parts": [{"text": "the answer"}],
             }});
-            found = client.insist("SendMessage", answer).await.unwrap()["task"].clone();
+            current = client.call_with_retry("SendMessage", reply).await.unwrap()["task"].clone();
         }
-        assert_eq!(found["status"]["state"], "TASK_STATE_COMPLETED", "{kind:?}: {found}");
-        if let Kind::Streamed(pieces) | Kind::Chunks(pieces) = kind {
-            let want: Vec<u64> = (1..=*pieces).collect();
-            assert_eq!(pieces_of(&found["artifacts"][0]), want, "{found}");
+        assert_eq!(current["status"]["state"], "TASK_STATE_COMPLETED", "{kind:?}: {current}");
+        if let RequestKind::Streamed(chunk_count) | RequestKind::Chunks(chunk_count) = kind {
+            let want: Vec<u64> = (1..=*chunk_count).collect();
+            assert_eq!(chunk_numbers(&current["artifacts"][0]), want, "{current}");
         }
     }
 }
 
 /// The task when it neither waits nor works, which must be soon.
-async fn settled(client: &Client, task: &str) -> Value {
+async fn wait_until_settled(client: &Client, task: &str) -> Value {
     for _ in 0..500 {
-        let found = client.insist("GetTask", json!({"id": task})).await;
-        let found = found.unwrap_or_else(|error| panic!("{task}: {error}"));
-        let state = found["status"]["state"].as_str().unwrap_or_default();
+        let current = client.call_with_retry("GetTask", json!({"id": task})).await;
+        let current = current.unwrap_or_else(|error| panic!("{task}: {error}"));
+        let state = current["status"]["state"].as_str().unwrap_or_default();
         if !["TASK_STATE_WORKING", "TASK_STATE_SUBMITTED"].contains(&state) {
-            return found;
+            return current;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use latimer_protocol::Secret;
 
-use super::{Binding, OAuth, Signatures};
+use super::{Binding, OAuth, SignaturePolicy};
 use crate::config::key::{choice, section};
-use crate::config::time::{Number, Time};
+use crate::config::time::{DurationInput, DurationValue};
 
 section! {
     /// How A2A is served, and which agents elsewhere are known.
@@ -83,9 +83,9 @@ section! {
         /// says.
         oauth: OAuth, section;
         /// How long a call may take.
-        timeout: Number, optional("120 seconds") => "\"60s\"";
+        timeout: DurationInput, optional("120 seconds") => "\"60s\"";
         /// How long a stream may be silent before it is begun anew.
-        idle_timeout: Time, default("\"2m\"") => "\"30s\"";
+        idle_timeout: DurationValue, default("\"2m\"") => "\"30s\"";
         /// Whether to have answers streamed.
         stream: bool, default("false") => "true";
         /// Which of several agents at that address.
@@ -95,7 +95,7 @@ section! {
         /// The transport to speak.
         binding: Binding, optional("the first that its card offers") => "\"grpc\"";
         /// Whose cards are believed, as for `[[agents]]`.
-        signatures: Signatures, default("\"ignore\"") => "\"required\"";
+        signatures: SignaturePolicy, default("\"ignore\"") => "\"required\"";
         /// Files with the public keys that its card is signed with, as JWK, JWKS or PEM.
         trusted_keys: Vec<String>, default("[]") => "[\"research.jwks.json\"]";
     }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use latimer_protocol::Secret;
 
 use crate::config::key::{choice, section};
-use crate::config::size::Size;
-use crate::config::time::Time;
+use crate::config::size::ByteSize;
+use crate::config::time::DurationValue;
 
 section! {
     /// An agent that is served.
@@ -17,7 +17,7 @@ section! {
         /// What stands behind it. `echo` says again what was said, `command` runs a program for each
         /// message, `demo` reaches every state of a task on request, `a2a` calls an agent elsewhere.
         /// `mcp` and `model` are not available in this version.
-        kind: Kind, required => "\"command\"";
+        kind: AgentKindTag, required => "\"command\"";
         /// What it is for.
         description: String, optional("what is known about its kind") => "\"Says it louder\"";
         /// Its own version.
@@ -33,16 +33,16 @@ section! {
         /// What happens when several messages come to one conversation: they are worked on at the
         /// same time (`parallel`) or one after the other (`queue`), or all but the first are refused
         /// (`reject`).
-        contexts: Contexts, default("\"parallel\"") => "\"queue\"";
+        contexts: ContextConcurrency, default("\"parallel\"") => "\"queue\"";
         /// How long a caller that waits for the answer is kept waiting before it gets the task as it
         /// stands.
-        max_wait: Time, default("\"10m\"") => "\"1m\"";
+        max_wait: DurationValue, default("\"10m\"") => "\"1m\"";
         /// How long the agent may work on one message.
-        max_turn: Time, optional("any time") => "\"1h\"";
+        max_turn: DurationValue, optional("any time") => "\"1h\"";
         /// How long the agent has to stop by itself when its task is canceled.
-        cancel_grace: Time, default("\"5s\"") => "\"30s\"";
+        cancel_grace: DurationValue, default("\"5s\"") => "\"30s\"";
         /// For how long a message that comes again gets the answer it got before. `0` means never.
-        repeat_window: Time, default("\"5m\"") => "\"1h\"";
+        repeat_window: DurationValue, default("\"5m\"") => "\"1h\"";
         /// Who may use it. Its card is for all.
         allow: Allow, section;
         /// For `command`: the program and its arguments. A program without a slash is looked for on
@@ -50,7 +50,7 @@ section! {
         command: Vec<String>, optional("none") => "[\"tr\", \"a-z\", \"A-Z\"]";
         /// For `command`: what the program reads from its standard input. `text` is the texts of the
         /// message, `json` the whole message as the JSON of A2A 1.0.
-        input: Reads, default("\"text\"") => "\"json\"";
+        input: CommandInput, default("\"text\"") => "\"json\"";
         /// For `command`: ends a piece of the streamed answer behind each of these.
         chunk: String, optional("a piece is what was written at a time") => "\"\\n\"";
         /// For `command`: variables of the environment that the program gets, besides `PATH_KEY`.
@@ -62,9 +62,9 @@ section! {
         inherit_home: bool, default("false") => "true";
         /// For `command`: how long the program may run, any time unless it is said. For `a2a`: how
         /// long a call may take, two minutes unless it is said; a stream has no such limit.
-        timeout: Time, optional("that of its kind") => "\"30s\"";
+        timeout: DurationValue, optional("that of its kind") => "\"30s\"";
         /// For `command`: how much the program may write.
-        max_output: Size, default("\"16MiB\"") => "\"1MiB\"";
+        max_output: ByteSize, default("\"16MiB\"") => "\"1MiB\"";
         /// For `command`: tells the caller the end of what the program wrote to its standard error,
         /// when it fails. Otherwise only the log has that.
         show_stderr: bool, default("false") => "true";
@@ -100,7 +100,7 @@ section! {
         /// the agent says.
         oauth: OAuth, section;
         /// For `a2a`: how long a stream may be silent before it is begun anew.
-        idle_timeout: Time, default("\"2m\"") => "\"30s\"";
+        idle_timeout: DurationValue, default("\"2m\"") => "\"30s\"";
         /// For `a2a`: whether the streams of the agent are used. Without, its tasks are looked at again
         /// and again; callers have streams all the same.
         stream: bool, default("true") => "false";
@@ -112,7 +112,7 @@ section! {
         binding: Binding, optional("the first that its card offers") => "\"grpc\"";
         /// For `a2a`: whose cards are believed. `ignore` looks at no signature; with `if_signed`, what
         /// is signed must be signed by one of `trusted_keys`; `required` wants that of every card.
-        signatures: Signatures, default("\"ignore\"") => "\"required\"";
+        signatures: SignaturePolicy, default("\"ignore\"") => "\"required\"";
         /// For `a2a`: files with the public keys that its card is signed with, as JWK, JWKS or PEM.
         trusted_keys: Vec<String>, default("[]") => "[\"partner.jwks.json\"]";
         /// For `a2a`: how many agents a message may pass, this one included, before it is rejected.
@@ -178,7 +178,7 @@ section! {
 
 choice! {
     /// What stands behind an agent.
-    Kind: "`echo`, `command`, `demo`, `a2a`, `mcp` or `model`" {
+    AgentKindTag: "`echo`, `command`, `demo`, `a2a`, `mcp` or `model`" {
         /// Says again what was said.
         Echo,
         /// A program.
@@ -208,7 +208,7 @@ choice! {
 
 choice! {
     /// Whose cards are believed.
-    Signatures: "`ignore`, `if_signed` or `required`" {
+    SignaturePolicy: "`ignore`, `if_signed` or `required`" {
         /// Everybody's.
         Ignore,
         /// What is signed must be signed by a trusted key.
@@ -220,7 +220,7 @@ choice! {
 
 choice! {
     /// What happens when several messages come to one conversation.
-    Contexts: "`parallel`, `queue` or `reject`" {
+    ContextConcurrency: "`parallel`, `queue` or `reject`" {
         /// They are worked on at the same time.
         Parallel,
         /// One after the other.
@@ -232,7 +232,7 @@ choice! {
 
 choice! {
     /// What a program reads.
-    Reads: "`text` or `json`" {
+    CommandInput: "`text` or `json`" {
         /// The texts of the message.
         Text,
         /// The whole message.

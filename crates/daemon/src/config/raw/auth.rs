@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use latimer_protocol::Secret;
 
 use crate::config::key::{choice, section};
-use crate::config::time::Time;
+use crate::config::time::DurationValue;
 
 section! {
     /// Who may call, besides those with the `api_key`.
     Auth {
         /// Keys, each with a name. Callers show one as a bearer token or in the header `X-API-Key`,
         /// and whoever does is the caller `key:NAME`.
-        keys: Vec<Key>, section;
+        keys: Vec<ApiKey>, section;
         /// Tokens of an identity provider. Whoever shows one is the caller `jwt:ISSUER#SUBJECT`.
         jwt: Jwt, section;
     }
@@ -20,7 +20,7 @@ section! {
 
 section! {
     /// A key.
-    Key {
+    ApiKey {
         /// Its name.
         name: String, required => "\"ci\"";
         /// Its SHA-256 digest, in hexadecimal digits: `latimer config hash-key` makes it.
@@ -44,14 +44,14 @@ section! {
         /// `ES256`, `ES384` and `EdDSA`.
         algorithms: Vec<String>, default("[\"RS256\", \"PS256\", \"ES256\", \"ES384\", \"EdDSA\"]") => "[\"ES256\"]";
         /// How far clocks may be apart.
-        leeway: Time, default("\"1m\"") => "\"10s\"";
+        leeway: DurationValue, default("\"1m\"") => "\"10s\"";
         /// Scopes that each must have, in the claim `scope` or `scp`.
         scopes: Vec<String>, default("[]") => "[\"agents\"]";
         /// The claim that names the caller.
         principal_claim: String, default("\"sub\"") => "\"client_id\"";
         /// How long keys are used without asking for them again. One that is not known is asked for
         /// at once.
-        keys_max_age: Time, default("\"10m\"") => "\"1h\"";
+        keys_max_age: DurationValue, default("\"10m\"") => "\"1h\"";
     }
 }
 
@@ -67,11 +67,11 @@ section! {
         client_ca: PathBuf, optional("callers show no certificates") => "\"/etc/latimer/callers.pem\"";
         /// Whether callers must show a certificate, or no connection comes about (`required`), or may
         /// be known in another way (`optional`).
-        client_certificates: ClientCertificates, default("\"required\"") => "\"optional\"";
+        client_certificates: ClientCertificateMode, default("\"required\"") => "\"optional\"";
         /// What of a certificate names the caller: the subject (`cert:CN=alice,O=Example`), or the
         /// first alternative name of a kind (`cert:dns:alice.example`, `cert:uri:spiffe://…`,
         /// `cert:email:…`).
-        client_name: ClientName, default("\"subject\"") => "\"uri\"";
+        client_name: CertificateName, default("\"subject\"") => "\"uri\"";
         /// What callers with certificates may do, for agents that ask for it.
         client_scopes: Vec<String>, default("[]") => "[\"deploy\"]";
     }
@@ -79,7 +79,7 @@ section! {
 
 choice! {
     /// Whether callers must show certificates.
-    ClientCertificates: "`required` or `optional`" {
+    ClientCertificateMode: "`required` or `optional`" {
         /// They must.
         Required,
         /// They may.
@@ -89,7 +89,7 @@ choice! {
 
 choice! {
     /// What of a certificate names the caller.
-    ClientName: "`subject`, `dns`, `uri` or `email`" {
+    CertificateName: "`subject`, `dns`, `uri` or `email`" {
         /// The subject.
         Subject,
         /// A host.

@@ -10,11 +10,13 @@ mod service;
 use latimer_protocol::Secret;
 
 pub(crate) use a2a::{A2a, RemoteAgent, Terminator};
-pub(crate) use agent::{Agent, Binding, Contexts, Kind, OAuth, Reads, Signatures, Skill};
-pub(crate) use auth::{Auth, ClientCertificates, ClientName, Jwt, Key, Tls};
+pub(crate) use agent::{
+    Agent, AgentKindTag, Binding, CommandInput, ContextConcurrency, OAuth, SignaturePolicy, Skill,
+};
+pub(crate) use auth::{ApiKey, Auth, CertificateName, ClientCertificateMode, Jwt, Tls};
 pub(crate) use mcp::{McpServer, Transport, TransportKind};
-pub(crate) use push::{OlderBody, Push};
-pub(crate) use service::{Durable, Limits, Log, LogFormat, Server, Signing, Store, StoreKind};
+pub(crate) use push::{Push, V0_3Body};
+pub(crate) use service::{Durability, Limits, Log, LogFormat, Server, Signing, Store, StoreKind};
 
 use super::key::section;
 

@@ -1,7 +1,7 @@
 //! `[push]`.
 
 use crate::config::key::{choice, section};
-use crate::config::time::Time;
+use crate::config::time::DurationValue;
 
 section! {
     /// How webhooks are told about tasks.
@@ -18,25 +18,25 @@ section! {
         /// How many webhooks with something to do a caller may have.
         max_per_caller: u64, default("10000") => "100";
         /// How long a receiver may take to answer.
-        timeout: Time, default("\"15s\"") => "\"30s\"";
+        timeout: DurationValue, default("\"15s\"") => "\"30s\"";
         /// How often a delivery is tried before it becomes a dead letter.
         attempts: u32, default("12") => "3";
         /// For how long a receiver may fail. From then on a delivery is tried once, until one
         /// arrives.
-        max_age: Time, default("\"1d\"") => "\"1h\"";
+        max_age: DurationValue, default("\"1d\"") => "\"1h\"";
         /// How long to wait after the first failure. Each further one doubles it.
-        first_pause: Time, default("\"1s\"") => "\"500ms\"";
+        first_pause: DurationValue, default("\"1s\"") => "\"500ms\"";
         /// The longest wait between two attempts.
-        longest_pause: Time, default("\"10m\"") => "\"1m\"";
+        longest_pause: DurationValue, default("\"10m\"") => "\"1m\"";
         /// What receivers get whose webhooks were registered in 0.3: the `task`, as the official
         /// SDKs have it, or the event in the `envelope` of JSON-RPC, as a stream has it.
-        older_body: OlderBody, default("\"task\"") => "\"envelope\"";
+        older_body: V0_3Body, default("\"task\"") => "\"envelope\"";
     }
 }
 
 choice! {
     /// What receivers of 0.3 get.
-    OlderBody: "`task` or `envelope`" {
+    V0_3Body: "`task` or `envelope`" {
         /// The whole task.
         Task,
         /// The event, as a stream has it.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::config::key::{choice, section};
-use crate::config::size::Size;
-use crate::config::time::Time;
+use crate::config::size::ByteSize;
+use crate::config::time::DurationValue;
 
 section! {
     /// Where tasks are kept, and for how long.
@@ -16,16 +16,16 @@ section! {
         path: PathBuf, optional("`latimer/latimer.db` in the data folder of the user") => "\"/var/lib/latimer/latimer.db\"";
         /// For `sqlite`: what an event survives before anybody sees it. `full` also survives the
         /// loss of power, `process` the end of the process.
-        durability: Durable, default("\"full\"") => "\"process\"";
+        durability: Durability, default("\"full\"") => "\"process\"";
         /// The most tasks there may be. The one that finished first makes room; when none is
         /// finished, no more are taken.
         max_tasks: u64, optional("1000000, or 1000 in memory") => "5000";
         /// The most conversations there may be. `0` means any number.
         max_contexts: u64, optional("any number, or 500 in memory") => "500";
         /// How long a finished task is kept.
-        max_age: Time, optional("7 days, or an hour in memory") => "\"30d\"";
+        max_age: DurationValue, optional("7 days, or an hour in memory") => "\"30d\"";
         /// How often to look for what is too old.
-        sweep_every: Time, default("\"5m\"") => "\"1m\"";
+        sweep_every: DurationValue, default("\"5m\"") => "\"1m\"";
     }
 }
 
@@ -33,17 +33,17 @@ section! {
     /// What callers may ask for at most.
     Limits {
         /// The size of a request.
-        max_body: Size, default("\"10MiB\"") => "\"1MiB\"";
+        max_body: ByteSize, default("\"10MiB\"") => "\"1MiB\"";
         /// How long a request may take to arrive.
-        body_time: Time, default("\"30s\"") => "\"1m\"";
+        body_time: DurationValue, default("\"30s\"") => "\"1m\"";
         /// The length of an address with its query.
-        max_url: Size, default("\"8KiB\"") => "\"4KiB\"";
+        max_url: ByteSize, default("\"8KiB\"") => "\"4KiB\"";
         /// How many headers a request may have.
         max_headers: u64, default("100") => "50";
         /// The size of all headers of a request, at least 8 KiB.
-        max_header_bytes: Size, default("\"64KiB\"") => "\"16KiB\"";
+        max_header_bytes: ByteSize, default("\"64KiB\"") => "\"16KiB\"";
         /// How long headers may take to arrive, those of the next request on an open connection, too.
-        header_time: Time, default("\"15s\"") => "\"5s\"";
+        header_time: DurationValue, default("\"15s\"") => "\"5s\"";
         /// How many connections may be open. More wait to be accepted.
         max_connections: u64, default("10000") => "500";
         /// How many calls may be under way on one connection of HTTP/2.
@@ -88,13 +88,13 @@ section! {
     /// How the server as such behaves.
     Server {
         /// How long it waits for what is going on when it is told to end.
-        drain: Time, default("\"30s\"") => "\"1m\"";
+        drain: DurationValue, default("\"30s\"") => "\"1m\"";
         /// How long a stream may be silent before something is sent to keep its connection alive.
-        keep_alive: Time, default("\"15s\"") => "\"30s\"";
+        keep_alive: DurationValue, default("\"15s\"") => "\"30s\"";
         /// What the server calls itself where it calls others: agents elsewhere and webhooks.
         user_agent: String, optional("`Latimer/VERSION A2A`") => "\"Example-Agents/2.1\"";
         /// How long a card may be kept without asking again.
-        card_max_age: Time, default("\"5m\"") => "\"1h\"";
+        card_max_age: DurationValue, default("\"5m\"") => "\"1h\"";
         /// Whether `/metrics` is served. Where callers must say who they are, they must say it there,
         /// too.
         metrics: bool, optional("only to this machine, or to callers that said who they are") => "true";
@@ -133,7 +133,7 @@ choice! {
 
 choice! {
     /// What an event survives before anybody sees it.
-    Durable: "`full` or `process`" {
+    Durability: "`full` or `process`" {
         /// The loss of power.
         Full,
         /// The end of the process.

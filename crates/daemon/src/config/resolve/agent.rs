@@ -6,13 +6,13 @@ use latimer_protocol::card::AgentSkill;
 use latimer_runtime::{CommandAgent, EchoAgent};
 use latimer_server::{Access, AgentRegistry, ContextConcurrency, Policy};
 
-use super::Resolve;
-use crate::config::raw::{self, Kind, Reads};
-use crate::config::tree::Source;
-use crate::config::{AgentConfig, Behind, CardConfig, CommandConfig, DemoConfig, Problem};
+use super::Resolver;
+use crate::config::raw::{self, AgentKindTag, CommandInput};
+use crate::config::tree::Layer;
+use crate::config::{AgentConfig, AgentKind, CardConfig, CommandConfig, DemoConfig, Diagnostic};
 
 /// Keys of an agent that only mean something for programs.
-const COMMAND: &[&str] = &[
+const COMMAND_KEYS: &[&str] = &[
     "command",
     "input",
     "chunk",
@@ -25,7 +25,7 @@ const COMMAND: &[&str] = &[
 ];
 
 /// Keys that only mean something for agents elsewhere.
-const A2A: &[&str] = &[
+const A2A_KEYS: &[&str] = &[
     "url",
     "card_url",
     "call_url",
@@ -50,14 +50,15 @@ const A2A: &[&str] = &[
 ];
 
 /// Keys that only mean something for one of the other kinds.
-const OTHERS: &[&str] = &["extended_card", "open_ended", "server", "provider", "model", "tools"];
+const OTHER_KIND_KEYS: &[&str] =
+    &["extended_card", "open_ended", "server", "provider", "model", "tools"];
 
-impl Resolve<'_> {
+impl Resolver<'_> {
     /// The agents, in their order.
     pub(super) fn agents(&mut self, raw: Vec<raw::Agent>) -> Vec<AgentConfig> {
-        let agents = raw.into_iter().enumerate().map(|(place, it)| self.agent(place, it));
+        let agents = raw.into_iter().enumerate().map(|(index, it)| self.agent(index, it));
         let agents: Vec<_> = agents.collect();
-        self.check_names(&agents);
+        self.check_duplicate_names(&agents);
         agents
     }
 
@@ -66,18 +67,22 @@ impl Resolve<'_> {
         if !agents.iter().any(|it| it.name == primary) {
             let names: Vec<_> = agents.iter().map(|it| it.name.as_str()).collect();
             let message = format!("`primary_agent`: there is no agent {primary:?}");
-            self.problem(&["primary_agent"], message, format!("there are: {}", names.join(", ")));
+            self.report_error(
+                &["primary_agent"],
+                message,
+                format!("there are: {}", names.join(", ")),
+            );
         }
     }
 
-    fn agent(&mut self, place: usize, mut raw: raw::Agent) -> AgentConfig {
-        let place = place.to_string();
-        let path = ["agents", place.as_str()];
+    fn agent(&mut self, index: usize, mut raw: raw::Agent) -> AgentConfig {
+        let index = index.to_string();
+        let path = ["agents", index.as_str()];
         self.check_name(&path, &raw.name);
         self.check_kind(&path, &raw);
         let skills = std::mem::take(&mut raw.skills);
         AgentConfig {
-            origin: self.origin(&path),
+            provenance: self.provenance(&path),
             policy: policy(&raw),
             card: CardConfig {
                 description: raw.description.take(),
@@ -92,35 +97,37 @@ impl Resolve<'_> {
             },
             streaming: raw.streaming,
             name: raw.name.clone(),
-            behind: self.behind(&place, raw),
+            kind: self.agent_kind(&index, raw),
         }
     }
 
-    fn behind(&mut self, place: &str, raw: raw::Agent) -> Behind {
+    fn agent_kind(&mut self, index: &str, raw: raw::Agent) -> AgentKind {
         match raw.kind {
-            Kind::Echo => Behind::Echo,
-            Kind::Demo => Behind::Demo(DemoConfig {
+            AgentKindTag::Echo => AgentKind::Echo,
+            AgentKindTag::Demo => AgentKind::Demo(DemoConfig {
                 extended_card: raw.extended_card,
                 open_ended: raw.open_ended,
             }),
-            Kind::A2a => Behind::A2a(Box::new(self.upstream(&["agents", place], raw.into()))),
-            Kind::Mcp => Behind::Mcp { server: raw.server.unwrap_or_default() },
-            Kind::Model => Behind::Model {
+            AgentKindTag::A2a => {
+                AgentKind::A2a(Box::new(self.upstream(&["agents", index], raw.into())))
+            }
+            AgentKindTag::Mcp => AgentKind::Mcp { server: raw.server.unwrap_or_default() },
+            AgentKindTag::Model => AgentKind::Model {
                 provider: raw.provider,
                 model: raw.model.unwrap_or_default(),
                 tools: raw.tools.unwrap_or_default(),
             },
-            Kind::Command => {
-                let dir = raw.dir.map(|it| self.path(&["agents", place, "dir"], &it));
-                Behind::Command(CommandConfig {
-                    command: self.command(place, raw.command.unwrap_or_default(), dir.as_deref()),
-                    json: raw.input == Reads::Json,
-                    chunk: raw.chunk,
+            AgentKindTag::Command => {
+                let dir = raw.dir.map(|it| self.path(&["agents", index, "dir"], &it));
+                AgentKind::Command(CommandConfig {
+                    command: self.command(index, raw.command.unwrap_or_default(), dir.as_deref()),
+                    json_input: raw.input == CommandInput::Json,
+                    chunk_delimiter: raw.chunk,
                     env: raw.env,
                     dir,
                     inherit_home: raw.inherit_home,
                     timeout: raw.timeout.map(|it| it.0),
-                    max_output: raw.max_output.0,
+                    max_output_bytes: raw.max_output.0,
                     show_stderr: raw.show_stderr,
                 })
             }
@@ -129,77 +136,77 @@ impl Resolve<'_> {
 
     fn check_name(&mut self, path: &[&str], name: &str) {
         if let Err(error) = AgentRegistry::new([EchoAgent::new_agent(name)]) {
-            let origin = self.origin(&[path[0], path[1], "name"]);
-            self.problems.push(Problem::new(origin, error.to_string()));
+            let provenance = self.provenance(&[path[0], path[1], "name"]);
+            self.errors.push(Diagnostic::new(provenance, error.to_string()));
         }
     }
 
-    fn check_names(&mut self, agents: &[AgentConfig]) {
-        for (place, agent) in agents.iter().enumerate() {
-            if agents[..place].iter().any(|it| it.name == agent.name) {
-                let origin = self.origin(&["agents", &place.to_string(), "name"]);
+    fn check_duplicate_names(&mut self, agents: &[AgentConfig]) {
+        for (index, agent) in agents.iter().enumerate() {
+            if agents[..index].iter().any(|it| it.name == agent.name) {
+                let provenance = self.provenance(&["agents", &index.to_string(), "name"]);
                 let message = format!("there are two agents named {:?}", agent.name);
-                self.problems.push(Problem::new(origin, message));
+                self.errors.push(Diagnostic::new(provenance, message));
             }
         }
     }
 
     /// Whether a kind has what it needs, and nothing that is for another.
     fn check_kind(&mut self, path: &[&str], raw: &raw::Agent) {
-        let (kind, needs, own): (_, Option<&str>, &[&str]) = match raw.kind {
-            Kind::Echo => ("echo", None, &[]),
-            Kind::Demo => ("demo", None, &["extended_card", "open_ended"]),
-            Kind::Command => ("command", Some("command"), COMMAND),
-            Kind::A2a => ("a2a", Some("url"), A2A),
-            Kind::Mcp => ("mcp", Some("server"), &["server"]),
-            Kind::Model => ("model", Some("model"), &["provider", "model", "tools"]),
+        let (kind, required, allowed): (_, Option<&str>, &[&str]) = match raw.kind {
+            AgentKindTag::Echo => ("echo", None, &[]),
+            AgentKindTag::Demo => ("demo", None, &["extended_card", "open_ended"]),
+            AgentKindTag::Command => ("command", Some("command"), COMMAND_KEYS),
+            AgentKindTag::A2a => ("a2a", Some("url"), A2A_KEYS),
+            AgentKindTag::Mcp => ("mcp", Some("server"), &["server"]),
+            AgentKindTag::Model => ("model", Some("model"), &["provider", "model", "tools"]),
         };
-        let said = |key: &str| {
+        let is_set = |key: &str| {
             let node = self.tree.get(path.iter().copied().chain([key]));
-            node.is_some_and(|it| it.origin.source != Source::Default)
+            node.is_some_and(|it| it.provenance.layer != Layer::Default)
         };
         let name = &raw.name;
-        let mut found = Vec::new();
-        if let Some(key) = needs.filter(|key| !said(key)) {
-            found.push((
+        let mut errors = Vec::new();
+        if let Some(key) = required.filter(|key| !is_set(key)) {
+            errors.push((
                 path.to_vec(),
                 format!("the agent {name:?} needs `{key}`: its kind is \"{kind}\""),
             ));
         }
-        let elsewhere = A2A.iter().filter(|it| !COMMAND.contains(it));
-        for key in COMMAND.iter().chain(elsewhere).chain(OTHERS) {
-            if said(key) && !own.contains(key) {
+        let a2a_only = A2A_KEYS.iter().filter(|it| !COMMAND_KEYS.contains(it));
+        for key in COMMAND_KEYS.iter().chain(a2a_only).chain(OTHER_KIND_KEYS) {
+            if is_set(key) && !allowed.contains(key) {
                 let path = path.iter().copied().chain([*key]).collect();
                 let message =
                     format!("`{key}` means nothing for the agent {name:?}: its kind is \"{kind}\"");
-                found.push((path, message));
+                errors.push((path, message));
             }
         }
-        for (path, message) in found {
-            let origin = self.origin(&path);
-            self.problems.push(Problem::new(origin, message));
+        for (path, message) in errors {
+            let provenance = self.provenance(&path);
+            self.errors.push(Diagnostic::new(provenance, message));
         }
     }
 
     /// A program that is named by a path belongs to the file that names it, or to its folder.
     fn command(
         &mut self,
-        place: &str,
+        index: &str,
         mut command: Vec<String>,
         dir: Option<&Path>,
     ) -> Vec<String> {
-        let origin = self.origin(&["agents", place, "command"]);
+        let provenance = self.provenance(&["agents", index, "command"]);
         if let Err(error) = CommandAgent::new(command.iter().cloned()) {
-            self.problems.push(Problem::new(origin.clone(), error.to_string()));
+            self.errors.push(Diagnostic::new(provenance.clone(), error.to_string()));
         }
         let Some(program) = command.first_mut().filter(|it| it.contains('/')) else {
             return command;
         };
-        if let (None, Some(folder)) = (dir, origin.folder())
+        if let (None, Some(base_dir)) = (dir, provenance.base_dir())
             && Path::new(program).is_relative()
         {
-            let folder = self.surroundings.folder.join(folder);
-            *program = folder.join(&*program).to_string_lossy().into_owned();
+            let base_dir = self.environment.current_dir.join(base_dir);
+            *program = base_dir.join(&*program).to_string_lossy().into_owned();
         }
         command
     }
@@ -208,9 +215,9 @@ impl Resolve<'_> {
 fn policy(raw: &raw::Agent) -> Policy {
     Policy {
         context_concurrency: match raw.contexts {
-            raw::Contexts::Parallel => ContextConcurrency::Parallel,
-            raw::Contexts::Queue => ContextConcurrency::Queue,
-            raw::Contexts::Reject => ContextConcurrency::Reject,
+            raw::ContextConcurrency::Parallel => ContextConcurrency::Parallel,
+            raw::ContextConcurrency::Queue => ContextConcurrency::Queue,
+            raw::ContextConcurrency::Reject => ContextConcurrency::Reject,
         },
         max_wait: raw.max_wait.0,
         turn_timeout: raw.max_turn.map(|it| it.0),

@@ -4,23 +4,23 @@ use latimer_server::{
     ApiKeys, CertificateAuth, CertificateName, ClientCertificateMode, JwtSettings, Tls,
 };
 
-use super::Resolve;
-use crate::config::{AgentConfig, AuthConfig, Problem, raw};
+use super::Resolver;
+use crate::config::{AgentConfig, AuthConfig, Diagnostic, raw};
 
 /// What to do when nobody is asked who they are.
-const NAME_SOMEBODY: &str =
+const CONFIGURE_AUTH_HINT: &str =
     "set `api_key`, or say in `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca` who may call";
 
-impl Resolve<'_> {
+impl Resolver<'_> {
     pub(super) fn auth(&mut self, raw: raw::Auth, tls: &raw::Tls) -> AuthConfig {
-        let name = match tls.client_name {
-            raw::ClientName::Subject => CertificateName::Subject,
-            raw::ClientName::Dns => CertificateName::Dns,
-            raw::ClientName::Uri => CertificateName::Uri,
-            raw::ClientName::Email => CertificateName::Email,
+        let named_by = match tls.client_name {
+            raw::CertificateName::Subject => CertificateName::Subject,
+            raw::CertificateName::Dns => CertificateName::Dns,
+            raw::CertificateName::Uri => CertificateName::Uri,
+            raw::CertificateName::Email => CertificateName::Email,
         };
         let certificates =
-            || CertificateAuth::named_by(name).with_scopes(tls.client_scopes.clone());
+            || CertificateAuth::named_by(named_by).with_scopes(tls.client_scopes.clone());
         AuthConfig {
             keys: self.keys(raw.keys),
             jwt: self.jwt(raw.jwt),
@@ -28,27 +28,27 @@ impl Resolve<'_> {
         }
     }
 
-    fn keys(&mut self, raw: Vec<raw::Key>) -> ApiKeys {
+    fn keys(&mut self, raw: Vec<raw::ApiKey>) -> ApiKeys {
         let mut keys = ApiKeys::default();
         let mut seen = Vec::new();
-        for (place, raw::Key { name, sha256, scopes }) in raw.into_iter().enumerate() {
-            let place = place.to_string();
-            let path = ["auth", "keys", &place, "sha256"];
+        for (index, raw::ApiKey { name, sha256, scopes }) in raw.into_iter().enumerate() {
+            let index = index.to_string();
+            let path = ["auth", "keys", &index, "sha256"];
             if name.is_empty() || seen.iter().any(|(it, _)| *it == name) {
-                let origin = self.origin(&["auth", "keys", &place, "name"]);
+                let provenance = self.provenance(&["auth", "keys", &index, "name"]);
                 let message = format!("each key needs a name of its own, and {name:?} is none");
-                self.problems.push(Problem::new(origin, message));
+                self.errors.push(Diagnostic::new(provenance, message));
             }
             // What stands there may be the key itself, so that it is not repeated.
             let Ok(digest) = sha256.reveal().parse() else {
                 let message =
                     format!("the `sha256` of the key {name:?} is not 64 digits in hexadecimal");
-                self.problem(&path, message, "make it with `latimer config hash-key`");
+                self.report_error(&path, message, "make it with `latimer config hash-key`");
                 continue;
             };
             if seen.iter().any(|(_, it)| *it == digest) {
                 let message = format!("the key {name:?} is the same as another");
-                self.problem(&path, message, "nobody could tell their callers apart");
+                self.report_error(&path, message, "nobody could tell their callers apart");
             }
             seen.push((name.clone(), digest));
             keys = keys.with_key(&name, digest, scopes);
@@ -60,7 +60,7 @@ impl Resolve<'_> {
         let Some(issuer) = raw.issuer else {
             if !raw.audience.is_empty() || raw.jwks_url.is_some() {
                 let message = "`auth.jwt` needs `issuer`: without it, no tokens count";
-                self.problem(&["auth", "jwt"], message, "say who issues the tokens");
+                self.report_error(&["auth", "jwt"], message, "say who issues the tokens");
             }
             return None;
         };
@@ -77,9 +77,9 @@ impl Resolve<'_> {
             settings.check()
         });
         if let Err(error) = checked {
-            let origin = self.origin(&["auth", "jwt", error.setting]);
+            let provenance = self.provenance(&["auth", "jwt", error.setting]);
             let message = format!("`auth.jwt.{}`: {}", error.setting, error.problem);
-            self.problems.push(Problem::new(origin, message));
+            self.errors.push(Diagnostic::new(provenance, message));
         }
         Some(settings)
     }
@@ -91,53 +91,66 @@ impl Resolve<'_> {
             (None, None, None) => return None,
             (None, _, _) => {
                 let message = "`tls` needs `certificate`: without it, there is no TLS";
-                self.problem(&["tls"], message, "name the certificate of the server and its key");
+                self.report_error(
+                    &["tls"],
+                    message,
+                    "name the certificate of the server and its key",
+                );
                 return None;
             }
             (Some(_), None, _) => {
                 let message = "`tls` needs `key`: the certificate is of no use without it";
-                self.problem(&["tls"], message, "name the private key of the certificate");
+                self.report_error(&["tls"], message, "name the private key of the certificate");
                 return None;
             }
         };
         let certificate = self.path(&["tls", "certificate"], &certificate);
         let tls = Tls::new(certificate, self.path(&["tls", "key"], &key));
-        let rule = match client_certificates {
-            raw::ClientCertificates::Required => ClientCertificateMode::Required,
-            raw::ClientCertificates::Optional => ClientCertificateMode::Optional,
+        let mode = match client_certificates {
+            raw::ClientCertificateMode::Required => ClientCertificateMode::Required,
+            raw::ClientCertificateMode::Optional => ClientCertificateMode::Optional,
         };
         Some(match client_ca {
-            Some(file) => tls.client_ca(self.path(&["tls", "client_ca"], &file), rule),
+            Some(file) => tls.client_ca(self.path(&["tls", "client_ca"], &file), mode),
             None => tls,
         })
     }
 
     /// What only makes sense when callers are told apart.
-    pub(super) fn check_guarded(&mut self, guarded: bool, cards: bool, agents: &[AgentConfig]) {
-        if guarded {
+    pub(super) fn check_auth_settings(
+        &mut self,
+        requires_auth: bool,
+        card_requires_auth: bool,
+        agents: &[AgentConfig],
+    ) {
+        if requires_auth {
             return;
         }
-        if cards {
+        if card_requires_auth {
             let message = "`card_requires_auth` closes nothing: nobody is asked who they are";
-            self.problem(&["card_requires_auth"], message, NAME_SOMEBODY);
+            self.report_error(&["card_requires_auth"], message, CONFIGURE_AUTH_HINT);
         }
-        for (place, agent) in agents.iter().enumerate() {
+        for (index, agent) in agents.iter().enumerate() {
             if !agent.access.is_unrestricted() {
-                let path = ["agents", &place.to_string(), "allow"];
+                let path = ["agents", &index.to_string(), "allow"];
                 let name = &agent.name;
                 let message =
                     format!("nobody could use the agent {name:?}: nobody is asked who they are");
-                self.problem(&path, message, NAME_SOMEBODY);
+                self.report_error(&path, message, CONFIGURE_AUTH_HINT);
             }
         }
     }
 
     pub(super) fn check_public_paths(&mut self, paths: &[String]) {
-        for (place, path) in paths.iter().enumerate() {
+        for (index, path) in paths.iter().enumerate() {
             if !path.starts_with('/') {
-                let key = ["public_paths", &place.to_string()];
+                let key = ["public_paths", &index.to_string()];
                 let message = format!("`public_paths`: {path:?} is no path");
-                self.problem(&key, message, "write it like \"/metrics\" or \"/a2a/agents/open/*\"");
+                self.report_error(
+                    &key,
+                    message,
+                    "write it like \"/metrics\" or \"/a2a/agents/open/*\"",
+                );
             }
         }
     }

@@ -4,32 +4,33 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
-use super::Resolve;
+use super::Resolver;
 use crate::config::raw;
-use crate::config::tree::{Node, Origin, Source};
+use crate::config::tree::{Layer, Node, Provenance};
 
-impl Resolve<'_> {
+impl Resolver<'_> {
     /// `listen`, unless the other spelling of it says something else with at least as much right.
     pub(super) fn listen(&mut self, raw: &raw::Root) -> String {
         let listen = match raw.listen.parse::<u16>() {
             Ok(port) => format!("127.0.0.1:{port}"),
             Err(_) => raw.listen.clone(),
         };
-        let rank = |origin: &Origin| match origin.source {
-            Source::Default => 0,
-            Source::File(_) => 1,
-            Source::Environment(_) => 2,
-            Source::Flag(_) => 3,
+        let rank = |provenance: &Provenance| match provenance.layer {
+            Layer::Default => 0,
+            Layer::File(_) => 1,
+            Layer::Environment(_) => 2,
+            Layer::Flag(_) => 3,
         };
-        let ours = rank(&self.origin(&["listen"]));
-        let counts = |key: &str| rank(&self.origin(&["a2a", "server", key])) >= ours;
+        let listen_rank = rank(&self.provenance(&["listen"]));
+        let overrides_listen =
+            |key: &str| rank(&self.provenance(&["a2a", "server", key])) >= listen_rank;
         let server = &raw.a2a.server;
-        let port = server.port.filter(|_| counts("port"));
-        let address = server.bind_address.as_deref().filter(|_| counts("bind_address"));
+        let port = server.port.filter(|_| overrides_listen("port"));
+        let address = server.bind_address.as_deref().filter(|_| overrides_listen("bind_address"));
         if port.is_none() && address.is_none() {
             return listen;
         }
-        let (host, own_port) = listen.rsplit_once(':').unwrap_or((&listen, "50051"));
+        let (host, default_port) = listen.rsplit_once(':').unwrap_or((&listen, "50051"));
         let host = match address {
             Some(address) if address.contains(':') && !address.starts_with('[') => {
                 format!("[{address}]")
@@ -39,21 +40,21 @@ impl Resolve<'_> {
         };
         let listen = match port {
             Some(port) => format!("{host}:{port}"),
-            None => format!("{host}:{own_port}"),
+            None => format!("{host}:{default_port}"),
         };
         let key = if port.is_some() { "port" } else { "bind_address" };
-        let origin = self.origin(&["a2a", "server", key]);
-        self.tree.set(["listen"], Node::of(Value::from(listen.clone()), &origin));
+        let provenance = self.provenance(&["a2a", "server", key]);
+        self.tree.set(["listen"], Node::from_value(Value::from(listen.clone()), &provenance));
         listen
     }
 
     pub(super) fn check_listen(&mut self, listen: &str) {
-        let named = listen.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_host_and_port = listen.rsplit_once(':').is_some_and(|(host, port)| {
             !host.is_empty() && !host.contains(':') && port.parse::<u16>().is_ok()
         });
-        if listen.parse::<SocketAddr>().is_err() && !named {
+        if listen.parse::<SocketAddr>().is_err() && !is_host_and_port {
             let message = format!("`listen`: {listen:?} is no address with a port");
-            self.problem(&["listen"], message, "write it like \"127.0.0.1:50051\"");
+            self.report_error(&["listen"], message, "write it like \"127.0.0.1:50051\"");
         }
     }
 }

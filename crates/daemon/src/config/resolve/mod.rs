@@ -2,22 +2,23 @@
 
 mod agent;
 mod auth;
-mod elsewhere;
 mod listen;
 mod push;
 mod settings;
+mod unpublished;
 mod upstream;
 
 use std::path::{Path, PathBuf};
 
 use http::HeaderValue;
-use latimer_store::Retention;
+use latimer_store::{Durability, Retention};
 use serde_json::Value;
 
 use super::raw::{self, StoreKind};
-use super::tree::{Node, Origin, Source};
+use super::tree::{Layer, Node, Provenance};
 use super::{
-    Config, ConfigError, Log, Place, Problem, Serving, SigningConfig, StoreConfig, Surroundings,
+    Config, ConfigError, Diagnostic, Environment, LogConfig, Serving, SigningConfig, StoreConfig,
+    StoreLocation,
 };
 
 /// What is used, and what should be known about it. What is worked out only here is added to the
@@ -25,42 +26,37 @@ use super::{
 pub(crate) fn resolve(
     raw: raw::Root,
     tree: &mut Node,
-    surroundings: &Surroundings,
-    said_a2a: bool,
-) -> Result<(Config, Vec<Problem>), ConfigError> {
-    let mut resolve = Resolve {
-        tree,
-        surroundings,
-        user_agent: None,
-        problems: Vec::new(),
-        warnings: Vec::new(),
-    };
-    let config = resolve.config(raw, said_a2a);
-    match resolve.problems.is_empty() {
-        true => Ok((config, resolve.warnings)),
-        false => Err(ConfigError::Invalid(resolve.problems)),
+    environment: &Environment,
+    has_a2a_section: bool,
+) -> Result<(Config, Vec<Diagnostic>), ConfigError> {
+    let mut resolver =
+        Resolver { tree, environment, user_agent: None, errors: Vec::new(), warnings: Vec::new() };
+    let config = resolver.config(raw, has_a2a_section);
+    match resolver.errors.is_empty() {
+        true => Ok((config, resolver.warnings)),
+        false => Err(ConfigError::Invalid(resolver.errors)),
     }
 }
 
-struct Resolve<'a> {
+struct Resolver<'a> {
     tree: &'a mut Node,
-    surroundings: &'a Surroundings,
+    environment: &'a Environment,
     /// What we call ourselves elsewhere.
     user_agent: Option<HeaderValue>,
-    problems: Vec<Problem>,
-    warnings: Vec<Problem>,
+    errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
 }
 
-impl Resolve<'_> {
-    fn config(&mut self, raw: raw::Root, said_a2a: bool) -> Config {
+impl Resolver<'_> {
+    fn config(&mut self, raw: raw::Root, has_a2a_section: bool) -> Config {
         let listen = self.listen(&raw);
         self.check_listen(&listen);
         self.check_url(&["public_url"], raw.public_url.as_deref());
         let serving = match (raw.a2a.enabled, raw.agents.is_empty()) {
-            (Some(true), _) | (None, false) => Serving::On,
+            (Some(true), _) | (None, false) => Serving::Enabled,
             (Some(false), _) => Serving::Disabled,
-            (None, true) if said_a2a => Serving::Disabled,
-            (None, true) => Serving::Absent,
+            (None, true) if has_a2a_section => Serving::Disabled,
+            (None, true) => Serving::NotConfigured,
         };
         self.user_agent = self.user_agent(raw.server.user_agent.as_deref());
         let settings = self.settings(&raw, serving);
@@ -81,19 +77,19 @@ impl Resolve<'_> {
             mcp_servers: self.mcp_servers(raw.mcp_servers),
             store: self.store(raw.store),
             signing: self.signing(raw.signing),
-            log: Log { filter: raw.log.filter, json: raw.log.format == raw::LogFormat::Json },
+            log: LogConfig { filter: raw.log.filter, json: raw.log.format == raw::LogFormat::Json },
         };
-        self.check_guarded(config.is_guarded(), raw.card_requires_auth, &config.agents);
+        self.check_auth_settings(config.requires_auth(), raw.card_requires_auth, &config.agents);
         config
     }
 
-    fn user_agent(&mut self, said: Option<&str>) -> Option<HeaderValue> {
-        let said = HeaderValue::from_str(said?).ok();
-        if said.as_ref().is_none_or(HeaderValue::is_empty) {
+    fn user_agent(&mut self, configured: Option<&str>) -> Option<HeaderValue> {
+        let header = HeaderValue::from_str(configured?).ok();
+        if header.as_ref().is_none_or(HeaderValue::is_empty) {
             let message = "`server.user_agent` is nothing that a header can carry";
-            self.problem(&["server", "user_agent"], message, "write it like \"Example/1.0\"");
+            self.report_error(&["server", "user_agent"], message, "write it like \"Example/1.0\"");
         }
-        said
+        header
     }
 
     fn check_url(&mut self, path: &[&str], url: Option<&str>) {
@@ -101,58 +97,64 @@ impl Resolve<'_> {
         let Some(rest) = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))
         else {
             let message = format!("`{}` is no address", path.join("."));
-            return self.problem(path, message, "begin it with https:// or http://");
+            return self.report_error(path, message, "begin it with https:// or http://");
         };
         if rest.split(['/', '?', '#']).next().is_some_and(|it| it.contains('@')) {
             let message = format!("`{}` has a user name or a password in it", path.join("."));
-            self.problem(path, message, "leave it out: addresses are shown to everybody");
+            self.report_error(path, message, "leave it out: addresses are shown to everybody");
         }
     }
 
     fn store(&mut self, raw: raw::Store) -> StoreConfig {
-        let (place, usual) = match raw.kind {
-            StoreKind::Memory => (Place::Memory, Retention::DEFAULT_MEMORY),
+        let (location, defaults) = match raw.kind {
+            StoreKind::Memory => (StoreLocation::Memory, Retention::DEFAULT_MEMORY),
             StoreKind::Sqlite => {
-                let full = raw.durability == raw::Durable::Full;
+                let durability = match raw.durability {
+                    raw::Durability::Full => Durability::Full,
+                    raw::Durability::Process => Durability::Process,
+                };
                 let path = self.store_path(raw.path.as_deref());
-                (Place::Sqlite { path, full }, Retention::DEFAULT_DISK)
+                (StoreLocation::Sqlite { path, durability }, Retention::DEFAULT_DISK)
             }
         };
         let retention = Retention {
-            max_tasks: raw.max_tasks.unwrap_or(usual.max_tasks),
-            max_contexts: raw.max_contexts.unwrap_or(usual.max_contexts),
-            max_age: raw.max_age.map_or(usual.max_age, |it| it.0),
+            max_tasks: raw.max_tasks.unwrap_or(defaults.max_tasks),
+            max_contexts: raw.max_contexts.unwrap_or(defaults.max_contexts),
+            max_age: raw.max_age.map_or(defaults.max_age, |it| it.0),
             sweep_interval: raw.sweep_every.0,
         };
-        StoreConfig { place, retention }
+        StoreConfig { location, retention }
     }
 
     fn signing(&mut self, raw: raw::Signing) -> Option<SigningConfig> {
         if raw.key.is_none() && !raw.publish.is_empty() {
             let message = "`signing.publish` means nothing without `signing.key`";
-            self.problem(&["signing", "publish"], message, "set `signing.key`");
+            self.report_error(&["signing", "publish"], message, "set `signing.key`");
         }
-        let publish = raw.publish.iter().enumerate().map(|(place, path)| {
-            self.path(&["signing", "publish", &place.to_string()], Path::new(path))
+        let publish = raw.publish.iter().enumerate().map(|(index, path)| {
+            self.path(&["signing", "publish", &index.to_string()], Path::new(path))
         });
         let publish = publish.collect();
-        Some(SigningConfig { key: self.path(&["signing", "key"], &raw.key?), publish })
+        Some(SigningConfig {
+            key_file: self.path(&["signing", "key"], &raw.key?),
+            published_key_files: publish,
+        })
     }
 
-    fn store_path(&mut self, said: Option<&Path>) -> PathBuf {
+    fn store_path(&mut self, configured: Option<&Path>) -> PathBuf {
         let key = ["store", "path"];
-        if let Some(path) = said {
+        if let Some(path) = configured {
             return self.path(&key, path);
         }
-        let Some(folder) = self.surroundings.data_folder() else {
+        let Some(data_dir) = self.environment.data_dir() else {
             let message =
                 "there is no folder to keep tasks in: neither HOME nor XDG_DATA_HOME is set";
-            self.problem(&key, message, "set `store.path`, or `store.kind = \"memory\"`");
+            self.report_error(&key, message, "set `store.path`, or `store.kind = \"memory\"`");
             return PathBuf::new();
         };
-        let path = folder.join("latimer.db");
+        let path = data_dir.join("latimer.db");
         let value = Value::from(path.to_string_lossy());
-        self.tree.set(key, Node::of(value, &Source::Default.into()));
+        self.tree.set(key, Node::from_value(value, &Layer::Default.into()));
         path
     }
 
@@ -163,24 +165,24 @@ impl Resolve<'_> {
             // A key, most likely, so that it is not repeated.
             let message =
                 format!("`{}` has what belongs into a file, and not its path", key.join("."));
-            self.problem(key, message, "write it to a file that only its owner can read");
+            self.report_error(key, message, "write it to a file that only its owner can read");
         }
-        let origin = self.origin(key);
-        let folder = origin.folder().unwrap_or(Path::new(""));
-        self.surroundings.folder.join(folder).join(path)
+        let provenance = self.provenance(key);
+        let base_dir = provenance.base_dir().unwrap_or(Path::new(""));
+        self.environment.current_dir.join(base_dir).join(path)
     }
 
-    fn origin(&self, path: &[&str]) -> Origin {
-        self.tree.nearest(path.iter().copied()).origin.clone()
+    fn provenance(&self, path: &[&str]) -> Provenance {
+        self.tree.deepest_existing(path.iter().copied()).provenance.clone()
     }
 
-    fn problem(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
-        let origin = self.origin(path);
-        self.problems.push(Problem::new(origin, message).hint(hint));
+    fn report_error(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
+        let provenance = self.provenance(path);
+        self.errors.push(Diagnostic::new(provenance, message).with_hint(hint));
     }
 
-    fn warning(&mut self, path: &[&str], message: impl Into<String>) {
-        let origin = self.origin(path);
-        self.warnings.push(Problem::new(origin, message));
+    fn report_warning(&mut self, path: &[&str], message: impl Into<String>) {
+        let provenance = self.provenance(path);
+        self.warnings.push(Diagnostic::new(provenance, message));
     }
 }

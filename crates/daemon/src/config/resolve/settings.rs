@@ -5,10 +5,10 @@ use latimer_server::{
     CallerLimits, EngineLimits, HttpLimits, Network, RateLimit, Settings, StreamTerminator,
 };
 
-use super::Resolve;
+use super::Resolver;
 use crate::config::{Serving, raw};
 
-impl Resolve<'_> {
+impl Resolver<'_> {
     pub(super) fn settings(&mut self, raw: &raw::Root, serving: Serving) -> Settings {
         let raw::Root { a2a, server, .. } = raw;
         self.check_path("listen_path", Some(&a2a.listen_path));
@@ -39,30 +39,31 @@ impl Resolve<'_> {
             card_max_age: server.card_max_age.0,
             superset_card: a2a.superset_card,
             drain_timeout: server.drain.0,
-            limits: limits(&raw.limits),
+            limits: engine_limits(&raw.limits),
             push: self.push(&raw.push),
-            rate: rate(&raw.limits),
+            rate: rate_limit(&raw.limits),
             http: http_limits(&raw.limits),
         }
     }
 
     fn check_path(&mut self, key: &str, path: Option<&str>) {
-        let plain = |it: &&str| it.starts_with('/') && !it.contains(['?', '#', '%', ' ', '{', '}']);
-        if let Some(path) = path.filter(|it| !plain(it)) {
+        let is_plain =
+            |it: &&str| it.starts_with('/') && !it.contains(['?', '#', '%', ' ', '{', '}']);
+        if let Some(path) = path.filter(|it| !is_plain(it)) {
             let message = format!("`a2a.{key}`: {path:?} is no plain path");
-            self.problem(&["a2a", key], message, "write it like \"/a2a\"");
+            self.report_error(&["a2a", key], message, "write it like \"/a2a\"");
         }
     }
 
-    fn networks(&mut self, texts: &[String]) -> Vec<Network> {
+    fn networks(&mut self, entries: &[String]) -> Vec<Network> {
         let mut networks = Vec::new();
-        for (place, text) in texts.iter().enumerate() {
+        for (index, text) in entries.iter().enumerate() {
             match text.parse() {
                 Ok(network) => networks.push(network),
                 Err(_) => {
-                    let path = ["server", "trusted_proxies", &place.to_string()];
+                    let path = ["server", "trusted_proxies", &index.to_string()];
                     let message = format!("`server.trusted_proxies`: {text:?} is no network");
-                    self.problem(&path, message, "write it like \"10.0.0.0/8\"");
+                    self.report_error(&path, message, "write it like \"10.0.0.0/8\"");
                 }
             }
         }
@@ -70,19 +71,19 @@ impl Resolve<'_> {
     }
 }
 
-fn limits(raw: &raw::Limits) -> EngineLimits {
+fn engine_limits(raw: &raw::Limits) -> EngineLimits {
     EngineLimits {
-        max_parts: count(raw.max_parts),
-        max_streams: count(raw.max_streams),
-        max_turns: count(raw.max_turns),
+        max_parts: saturating_usize(raw.max_parts),
+        max_streams: saturating_usize(raw.max_streams),
+        max_turns: saturating_usize(raw.max_turns),
         per_caller: CallerLimits {
-            max_tasks: count(raw.max_tasks_per_caller),
-            max_streams: count(raw.max_streams_per_caller),
+            max_tasks: saturating_usize(raw.max_tasks_per_caller),
+            max_streams: saturating_usize(raw.max_streams_per_caller),
         },
     }
 }
 
-fn rate(raw: &raw::Limits) -> RateLimit {
+fn rate_limit(raw: &raw::Limits) -> RateLimit {
     RateLimit {
         per_minute: raw.rate,
         burst: raw.burst,
@@ -96,15 +97,15 @@ fn http_limits(raw: &raw::Limits) -> HttpLimits {
         max_body_bytes: raw.max_body.0,
         body_timeout: raw.body_time.0,
         max_url_bytes: raw.max_url.0,
-        max_headers: count(raw.max_headers),
+        max_headers: saturating_usize(raw.max_headers),
         max_header_bytes: raw.max_header_bytes.0,
         header_timeout: raw.header_time.0,
-        max_connections: count(raw.max_connections),
+        max_connections: saturating_usize(raw.max_connections),
         max_calls_per_connection: raw.max_calls_per_connection,
     }
 }
 
 /// A number of things. More than can be counted is as good as any number.
-pub(super) fn count(number: u64) -> usize {
+pub(super) fn saturating_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -17,53 +17,53 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::surroundings::Place;
+use crate::fixture::ConfigFixture;
 use recorder::Recorder;
 
 /// Longer than anything here takes, on a busy machine too.
-const PATIENT: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-struct Keys {
+struct SigningKeys {
     private: String,
     public: KeySet,
 }
 
-fn keys() -> Keys {
+fn generate_keys() -> SigningKeys {
     let private = generate_key(JwsAlgorithm::EdDsa).unwrap().reveal().to_owned();
     let mut public = KeySet::default();
     public.insert(SigningKey::read(&private).unwrap().verifying_key().unwrap());
-    Keys { private, public }
+    SigningKeys { private, public }
 }
 
-async fn start(place: &Place) -> Daemon {
-    Daemon::start(&place.load().unwrap().config).await.unwrap()
+async fn start_daemon(fixture: &ConfigFixture) -> Daemon {
+    Daemon::start(&fixture.load().unwrap().config).await.unwrap()
 }
 
-fn demo(key: &Keys) -> Place {
-    let place = Place::with(
+fn demo_fixture(key: &SigningKeys) -> ConfigFixture {
+    let fixture = ConfigFixture::with_config(
         "listen = \"127.0.0.1:0\"\n[[agents]]\nname = \"demo\"\nkind = \"demo\"\n\
          [signing]\nkey = \"own.pem\"\n[store]\nkind = \"memory\"\n",
     );
-    fs::write(place.folder.path().join("own.pem"), &key.private).unwrap();
-    place
+    fs::write(fixture.temp_dir.path().join("own.pem"), &key.private).unwrap();
+    fixture
 }
 
-fn gateway(behind: &Daemon, trusted: &Keys, own: &Keys) -> Place {
-    let place = Place::with(&format!(
+fn gateway_fixture(upstream: &Daemon, trusted: &SigningKeys, own: &SigningKeys) -> ConfigFixture {
+    let fixture = ConfigFixture::with_config(&format!(
         "listen = \"127.0.0.1:0\"\n[[agents]]\nname = \"partner\"\nkind = \"a2a\"\n\
          url = \"http://{}\"\nsignatures = \"required\"\ntrusted_keys = [\"theirs.json\"]\n\
          [signing]\nkey = \"own.pem\"\n[store]\nkind = \"memory\"\n",
-        behind.address(),
+        upstream.address(),
     ));
     let trusted: Vec<_> = trusted.public.iter().map(|it| it.to_jwk().unwrap()).collect();
     let trusted = serde_json::json!({ "keys": trusted });
-    fs::write(place.folder.path().join("theirs.json"), trusted.to_string()).unwrap();
-    fs::write(place.folder.path().join("own.pem"), &own.private).unwrap();
-    place
+    fs::write(fixture.temp_dir.path().join("theirs.json"), trusted.to_string()).unwrap();
+    fs::write(fixture.temp_dir.path().join("own.pem"), &own.private).unwrap();
+    fixture
 }
 
 /// Answers every request with a card that says that the agent is elsewhere.
-async fn elsewhere(agent: SocketAddr) -> (SocketAddr, JoinSet<()>) {
+async fn serve_card_naming(agent: SocketAddr) -> (SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let card = serde_json::json!({
@@ -76,74 +76,76 @@ async fn elsewhere(agent: SocketAddr) -> (SocketAddr, JoinSet<()>) {
         "defaultInputModes": ["text"], "defaultOutputModes": ["text"],
     });
     let body = card.to_string();
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
          connection: close\r\n\r\n{body}",
         body.len(),
     );
-    let mut serving = JoinSet::new();
-    serving.spawn(async move {
+    let mut server = JoinSet::new();
+    server.spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let mut asked = [0; 4096];
+            let mut request = [0; 4096];
             // Whatever is asked is answered.
-            if stream.read(&mut asked).await.is_ok_and(|read| read > 0) {
-                stream.write_all(answer.as_bytes()).await.ok();
+            if stream.read(&mut request).await.is_ok_and(|read| read > 0) {
+                stream.write_all(response.as_bytes()).await.ok();
             }
         }
     });
-    (address, serving)
+    (address, server)
 }
 
 #[tokio::test]
-async fn an_address_that_a_card_names_is_not_called_for_that() {
+async fn card_url_at_another_origin_is_not_called() {
     let inner = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (card, _serving) = elsewhere(inner.local_addr().unwrap()).await;
-    let place = Place::with(&format!(
+    let (card, _server) = serve_card_naming(inner.local_addr().unwrap()).await;
+    let fixture = ConfigFixture::with_config(&format!(
         "listen = \"127.0.0.1:0\"\n[[agents]]\nname = \"partner\"\nkind = \"a2a\"\n\
          url = \"http://{card}\"\nauth_token = \"s3cret\"\n[store]\nkind = \"memory\"\n",
     ));
-    let gateway = start(&place).await;
+    let gateway = start_daemon(&fixture).await;
     let client = Client::new(&format!("http://{}/a2a", gateway.address())).unwrap();
     tokio::select! {
         _ = inner.accept() => panic!("the address in the card was called"),
         sent = client.send(user_message("hello")) => {
-            let Err(Error::Agent(refused)) = sent else { panic!("{sent:?}") };
-            assert!(refused.message().contains("not been found yet"), "{refused}");
+            let Err(Error::Agent(error)) = sent else { panic!("{sent:?}") };
+            assert!(error.message().contains("not been found yet"), "{error}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_card_is_checked_and_signed_anew() {
-    let (theirs, own, other) = (keys(), keys(), keys());
-    let behind = start(&demo(&theirs)).await;
+async fn upstream_card_is_verified_and_signed_again() {
+    let (upstream_keys, gateway_keys, other_keys) =
+        (generate_keys(), generate_keys(), generate_keys());
+    let upstream = start_daemon(&demo_fixture(&upstream_keys)).await;
 
-    let trusting = start(&gateway(&behind, &theirs, &own)).await;
+    let trusting = start_daemon(&gateway_fixture(&upstream, &upstream_keys, &gateway_keys)).await;
     let url = format!("http://{}", trusting.address());
     let client = Client::new(&format!("{url}/a2a")).unwrap();
     let Ok(SendMessageResponse::Task(task)) = client.send(user_message("echo hello")).await else {
         panic!("no task")
     };
     assert_eq!(task.text(), "hello");
-    let card =
-        |keys: &Keys| Client::builder(&url).trust(CardTrust::Required(keys.public.clone())).card();
-    let found = card(&own).await.unwrap();
-    assert_eq!(found.name, "demo", "it is that of the agent, signed by us");
-    assert!(matches!(card(&theirs).await, Err(Error::UntrustedCard(_))));
+    let card = |keys: &SigningKeys| {
+        Client::builder(&url).trust(CardTrust::Required(keys.public.clone())).card()
+    };
+    let gateway_card = card(&gateway_keys).await.unwrap();
+    assert_eq!(gateway_card.name, "demo", "it is that of the agent, signed by us");
+    assert!(matches!(card(&upstream_keys).await, Err(Error::UntrustedCard(_))));
 
-    let distrustful = start(&gateway(&behind, &other, &own)).await;
+    let distrustful = start_daemon(&gateway_fixture(&upstream, &other_keys, &gateway_keys)).await;
     let client = Client::new(&format!("http://{}/a2a", distrustful.address())).unwrap();
-    let since = Instant::now();
-    let Err(Error::Agent(refused)) = client.send(user_message("echo hello")).await else {
+    let started = Instant::now();
+    let Err(Error::Agent(error)) = client.send(user_message("echo hello")).await else {
         panic!("a card of somebody else is believed")
     };
-    assert!(refused.message().contains("not been found yet"), "{refused}");
-    assert!(since.elapsed() < PATIENT);
+    assert!(error.message().contains("not been found yet"), "{error}");
+    assert!(started.elapsed() < TEST_TIMEOUT);
 }
 
 #[tokio::test]
-async fn an_agent_is_shown_what_the_file_has_for_it() {
-    for (keys, shown) in [
+async fn configured_credentials_are_sent_to_the_agent() {
+    for (keys, expected) in [
         (
             "headers = { X-Team = \"blue\" }\nauth_token_file = \"token\"\ntenant = \"red\"\n",
             &["x-team: blue\r\n", "authorization: bearer from-a-file\r\n", r#""tenant":"red""#][..],
@@ -155,23 +157,23 @@ async fn an_agent_is_shown_what_the_file_has_for_it() {
         ),
     ] {
         let recorder = Recorder::start().await;
-        let place = Place::with(&format!(
+        let fixture = ConfigFixture::with_config(&format!(
             "listen = \"127.0.0.1:0\"\n[store]\nkind = \"memory\"\n\
              [server]\nuser_agent = \"Example/1.0\"\n[[agents]]\n\
              name = \"partner\"\nkind = \"a2a\"\nurl = \"http://{}\"\n{keys}",
             recorder.address,
         ))
-        .variable("SECRET", "s3cret");
-        fs::write(place.folder.path().join("token"), "from-a-file\n").unwrap();
-        let gateway = start(&place).await;
+        .with_env_var("SECRET", "s3cret");
+        fs::write(fixture.temp_dir.path().join("token"), "from-a-file\n").unwrap();
+        let gateway = start_daemon(&fixture).await;
         let client = Client::new(&format!("http://{}/a2a", gateway.address())).unwrap();
-        let sent = client.send(user_message("hello")).await;
-        assert!(matches!(sent, Ok(SendMessageResponse::Message(_))), "{sent:?}");
-        let call = recorder.asked("POST /a2a").to_ascii_lowercase();
-        for shown in shown.iter().chain(&["user-agent: example/1.0\r\n"]) {
-            assert!(call.contains(shown), "{shown}: {call}");
+        let result = client.send(user_message("hello")).await;
+        assert!(matches!(result, Ok(SendMessageResponse::Message(_))), "{result:?}");
+        let request = recorder.find_request("POST /a2a").to_ascii_lowercase();
+        for header in expected.iter().chain(&["user-agent: example/1.0\r\n"]) {
+            assert!(request.contains(header), "{header}: {request}");
         }
-        let token = recorder.asked("POST /token");
+        let token = recorder.find_request("POST /token");
         assert_eq!(
             token.contains("grant_type=client_credentials"),
             keys.contains("oauth"),

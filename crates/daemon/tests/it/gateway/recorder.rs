@@ -11,79 +11,83 @@ use tokio::task::JoinSet;
 /// An agent that answers everything, and remembers what it was asked. It gives tokens, too.
 pub(super) struct Recorder {
     pub(super) address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
-    _serving: JoinSet<()>,
+    requests: Arc<Mutex<Vec<String>>>,
+    _server: JoinSet<()>,
 }
 
 impl Recorder {
     pub(super) async fn start() -> Self {
-        Self::naming(|own| format!("http://{own}/a2a"), |own| format!("http://{own}/token")).await
+        Self::start_with_card_urls(
+            |own| format!("http://{own}/a2a"),
+            |own| format!("http://{own}/token"),
+        )
+        .await
     }
 
     /// One whose card says that the agent, and what gives tokens for it, are at other addresses.
-    pub(super) async fn naming(
-        agent: impl FnOnce(SocketAddr) -> String,
-        tokens: impl FnOnce(SocketAddr) -> String,
+    pub(super) async fn start_with_card_urls(
+        agent_url: impl FnOnce(SocketAddr) -> String,
+        token_url: impl FnOnce(SocketAddr) -> String,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&asked);
-        let card = Arc::new(card(&agent(address), &tokens(address)));
-        let mut serving = JoinSet::new();
-        serving.spawn(async move {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let recorded = Arc::clone(&requests);
+        let card = Arc::new(card(&agent_url(address), &token_url(address)));
+        let mut server = JoinSet::new();
+        server.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(Self::serve(stream, Arc::clone(&card), Arc::clone(&seen)));
+                connections.spawn(Self::serve(stream, Arc::clone(&card), Arc::clone(&recorded)));
             }
         });
-        Self { address, asked, _serving: serving }
+        Self { address, requests, _server: server }
     }
 
-    async fn serve(mut stream: TcpStream, card: Arc<String>, seen: Arc<Mutex<Vec<String>>>) {
-        let request = read(&mut stream).await;
-        let body = Self::answer(&card, &request);
+    async fn serve(mut stream: TcpStream, card: Arc<String>, requests: Arc<Mutex<Vec<String>>>) {
+        let request = read_request(&mut stream).await;
+        let body = Self::respond(&card, &request);
         let head = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
              connection: close\r\n\r\n",
             body.len(),
         );
-        seen.lock().unwrap().push(request);
+        requests.lock().unwrap().push(request);
         stream.write_all(format!("{head}{body}").as_bytes()).await.ok();
     }
 
-    fn answer(card: &str, request: &str) -> String {
+    fn respond(card: &str, request: &str) -> String {
         if request.starts_with("GET") {
             return card.to_owned();
         }
         if request.starts_with("POST /token") {
-            let granted = json!({"access_token": "granted", "token_type": "Bearer"});
-            return granted.to_string();
+            let token = json!({"access_token": "granted", "token_type": "Bearer"});
+            return token.to_string();
         }
         let (_, body) = request.split_once("\r\n\r\n").unwrap_or_default();
         let call: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
-        let said = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}]});
-        json!({"jsonrpc": "2.0", "id": call["id"], "result": {"message": said}}).to_string()
+        let message = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}]});
+        json!({"jsonrpc": "2.0", "id": call["id"], "result": {"message": message}}).to_string()
     }
 
     /// Everything that was asked.
-    pub(super) fn all(&self) -> String {
-        self.asked.lock().unwrap().join("\n")
+    pub(super) fn all_requests(&self) -> String {
+        self.requests.lock().unwrap().join("\n")
     }
 
     /// Whatever was asked in the beginning of such a request.
-    pub(super) fn asked(&self, start: &str) -> String {
-        let asked = self.asked.lock().unwrap();
-        asked.iter().find(|it| it.starts_with(start)).cloned().unwrap_or_default()
+    pub(super) fn find_request(&self, start: &str) -> String {
+        let requests = self.requests.lock().unwrap();
+        requests.iter().find(|it| it.starts_with(start)).cloned().unwrap_or_default()
     }
 }
 
-fn card(agent: &str, tokens: &str) -> String {
-    let flow = json!({"clientCredentials": {"tokenUrl": tokens, "scopes": {"agents": ""}}});
+fn card(agent_url: &str, token_url: &str) -> String {
+    let flow = json!({"clientCredentials": {"tokenUrl": token_url, "scopes": {"agents": ""}}});
     let card = json!({
         "name": "recorder", "description": "d", "version": "1",
         "supportedInterfaces": [{
-            "url": agent, "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
+            "url": agent_url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
         }],
         "securitySchemes": {"oauth": {"oauth2SecurityScheme": {"flows": flow}}},
         "securityRequirements": [{"schemes": {"oauth": {"list": ["agents"]}}}],
@@ -94,7 +98,7 @@ fn card(agent: &str, tokens: &str) -> String {
 }
 
 /// A whole request.
-async fn read(stream: &mut TcpStream) -> String {
+async fn read_request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
@@ -106,9 +110,9 @@ async fn read(stream: &mut TcpStream) -> String {
                 return String::from_utf8(bytes).unwrap();
             }
         }
-        let mut more = [0; 4096];
-        match stream.read(&mut more).await {
-            Ok(read) if read > 0 => bytes.extend_from_slice(&more[..read]),
+        let mut buffer = [0; 4096];
+        match stream.read(&mut buffer).await {
+            Ok(read) if read > 0 => bytes.extend_from_slice(&buffer[..read]),
             _ => return String::from_utf8_lossy(&bytes).into_owned(),
         }
     }

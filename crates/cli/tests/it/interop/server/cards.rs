@@ -4,18 +4,18 @@ use latimer_client::{CardTrust, Error};
 use latimer_protocol::card::KeySet;
 use serde_json::json;
 
-use super::checks::{Checked, same, that};
+use super::checks::{CheckResult, ensure, ensure_eq};
 use super::peer::Peer;
 
-pub(super) async fn card(peer: &Peer<'_>) -> Checked {
+pub(super) async fn card(peer: &Peer<'_>) -> CheckResult {
     let card = peer.client.card().ok_or("no card")?;
-    same("name", card.name.as_str(), "Fixture Agent")?;
-    that(card.skills.iter().any(|it| it.id == "echo"), "a skill is missing")?;
-    let choice = peer.client.interface().ok_or("no choice")?;
-    same("version", choice.version, peer.version)
+    ensure_eq("name", card.name.as_str(), "Fixture Agent")?;
+    ensure(card.skills.iter().any(|it| it.id == "echo"), "a skill is missing")?;
+    let interface = peer.client.interface().ok_or("no choice")?;
+    ensure_eq("version", interface.version, peer.version)
 }
 
-pub(super) async fn signature(peer: &Peer<'_>) -> Checked {
+pub(super) async fn signature(peer: &Peer<'_>) -> CheckResult {
     let key = |x: &str| {
         let key = json!({"kty": "OKP", "crv": "Ed25519", "kid": "fixture-key", "x": x});
         KeySet::from_jwks(&json!({ "keys": [key] }))
@@ -24,11 +24,11 @@ pub(super) async fn signature(peer: &Peer<'_>) -> Checked {
     peer.builder([peer.version]).trust(CardTrust::Required(own)).connect().await?;
     let other = key("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")?;
     let trusted = peer.builder([peer.version]).trust(CardTrust::Required(other)).connect().await;
-    that(matches!(trusted, Err(Error::UntrustedCard(_))), "another key is as good")
+    ensure(matches!(trusted, Err(Error::UntrustedCard(_))), "another key is as good")
 }
 
-pub(super) async fn extended_card(peer: &Peer<'_>) -> Checked {
+pub(super) async fn extended_card(peer: &Peer<'_>) -> CheckResult {
     let card = peer.client.extended_card().await?;
-    same("name", card.name.as_str(), "Fixture Agent, extended")?;
-    that(card.skills.iter().any(|it| it.id == "secret"), "its skill is missing")
+    ensure_eq("name", card.name.as_str(), "Fixture Agent, extended")?;
+    ensure(card.skills.iter().any(|it| it.id == "secret"), "its skill is missing")
 }

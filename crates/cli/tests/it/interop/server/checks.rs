@@ -10,25 +10,25 @@ use latimer_protocol::{
 };
 
 /// What is wrong.
-pub(super) type Problem = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type CheckError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How a check went.
-pub(super) type Checked = Result<(), Problem>;
+pub(super) type CheckResult = Result<(), CheckError>;
 
-pub(super) fn that(holds: bool, otherwise: &str) -> Checked {
-    if holds { Ok(()) } else { Err(otherwise.into()) }
+pub(super) fn ensure(condition: bool, message: &str) -> CheckResult {
+    if condition { Ok(()) } else { Err(message.into()) }
 }
 
-pub(super) fn same<T: PartialEq<U> + fmt::Debug, U: fmt::Debug>(
-    what: &str,
-    found: T,
-    wanted: U,
-) -> Checked {
-    that(found == wanted, &format!("{what}: {found:?} instead of {wanted:?}"))
+pub(super) fn ensure_eq<T: PartialEq<U> + fmt::Debug, U: fmt::Debug>(
+    label: &str,
+    actual: T,
+    expected: U,
+) -> CheckResult {
+    ensure(actual == expected, &format!("{label}: {actual:?} instead of {expected:?}"))
 }
 
 /// A message that is answered as soon as there is a task.
-pub(super) fn begin(text: &str) -> SendMessageRequest {
+pub(super) fn immediate_request(text: &str) -> SendMessageRequest {
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
     SendMessageRequest {
         configuration: Some(configuration),
@@ -37,38 +37,41 @@ pub(super) fn begin(text: &str) -> SendMessageRequest {
 }
 
 /// Everything that a stream tells.
-pub(super) async fn told(events: Events) -> Result<Vec<StreamResponse>, Problem> {
+pub(super) async fn collect_events(events: Events) -> Result<Vec<StreamResponse>, CheckError> {
     let events: Vec<_> = events.try_collect().await?;
     Ok(events.iter().map(|it| it.event.event().clone()).collect())
 }
 
 /// The task that a stream tells of, checked against what the server says of it.
-pub(super) async fn folded(client: &Client, told: &[StreamResponse]) -> Result<Task, Problem> {
-    let Some(StreamResponse::Task(first)) = told.first() else {
-        return Err(format!("it does not begin with the task: {told:?}").into());
+pub(super) async fn fold_events(
+    client: &Client,
+    events: &[StreamResponse],
+) -> Result<Task, CheckError> {
+    let Some(StreamResponse::Task(first)) = events.first() else {
+        return Err(format!("it does not begin with the task: {events:?}").into());
     };
     let mut task = first.clone();
-    for event in &told[1..] {
+    for event in &events[1..] {
         let event = Event::from_stream_response(event.clone());
-        let event = event.ok_or_else(|| format!("no event of a task: {told:?}"))?;
+        let event = event.ok_or_else(|| format!("no event of a task: {events:?}"))?;
         task.apply(event)?;
     }
-    let kept = client.get_task(task.id.clone()).await?;
-    same("state", task.status.state, kept.status.state)?;
-    same("text", whole(&task), whole(&kept))?;
+    let stored = client.get_task(task.id.clone()).await?;
+    ensure_eq("state", task.status.state, stored.status.state)?;
+    ensure_eq("text", artifact_text(&task), artifact_text(&stored))?;
     Ok(task)
 }
 
 /// The texts of all artifacts, without anything between them.
-pub(super) fn whole(task: &Task) -> String {
+pub(super) fn artifact_text(task: &Task) -> String {
     task.artifacts.iter().flat_map(|it| &it.parts).filter_map(Part::as_text).collect()
 }
 
 /// What an agent says with the state it came to.
-pub(super) fn said(task: &Task) -> String {
+pub(super) fn status_text(task: &Task) -> String {
     task.status.message.as_ref().map(|it| it.text()).unwrap_or_default()
 }
 
-pub(super) fn completed(task: &Task) -> Checked {
-    same("state", task.status.state, TaskState::Completed)
+pub(super) fn ensure_completed(task: &Task) -> CheckResult {
+    ensure_eq("state", task.status.state, TaskState::Completed)
 }

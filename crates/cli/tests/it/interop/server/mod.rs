@@ -1,15 +1,15 @@
 //! Agents on the official SDKs, and what our client asks of them.
 
-pub(super) mod cannot;
+mod call_target;
 mod cards;
 mod checks;
-mod front;
 mod peer;
 pub(super) mod process;
 mod refusals;
 mod sending;
 mod streaming;
 mod tasks;
+pub(super) mod unsupported;
 mod webhooks;
 
 use std::time::Duration;
@@ -19,22 +19,22 @@ use latimer_protocol::Version;
 use tokio::time::timeout;
 
 use super::page::Column;
-use super::sdk::{Binding, Fate, Language, why};
-use cannot::{CANNOT, CANNOT_ASK, CANNOT_THROUGH};
-use checks::Checked;
-use front::Front;
+use super::sdk::{Binding, CheckOutcome, Language, unsupported_reason};
+use call_target::CallTarget;
+use checks::CheckResult;
 use peer::Peer;
 use process::Process;
+use unsupported::{UNSUPPORTED, UNSUPPORTED_FOR_VERSION, UNSUPPORTED_VIA_GATEWAY};
 
 /// Long enough for a slow machine: what takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// For what is said not to work.
-const LITTLE_PATIENCE: Duration = Duration::from_secs(5);
+const EXPECTED_FAILURE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An agent on an SDK, and the version that is spoken with it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Server {
+pub(super) struct SdkServer {
     language: Language,
     script: &'static str,
     pub(super) version: Version,
@@ -44,24 +44,25 @@ pub(super) struct Server {
     demo: bool,
 }
 
-const fn server(language: Language, script: &'static str, version: Version) -> Server {
-    Server { language, script, version, compat: false, demo: false }
+const fn server(language: Language, script: &'static str, version: Version) -> SdkServer {
+    SdkServer { language, script, version, compat: false, demo: false }
 }
 
-pub(super) const PYTHON: Server =
+pub(super) const PYTHON: SdkServer =
     server(Language::Python("1.x"), "python/serve_1x.py", Version::V1_0);
-pub(super) const PYTHON_0_3: Server =
+pub(super) const PYTHON_0_3: SdkServer =
     server(Language::Python("0.3"), "python/serve_0x.py", Version::V0_3);
-pub(super) const JS: Server = server(Language::JavaScript, "js/serve_1x.mjs", Version::V1_0);
-pub(super) const JS_0_3: Server = server(Language::JavaScript, "js/serve_0_3.mjs", Version::V0_3);
+pub(super) const JS: SdkServer = server(Language::JavaScript, "js/serve_1x.mjs", Version::V1_0);
+pub(super) const JS_0_3: SdkServer =
+    server(Language::JavaScript, "js/serve_0_3.mjs", Version::V0_3);
 
 /// Every SDK over every binding it has.
-const SERVERS: [Server; 6] = [
+const SERVERS: [SdkServer; 6] = [
     PYTHON,
-    Server { compat: true, version: Version::V0_3, ..PYTHON },
+    SdkServer { compat: true, version: Version::V0_3, ..PYTHON },
     PYTHON_0_3,
     JS,
-    Server { compat: true, version: Version::V0_3, ..JS },
+    SdkServer { compat: true, version: Version::V0_3, ..JS },
     JS_0_3,
 ];
 
@@ -70,16 +71,16 @@ struct Operation {
     group: &'static str,
     key: &'static str,
     title: &'static str,
-    ask: for<'a> fn(&'a Peer<'a>) -> BoxFuture<'a, Checked>,
+    check: for<'a> fn(&'a Peer<'a>) -> BoxFuture<'a, CheckResult>,
 }
 
 macro_rules! operations {
-    ($($group:literal $module:ident { $($ask:ident $title:literal)+ })+) => {
+    ($($group:literal $module:ident { $($check:ident $title:literal)+ })+) => {
         const OPERATIONS: &[Operation] = &[$($(Operation {
             group: $group,
-            key: stringify!($ask),
+            key: stringify!($check),
             title: $title,
-            ask: |peer| Box::pin($module::$ask(peer)),
+            check: |peer| Box::pin($module::$check(peer)),
         }),+),+];
     };
 }
@@ -94,8 +95,8 @@ operations! {
         send "send, and wait for the answer"
         text "text of every script, and long text"
         context "a context that we chose"
-        immediately "send without waiting, then look until done"
-        message "a message as the answer, without a task"
+        return_immediately "send without waiting, then look until done"
+        direct_reply "a message as the answer, without a task"
         file_bytes "a file's bytes, there and back"
         file_url "a file's address, there and back"
         file_name "a file's name, there and back"
@@ -112,9 +113,9 @@ operations! {
         burst "many events at once, none lost"
         stream_failed "a stream that ends in failure"
         stream_question "a stream that ends in a question, and a second one"
-        left "a task goes on without its reader"
-        cut "a stream that is cut twice goes on to its end: nothing is missing"
-        cut_once "a stream that is cut twice: nothing is told twice"
+        reader_disconnects "a task goes on without its reader"
+        cut_stream_is_complete "a stream that is cut twice goes on to its end: nothing is missing"
+        cut_stream_repeats_nothing "a stream that is cut twice: nothing is told twice"
         not_streamed "a task is followed although the agent does not stream"
     }
     "Tasks" tasks {
@@ -168,26 +169,26 @@ pub(super) fn operations() -> Vec<(String, String, String)> {
 
 /// Asks every server for everything.
 pub(super) async fn run() -> Vec<Column> {
-    let columns = join_all(SERVERS.iter().map(Server::run)).await;
+    let columns = join_all(SERVERS.iter().map(SdkServer::run)).await;
     columns.into_iter().flatten().collect()
 }
 
 /// Asks every server for everything through gateways, in another version than its own.
-pub(super) async fn run_through() -> Vec<Column> {
+pub(super) async fn run_via_gateway() -> Vec<Column> {
     let servers = [PYTHON, PYTHON_0_3, JS, JS_0_3];
-    let columns = servers.iter().enumerate().map(|(turn, server)| {
+    let columns = servers.iter().enumerate().map(|(offset, server)| {
         let other = match server.version {
             Version::V1_0 => Version::V0_3,
             Version::V0_3 | Version::V0_1 => Version::V1_0,
         };
-        server.run_through(other, turn)
+        server.run_via_gateway(other, offset)
     });
     join_all(columns).await.into_iter().flatten().collect()
 }
 
-impl Server {
+impl SdkServer {
     /// The same with the words of the demo server.
-    pub(super) fn demonstrating(self) -> Self {
+    pub(super) fn with_demo_instructions(self) -> Self {
         Self { demo: true, ..self }
     }
 
@@ -199,65 +200,73 @@ impl Server {
         let process = Process::start(self).await;
         let mut columns = Vec::new();
         for &binding in Binding::ALL {
-            let front = Front::direct(&process);
-            let why = |operation: &str| why(CANNOT, &self.name(), binding, operation);
-            let fates = ask(&front, self.version, binding, why).await;
-            columns.push(Column { name: self.name(), binding, fates });
+            let target = CallTarget::direct(&process);
+            let reason_for =
+                |operation: &str| unsupported_reason(UNSUPPORTED, &self.name(), binding, operation);
+            let outcomes = run_checks(&target, self.version, binding, reason_for).await;
+            columns.push(Column { name: self.name(), binding, outcomes });
         }
         columns
     }
 
     /// The same through gateways, which are called in a version, over every binding, and call the server
     /// over another one, from a certain one on.
-    async fn run_through(&self, version: Version, first: usize) -> Vec<Column> {
+    async fn run_via_gateway(&self, version: Version, offset: usize) -> Vec<Column> {
         let process = Process::start(self).await;
         let pairs: Vec<_> =
-            Binding::ALL.iter().zip(Binding::ALL.iter().cycle().skip(first)).collect();
-        let spoken: String = pairs.iter().map(|(_, it)| it.letter()).collect();
+            Binding::ALL.iter().zip(Binding::ALL.iter().cycle().skip(offset)).collect();
+        let binding_letters: String = pairs.iter().map(|(_, it)| it.letter()).collect();
         let mut columns = Vec::new();
-        for (&binding, &behind) in pairs {
-            let front = Front::through(&process, self, behind);
-            let why = |operation: &str| {
-                why(CANNOT_ASK, version.as_str(), binding, operation)
-                    .or_else(|| why(CANNOT_THROUGH, &self.name(), behind, operation))
+        for (&binding, &upstream_binding) in pairs {
+            let target = CallTarget::via_gateway(&process, self, upstream_binding);
+            let reason_for = |operation: &str| {
+                unsupported_reason(UNSUPPORTED_FOR_VERSION, version.as_str(), binding, operation)
+                    .or_else(|| {
+                        unsupported_reason(
+                            UNSUPPORTED_VIA_GATEWAY,
+                            &self.name(),
+                            upstream_binding,
+                            operation,
+                        )
+                    })
             };
-            let fates = ask(&front, version, binding, why).await;
-            let name = format!("{version} → {} ({spoken})", self.name());
-            columns.push(Column { name, binding, fates });
+            let outcomes = run_checks(&target, version, binding, reason_for).await;
+            let name = format!("{version} → {} ({binding_letters})", self.name());
+            columns.push(Column { name, binding, outcomes });
         }
         columns
     }
 }
 
 /// Asks for everything, but for some of it in vain, for a reason.
-async fn ask(
-    front: &Front<'_>,
+async fn run_checks(
+    target: &CallTarget<'_>,
     version: Version,
     binding: Binding,
-    why: impl Fn(&str) -> Option<&'static str>,
-) -> Vec<Fate> {
-    let mut peer = Peer::connect(front, version, binding).await;
-    let mut fates = Vec::new();
+    reason_for: impl Fn(&str) -> Option<&'static str>,
+) -> Vec<CheckOutcome> {
+    let mut peer = Peer::connect(target, version, binding).await;
+    let mut outcomes = Vec::new();
     for operation in OPERATIONS {
-        let reason = why(operation.key);
-        let patience = if reason.is_some() { LITTLE_PATIENCE } else { PATIENCE };
-        let fate = operation.fate(&peer, patience).await.unless(reason);
+        let reason = reason_for(operation.key);
+        let limit = if reason.is_some() { EXPECTED_FAILURE_TIMEOUT } else { CHECK_TIMEOUT };
+        let outcome = operation.run(&peer, limit).await.expect_unsupported(reason);
         // Some servers close their connections behind an error, without a word.
-        if !matches!(fate, Fate::Worked { .. }) {
-            peer = Peer::connect(front, version, binding).await;
+        if !matches!(outcome, CheckOutcome::Passed { .. }) {
+            peer = Peer::connect(target, version, binding).await;
         }
-        fates.push(fate);
+        outcomes.push(outcome);
     }
-    fates
+    outcomes
 }
 
 impl Operation {
-    async fn fate(&self, peer: &Peer<'_>, patience: Duration) -> Fate {
-        let asked = timeout(patience, (self.ask)(peer)).await;
-        let asked = asked.unwrap_or_else(|_| Err("it hangs".into()));
-        match asked {
-            Ok(()) => Fate::Worked { note: None },
-            Err(error) => Fate::Failed { detail: error.to_string() },
+    async fn run(&self, peer: &Peer<'_>, limit: Duration) -> CheckOutcome {
+        let result = timeout(limit, (self.check)(peer)).await;
+        let result = result.unwrap_or_else(|_| Err("it hangs".into()));
+        match result {
+            Ok(()) => CheckOutcome::Passed { note: None },
+            Err(error) => CheckOutcome::Failed { detail: error.to_string() },
         }
     }
 }

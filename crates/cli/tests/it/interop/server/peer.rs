@@ -7,33 +7,37 @@ use latimer_client::{Client, ClientBuilder, Error, PollPolicy, RetryPolicy};
 use latimer_protocol::card::{AgentInterface, ProtocolBinding};
 use latimer_protocol::{ErrorKind, SendMessageResponse, Task, TaskId, TaskState, Version};
 
-use super::checks::{Checked, Problem, begin, that};
-use super::front::Front;
+use super::call_target::CallTarget;
+use super::checks::{CheckError, CheckResult, ensure, immediate_request};
 use crate::interop::sdk::Binding;
 
 /// An agent that can do everything, and one that can do little, each found by its card.
 pub(super) struct Peer<'a> {
-    front: &'a Front<'a>,
+    target: &'a CallTarget<'a>,
     pub(super) version: Version,
     pub(super) binding: Binding,
     pub(super) client: Client,
     /// A client of the agent that has neither streams nor webhooks.
-    pub(super) bare: Client,
+    pub(super) minimal_client: Client,
 }
 
 impl<'a> Peer<'a> {
-    pub(super) async fn connect(front: &'a Front<'a>, version: Version, binding: Binding) -> Self {
-        let find = async |port| {
-            let client = builder(front, port, [version], binding).connect().await;
+    pub(super) async fn connect(
+        target: &'a CallTarget<'a>,
+        version: Version,
+        binding: Binding,
+    ) -> Self {
+        let connect_to = async |port| {
+            let client = builder(target, port, [version], binding).connect().await;
             client.unwrap_or_else(|error| panic!("{port}, {version}, {binding:?}: {error}"))
         };
-        let (client, bare) = (find("http").await, find("bare_http").await);
-        Self { front, version, binding, client, bare }
+        let (client, minimal_client) = (connect_to("http").await, connect_to("bare_http").await);
+        Self { target: target, version, binding, client, minimal_client }
     }
 
     /// Another client of the agent, which speaks these versions.
     pub(super) fn builder(&self, versions: impl IntoIterator<Item = Version>) -> ClientBuilder {
-        builder(self.front, "http", versions, self.binding)
+        builder(self.target, "http", versions, self.binding)
     }
 
     /// Another client of the agent, which does not look at its card.
@@ -42,7 +46,7 @@ impl<'a> Peer<'a> {
             Binding::JsonRpc | Binding::Rest => "http",
             Binding::Grpc => "grpc",
         };
-        builder(self.front, port, [version], self.binding).build()
+        builder(self.target, port, [version], self.binding).build()
     }
 
     /// Every way to call the agent, as its card has it.
@@ -52,52 +56,60 @@ impl<'a> Peer<'a> {
 
     /// Cuts every connection there is.
     pub(super) fn cut(&self) {
-        self.front.cut();
+        self.target.cut();
     }
 
-    pub(super) async fn send(&self, text: &str) -> Result<Task, Problem> {
-        task(self.client.send(latimer_client::user_message(text)).await?)
+    pub(super) async fn send(&self, text: &str) -> Result<Task, CheckError> {
+        into_task(self.client.send(latimer_client::user_message(text)).await?)
     }
 
     /// Sends a message, checks the state that its task ends in, and returns the task.
-    pub(super) async fn send_until(&self, text: &str, state: TaskState) -> Result<Task, Problem> {
+    pub(super) async fn send_expecting(
+        &self,
+        text: &str,
+        state: TaskState,
+    ) -> Result<Task, CheckError> {
         let task = self.send(text).await?;
-        that(task.status.state == state, &format!("{text:?} came to {:?}", task.status))?;
+        ensure(task.status.state == state, &format!("{text:?} came to {:?}", task.status))?;
         Ok(task)
     }
 
     /// Begins a task that goes on, and returns its id.
-    pub(super) async fn begin(&self, text: &str) -> Result<TaskId, Problem> {
-        let task = task(self.client.send(begin(text)).await?)?;
-        that(!task.status.state.is_terminal(), &format!("it waited: {:?}", task.status))?;
+    pub(super) async fn start_task(&self, text: &str) -> Result<TaskId, CheckError> {
+        let task = into_task(self.client.send(immediate_request(text)).await?)?;
+        ensure(!task.status.state.is_terminal(), &format!("it waited: {:?}", task.status))?;
         Ok(task.id.clone())
     }
 
     /// Checks that a call was refused for one of some reasons, as far as the wire can tell them from
     /// others.
-    pub(super) fn refused<T>(&self, result: Result<T, Error>, reasons: &[ErrorKind]) -> Checked {
+    pub(super) fn check_rejected<T>(
+        &self,
+        result: Result<T, Error>,
+        reasons: &[ErrorKind],
+    ) -> CheckResult {
         let error = match result {
             Ok(_) => return Err(format!("it was done, and not refused: {reasons:?}").into()),
             Err(Error::Agent(error)) => error,
             Err(error) => return Err(format!("{error} instead of {reasons:?}").into()),
         };
-        let said = error.kind().codes(self.version);
-        let same = |reason: &ErrorKind| {
-            let want = reason.codes(self.version);
+        let actual = error.kind().codes(self.version);
+        let matches = |reason: &ErrorKind| {
+            let expected = reason.codes(self.version);
             match (self.version, self.binding) {
-                (_, Binding::JsonRpc) => said.jsonrpc == want.jsonrpc,
-                (Version::V1_0, _) => said == want,
-                (_, Binding::Rest) => said.http == want.http,
-                (_, Binding::Grpc) => said.grpc == want.grpc,
+                (_, Binding::JsonRpc) => actual.jsonrpc == expected.jsonrpc,
+                (Version::V1_0, _) => actual == expected,
+                (_, Binding::Rest) => actual.http == expected.http,
+                (_, Binding::Grpc) => actual.grpc == expected.grpc,
             }
         };
-        let otherwise = format!("{:?} ({error}) instead of {reasons:?}", error.kind());
-        that(reasons.iter().any(same), &otherwise)
+        let message = format!("{:?} ({error}) instead of {reasons:?}", error.kind());
+        ensure(reasons.iter().any(matches), &message)
     }
 }
 
 fn builder(
-    front: &Front<'_>,
+    target: &CallTarget<'_>,
     port: &str,
     versions: impl IntoIterator<Item = Version>,
     binding: Binding,
@@ -107,7 +119,7 @@ fn builder(
         Binding::Rest => ProtocolBinding::HttpJson,
         Binding::Grpc => ProtocolBinding::Grpc,
     };
-    Client::builder(format!("http://{}", front.address(port)))
+    Client::builder(format!("http://{}", target.address(port)))
         .bindings([binding])
         .versions(versions)
         .guard_rules(Rules { allow_loopback: true, ..Rules::default() })
@@ -116,8 +128,8 @@ fn builder(
 }
 
 /// The task that a message came to.
-pub(super) fn task(sent: SendMessageResponse) -> Result<Task, Problem> {
-    match sent {
+pub(super) fn into_task(response: SendMessageResponse) -> Result<Task, CheckError> {
+    match response {
         SendMessageResponse::Task(task) => Ok(task.as_ref().clone()),
         SendMessageResponse::Message(message) => Err(format!("no task, but {message:?}").into()),
     }

@@ -7,31 +7,33 @@ use std::process::{Child, Stdio};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{PATIENCE, Server};
-use crate::cutter::{Cutter, Waiting};
-use crate::interop::root;
+use super::{CHECK_TIMEOUT, SdkServer};
+use crate::cutting_proxy::{CuttingProxy, UnconnectedProxy};
+use crate::interop::workspace_root;
 
 /// Its ports: those of the agent that can do everything, and of the one that can do little.
-const PORTS: [&str; 4] = ["http", "grpc", "bare_http", "bare_grpc"];
+const PORT_NAMES: [&str; 4] = ["http", "grpc", "bare_http", "bare_grpc"];
 
 /// A server that runs. Dropping it ends it.
 pub(in crate::interop) struct Process {
     child: Child,
-    relays: BTreeMap<&'static str, Cutter>,
+    proxies: BTreeMap<&'static str, CuttingProxy>,
 }
 
 impl Process {
-    pub(in crate::interop) async fn start(server: &Server) -> Self {
-        let mut waiting = BTreeMap::new();
-        for port in PORTS {
-            waiting.insert(port, Waiting::new().await);
+    pub(in crate::interop) async fn start(server: &SdkServer) -> Self {
+        let mut unconnected = BTreeMap::new();
+        for port in PORT_NAMES {
+            unconnected.insert(port, UnconnectedProxy::new().await);
         }
-        let shown: BTreeMap<_, _> = waiting.iter().map(|(port, it)| (port, it.port())).collect();
-        let mut command = server.language.run(&root().join("tests/peers").join(server.script));
+        let proxy_ports: BTreeMap<_, _> =
+            unconnected.iter().map(|(port, it)| (port, it.port())).collect();
+        let mut command =
+            server.language.run(&workspace_root().join("tests/peers").join(server.script));
         let mut child = command
             .args(server.compat.then_some("--compat"))
             .args(server.demo.then_some("--demo"))
-            .env("PEER_SHOWN", serde_json::to_string(&shown).unwrap())
+            .env("PEER_SHOWN", serde_json::to_string(&proxy_ports).unwrap())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -42,24 +44,24 @@ impl Process {
             let mut line = String::new();
             out.read_line(&mut line).map(|_| line)
         });
-        let ports = timeout(PATIENCE, ports).await.expect("it starts").unwrap().unwrap();
+        let ports = timeout(CHECK_TIMEOUT, ports).await.expect("it starts").unwrap().unwrap();
         let ports: BTreeMap<String, u16> = serde_json::from_str(&ports)
             .unwrap_or_else(|_| panic!("{} says its ports", server.script));
-        let lead = |(port, it): (&'static str, Waiting)| {
-            (port, it.lead(([127, 0, 0, 1], ports[port]).into()))
+        let connect = |(port, it): (&'static str, UnconnectedProxy)| {
+            (port, it.connect_to(([127, 0, 0, 1], ports[port]).into()))
         };
-        let relays = waiting.into_iter().map(lead).collect();
-        Self { child, relays }
+        let proxies = unconnected.into_iter().map(connect).collect();
+        Self { child, proxies }
     }
 
     /// The relay before a port.
-    pub(in crate::interop) fn relay(&self, port: &str) -> &Cutter {
-        &self.relays[port]
+    pub(in crate::interop) fn proxy(&self, port: &str) -> &CuttingProxy {
+        &self.proxies[port]
     }
 
     /// Cuts every connection there is.
     pub(super) fn cut(&self) {
-        self.relays.values().for_each(Cutter::cut);
+        self.proxies.values().for_each(CuttingProxy::cut);
     }
 }
 

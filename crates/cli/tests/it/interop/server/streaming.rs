@@ -4,103 +4,110 @@ use futures_util::StreamExt;
 use latimer_client::user_message;
 use latimer_protocol::{StreamResponse, Task, TaskState};
 
-use super::checks::{Checked, Problem, completed, folded, said, same, that, told, whole};
-use super::peer::{Peer, task};
+use super::checks::{
+    CheckError, CheckResult, artifact_text, collect_events, ensure, ensure_completed, ensure_eq,
+    fold_events, status_text,
+};
+use super::peer::{Peer, into_task};
 
 /// A task that tells in pieces, slowly.
-const PIECES: &str = "drip 12 100";
+const DRIP_INSTRUCTION: &str = "drip 12 100";
 /// What they make.
-const WHOLE: &str = "0 1 2 3 4 5 6 7 8 9 10 11 ";
+const DRIP_TEXT: &str = "0 1 2 3 4 5 6 7 8 9 10 11 ";
 
-pub(super) async fn stream(peer: &Peer<'_>) -> Checked {
-    let told = told(peer.client.stream(user_message("complete")).await?).await?;
-    let task = folded(&peer.client, &told).await?;
-    completed(&task)?;
-    same("text", whole(&task), "done")
+pub(super) async fn stream(peer: &Peer<'_>) -> CheckResult {
+    let events = collect_events(peer.client.stream(user_message("complete")).await?).await?;
+    let task = fold_events(&peer.client, &events).await?;
+    ensure_completed(&task)?;
+    ensure_eq("text", artifact_text(&task), "done")
 }
 
-pub(super) async fn stream_message(peer: &Peer<'_>) -> Checked {
-    match told(peer.client.stream(user_message("direct")).await?).await?.as_slice() {
-        [StreamResponse::Message(message)] => same("text", message.text(), "hello back"),
-        told => Err(format!("{told:?}").into()),
+pub(super) async fn stream_message(peer: &Peer<'_>) -> CheckResult {
+    match collect_events(peer.client.stream(user_message("direct")).await?).await?.as_slice() {
+        [StreamResponse::Message(message)] => ensure_eq("text", message.text(), "hello back"),
+        events => Err(format!("{events:?}").into()),
     }
 }
 
-pub(super) async fn chunks(peer: &Peer<'_>) -> Checked {
-    let told = told(peer.client.stream(user_message("chunks")).await?).await?;
-    let task = folded(&peer.client, &told).await?;
-    completed(&task)?;
-    same("text", whole(&task), "one two threewhole")?;
-    same("artifacts", task.artifacts.len(), 2)
+pub(super) async fn chunks(peer: &Peer<'_>) -> CheckResult {
+    let events = collect_events(peer.client.stream(user_message("chunks")).await?).await?;
+    let task = fold_events(&peer.client, &events).await?;
+    ensure_completed(&task)?;
+    ensure_eq("text", artifact_text(&task), "one two threewhole")?;
+    ensure_eq("artifacts", task.artifacts.len(), 2)
 }
 
-pub(super) async fn burst(peer: &Peer<'_>) -> Checked {
-    let told = told(peer.client.stream(user_message("drip 200 0")).await?).await?;
-    let task = folded(&peer.client, &told).await?;
-    completed(&task)?;
-    same("pieces", whole(&task).split_whitespace().count(), 200)
+pub(super) async fn burst(peer: &Peer<'_>) -> CheckResult {
+    let events = collect_events(peer.client.stream(user_message("drip 200 0")).await?).await?;
+    let task = fold_events(&peer.client, &events).await?;
+    ensure_completed(&task)?;
+    ensure_eq("pieces", artifact_text(&task).split_whitespace().count(), 200)
 }
 
-pub(super) async fn stream_failed(peer: &Peer<'_>) -> Checked {
-    let told = told(peer.client.stream(user_message("fail")).await?).await?;
-    let task = folded(&peer.client, &told).await?;
-    same("state", task.status.state, TaskState::Failed)?;
-    same("reason", said(&task), "it broke")
+pub(super) async fn stream_failed(peer: &Peer<'_>) -> CheckResult {
+    let events = collect_events(peer.client.stream(user_message("fail")).await?).await?;
+    let task = fold_events(&peer.client, &events).await?;
+    ensure_eq("state", task.status.state, TaskState::Failed)?;
+    ensure_eq("reason", status_text(&task), "it broke")
 }
 
-pub(super) async fn stream_question(peer: &Peer<'_>) -> Checked {
-    let asked = told(peer.client.stream(user_message("input")).await?).await?;
-    let asked = folded(&peer.client, &asked).await?;
-    same("state", asked.status.state, TaskState::InputRequired)?;
-    let answer = user_message("complete").with_task(asked.id.clone());
-    let done = task(peer.client.follow(answer).result().await?)?;
-    completed(&done)?;
-    same("id", done.id, asked.id)
+pub(super) async fn stream_question(peer: &Peer<'_>) -> CheckResult {
+    let events = collect_events(peer.client.stream(user_message("input")).await?).await?;
+    let interrupted = fold_events(&peer.client, &events).await?;
+    ensure_eq("state", interrupted.status.state, TaskState::InputRequired)?;
+    let answer = user_message("complete").with_task(interrupted.id.clone());
+    let done = into_task(peer.client.follow(answer).result().await?)?;
+    ensure_completed(&done)?;
+    ensure_eq("id", done.id, interrupted.id)
 }
 
-pub(super) async fn left(peer: &Peer<'_>) -> Checked {
+pub(super) async fn reader_disconnects(peer: &Peer<'_>) -> CheckResult {
     let mut events = peer.client.stream(user_message("drip 4 100")).await?;
     let first = events.next().await.ok_or("no event")??;
     let id = first.event.event().task_id().ok_or("no task")?.clone();
     drop(events);
     let done = peer.client.poll_until_settled(id).await?;
-    completed(&done)?;
-    same("text", whole(&done), "0 1 2 3 ")
+    ensure_completed(&done)?;
+    ensure_eq("text", artifact_text(&done), "0 1 2 3 ")
 }
 
 /// Follows a task over connections that are cut twice; what was told, and what came of it.
-async fn through_cuts(peer: &Peer<'_>) -> Result<(String, Task), Problem> {
-    let (mut text, mut pieces) = (String::new(), 0);
-    let cutting = |piece: &str| {
-        text.push_str(piece);
-        pieces += 1;
-        if [3, 6].contains(&pieces) {
+async fn follow_through_cuts(peer: &Peer<'_>) -> Result<(String, Task), CheckError> {
+    let (mut text, mut chunks) = (String::new(), 0);
+    let on_chunk = |chunk: &str| {
+        text.push_str(chunk);
+        chunks += 1;
+        if [3, 6].contains(&chunks) {
             peer.cut();
         }
     };
-    let done =
-        task(peer.client.follow(user_message(PIECES)).for_each_update(cutting, |_| {}).await?)?;
-    completed(&done)?;
-    that(pieces > 3, "nothing was cut")?;
+    let done = into_task(
+        peer.client
+            .follow(user_message(DRIP_INSTRUCTION))
+            .for_each_update(on_chunk, |_| {})
+            .await?,
+    )?;
+    ensure_completed(&done)?;
+    ensure(chunks > 3, "nothing was cut")?;
     Ok((text, done))
 }
 
-pub(super) async fn cut(peer: &Peer<'_>) -> Checked {
-    let (_, done) = through_cuts(peer).await?;
-    let text = whole(&done);
-    let mut pieces: Vec<_> = text.split_whitespace().collect();
-    pieces.dedup();
-    same("pieces", pieces, WHOLE.split_whitespace().collect::<Vec<_>>())
+pub(super) async fn cut_stream_is_complete(peer: &Peer<'_>) -> CheckResult {
+    let (_, done) = follow_through_cuts(peer).await?;
+    let text = artifact_text(&done);
+    let mut chunks: Vec<_> = text.split_whitespace().collect();
+    chunks.dedup();
+    ensure_eq("pieces", chunks, DRIP_TEXT.split_whitespace().collect::<Vec<_>>())
 }
 
-pub(super) async fn cut_once(peer: &Peer<'_>) -> Checked {
-    let (told, done) = through_cuts(peer).await?;
-    same("told", told.as_str(), WHOLE)?;
-    same("text", whole(&done), WHOLE)
+pub(super) async fn cut_stream_repeats_nothing(peer: &Peer<'_>) -> CheckResult {
+    let (streamed, done) = follow_through_cuts(peer).await?;
+    ensure_eq("told", streamed.as_str(), DRIP_TEXT)?;
+    ensure_eq("text", artifact_text(&done), DRIP_TEXT)
 }
 
-pub(super) async fn not_streamed(peer: &Peer<'_>) -> Checked {
-    let done = task(peer.bare.follow(user_message("slow")).result().await?)?;
-    completed(&done)?;
-    same("text", whole(&done), "late")
+pub(super) async fn not_streamed(peer: &Peer<'_>) -> CheckResult {
+    let done = into_task(peer.minimal_client.follow(user_message("slow")).result().await?)?;
+    ensure_completed(&done)?;
+    ensure_eq("text", artifact_text(&done), "late")
 }

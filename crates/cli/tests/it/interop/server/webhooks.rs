@@ -9,20 +9,23 @@ use latimer_protocol::{
 };
 use tokio::time::sleep;
 
-use super::checks::{Checked, Problem, same, that};
+use super::checks::{CheckError, CheckResult, ensure, ensure_eq};
 use super::peer::Peer;
-use crate::push::receiver::{Mood, Receiver};
+use crate::push::receiver::{Receiver, ReceiverMode};
 
 const URL: &str = "http://127.0.0.1:9/hook";
 
 /// Makes a webhook for a task, which is made first.
-async fn made(peer: &Peer<'_>, id: &str) -> Result<(TaskId, TaskPushNotificationConfig), Problem> {
-    let task = peer.begin("hang").await?;
-    let made = peer.client.create_webhook(webhook(&task, id)?).await?;
-    Ok((task, made))
+async fn create_on_new_task(
+    peer: &Peer<'_>,
+    id: &str,
+) -> Result<(TaskId, TaskPushNotificationConfig), CheckError> {
+    let task = peer.start_task("hang").await?;
+    let created = peer.client.create_webhook(webhook(&task, id)?).await?;
+    Ok((task, created))
 }
 
-fn webhook(task: &TaskId, id: &str) -> Result<TaskPushNotificationConfig, Problem> {
+fn webhook(task: &TaskId, id: &str) -> Result<TaskPushNotificationConfig, CheckError> {
     Ok(TaskPushNotificationConfig {
         task_id: Some(task.clone()),
         id: Some(PushConfigId::new(id)?),
@@ -32,24 +35,24 @@ fn webhook(task: &TaskId, id: &str) -> Result<TaskPushNotificationConfig, Proble
     })
 }
 
-fn is(found: &TaskPushNotificationConfig, task: &TaskId, id: &str) -> Checked {
-    same("task", found.task_id.as_ref(), Some(task))?;
-    same("id", found.id.as_ref().map(ToString::to_string), Some(id.to_owned()))?;
-    same("address", found.url.as_str(), URL)?;
-    same("token", found.token.as_ref().map(Secret::reveal), Some("t0ken"))
+fn ensure_webhook(actual: &TaskPushNotificationConfig, task: &TaskId, id: &str) -> CheckResult {
+    ensure_eq("task", actual.task_id.as_ref(), Some(task))?;
+    ensure_eq("id", actual.id.as_ref().map(ToString::to_string), Some(id.to_owned()))?;
+    ensure_eq("address", actual.url.as_str(), URL)?;
+    ensure_eq("token", actual.token.as_ref().map(Secret::reveal), Some("t0ken"))
 }
 
-pub(super) async fn push_create(peer: &Peer<'_>) -> Checked {
-    let (task, made) = made(peer, "one").await?;
-    is(&made, &task, "one")
+pub(super) async fn push_create(peer: &Peer<'_>) -> CheckResult {
+    let (task, created) = create_on_new_task(peer, "one").await?;
+    ensure_webhook(&created, &task, "one")
 }
 
-pub(super) async fn push_get(peer: &Peer<'_>) -> Checked {
-    let (task, made) = made(peer, "one").await?;
-    is(&peer.client.get_webhook(task.clone(), made.id).await?, &task, "one")
+pub(super) async fn push_get(peer: &Peer<'_>) -> CheckResult {
+    let (task, created) = create_on_new_task(peer, "one").await?;
+    ensure_webhook(&peer.client.get_webhook(task.clone(), created.id).await?, &task, "one")
 }
 
-async fn listed(peer: &Peer<'_>, task_id: TaskId) -> Result<Vec<String>, Problem> {
+async fn list_ids(peer: &Peer<'_>, task_id: TaskId) -> Result<Vec<String>, CheckError> {
     let request = ListTaskPushNotificationConfigsRequest {
         tenant: None,
         task_id,
@@ -63,21 +66,21 @@ async fn listed(peer: &Peer<'_>, task_id: TaskId) -> Result<Vec<String>, Problem
     Ok(ids)
 }
 
-pub(super) async fn push_list(peer: &Peer<'_>) -> Checked {
-    let (task, _) = made(peer, "one").await?;
+pub(super) async fn push_list(peer: &Peer<'_>) -> CheckResult {
+    let (task, _) = create_on_new_task(peer, "one").await?;
     peer.client.create_webhook(webhook(&task, "two")?).await?;
-    same("webhooks", listed(peer, task).await?, ["one", "two"])
+    ensure_eq("webhooks", list_ids(peer, task).await?, ["one", "two"])
 }
 
-pub(super) async fn push_delete(peer: &Peer<'_>) -> Checked {
-    let (task, made) = made(peer, "one").await?;
-    let id = made.id.ok_or("it has no id")?;
+pub(super) async fn push_delete(peer: &Peer<'_>) -> CheckResult {
+    let (task, created) = create_on_new_task(peer, "one").await?;
+    let id = created.id.ok_or("it has no id")?;
     peer.client.delete_webhook(task.clone(), id.clone()).await?;
-    that(peer.client.get_webhook(task, Some(id)).await.is_err(), "it is still there")
+    ensure(peer.client.get_webhook(task, Some(id)).await.is_err(), "it is still there")
 }
 
-pub(super) async fn push_send(peer: &Peer<'_>) -> Checked {
-    let receiver = Receiver::start(Mood::Well);
+pub(super) async fn push_send(peer: &Peer<'_>) -> CheckResult {
+    let receiver = Receiver::start(ReceiverMode::Healthy);
     let webhook = TaskPushNotificationConfig {
         url: receiver.url("hook"),
         token: Some(Secret::new("t0ken")),
@@ -91,10 +94,10 @@ pub(super) async fn push_send(peer: &Peer<'_>) -> Checked {
     peer.client.send(SendMessageRequest { configuration: Some(configuration), ..request }).await?;
     // Whoever asks for everything has a limit on how long it may take.
     loop {
-        let taken = receiver.taken();
-        if let Some(taken) = taken.values().flatten().next() {
-            let token = taken.head.lines().any(|line| line.ends_with(": t0ken"));
-            return that(token, &format!("no token in {}", taken.head));
+        let deliveries = receiver.deliveries();
+        if let Some(delivery) = deliveries.values().flatten().next() {
+            let has_token = delivery.headers.lines().any(|line| line.ends_with(": t0ken"));
+            return ensure(has_token, &format!("no token in {}", delivery.headers));
         }
         sleep(Duration::from_millis(20)).await;
     }

@@ -3,28 +3,28 @@
 use std::borrow::Cow;
 
 /// In place of what nobody should see.
-pub(crate) const HIDDEN: &str = "(hidden)";
+pub(crate) const REDACTED: &str = "(hidden)";
 
 /// A text without what is secret about an address in it: whatever stands before a host, and the
 /// query. It hides too much rather than too little.
-pub(crate) fn veil(text: &str) -> Cow<'_, str> {
+pub(crate) fn redact_url(text: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
     let (user, rest) = match rest.rsplit_once('@') {
-        Some((_, rest)) => (format!("{HIDDEN}@"), rest),
+        Some((_, rest)) => (format!("{REDACTED}@"), rest),
         None => (String::new(), rest),
     };
     match rest.split_once('?') {
-        Some((path, _)) => format!("{scheme}://{user}{path}?{HIDDEN}").into(),
+        Some((path, _)) => format!("{scheme}://{user}{path}?{REDACTED}").into(),
         None => format!("{scheme}://{user}{rest}").into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::veil;
+    use super::redact_url;
 
     #[test]
-    fn addresses_are_shown_without_their_secrets() {
+    fn urls_are_redacted() {
         for (text, want) in [
             ("https://a.example/b", "https://a.example/b"),
             ("https://me:secret@a.example/b", "https://(hidden)@a.example/b"),
@@ -35,7 +35,7 @@ mod tests {
             ("--to=http://me:secret@a.example", "--to=http://(hidden)@a.example"),
             ("@scope/name?", "@scope/name?"),
         ] {
-            assert_eq!(veil(text), want);
+            assert_eq!(redact_url(text), want);
         }
     }
 }

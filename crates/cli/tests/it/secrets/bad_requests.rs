@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::ask;
-use super::scene::Scene;
+use super::fixture::Fixture;
+use super::requests;
 
 /// From somebody who may ask, in every binding.
-pub(super) fn send(scene: &mut Scene, owner: &str, task: &str) {
-    let secret = scene.secret("token in a bad request");
+pub(super) fn send_bad_requests(fixture: &mut Fixture, owner: &str, task: &str) {
+    let secret = fixture.secret("token in a bad request");
     for bad in [
         json!({"url": "http://127.0.0.1:1/", "token": {secret.as_str(): 1}}),
         json!({"url": "http://127.0.0.1:1/", "token": [secret]}),
@@ -25,26 +25,27 @@ pub(super) fn send(scene: &mut Scene, owner: &str, task: &str) {
     ] {
         let mut config = bad.clone();
         config["taskId"] = json!(task);
-        let answer = scene.call("CreateTaskPushNotificationConfig", &config, owner);
-        assert!(answer["error"]["code"].is_i64(), "{bad}: {answer}");
-        let older = json!({"taskId": task, "pushNotificationConfig": bad});
-        scene.call("tasks/pushNotificationConfig/set", &older, owner);
-        let at = format!("POST /a2a/tasks/{task}/pushNotificationConfigs");
-        let answer = scene.http(&at, &format!("{owner}A2A-Version: 1.0\r\n"), &bad.to_string());
-        let text = String::from_utf8_lossy(&answer);
+        let response = fixture.call("CreateTaskPushNotificationConfig", &config, owner);
+        assert!(response["error"]["code"].is_i64(), "{bad}: {response}");
+        let v0_3_config = json!({"taskId": task, "pushNotificationConfig": bad});
+        fixture.call("tasks/pushNotificationConfig/set", &v0_3_config, owner);
+        let request_line = format!("POST /a2a/tasks/{task}/pushNotificationConfigs");
+        let response =
+            fixture.http(&request_line, &format!("{owner}A2A-Version: 1.0\r\n"), &bad.to_string());
+        let text = String::from_utf8_lossy(&response);
         assert!(text.starts_with("HTTP/1.1 400"), "{bad}: {text}");
         let message =
             json!({"messageId": "m4", "role": "ROLE_USER", "parts": [{"text": "echo hi"}]});
-        let with =
+        let params =
             json!({"message": message, "configuration": {"taskPushNotificationConfig": bad}});
-        scene.call("SendMessage", &with, owner);
+        fixture.call("SendMessage", &params, owner);
     }
-    let cut =
+    let truncated =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{{"token":"{secret}"#);
     for (request, body) in [
-        ("POST /a2a", cut.as_str()),
-        ("POST /a2a/message:send", &cut),
-        ("POST /v1/message:send", &cut),
+        ("POST /a2a", truncated.as_str()),
+        ("POST /a2a/message:send", &truncated),
+        ("POST /v1/message:send", &truncated),
         ("POST /a2a", &format!("token={secret}")),
         ("POST /a2a", &format!("{{\"method\":\"SendMessage\",\"params\":\"{secret}\"}}")),
         ("POST /a2a", &format!("[\"{secret}\"]")),
@@ -53,13 +54,16 @@ pub(super) fn send(scene: &mut Scene, owner: &str, task: &str) {
         (&format!("GET /a2a/tasks?historyLength={secret}"), ""),
         (&format!("GET /a2a/tasks?pageToken={secret}"), ""),
     ] {
-        let answer = scene.http(request, &format!("{owner}A2A-Version: 1.0\r\n"), body);
-        assert!(!answer.is_empty(), "{request}");
+        let response = fixture.http(request, &format!("{owner}A2A-Version: 1.0\r\n"), body);
+        assert!(!response.is_empty(), "{request}");
     }
-    let shown: Vec<_> = owner.lines().filter_map(|it| it.split_once(": ")).collect();
+    let header_pairs: Vec<_> = owner.lines().filter_map(|it| it.split_once(": ")).collect();
     let config = |url: &str| {
         let fields = [(3, task), (4, url), (5, &secret)];
-        fields.iter().flat_map(|(number, text)| ask::field(*number, text.as_bytes())).collect()
+        fields
+            .iter()
+            .flat_map(|(number, text)| requests::protobuf_field(*number, text.as_bytes()))
+            .collect()
     };
     let messages: [Vec<u8>; 4] = [
         config(&format!("http://user:{secret}@127.0.0.1/")),
@@ -69,16 +73,16 @@ pub(super) fn send(scene: &mut Scene, owner: &str, task: &str) {
     ];
     for message in messages {
         let method = "lf.a2a.v1.A2AService/CreateTaskPushNotificationConfig";
-        let answer = ask::grpc(&scene.address(), method, &shown, &message);
-        assert!(!String::from_utf8_lossy(&answer).contains("\"grpc-status\": \"0\""));
-        scene.keep("gRPC with a bad webhook", answer);
+        let response = requests::grpc_request(&fixture.address(), method, &header_pairs, &message);
+        assert!(!String::from_utf8_lossy(&response).contains("\"grpc-status\": \"0\""));
+        fixture.record_output("gRPC with a bad webhook", response);
     }
     // What is somebody else's is nobody's business.
-    for headers in scene.rightly() {
+    for headers in fixture.valid_credentials() {
         if headers != owner {
-            let answer =
-                scene.call("ListTaskPushNotificationConfigs", &json!({"taskId": task}), &headers);
-            assert_eq!(answer["error"]["code"], -32001, "{answer}");
+            let response =
+                fixture.call("ListTaskPushNotificationConfigs", &json!({"taskId": task}), &headers);
+            assert_eq!(response["error"]["code"], -32001, "{response}");
         }
     }
 }

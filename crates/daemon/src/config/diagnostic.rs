@@ -4,35 +4,35 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::tree::{Origin, Source};
+use super::tree::{Layer, Provenance};
 
 /// Something about a configuration that is wrong, or should be known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct Diagnostic {
     /// Where it is.
-    pub origin: Origin,
+    pub provenance: Provenance,
     /// What it is.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
-impl Problem {
-    pub(crate) fn new(origin: impl Into<Origin>, message: impl Into<String>) -> Self {
-        Self { origin: origin.into(), message: message.into(), hint: None }
+impl Diagnostic {
+    pub(crate) fn new(provenance: impl Into<Provenance>, message: impl Into<String>) -> Self {
+        Self { provenance: provenance.into(), message: message.into(), hint: None }
     }
 
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.origin.source {
-            Source::Default => {}
-            Source::File(_) | Source::Environment(_) | Source::Flag(_) => {
-                write!(out, "{}: ", self.origin)?;
+        match &self.provenance.layer {
+            Layer::Default => {}
+            Layer::File(_) | Layer::Environment(_) | Layer::Flag(_) => {
+                write!(out, "{}: ", self.provenance)?;
             }
         }
         out.write_str(&self.message)?;
@@ -57,15 +57,15 @@ pub enum ConfigError {
     },
     /// It says something that cannot be, or that nobody understands. All of it is listed.
     #[error("{}", list(.0))]
-    Invalid(Vec<Problem>),
+    Invalid(Vec<Diagnostic>),
 }
 
-impl From<Problem> for ConfigError {
-    fn from(problem: Problem) -> Self {
-        Self::Invalid(vec![problem])
+impl From<Diagnostic> for ConfigError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::Invalid(vec![diagnostic])
     }
 }
 
-fn list(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
+fn list(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -22,7 +22,7 @@ Examples:
   latimer serve --proxy URL            an agent elsewhere, in every version
   latimer config show                  what holds, and where it comes from"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct Cli {
     /// Print the version
     #[arg(short = 'v', long, action = ArgAction::Version)]
     version: Option<bool>,
@@ -183,11 +183,11 @@ printed goes into `sha256` of [[auth.keys]].")]
 pub(crate) enum PushCommand {
     /// What could not be delivered
     #[command(subcommand)]
-    Dead(DeadCommand),
+    Dead(DeadLetterCommand),
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum DeadCommand {
+pub(crate) enum DeadLetterCommand {
     /// Show what could not be delivered
     #[command(after_help = "\
 Examples:
@@ -195,7 +195,7 @@ Examples:
   latimer push dead list --output json
 
 The server is asked while it runs, and its store otherwise.")]
-    List(ListDead),
+    List(ListDeadLetters),
 
     /// Try once more to deliver
     #[command(after_help = "\
@@ -204,18 +204,18 @@ Examples:
   latimer push dead replay --all
 
 What arrives is gone from the list. Exits with 1 when something does not.")]
-    Replay(WhichDead),
+    Replay(DeadLetterSelection),
 
     /// Forget what could not be delivered
     #[command(after_help = "\
 Examples:
   latimer push dead drop 5f1c9a52-8d5e-8c0b-9a51-3d1f6a0c7b21
   latimer push dead drop --all")]
-    Drop(WhichDead),
+    Drop(DeadLetterSelection),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct DeadLetters {
+pub(crate) struct ServerArgs {
     /// Read this file, TOML or JSON: it says where the server or its store is
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -226,19 +226,19 @@ pub(crate) struct DeadLetters {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ListDead {
+pub(crate) struct ListDeadLetters {
     #[command(flatten)]
-    pub(crate) server: DeadLetters,
+    pub(crate) server: ServerArgs,
 
     /// How to print it
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Format,
+    pub(crate) output: OutputFormat,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct WhichDead {
+pub(crate) struct DeadLetterSelection {
     #[command(flatten)]
-    pub(crate) server: DeadLetters,
+    pub(crate) server: ServerArgs,
 
     /// Which ones, by their ids
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
@@ -264,11 +264,11 @@ pub(crate) struct ConfigShow {
 
     /// How to print it
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Format,
+    pub(crate) output: OutputFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// For people
     Text,
     /// For programs

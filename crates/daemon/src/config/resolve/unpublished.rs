@@ -4,23 +4,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Resolve;
-use super::upstream::{HOPS, Said};
+use super::Resolver;
+use super::upstream::{DEFAULT_MAX_HOPS, UpstreamInput};
 use crate::config::raw::{self, TransportKind};
-use crate::config::{McpServer, McpTransport, Problem, RemoteAgent};
+use crate::config::{Diagnostic, McpServer, McpTransport, RemoteAgentConfig};
 
-impl Resolve<'_> {
+impl Resolver<'_> {
     pub(super) fn remote_agents(
         &mut self,
         listed: Vec<raw::RemoteAgent>,
         named: BTreeMap<String, raw::RemoteAgent>,
-    ) -> Vec<RemoteAgent> {
+    ) -> Vec<RemoteAgentConfig> {
         let mut agents = Vec::new();
-        for (place, raw) in listed.into_iter().enumerate() {
-            let place = place.to_string();
-            let path = ["a2a", "external_agents", &place];
+        for (index, raw) in listed.into_iter().enumerate() {
+            let index = index.to_string();
+            let path = ["a2a", "external_agents", &index];
             if raw.name.is_none() {
-                self.problem(&path, "an external agent needs `name`", "add `name`");
+                self.report_error(&path, "an external agent needs `name`", "add `name`");
             }
             agents.push(self.remote_agent(&path, raw, "", Duration::from_secs(1)));
         }
@@ -38,8 +38,8 @@ impl Resolve<'_> {
         raw: raw::RemoteAgent,
         name: &str,
         unit: Duration,
-    ) -> RemoteAgent {
-        let said = Said {
+    ) -> RemoteAgentConfig {
+        let input = UpstreamInput {
             url: raw.url,
             card_url: raw.card_url,
             call_url: raw.call_url,
@@ -51,36 +51,36 @@ impl Resolve<'_> {
             auth_token_env: raw.auth_token_env,
             auth_token_file: raw.auth_token_file,
             oauth: raw.oauth,
-            timeout: raw.timeout.and_then(|it| it.in_units_of(unit)),
-            idle: raw.idle_timeout.0,
+            timeout: raw.timeout.and_then(|it| it.to_duration(unit)),
+            idle_timeout: raw.idle_timeout.0,
             stream: raw.stream,
             tenant: raw.tenant,
             version: ("version", raw.version),
             binding: raw.binding,
             signatures: raw.signatures,
             trusted_keys: raw.trusted_keys,
-            hops: HOPS,
+            hops: DEFAULT_MAX_HOPS,
             forward_user: false,
         };
-        let upstream = self.upstream(path, said);
+        let upstream = self.upstream(path, input);
         let name = raw.name.unwrap_or_else(|| name.to_owned());
-        RemoteAgent { name, description: raw.description, upstream }
+        RemoteAgentConfig { name, description: raw.description, upstream }
     }
 
     pub(super) fn mcp_servers(&mut self, raw: Vec<raw::McpServer>) -> Vec<McpServer> {
         if !raw.is_empty() {
             let names: Vec<_> = raw.iter().map(|it| it.name.as_str()).collect();
             let message = "this version does not connect to MCP servers";
-            self.warning(&["mcp_servers"], format!("{message}: {}", names.join(", ")));
+            self.report_warning(&["mcp_servers"], format!("{message}: {}", names.join(", ")));
         }
-        raw.into_iter().enumerate().map(|(place, it)| self.mcp_server(place, it)).collect()
+        raw.into_iter().enumerate().map(|(index, it)| self.mcp_server(index, it)).collect()
     }
 
-    fn mcp_server(&mut self, place: usize, raw: raw::McpServer) -> McpServer {
-        let place = place.to_string();
+    fn mcp_server(&mut self, index: usize, raw: raw::McpServer) -> McpServer {
+        let index = index.to_string();
         let raw::Transport { r#type, command, args, url } = raw.transport;
-        let mut need = |key: &str, value: Option<String>| {
-            let origin = self.origin(&["mcp_servers", &place, "transport"]);
+        let mut require = |key: &str, value: Option<String>| {
+            let provenance = self.provenance(&["mcp_servers", &index, "transport"]);
             let message = match &value {
                 None => format!("the transport of {:?} needs `{key}`", raw.name),
                 Some(program) if key == "command" && program.contains("..") => {
@@ -88,16 +88,16 @@ impl Resolve<'_> {
                 }
                 Some(_) => return value.unwrap_or_default(),
             };
-            self.problems.push(Problem::new(origin, message));
+            self.errors.push(Diagnostic::new(provenance, message));
             String::new()
         };
         let transport = match r#type {
             TransportKind::Stdio => {
-                let program = need("command", command);
+                let program = require("command", command);
                 McpTransport::Stdio { command: [program].into_iter().chain(args).collect() }
             }
-            TransportKind::Sse => McpTransport::Sse { url: need("url", url) },
-            TransportKind::Http => McpTransport::Http { url: need("url", url) },
+            TransportKind::Sse => McpTransport::Sse { url: require("url", url) },
+            TransportKind::Http => McpTransport::Http { url: require("url", url) },
         };
         McpServer {
             name: raw.name,

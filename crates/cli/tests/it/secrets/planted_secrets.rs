@@ -10,12 +10,12 @@ use memchr::memmem;
 
 /// Secrets by what they are for.
 #[derive(Default)]
-pub(super) struct Planted(BTreeMap<&'static str, Vec<u8>>);
+pub(super) struct PlantedSecrets(BTreeMap<&'static str, Vec<u8>>);
 
-impl Planted {
+impl PlantedSecrets {
     /// A secret text for a purpose: the same each time. It has nothing that any spelling would
     /// have to escape, so that it is the core of whatever is made of it.
-    pub(super) fn text(&mut self, purpose: &'static str) -> String {
+    pub(super) fn add_text(&mut self, purpose: &'static str) -> String {
         let letters: String = purpose.chars().filter(char::is_ascii_alphanumeric).collect();
         let text = format!("zQ7{letters}Xk9");
         self.0.insert(purpose, text.clone().into_bytes());
@@ -23,97 +23,99 @@ impl Planted {
     }
 
     /// Something that is a secret already.
-    pub(super) fn bytes(&mut self, purpose: &'static str, bytes: impl Into<Vec<u8>>) {
+    pub(super) fn add_bytes(&mut self, purpose: &'static str, bytes: impl Into<Vec<u8>>) {
         self.0.insert(purpose, bytes.into());
     }
 }
 
 /// What somebody saw who should see no secret.
 #[derive(Default)]
-pub(super) struct Seen(Vec<(String, Vec<u8>)>);
+pub(super) struct VisibleOutput(Vec<(String, Vec<u8>)>);
 
-impl Seen {
-    pub(super) fn add(&mut self, place: impl Into<String>, bytes: impl Into<Vec<u8>>) {
+impl VisibleOutput {
+    pub(super) fn add(&mut self, source: impl Into<String>, bytes: impl Into<Vec<u8>>) {
         let bytes = bytes.into();
-        if !self.0.iter().any(|(_, known)| *known == bytes) {
-            self.0.push((place.into(), bytes));
+        if !self.0.iter().any(|(_, existing)| *existing == bytes) {
+            self.0.push((source.into(), bytes));
         }
     }
 
     /// All files below a folder, but for those that were put there.
-    pub(super) fn add_files(&mut self, when: &str, folder: &Path, but: &[&str]) {
-        for entry in fs::read_dir(folder).unwrap() {
+    pub(super) fn add_files(&mut self, when: &str, directory: &Path, excluded: &[&str]) {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
-            if but.contains(&name) {
+            if excluded.contains(&name) {
                 continue;
             }
             match path.is_dir() {
-                true => self.add_files(when, &path, but),
+                true => self.add_files(when, &path, excluded),
                 false => self.add(format!("{when}: {}", path.display()), fs::read(&path).unwrap()),
             }
         }
     }
 
     /// Whether these words are anywhere.
-    pub(super) fn has(&self, words: &str) -> bool {
-        self.0.iter().any(|(_, bytes)| memmem::find(bytes, words.as_bytes()).is_some())
+    pub(super) fn contains(&self, text: &str) -> bool {
+        self.0.iter().any(|(_, bytes)| memmem::find(bytes, text.as_bytes()).is_some())
     }
 
     /// Where these secrets are, in any form.
-    pub(super) fn find(&self, planted: &Planted) -> Vec<String> {
-        let mut found = Vec::new();
+    pub(super) fn find_leaks(&self, planted: &PlantedSecrets) -> Vec<String> {
+        let mut leaks = Vec::new();
         for (purpose, secret) in &planted.0 {
-            for (form, bytes) in forms(secret) {
+            for (encoding, bytes) in encodings(secret) {
                 let finder = memmem::Finder::new(&bytes);
-                for (place, seen) in &self.0 {
-                    if let Some(at) = finder.find(seen) {
-                        let around = &seen[at.saturating_sub(80)..(at + 80).min(seen.len())];
-                        let around = String::from_utf8_lossy(around);
-                        found.push(format!("{place}: the {purpose}, {form}: …{around}…"));
+                for (source, output) in &self.0 {
+                    if let Some(offset) = finder.find(output) {
+                        let context =
+                            &output[offset.saturating_sub(80)..(offset + 80).min(output.len())];
+                        let context = String::from_utf8_lossy(context);
+                        leaks.push(format!("{source}: the {purpose}, {encoding}: …{context}…"));
                     }
                 }
             }
         }
-        found
+        leaks
     }
 }
 
 /// A secret in every form that it could be written in.
-fn forms(secret: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
-    let each = |write: fn(&u8) -> String| secret.iter().map(write).collect::<String>().into_bytes();
+fn encodings(secret: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let encode_each =
+        |write: fn(&u8) -> String| secret.iter().map(write).collect::<String>().into_bytes();
     let list: Vec<_> = secret.iter().map(ToString::to_string).collect();
-    let mut forms = vec![
+    let mut encodings = vec![
         ("as it is", secret.to_vec()),
         ("in small letters", secret.to_ascii_lowercase()),
         ("in capitals", secret.to_ascii_uppercase()),
-        ("in hexadecimal digits", each(|it| format!("{it:02x}"))),
-        ("in hexadecimal digits", each(|it| format!("{it:02X}"))),
-        ("encoded for a URL", each(|it| format!("%{it:02X}"))),
-        ("escaped in JSON", each(|it| format!("\\u{it:04x}"))),
+        ("in hexadecimal digits", encode_each(|it| format!("{it:02x}"))),
+        ("in hexadecimal digits", encode_each(|it| format!("{it:02X}"))),
+        ("encoded for a URL", encode_each(|it| format!("%{it:02X}"))),
+        ("escaped in JSON", encode_each(|it| format!("\\u{it:04x}"))),
         ("as a list of bytes", list.join(", ").into_bytes()),
         ("as a list of bytes", list.join(",").into_bytes()),
     ];
-    for before in 0..3 {
+    for prefix_len in 0..3 {
         // In base64 it looks different by how many bytes come before it. Letters that have bits of
         // other bytes are left out.
-        let padded = [&[0; 2][..before], secret].concat();
-        let letters = (before * 8).div_ceil(6)..padded.len() * 8 / 6;
+        let padded = [&[0; 2][..prefix_len], secret].concat();
+        let letters = (prefix_len * 8).div_ceil(6)..padded.len() * 8 / 6;
         for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
             let text = engine.encode(&padded).into_bytes();
-            forms.push(("in base64", text[letters.clone()].to_vec()));
+            encodings.push(("in base64", text[letters.clone()].to_vec()));
         }
     }
-    forms
+    encodings
 }
 
 #[test]
-fn a_secret_is_found_in_every_form() {
-    let mut planted = Planted::default();
-    let text = planted.text("key of the safe");
+fn secrets_are_found_in_every_encoding() {
+    let mut planted = PlantedSecrets::default();
+    let text = planted.add_text("key of the safe");
     let bytes = text.as_bytes();
     let hex: String = bytes.iter().map(|it| format!("{it:02x}")).collect();
-    for (seen, want) in [
+    for (output, want) in [
         (format!("key={text};"), true),
         (format!("key={};", text.to_uppercase()), true),
         (format!("{:?}", bytes), true),
@@ -124,9 +126,9 @@ fn a_secret_is_found_in_every_form() {
         (URL_SAFE_NO_PAD.encode(format!("the user:{text}?")), true),
         ("zQ7 Xk9".to_owned(), false),
     ] {
-        let mut all = Seen::default();
+        let mut all = VisibleOutput::default();
         all.add("somewhere", "nothing");
-        all.add("here", seen.clone());
-        assert_eq!(!all.find(&planted).is_empty(), want, "{seen}");
+        all.add("here", output.clone());
+        assert_eq!(!all.find_leaks(&planted).is_empty(), want, "{output}");
     }
 }

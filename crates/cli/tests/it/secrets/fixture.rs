@@ -7,35 +7,35 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 
-use super::ask;
 use super::issuer::{AUDIENCE, Issuer};
-use super::planted::{Planted, Seen};
-use crate::program::{Place, Ran, Serving};
-use crate::push::receiver::{Mood, Receiver};
+use super::planted_secrets::{PlantedSecrets, VisibleOutput};
+use super::requests;
+use crate::program::{CommandOutput, ServerProcess, TestDir};
+use crate::push::receiver::{Receiver, ReceiverMode};
 
 /// Files that were put there, with secrets in them.
-const OURS: &[&str] = &["latimer.toml", "signing.pem"];
+const FIXTURE_FILES: &[&str] = &["latimer.toml", "signing.pem"];
 
-pub(super) struct Scene {
-    place: Place,
-    planted: Planted,
-    seen: Seen,
+pub(super) struct Fixture {
+    dir: TestDir,
+    planted: PlantedSecrets,
+    visible: VisibleOutput,
     issuer: Issuer,
     pub(super) receiver: Receiver,
     address: String,
 }
 
-impl Scene {
+impl Fixture {
     /// A server whose log has this format, and everything in it.
     pub(super) fn new(format: &str) -> Self {
         let issuer = Issuer::start();
-        let mut planted = Planted::default();
+        let mut planted = PlantedSecrets::default();
         let signing = KeyPair::generate().unwrap();
-        planted.bytes("signing key", scalar(&signing));
-        let key = planted.text("key of somebody");
-        let hashed = Place::new().run_with(&["config", "hash-key"], key.as_bytes()).out;
-        planted.bytes("digest of a key", hashed.trim());
-        let mut text = |purpose| planted.text(purpose);
+        planted.add_bytes("signing key", private_scalar(&signing));
+        let key = planted.add_text("key of somebody");
+        let hashed = TestDir::new().run_with_stdin(&["config", "hash-key"], key.as_bytes()).stdout;
+        planted.add_bytes("digest of a key", hashed.trim());
+        let mut text = |purpose| planted.add_text(purpose);
         let config = format!(
             r#"
             listen = "127.0.0.1:0"
@@ -89,26 +89,26 @@ impl Scene {
             header = text("header of a remote agent"),
             database = text("password of a database"),
         );
-        let place = Place::new()
-            .file("latimer.toml", &config)
-            .file("signing.pem", &signing.serialize_pem())
-            .variable("OTHER_TOKEN", &text("token in the environment"))
-            .variable("LATIMER_API_KEY", &text("key of the server"))
-            .variable("LATIMER__API_KEY", &text("key of the server"))
-            .variable("RUST_BACKTRACE", "full");
-        let receiver = Receiver::start(Mood::Broken);
-        let (seen, address) = (Seen::default(), String::new());
-        Self { place, planted, seen, issuer, receiver, address }
+        let dir = TestDir::new()
+            .with_file("latimer.toml", &config)
+            .with_file("signing.pem", &signing.serialize_pem())
+            .with_env_var("OTHER_TOKEN", &text("token in the environment"))
+            .with_env_var("LATIMER_API_KEY", &text("key of the server"))
+            .with_env_var("LATIMER__API_KEY", &text("key of the server"))
+            .with_env_var("RUST_BACKTRACE", "full");
+        let receiver = Receiver::start(ReceiverMode::Failing);
+        let (visible, address) = (VisibleOutput::default(), String::new());
+        Self { dir, planted, visible, issuer, receiver, address }
     }
 
-    pub(super) fn serve(&mut self, log: &str) -> Serving {
-        let server = self.place.serve_logging_to(log, &["serve"]);
+    pub(super) fn serve(&mut self, log: &str) -> ServerProcess {
+        let server = self.dir.serve_logging_to(log, &["serve"]);
         self.address = server.address();
         server
     }
 
     pub(super) fn secret(&mut self, purpose: &'static str) -> String {
-        self.planted.text(purpose)
+        self.planted.add_text(purpose)
     }
 
     pub(super) fn address(&self) -> String {
@@ -120,23 +120,23 @@ impl Scene {
     }
 
     /// Headers of the one who registers webhooks.
-    pub(super) fn owner(&mut self) -> String {
+    pub(super) fn owner_headers(&mut self) -> String {
         format!("Authorization: Bearer {}\r\n", self.secret("key of somebody"))
     }
 
     /// Headers that show what counts.
-    pub(super) fn rightly(&mut self) -> Vec<String> {
+    pub(super) fn valid_credentials(&mut self) -> Vec<String> {
         let token = self.issuer.token(AUDIENCE, "alice", 600);
         self.plant_token("token of a caller", &token);
         vec![
-            self.owner(),
+            self.owner_headers(),
             format!("X-API-Key: {}\r\n", self.secret("key of the server")),
             format!("Authorization: Bearer {token}\r\n"),
         ]
     }
 
     /// Headers that show what does not.
-    pub(super) fn wrongly(&mut self) -> Vec<String> {
+    pub(super) fn invalid_credentials(&mut self) -> Vec<String> {
         let wrong = self.secret("wrong key");
         let other = self.secret("another wrong key");
         let password = self.secret("wrong password");
@@ -166,75 +166,76 @@ impl Scene {
 
     /// The signature of a token is what makes it one.
     fn plant_token(&mut self, purpose: &'static str, token: &str) {
-        self.planted.bytes(purpose, token.rsplit('.').next().unwrap());
+        self.planted.add_bytes(purpose, token.rsplit('.').next().unwrap());
     }
 
     /// Calls, and lets everybody see the answer.
     pub(super) fn call(&mut self, method: &str, params: &Value, headers: &str) -> Value {
-        let answer = self.call_unseen(method, params, headers);
-        self.keep(format!("answer to {method}"), answer.to_string());
-        answer
+        let response = self.call_privately(method, params, headers);
+        self.record_output(format!("answer to {method}"), response.to_string());
+        response
     }
 
     /// Calls as somebody who may see secrets of their own.
-    pub(super) fn call_unseen(&self, method: &str, params: &Value, headers: &str) -> Value {
+    pub(super) fn call_privately(&self, method: &str, params: &Value, headers: &str) -> Value {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let answer = ask::http(&self.address, "POST /a2a", headers, &call.to_string());
-        let answer = String::from_utf8(answer).unwrap();
-        serde_json::from_str(answer.split_once("\r\n\r\n").expect("an answer").1).unwrap()
+        let response =
+            requests::http_request(&self.address, "POST /a2a", headers, &call.to_string());
+        let response = String::from_utf8(response).unwrap();
+        serde_json::from_str(response.split_once("\r\n\r\n").expect("an answer").1).unwrap()
     }
 
     pub(super) fn http(&mut self, request: &str, headers: &str, body: &str) -> Vec<u8> {
-        let answer = ask::http(&self.address, request, headers, body);
-        self.keep(format!("answer to {request}"), answer.clone());
-        answer
+        let response = requests::http_request(&self.address, request, headers, body);
+        self.record_output(format!("answer to {request}"), response.clone());
+        response
     }
 
     /// Runs a command, and lets everybody see what it says.
-    pub(super) fn run(&mut self, arguments: &[&str]) -> Ran {
-        let ran = self.place.run(arguments);
-        self.keep(format!("stdout of {arguments:?}"), ran.out.as_str());
-        self.keep(format!("stderr of {arguments:?}"), ran.errors.as_str());
-        ran
+    pub(super) fn run(&mut self, args: &[&str]) -> CommandOutput {
+        let output = self.dir.run(args);
+        self.record_output(format!("stdout of {args:?}"), output.stdout.as_str());
+        self.record_output(format!("stderr of {args:?}"), output.stderr.as_str());
+        output
     }
 
-    pub(super) fn keep(&mut self, what: impl Into<String>, bytes: impl Into<Vec<u8>>) {
-        self.seen.add(what, bytes);
+    pub(super) fn record_output(&mut self, source: impl Into<String>, bytes: impl Into<Vec<u8>>) {
+        self.visible.add(source, bytes);
     }
 
     /// All files as they are now: the database, its companions, logs.
-    pub(super) fn keep_files(&mut self, when: &str) {
-        self.seen.add_files(when, self.place.folder.path(), OURS);
+    pub(super) fn record_files(&mut self, when: &str) {
+        self.visible.add_files(when, self.dir.temp_dir.path(), FIXTURE_FILES);
     }
 
-    pub(super) fn until_dead_letters(&mut self, count: usize) {
-        let since = Instant::now();
-        let arguments = ["push", "dead", "list", "--output", "json", "--url", &self.url()];
+    pub(super) fn wait_for_dead_letters(&mut self, count: usize) {
+        let started = Instant::now();
+        let args = ["push", "dead", "list", "--output", "json", "--url", &self.url()];
         loop {
-            let ran = self.place.run(&arguments);
-            let letters: Vec<Value> = serde_json::from_str(&ran.out).unwrap_or_default();
-            if letters.len() >= count {
+            let output = self.dir.run(&args);
+            let dead_letters: Vec<Value> = serde_json::from_str(&output.stdout).unwrap_or_default();
+            if dead_letters.len() >= count {
                 return;
             }
-            assert!(since.elapsed() < Duration::from_secs(30), "{ran:?}");
+            assert!(started.elapsed() < Duration::from_secs(30), "{output:?}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
 
-    pub(super) fn has(&self, words: &str) -> bool {
-        self.seen.has(words)
+    pub(super) fn output_contains(&self, text: &str) -> bool {
+        self.visible.contains(text)
     }
 
-    pub(super) fn assert_clean(&self) {
-        let found = self.seen.find(&self.planted);
-        assert!(found.is_empty(), "{} times:\n{}", found.len(), found.join("\n"));
+    pub(super) fn assert_no_leaks(&self) {
+        let leaks = self.visible.find_leaks(&self.planted);
+        assert!(leaks.is_empty(), "{} times:\n{}", leaks.len(), leaks.join("\n"));
     }
 }
 
 /// The number that a private key is.
-pub(super) fn scalar(key: &KeyPair) -> Vec<u8> {
+pub(super) fn private_scalar(key: &KeyPair) -> Vec<u8> {
     let der = key.serialize_der();
-    let before = [2, 1, 1, 4, 32];
-    let at = memchr::memmem::find(&der, &before).expect("a key of P-256") + before.len();
-    der[at..at + 32].to_vec()
+    let prefix = [2, 1, 1, 4, 32];
+    let offset = memchr::memmem::find(&der, &prefix).expect("a key of P-256") + prefix.len();
+    der[offset..offset + 32].to_vec()
 }

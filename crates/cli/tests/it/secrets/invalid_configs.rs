@@ -5,13 +5,13 @@ use std::{fs, thread};
 
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 
-use super::planted::{Planted, Seen};
-use super::scene::scalar;
-use super::{ask, scene};
-use crate::program::Place;
+use super::fixture::private_scalar;
+use super::planted_secrets::{PlantedSecrets, VisibleOutput};
+use super::{fixture, requests};
+use crate::program::TestDir;
 
 /// Files that cannot be used. `S` is the secret, and `P` a private key in PEM.
-const BROKEN: &[(&str, &str)] = &[
+const INVALID_CONFIGS: &[(&str, &str)] = &[
     ("latimer.toml", "api_key = S"),
     ("latimer.toml", "api_key = \"S"),
     ("latimer.toml", "api_key = \"S\\q\""),
@@ -44,69 +44,74 @@ const BROKEN: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_is_wrong_with_a_configuration_is_told_without_its_secrets() {
-    let (mut planted, mut seen) = (Planted::default(), Seen::default());
-    let secret = planted.text("secret in a broken file");
+fn config_errors_do_not_contain_secrets() {
+    let (mut planted, mut visible) = (PlantedSecrets::default(), VisibleOutput::default());
+    let secret = planted.add_text("secret in a broken file");
     let key = KeyPair::generate().unwrap();
-    planted.bytes("key in a broken file", scalar(&key));
-    for (name, text) in BROKEN {
+    planted.add_bytes("key in a broken file", private_scalar(&key));
+    for (name, text) in INVALID_CONFIGS {
         let text = text.replace('S', &secret).replace('P', &key.serialize_pem());
-        let place = Place::new().file(name, &text);
+        let dir = TestDir::new().with_file(name, &text);
         for command in [&["config", "check"][..], &["config", "show"], &["serve"]] {
-            let ran = place.run(&[command, &["--config", name]].concat());
-            assert_eq!(ran.code, Some(2), "{text}: {ran:?}");
-            assert!(ran.errors.starts_with("error: latimer."), "{text}: {ran:?}");
-            seen.add(format!("{command:?} of {text:?}"), ran.out + &ran.errors);
+            let output = dir.run(&[command, &["--config", name]].concat());
+            assert_eq!(output.code, Some(2), "{text}: {output:?}");
+            assert!(output.stderr.starts_with("error: latimer."), "{text}: {output:?}");
+            visible.add(format!("{command:?} of {text:?}"), output.stdout + &output.stderr);
         }
     }
     for variable in ["LATIMER__AUTH__KEYS", "LATIMER__APIKEY", "LATIMER__AUTH__JWT__LEEWAY__X"] {
-        let ran = Place::new().variable(variable, &secret).run(&["config", "show"]);
-        assert_eq!(ran.code, Some(2), "{variable}: {ran:?}");
-        seen.add(variable, ran.errors);
+        let output = TestDir::new().with_env_var(variable, &secret).run(&["config", "show"]);
+        assert_eq!(output.code, Some(2), "{variable}: {output:?}");
+        visible.add(variable, output.stderr);
     }
-    let found = seen.find(&planted);
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    let leaks = visible.find_leaks(&planted);
+    assert!(leaks.is_empty(), "{}", leaks.join("\n"));
 }
 
 #[test]
-fn a_key_that_cannot_be_used_is_not_shown() {
-    let (mut planted, mut seen) = (Planted::default(), Seen::default());
+fn unusable_keys_are_not_printed() {
+    let (mut planted, mut visible) = (PlantedSecrets::default(), VisibleOutput::default());
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    planted.bytes("private key", scene::scalar(&signing_key));
+    planted.add_bytes("private key", fixture::private_scalar(&signing_key));
     let config = "listen = \"127.0.0.1:0\"\napi_key = \"x\"\n[store]\nkind = \"memory\"\n\
                   [log]\nfilter = \"trace\"\n[[agents]]\nname = \"a\"\nkind = \"echo\"\n\
                   [signing]\nkey = \"signing.pem\"\n\
                   [tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n";
-    let whole = signing_key.serialize_pem();
-    let broken = whole.replace("PRIVATE KEY", "STRANGE KEY");
-    let place = Place::new().file("latimer.toml", config).file("server.pem", &cert.pem());
-    for (signing, server, works) in
-        [(&whole, &whole, true), (&broken, &whole, false), (&whole, &broken, false)]
-    {
-        fs::write(place.path("signing.pem"), signing).unwrap();
-        fs::write(place.path("server.key"), server).unwrap();
+    let valid_key = signing_key.serialize_pem();
+    let unusable_key = valid_key.replace("PRIVATE KEY", "STRANGE KEY");
+    let dir = TestDir::new().with_file("latimer.toml", config).with_file("server.pem", &cert.pem());
+    for (signing, server, is_valid) in [
+        (&valid_key, &valid_key, true),
+        (&unusable_key, &valid_key, false),
+        (&valid_key, &unusable_key, false),
+    ] {
+        fs::write(dir.path("signing.pem"), signing).unwrap();
+        fs::write(dir.path("server.key"), server).unwrap();
         for command in [&["config", "check"][..], &["config", "show"], &["serve", "--check"]] {
-            let ran = place.run(command);
-            seen.add(format!("{command:?}"), ran.out + &ran.errors);
+            let output = dir.run(command);
+            visible.add(format!("{command:?}"), output.stdout + &output.stderr);
         }
-        if works {
-            let server = place.serve_logging_to("server.log", &["serve"]);
-            seen.add("plain text to TLS", ask::http(&server.address(), "GET /", "", ""));
-            let log = || fs::read_to_string(place.path("server.log")).unwrap();
-            let since = Instant::now();
+        if is_valid {
+            let server = dir.serve_logging_to("server.log", &["serve"]);
+            visible.add(
+                "plain text to TLS",
+                requests::http_request(&server.address(), "GET /", "", ""),
+            );
+            let log = || fs::read_to_string(dir.path("server.log")).unwrap();
+            let started = Instant::now();
             while !log().contains("handshake failed") {
-                assert!(since.elapsed() < Duration::from_secs(20), "{}", log());
+                assert!(started.elapsed() < Duration::from_secs(20), "{}", log());
                 thread::sleep(Duration::from_millis(10));
             }
-            seen.add("log", log());
-            assert!(server.greeting.contains("https://"), "{}", server.greeting);
+            visible.add("log", log());
+            assert!(server.startup_output.contains("https://"), "{}", server.startup_output);
         } else {
-            let ran = place.run(&["serve"]);
-            assert!(ran.code.is_some_and(|it| it != 0), "{ran:?}");
-            seen.add("serve", ran.out + &ran.errors);
+            let output = dir.run(&["serve"]);
+            assert!(output.code.is_some_and(|it| it != 0), "{output:?}");
+            visible.add("serve", output.stdout + &output.stderr);
         }
     }
-    let found = seen.find(&planted);
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    let leaks = visible.find_leaks(&planted);
+    assert!(leaks.is_empty(), "{}", leaks.join("\n"));
 }

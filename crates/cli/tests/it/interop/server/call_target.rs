@@ -4,30 +4,30 @@ use std::collections::BTreeMap;
 
 use tokio::task::block_in_place;
 
-use super::Server;
+use super::SdkServer;
 use super::process::Process;
 use crate::interop::sdk::Binding;
-use crate::interop::through::Behind;
-use crate::program::{Place, Serving};
+use crate::interop::via_gateway::Upstream;
+use crate::program::{ServerProcess, TestDir};
 
 /// A server as callers see it.
-pub(super) struct Front<'a> {
+pub(super) struct CallTarget<'a> {
     process: &'a Process,
-    gateways: BTreeMap<&'static str, (Place, Serving)>,
+    gateways: BTreeMap<&'static str, (TestDir, ServerProcess)>,
 }
 
-impl<'a> Front<'a> {
+impl<'a> CallTarget<'a> {
     /// The server itself.
     pub(super) fn direct(process: &'a Process) -> Self {
         Self { process, gateways: BTreeMap::new() }
     }
 
     /// Gateways before its agents, which speak one binding with them.
-    pub(super) fn through(process: &'a Process, server: &Server, binding: Binding) -> Self {
+    pub(super) fn via_gateway(process: &'a Process, server: &SdkServer, binding: Binding) -> Self {
         let gateway = |ports: [&'static str; 2]| {
-            let [http, grpc] = ports.map(|it| process.relay(it).address().to_string());
-            let behind = Behind { name: server.name(), version: server.version, http, grpc };
-            let gateway = block_in_place(|| behind.gateway(binding, "", ""));
+            let [http, grpc] = ports.map(|it| process.proxy(it).address().to_string());
+            let upstream = Upstream { name: server.name(), version: server.version, http, grpc };
+            let gateway = block_in_place(|| upstream.start_gateway(binding, "", ""));
             ports.into_iter().next().map(|port| (port, gateway))
         };
         let agents = [["http", "grpc"], ["bare_http", "bare_grpc"]];
@@ -38,7 +38,7 @@ impl<'a> Front<'a> {
     pub(super) fn address(&self, port: &str) -> String {
         match self.gateways.get(port.replace("grpc", "http").as_str()) {
             Some((_, gateway)) => gateway.address(),
-            None => self.process.relay(port).address().to_string(),
+            None => self.process.proxy(port).address().to_string(),
         }
     }
 

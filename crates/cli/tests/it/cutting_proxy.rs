@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 /// Passes bytes on in both directions until told to cut.
-pub(crate) struct Cutter {
+pub(crate) struct CuttingProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -16,13 +16,13 @@ pub(crate) struct Cutter {
 #[derive(Default)]
 struct Shared {
     cut: Notify,
-    count: AtomicUsize,
+    cut_count: AtomicUsize,
 }
 
 /// A proxy that waits to be told where to.
-pub(crate) struct Waiting(TcpListener);
+pub(crate) struct UnconnectedProxy(TcpListener);
 
-impl Waiting {
+impl UnconnectedProxy {
     pub(crate) async fn new() -> Self {
         Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
     }
@@ -31,23 +31,23 @@ impl Waiting {
         self.0.local_addr().unwrap().port()
     }
 
-    pub(crate) fn lead(self, to: SocketAddr) -> Cutter {
+    pub(crate) fn connect_to(self, to: SocketAddr) -> CuttingProxy {
         let Self(listener) = self;
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
         let accepting = Arc::clone(&shared);
         tokio::spawn(async move {
             while let Ok((from, _)) = listener.accept().await {
-                tokio::spawn(pass(from, to, Arc::clone(&accepting)));
+                tokio::spawn(relay(from, to, Arc::clone(&accepting)));
             }
         });
-        Cutter { address, shared }
+        CuttingProxy { address, shared }
     }
 }
 
-impl Cutter {
+impl CuttingProxy {
     pub(crate) async fn start(to: SocketAddr) -> Self {
-        Waiting::new().await.lead(to)
+        UnconnectedProxy::new().await.connect_to(to)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -60,17 +60,17 @@ impl Cutter {
     }
 
     pub(crate) fn connections_cut(&self) -> usize {
-        self.shared.count.load(Ordering::Relaxed)
+        self.shared.cut_count.load(Ordering::Relaxed)
     }
 }
 
-async fn pass(mut from: TcpStream, to: SocketAddr, shared: Arc<Shared>) {
+async fn relay(mut from: TcpStream, to: SocketAddr, shared: Arc<Shared>) {
     let cut = shared.cut.notified();
-    let Ok(mut onward) = TcpStream::connect(to).await else { return };
+    let Ok(mut upstream) = TcpStream::connect(to).await else { return };
     tokio::select! {
-        _ = tokio::io::copy_bidirectional(&mut from, &mut onward) => {}
+        _ = tokio::io::copy_bidirectional(&mut from, &mut upstream) => {}
         () = cut => {
-            shared.count.fetch_add(1, Ordering::Relaxed);
+            shared.cut_count.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -10,31 +10,31 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
 /// How long anybody waits.
-const PATIENCE: Duration = Duration::from_secs(20);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What is answered to a request of HTTP/1.1, headers and all. `headers` are lines.
-pub(super) fn http(address: &str, request: &str, headers: &str, body: &str) -> Vec<u8> {
+pub(super) fn http_request(address: &str, request: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let head = format!(
         "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n\
          Content-Type: application/json\r\n{headers}\r\n"
     );
-    exchange(address, &[head.as_bytes(), body.as_bytes()].concat())
+    send_bytes(address, &[head.as_bytes(), body.as_bytes()].concat())
 }
 
 /// What is answered to these bytes.
-pub(super) fn exchange(address: &str, bytes: &[u8]) -> Vec<u8> {
+pub(super) fn send_bytes(address: &str, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT)).unwrap();
     stream.write_all(bytes).unwrap();
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     // It may be cut off, which is an answer, too.
-    stream.read_to_end(&mut answer).ok();
-    answer
+    stream.read_to_end(&mut response).ok();
+    response
 }
 
 /// What is answered to a call of gRPC: headers, messages and trailers.
-pub(super) fn grpc(
+pub(super) fn grpc_request(
     address: &str,
     method: &str,
     headers: &[(&str, &str)],
@@ -54,27 +54,27 @@ pub(super) fn grpc(
         let io = TokioIo::new(stream);
         let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
         let connection = tokio::spawn(connection);
-        let answer = sender.send_request(request).await.unwrap();
-        let (head, body) = answer.into_parts();
-        let mut seen = format!("{head:?}").into_bytes();
+        let response = sender.send_request(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let mut received = format!("{head:?}").into_bytes();
         let body = body.collect().await.unwrap();
-        seen.extend(format!("{:?}", body.trailers()).into_bytes());
-        seen.extend(body.to_bytes());
+        received.extend(format!("{:?}", body.trailers()).into_bytes());
+        received.extend(body.to_bytes());
         connection.abort();
-        seen
+        received
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, call).await.unwrap() })
+    runtime.block_on(async { tokio::time::timeout(REQUEST_TIMEOUT, call).await.unwrap() })
 }
 
 /// A field of protobuf that is a text or a message.
-pub(super) fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+pub(super) fn protobuf_field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let length = u8::try_from(bytes.len()).ok().filter(|it| *it < 128).expect("a short field");
     [&[number << 3 | 2, length][..], bytes].concat()
 }
 
 /// A request of HTTP/2 for something that is no path.
-pub(super) fn no_path(path: &str) -> Vec<u8> {
+pub(super) fn http2_invalid_path(path: &str) -> Vec<u8> {
     let length = u8::try_from(path.len()).ok().filter(|it| *it < 127).expect("a short path");
     // GET, http, and a literal behind the name of `:path`.
     let block = [&[0x82, 0x86, 0x04, length][..], path.as_bytes()].concat();

@@ -1,0 +1,78 @@
+//! Values from the environment: `LATIMER__A2A__LISTEN_PATH` is `a2a.listen_path`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::diagnostic::Diagnostic;
+use super::key::{KeyKind, KeySpec, SectionSpec, ValueKind};
+use super::schema_check::suggest_key;
+use super::tree::{Layer, Node, Provenance};
+
+const PREFIX: &str = "LATIMER__";
+
+/// The tree of all variables that are meant for the configuration.
+pub(crate) fn read<'a>(
+    vars: impl IntoIterator<Item = (&'a String, &'a String)>,
+    root: &SectionSpec,
+    errors: &mut Vec<Diagnostic>,
+) -> Node {
+    let mut tree = Node::empty_table(Layer::Default);
+    for (name, text) in vars {
+        let Some(path) = name.strip_prefix(PREFIX) else { continue };
+        let path: Vec<String> = path.split("__").map(str::to_ascii_lowercase).collect();
+        let provenance = Provenance::from(Layer::Environment(Arc::from(name.as_str())));
+        match find_path(&path, root) {
+            Ok((keys, key)) => {
+                let node = Node::from_value(parse_env_value(text, key), &provenance);
+                tree.set(keys.iter().map(|it| it.name()), node);
+            }
+            Err((message, hint)) => {
+                let diagnostic = Diagnostic::new(provenance, message);
+                errors.push(Diagnostic { hint, ..diagnostic });
+            }
+        }
+    }
+    tree
+}
+
+/// The keys along a path; the last one has a value.
+#[expect(clippy::type_complexity, reason = "a message and a hint, for one caller")]
+fn find_path(
+    path: &[String],
+    root: &SectionSpec,
+) -> Result<(Vec<&'static KeySpec>, &'static KeySpec), (String, Option<String>)> {
+    let mut section = root;
+    let mut keys = Vec::new();
+    for (depth, name) in path.iter().enumerate() {
+        let Some(key) = section.find_key(name) else {
+            let suggest = |it: &str| format!("did you mean {}?", variable_name(&path[..depth], it));
+            let hint = suggest_key(name, section).map(suggest);
+            return Err(("there is no such key in a configuration".to_owned(), hint));
+        };
+        keys.push(key);
+        match key.kind {
+            KeyKind::Value(..) if depth + 1 == path.len() => return Ok((keys, key)),
+            KeyKind::Table(inner) => section = inner,
+            KeyKind::Value(..) => break,
+            KeyKind::TableList(_) | KeyKind::NamedTables(_) => {
+                let message = format!("`{}` cannot be set by the environment", key.name());
+                return Err((message, Some("write it to a file".to_owned())));
+            }
+        }
+    }
+    Err(("there is no such key in a configuration".to_owned(), None))
+}
+
+fn variable_name(sections: &[String], key: &str) -> String {
+    let path: Vec<_> = sections.iter().map(String::as_str).chain([key]).collect();
+    format!("{PREFIX}{}", path.join("__").to_ascii_uppercase())
+}
+
+/// Text is text; anything else is written as in TOML.
+fn parse_env_value(text: &str, key: &KeySpec) -> Value {
+    match key.kind {
+        KeyKind::Value(_, ValueKind::Text | ValueKind::Secret) => Value::from(text),
+        _ => Node::parse_value(text.trim()).unwrap_or_else(|| Value::from(text)),
+    }
+}
