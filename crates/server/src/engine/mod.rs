@@ -7,26 +7,21 @@
 mod accept;
 mod cancel;
 mod context_queue;
-mod drive;
-mod floor;
-mod further;
 mod idempotency;
 pub(crate) mod ids;
 mod live;
-mod outcome;
 mod page_token;
 mod quota;
 mod reader;
 mod recover;
-mod rest;
 mod send;
 mod shutdown;
 mod task_scope;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod turn_runner;
 mod webhooks;
-mod work;
 
 use std::fmt;
 use std::future::ready;

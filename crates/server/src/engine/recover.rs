@@ -12,11 +12,9 @@ use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use super::accept::{InboundMessage, ReplyMode};
-use super::drive::{ExecutorCall, failed_status};
-use super::floor::WriterPermit;
-use super::live::{LiveTaskRef, is_settled};
+use super::live::{LiveTaskRef, WriterPermit, is_settled};
 use super::task_scope::TaskScope;
-use super::work::TurnRunner;
+use super::turn_runner::{ExecutorCall, TurnRunner, failed_status};
 use super::{Engine, ids, store_error};
 use crate::agent::{Agent, ContextConcurrency};
 

@@ -5,6 +5,7 @@
 //! takes it away.
 
 mod live_tasks;
+mod permit;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -17,7 +18,8 @@ use latimer_protocol::{
 use latimer_store::{StoredTask, TaskKey};
 use tokio::sync::{Notify, Semaphore};
 
-pub(crate) use live_tasks::{LiveTaskRef, LiveTasks, Subscription};
+pub(crate) use self::live_tasks::{LiveTaskRef, LiveTasks, Subscription};
+pub(in crate::engine) use self::permit::WriterPermit;
 
 use crate::turn::{Turn, estimated_part_size};
 

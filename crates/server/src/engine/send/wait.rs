@@ -8,12 +8,12 @@ use std::task::Poll;
 use latimer_protocol::{Error, Revision, SendMessageResponse, Timestamp};
 use latimer_store::{IdempotencyRecord, PriorOutcome, TaskKey};
 
-use super::accept::InboundMessage;
-use super::idempotency::{self, Claim, ClaimGuard, InFlightTurn};
-use super::live::State;
-use super::send::{Submission, SubmissionKind, attach};
-use super::{Engine, ids, store_error};
+use super::{Submission, SubmissionKind, attach};
 use crate::agent::Agent;
+use crate::engine::accept::InboundMessage;
+use crate::engine::idempotency::{self, Claim, ClaimGuard, InFlightTurn};
+use crate::engine::live::State;
+use crate::engine::{Engine, ids, store_error};
 
 /// Whether a message was sent before.
 pub(super) enum DuplicateCheck {
@@ -37,7 +37,7 @@ enum WaitResult {
 
 impl Submission {
     /// The end, or a question, if it came to that.
-    pub(super) fn settled_reply(&self) -> Option<Result<SendMessageResponse, Error>> {
+    fn settled_reply(&self) -> Option<Result<SendMessageResponse, Error>> {
         self.settled_reply_in(&self.attachment.live().lock())
     }
 

@@ -1,5 +1,8 @@
 //! Runs one turn: the agent, the store, and whatever stops them.
 
+mod detach;
+mod writer;
+
 use std::future::poll_fn;
 use std::mem;
 use std::panic::AssertUnwindSafe;
@@ -11,10 +14,12 @@ use latimer_protocol::{Error, Message, Part, TaskState, TaskStatus};
 use tokio::time::{Instant, sleep_until};
 use tracing::error;
 
+pub(super) use self::detach::DetachOnDrop;
+pub(super) use self::writer::TurnRunner;
+use self::writer::{Batch, TurnProgress};
 use super::context_queue::ContextPermit;
 use super::live::LiveTaskRef;
 use super::send::poll_once;
-use super::work::{Batch, TurnProgress, TurnRunner};
 use super::{ids, store_error};
 use crate::turn::{AgentFailure, Emitted, TurnError};
 
@@ -186,7 +191,7 @@ impl TurnRunner {
     }
 
     /// Says that the task exists, and stores what the agent said.
-    pub(super) async fn flush(&mut self, progress: TurnProgress) -> Result<(), Error> {
+    async fn flush(&mut self, progress: TurnProgress) -> Result<(), Error> {
         match self.next_batch(progress)? {
             Some(batch) => self.store(batch).await,
             None => Ok(()),

@@ -1,5 +1,8 @@
 //! Sending a message: to a new task, or to one that goes on.
 
+mod follow_up;
+mod wait;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -13,16 +16,13 @@ use latimer_store::{IdempotencyRecord, StoredTask, TaskKey};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
+use self::wait::DuplicateCheck;
 use super::accept::{InboundMessage, ReplyMode};
-use super::drive::ExecutorCall;
-use super::floor::WriterPermit;
 use super::idempotency::{ClaimGuard, InFlightTurn};
-use super::live::{LiveTaskRef, Subscription};
-use super::outcome::DuplicateCheck;
+use super::live::{LiveTaskRef, Subscription, WriterPermit};
 use super::reader::{EndsAt, Reader, ReaderStart};
-use super::rest::DetachOnDrop;
 use super::tasks::check_resume_cursor;
-use super::work::TurnRunner;
+use super::turn_runner::{DetachOnDrop, ExecutorCall, TurnRunner};
 use super::{CURSOR_EXTENSION, Engine, ids, store_error, trim_history};
 use crate::agent::ContextConcurrency;
 use crate::turn::{Inner, Outbox, Turn};

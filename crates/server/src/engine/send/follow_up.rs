@@ -6,14 +6,12 @@ use latimer_protocol::{Error, ErrorKind, InvalidField, Message, Revision, Task};
 use latimer_store::StoredTask;
 use tokio::sync::oneshot;
 
-use super::accept::{InboundMessage, ReplyMode};
-use super::drive::ExecutorCall;
-use super::floor::WriterPermit;
-use super::idempotency::InFlightTurn;
-use super::live::LiveTaskRef;
-use super::send::{IdempotencyClaim, Submission, SubmissionKind, attach, shutting_down_error};
-use super::work::TurnRunner;
-use super::{Engine, store_error};
+use super::{IdempotencyClaim, Submission, SubmissionKind, attach, shutting_down_error};
+use crate::engine::accept::{InboundMessage, ReplyMode};
+use crate::engine::idempotency::InFlightTurn;
+use crate::engine::live::{LiveTaskRef, WriterPermit};
+use crate::engine::turn_runner::{ExecutorCall, TurnRunner};
+use crate::engine::{Engine, store_error};
 use crate::turn::Emitted;
 
 /// Tells how a further turn began: behind which event, and with which task.
@@ -98,7 +96,7 @@ impl Engine {
     }
 
     /// Takes a further turn as soon as it can.
-    pub(super) async fn run_follow_up(
+    pub(in crate::engine) async fn run_follow_up(
         self,
         inbound: InboundMessage,
         live: LiveTaskRef,

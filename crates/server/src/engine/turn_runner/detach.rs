@@ -8,16 +8,19 @@ use std::task::{Context, Poll, Waker};
 use tokio::runtime::Handle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::Engine;
+use crate::engine::Engine;
 
 impl Engine {
     /// Runs what nobody waits for: at once as far as it goes, and then by itself.
-    pub(super) fn spawn_detached(&self, future: impl Future<Output = ()> + Send + 'static) {
+    pub(in crate::engine) fn spawn_detached(
+        &self,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) {
         self.start_attached(future).detach();
     }
 
     /// Runs what a caller waits for, whenever the caller looks at it.
-    pub(super) fn start_attached(
+    pub(in crate::engine) fn start_attached(
         &self,
         future: impl Future<Output = ()> + Send + 'static,
     ) -> DetachOnDrop {
@@ -35,7 +38,7 @@ type BoxedFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// The rest of some work. Its caller polls it as long as it waits, which spares a task of the
 /// runtime and the way there and back. The work is not the caller's, though: when this is dropped,
 /// the work goes on by itself.
-pub(super) struct DetachOnDrop(Option<Inner>);
+pub(in crate::engine) struct DetachOnDrop(Option<Inner>);
 
 struct Inner {
     /// Never locked, because nobody shares it; but it may stand beside what is shared.
@@ -47,7 +50,7 @@ struct Inner {
 
 impl DetachOnDrop {
     /// Goes on without a caller: at once as far as it goes, and then by itself.
-    pub(super) fn detach(mut self) {
+    pub(in crate::engine) fn detach(mut self) {
         // Whoever polls it next is told when to.
         let _ = Pin::new(&mut self).poll(&mut Context::from_waker(Waker::noop()));
     }

@@ -12,19 +12,18 @@ use latimer_store::{
 };
 use tracing::warn;
 
-use super::floor::WriterPermit;
-use super::idempotency::ClaimGuard;
-use super::live::{CommittedState, is_settled};
-use super::{Engine, ids, store_error};
 use crate::agent::Agent;
+use crate::engine::idempotency::ClaimGuard;
+use crate::engine::live::{CommittedState, WriterPermit, is_settled};
+use crate::engine::{Engine, ids, store_error};
 use crate::turn::{Emitted, Turn};
 
 /// One turn in progress, and the only writer of its task.
-pub(super) struct TurnRunner {
+pub(in crate::engine) struct TurnRunner {
     pub(super) engine: Engine,
-    pub(super) agent: Arc<Agent>,
-    pub(super) live: WriterPermit,
-    pub(super) turn: Turn,
+    pub(in crate::engine) agent: Arc<Agent>,
+    pub(in crate::engine) live: WriterPermit,
+    pub(in crate::engine) turn: Turn,
     /// The task with everything that was said, durable or not.
     draft: Arc<Task>,
     /// What begins the turn, until it is appended.
@@ -72,7 +71,7 @@ pub(super) enum TurnProgress {
 
 impl TurnRunner {
     /// The first turn of a new task.
-    pub(super) fn for_new_task(
+    pub(in crate::engine) fn for_new_task(
         engine: Engine,
         agent: Arc<Agent>,
         live: WriterPermit,
@@ -108,7 +107,7 @@ impl TurnRunner {
     }
 
     /// A further turn of a task, with its message unless that was appended before.
-    pub(super) fn for_existing_task(
+    pub(in crate::engine) fn for_existing_task(
         engine: Engine,
         agent: Arc<Agent>,
         live: WriterPermit,
@@ -151,17 +150,21 @@ impl TurnRunner {
     }
 
     /// Remembers the message that began the turn, with its first events.
-    pub(super) fn set_idempotency(&mut self, record: IdempotencyRecord, claim: Arc<ClaimGuard>) {
+    pub(in crate::engine) fn set_idempotency(
+        &mut self,
+        record: IdempotencyRecord,
+        claim: Arc<ClaimGuard>,
+    ) {
         self.idempotency = Some((record, claim));
     }
 
     /// Registers a webhook with the first events.
-    pub(super) fn set_webhook(&mut self, webhook: Webhook) {
+    pub(in crate::engine) fn set_webhook(&mut self, webhook: Webhook) {
         self.webhook = Some(Box::new(webhook));
     }
 
     /// Goes on where a former process was in the middle of a turn.
-    pub(super) fn mark_started(&mut self) {
+    pub(in crate::engine) fn mark_started(&mut self) {
         self.start_unreported = false;
     }
 
@@ -170,7 +173,7 @@ impl TurnRunner {
     }
 
     /// Whether there is a task, for others to see.
-    pub(super) fn task_exists(&self) -> bool {
+    pub(in crate::engine) fn task_exists(&self) -> bool {
         self.revision > Revision::START
     }
 

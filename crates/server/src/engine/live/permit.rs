@@ -2,27 +2,30 @@
 
 use std::ops::Deref;
 
-use super::live::LiveTaskRef;
-use super::shutdown::Shutdown;
+use super::LiveTaskRef;
+use crate::engine::shutdown::Shutdown;
 
 /// The right to change a task: there is one at a time.
 #[derive(Debug)]
-pub(super) struct WriterPermit(LiveTaskRef);
+pub(in crate::engine) struct WriterPermit(LiveTaskRef);
 
 impl WriterPermit {
     /// The floor of a task that nobody else knows of: whoever begins it has it.
-    pub(super) fn for_new_task(live: LiveTaskRef) -> Self {
+    pub(in crate::engine) fn for_new_task(live: LiveTaskRef) -> Self {
         Self(live)
     }
 
     /// Takes the floor, if nobody has it and the task is not being canceled.
-    pub(super) fn try_acquire(live: &LiveTaskRef) -> Option<Self> {
+    pub(in crate::engine) fn try_acquire(live: &LiveTaskRef) -> Option<Self> {
         live.writer_permits().try_acquire().ok()?.forget();
         Some(Self(live.clone())).filter(|it| !it.lock().canceling)
     }
 
     /// Waits for the floor. None when the task comes to an end first, or the engine stops.
-    pub(super) async fn acquire(live: &LiveTaskRef, shutdown: &Shutdown) -> Option<Self> {
+    pub(in crate::engine) async fn acquire(
+        live: &LiveTaskRef,
+        shutdown: &Shutdown,
+    ) -> Option<Self> {
         loop {
             tokio::select! {
                 biased;
