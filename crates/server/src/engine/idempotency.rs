@@ -7,12 +7,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use latimer_protocol::{Message, Metadata, Revision};
-use latimer_store::{IdempotencyKey, TaskKey};
+use latimer_protocol::{Error, Message, Metadata, Revision, Timestamp};
+use latimer_store::{IdempotencyKey, IdempotencyRecord, PriorOutcome, TaskKey};
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
+use super::accept::InboundMessage;
 use super::live::LiveTaskRef;
+use super::send::{Submission, SubmissionKind, attach};
+use super::{Engine, ids, store_error};
+
+/// Whether a message was sent before.
+pub(super) enum DuplicateCheck {
+    /// Nobody asks.
+    Exempt,
+    /// It was not.
+    First(IdempotencyRecord, Arc<ClaimGuard>),
+    /// It was, and this came of it.
+    Duplicate(Submission),
+}
+
+/// What to remember of a message, if it is to be recognised.
+pub(super) type IdempotencyClaim = Option<(IdempotencyRecord, Arc<ClaimGuard>)>;
 
 /// Messages that are being worked on.
 #[derive(Debug)]
@@ -104,6 +120,102 @@ impl Drop for ClaimGuard {
         let turn = shard.lock().remove(&self.key);
         drop(turn);
         shard.changed.notify_waiters();
+    }
+}
+
+impl Engine {
+    /// Finds out whether a message was sent before.
+    pub(super) async fn check_duplicate(
+        &self,
+        inbound: &InboundMessage,
+        key: &TaskKey,
+        names_task: bool,
+    ) -> Result<DuplicateCheck, Error> {
+        let window = inbound.agent.policy().idempotency_window;
+        let exempt = window.is_zero()
+            || !inbound.dialect.has_message_ids()
+            || inbound.agent.executor().accepts_duplicate(&inbound.message);
+        if exempt {
+            return Ok(DuplicateCheck::Exempt);
+        }
+        let idempotency_key = idempotency_key(key, names_task, &inbound.message, &inbound.metadata);
+        let claim = match self.0.in_flight_messages.claim(idempotency_key).await {
+            Claim::First(claim) => claim,
+            Claim::InFlight(InFlightTurn { live, after }) => {
+                let attachment = attach(&live, inbound.reply_mode);
+                let task_dialect = inbound.dialect;
+                let kind = SubmissionKind::Duplicate;
+                let (prior_task, attached_turn) = (None, None);
+                return Ok(DuplicateCheck::Duplicate(Submission {
+                    attachment,
+                    after,
+                    prior_task,
+                    task_dialect,
+                    kind,
+                    attached_turn,
+                }));
+            }
+        };
+        let now = ids::now();
+        let prior =
+            self.store().find_prior_outcome(&idempotency_key, now).await.map_err(store_error)?;
+        Ok(match prior {
+            Some(prior) => {
+                DuplicateCheck::Duplicate(self.replay_prior_outcome(inbound, prior).await?)
+            }
+            None => {
+                let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
+                let expires = now.as_millis().saturating_add(window);
+                let expires = Timestamp::from_millis(expires).unwrap_or(now);
+                DuplicateCheck::First(
+                    IdempotencyRecord { key: idempotency_key, expires_at: expires },
+                    Arc::new(claim),
+                )
+            }
+        })
+    }
+
+    /// What came of a message that was sent before.
+    async fn replay_prior_outcome(
+        &self,
+        inbound: &InboundMessage,
+        prior: PriorOutcome,
+    ) -> Result<Submission, Error> {
+        let task_dialect = inbound.dialect;
+        match prior {
+            PriorOutcome::Task { key, revision } => {
+                let live = self.0.live_tasks.get_or_create(&key);
+                let stored = self.store().load(&key).await.map_err(store_error)?;
+                let stored = stored.ok_or_else(|| Error::task_not_found(&key.id))?;
+                live.sync_from_store(&stored);
+                // The message is in the append that ends here, if not before.
+                let after = Revision::new(revision.get() - 1);
+                let attachment = attach(&live, inbound.reply_mode);
+                Ok(Submission {
+                    attachment,
+                    after,
+                    prior_task: None,
+                    task_dialect,
+                    kind: SubmissionKind::Duplicate,
+                    attached_turn: None,
+                })
+            }
+            PriorOutcome::DirectReply(message) => {
+                let key = inbound.scope.new_task_key(inbound.agent.name(), ids::task())?;
+                let live = self.0.live_tasks.create(key);
+                live.lock().direct_reply = Some(message);
+                let attachment = attach(&live, inbound.reply_mode);
+                let after = Revision::START;
+                Ok(Submission {
+                    attachment,
+                    after,
+                    prior_task: None,
+                    task_dialect,
+                    kind: SubmissionKind::Duplicate,
+                    attached_turn: None,
+                })
+            }
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use latimer_protocol::{Error, ErrorKind, InvalidField, Message, Revision, Task};
 use latimer_store::StoredTask;
 use tokio::sync::oneshot;
 
-use super::{IdempotencyClaim, Submission, SubmissionKind, attach, shutting_down_error};
+use super::{Submission, SubmissionKind, attach, shutting_down_error};
 use crate::engine::accept::{InboundMessage, ReplyMode};
-use crate::engine::idempotency::InFlightTurn;
+use crate::engine::idempotency::{IdempotencyClaim, InFlightTurn};
 use crate::engine::live::{LiveTaskRef, WriterPermit};
 use crate::engine::turn_runner::{ExecutorCall, TurnRunner};
 use crate::engine::{Engine, store_error};

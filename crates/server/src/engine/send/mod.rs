@@ -12,13 +12,12 @@ use latimer_protocol::{
     Call, CallResponse, ContextId, Dialect, Error, ErrorKind, Reply, Revision, SendMessageResponse,
     Task, TaskId,
 };
-use latimer_store::{IdempotencyRecord, StoredTask, TaskKey};
+use latimer_store::{StoredTask, TaskKey};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use self::wait::DuplicateCheck;
 use super::accept::{InboundMessage, ReplyMode};
-use super::idempotency::{ClaimGuard, InFlightTurn};
+use super::idempotency::{DuplicateCheck, IdempotencyClaim, InFlightTurn};
 use super::live::{LiveTaskRef, Subscription, WriterPermit};
 use super::reader::{EndsAt, Reader, ReaderStart};
 use super::tasks::check_resume_cursor;
@@ -320,9 +319,6 @@ impl Engine {
         Ok(tasks)
     }
 }
-
-/// What to remember of a message, if it is to be recognised.
-pub(super) type IdempotencyClaim = Option<(IdempotencyRecord, Arc<ClaimGuard>)>;
 
 /// How many tasks a message can usefully refer to.
 const MAX_REFERENCED_TASKS: usize = 16;

@@ -1,29 +1,16 @@
-//! What a message comes to: recognising one that was sent before, and waiting for the answer.
+//! Waits for the result of a message.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use latimer_protocol::{Error, Revision, SendMessageResponse, Timestamp};
-use latimer_store::{IdempotencyRecord, PriorOutcome, TaskKey};
+use latimer_protocol::{Error, SendMessageResponse};
 
-use super::{Submission, SubmissionKind, attach};
+use super::Submission;
 use crate::agent::Agent;
-use crate::engine::accept::InboundMessage;
-use crate::engine::idempotency::{self, Claim, ClaimGuard, InFlightTurn};
 use crate::engine::live::State;
-use crate::engine::{Engine, ids, store_error};
-
-/// Whether a message was sent before.
-pub(super) enum DuplicateCheck {
-    /// Nobody asks.
-    Exempt,
-    /// It was not.
-    First(IdempotencyRecord, Arc<ClaimGuard>),
-    /// It was, and this came of it.
-    Duplicate(Submission),
-}
+use crate::engine::{Engine, store_error};
 
 /// What waiting came to.
 enum WaitResult {
@@ -55,101 +42,6 @@ impl Submission {
 }
 
 impl Engine {
-    /// Finds out whether a message was sent before.
-    pub(super) async fn check_duplicate(
-        &self,
-        inbound: &InboundMessage,
-        key: &TaskKey,
-        names_task: bool,
-    ) -> Result<DuplicateCheck, Error> {
-        let window = inbound.agent.policy().idempotency_window;
-        let exempt = window.is_zero()
-            || !inbound.dialect.has_message_ids()
-            || inbound.agent.executor().accepts_duplicate(&inbound.message);
-        if exempt {
-            return Ok(DuplicateCheck::Exempt);
-        }
-        let idempotency_key =
-            idempotency::idempotency_key(key, names_task, &inbound.message, &inbound.metadata);
-        let claim = match self.0.in_flight_messages.claim(idempotency_key).await {
-            Claim::First(claim) => claim,
-            Claim::InFlight(InFlightTurn { live, after }) => {
-                let attachment = attach(&live, inbound.reply_mode);
-                let task_dialect = inbound.dialect;
-                let kind = SubmissionKind::Duplicate;
-                let (prior_task, attached_turn) = (None, None);
-                return Ok(DuplicateCheck::Duplicate(Submission {
-                    attachment,
-                    after,
-                    prior_task,
-                    task_dialect,
-                    kind,
-                    attached_turn,
-                }));
-            }
-        };
-        let now = ids::now();
-        let prior =
-            self.store().find_prior_outcome(&idempotency_key, now).await.map_err(store_error)?;
-        Ok(match prior {
-            Some(prior) => {
-                DuplicateCheck::Duplicate(self.replay_prior_outcome(inbound, prior).await?)
-            }
-            None => {
-                let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
-                let expires = now.as_millis().saturating_add(window);
-                let expires = Timestamp::from_millis(expires).unwrap_or(now);
-                DuplicateCheck::First(
-                    IdempotencyRecord { key: idempotency_key, expires_at: expires },
-                    Arc::new(claim),
-                )
-            }
-        })
-    }
-
-    /// What came of a message that was sent before.
-    async fn replay_prior_outcome(
-        &self,
-        inbound: &InboundMessage,
-        prior: PriorOutcome,
-    ) -> Result<Submission, Error> {
-        let task_dialect = inbound.dialect;
-        match prior {
-            PriorOutcome::Task { key, revision } => {
-                let live = self.0.live_tasks.get_or_create(&key);
-                let stored = self.store().load(&key).await.map_err(store_error)?;
-                let stored = stored.ok_or_else(|| Error::task_not_found(&key.id))?;
-                live.sync_from_store(&stored);
-                // The message is in the append that ends here, if not before.
-                let after = Revision::new(revision.get() - 1);
-                let attachment = attach(&live, inbound.reply_mode);
-                Ok(Submission {
-                    attachment,
-                    after,
-                    prior_task: None,
-                    task_dialect,
-                    kind: SubmissionKind::Duplicate,
-                    attached_turn: None,
-                })
-            }
-            PriorOutcome::DirectReply(message) => {
-                let key = inbound.scope.new_task_key(inbound.agent.name(), ids::task())?;
-                let live = self.0.live_tasks.create(key);
-                live.lock().direct_reply = Some(message);
-                let attachment = attach(&live, inbound.reply_mode);
-                let after = Revision::START;
-                Ok(Submission {
-                    attachment,
-                    after,
-                    prior_task: None,
-                    task_dialect,
-                    kind: SubmissionKind::Duplicate,
-                    attached_turn: None,
-                })
-            }
-        }
-    }
-
     /// Waits for the end, or a question, and goes on with the rest of the work meanwhile; for so long,
     /// and then for the task as it stands.
     pub(super) async fn wait_until_settled(
