@@ -6,7 +6,6 @@
 //! | [`role`] | what a process is told to be: a server, or the load on one |
 //! | [`floor`], [`subject`] | the servers: one that only answers, and ours |
 //! | [`load`], [`hold`], [`watch`], [`call`] | what is done to them |
-//! | [`soak`] | everything at once, for a while, and whether anything grew |
 //! | [`process`], [`home`], [`disk`], [`report`] | what the machine says about it |
 //!
 //! A program here starts servers and load as processes of their own, each on its own core: itself
@@ -27,7 +26,6 @@ pub mod readers;
 pub mod report;
 pub mod role;
 pub mod server_under_test;
-pub mod soak;
 pub mod temp_dir;
 
 pub use paired::{Measured, measure};

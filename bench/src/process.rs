@@ -194,15 +194,6 @@ pub fn open_descriptors(pid: u32) -> u64 {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |it| it.count() as u64)
 }
 
-/// How many processes a process has started that were not waited for.
-#[must_use]
-pub fn child_count(pid: u32) -> u64 {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let read_children = |it: fs::DirEntry| fs::read_to_string(it.path().join("children"));
-    let children = threads.filter_map(|it| read_children(it).ok());
-    children.map(|it| it.split_whitespace().count() as u64).sum()
-}
-
 /// How often a process wrote to a file or a socket with `write` or `writev`.
 #[must_use]
 pub fn write_syscalls(pid: u32) -> u64 {

@@ -49,20 +49,27 @@ pub struct Report {
 }
 
 impl Report {
-    /// Begins a report on a program with these options, to be kept in `folder`.
+    /// Creates the report of the benchmark `program`, run with `options`, to be saved in `dir`.
     #[must_use]
     pub fn new(dir: &Path, program: &str, options: &str) -> Self {
+        let command = format!("cargo run --release -p latimer-bench --bin {program}");
+        Self::for_command(dir, program, &command, options)
+    }
+
+    /// Creates the report of a program that is started with `command` and `options`, to be saved in
+    /// `dir`. `name` is its title and part of its file names.
+    #[must_use]
+    pub fn for_command(dir: &Path, name: &str, command: &str, options: &str) -> Self {
         let now = jiff::Timestamp::now();
         let date = now.strftime("%Y-%m-%d");
         let mut report = Self {
             dir: dir.to_owned(),
-            name: format!("{date}-{program}"),
+            name: format!("{date}-{name}"),
             text: String::new(),
             stale: true,
         };
-        let command = format!("cargo run --release -p latimer-bench --bin {program}");
         let options = if options.is_empty() { String::new() } else { format!(" -- {options}") };
-        report.add_line(&format!("# `{program}`, {date}\n"));
+        report.add_line(&format!("# `{name}`, {date}\n"));
         report.add_line(&format!("`{command}{options}`\\"));
         report.add_line(&format!("at {} on {}.\\", now.strftime("%H:%M UTC"), describe_machine()));
         report.add_line(&format!("Load average of the machine before: {:.2}.", load_average()));

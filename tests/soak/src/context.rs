@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::receiver::Receiver;
 use super::scenario::Scenario;
-use crate::BenchError;
+use latimer_bench::BenchError;
 
 /// How many faults are shown.
 const MAX_LISTED_VIOLATIONS: usize = 20;

@@ -36,8 +36,8 @@ use self::random::Random;
 use self::sample::{Sample, Sampler};
 use self::scenario::Scenario;
 use self::server::{Server, StopMode};
-use crate::BenchError;
-use crate::report::print_progress;
+use latimer_bench::BenchError;
+use latimer_bench::report::print_progress;
 
 /// What to do.
 #[derive(Clone, Debug)]

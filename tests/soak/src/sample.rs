@@ -13,8 +13,8 @@ use super::context::SoakContext;
 use super::error::ScenarioError;
 use super::server::Server;
 use super::wire_format::{Request, WireFormat};
-use crate::BenchError;
-use crate::process::{child_count, open_descriptors, resident_bytes};
+use latimer_bench::BenchError;
+use latimer_bench::process::{open_descriptors, resident_bytes};
 
 /// What a server takes at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -121,6 +121,14 @@ fn gauge(metrics: &str, name: &str) -> Result<u64, BenchError> {
     let mut lines = metrics.lines().filter_map(|it| it.split_once(' '));
     let value = lines.find_map(|(it, value)| (it == name).then(|| value.parse().ok()).flatten());
     value.ok_or_else(|| format!("{name} is not among the numbers").into())
+}
+
+/// Returns the number of child processes of `pid` that it has not reaped yet.
+fn child_count(pid: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let read_children = |it: fs::DirEntry| fs::read_to_string(it.path().join("children"));
+    let children = threads.filter_map(|it| read_children(it).ok());
+    children.map(|it| it.split_whitespace().count() as u64).sum()
 }
 
 /// The size of a file; none when it is not there.

@@ -7,11 +7,11 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::ensure;
-use crate::soak::caller::{Caller, Reply};
-use crate::soak::error::ScenarioResult;
-use crate::soak::server::MAX_TASKS;
-use crate::soak::task_view::TaskView;
-use crate::soak::wire_format::{Message, Request, TaskOperation};
+use crate::caller::{Caller, Reply};
+use crate::error::ScenarioResult;
+use crate::server::MAX_TASKS;
+use crate::task_view::TaskView;
+use crate::wire_format::{Message, Request, TaskOperation};
 
 /// Sends a message, and waits for a task that ends like that.
 async fn send_expecting(

@@ -15,7 +15,7 @@ use super::scenario::Scenario;
 use super::server::SERVER_TIMEOUT;
 use super::task_view::TaskView;
 use super::wire_format::{Message, Request, WireFormat};
-use crate::http::Connection;
+use latimer_bench::http::Connection;
 
 /// The longest rest between two errands, in milliseconds.
 const MAX_PAUSE_MS: u64 = 40;

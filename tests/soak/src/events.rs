@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::error::{ScenarioResult, ServerEpoch};
 use super::task_view::TaskView;
-use crate::http::Connection;
+use latimer_bench::http::Connection;
 
 /// The events of a stream.
 #[derive(Debug)]

@@ -7,11 +7,11 @@ use tokio::time::sleep;
 
 use super::ensure;
 use super::sends::task_id;
-use crate::soak::caller::{Caller, Reply};
-use crate::soak::error::{ScenarioError, ScenarioResult};
-use crate::soak::events::Events;
-use crate::soak::task_view::TaskView;
-use crate::soak::wire_format::{Message, Request, TaskOperation};
+use crate::caller::{Caller, Reply};
+use crate::error::{ScenarioError, ScenarioResult};
+use crate::events::Events;
+use crate::task_view::TaskView;
+use crate::wire_format::{Message, Request, TaskOperation};
 
 /// The system keeps little for a slow reader, which rests this long whenever it has read something.
 const RECV_BUFFER_BYTES: u32 = 4 * 1024;

@@ -7,9 +7,9 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::ensure;
-use crate::soak::caller::Caller;
-use crate::soak::error::{RESPONSE_TIMEOUT, ScenarioResult};
-use crate::soak::server::{MAX_BODY_BYTES, SERVER_TIMEOUT};
+use crate::caller::Caller;
+use crate::error::{RESPONSE_TIMEOUT, ScenarioResult};
+use crate::server::{MAX_BODY_BYTES, SERVER_TIMEOUT};
 
 /// What is said, and what is in the answer.
 struct BadRequest {

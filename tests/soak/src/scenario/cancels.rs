@@ -7,9 +7,9 @@ use tokio::time::sleep;
 
 use super::ensure;
 use super::sends::{expect_state, task_id};
-use crate::soak::caller::{Caller, Reply};
-use crate::soak::error::ScenarioResult;
-use crate::soak::wire_format::{Message, TaskOperation};
+use crate::caller::{Caller, Reply};
+use crate::error::ScenarioResult;
+use crate::wire_format::{Message, TaskOperation};
 
 pub(super) async fn cancel(caller: &mut Caller) -> ScenarioResult {
     // One listens when it is canceled, the other has to be cut off.

@@ -9,12 +9,11 @@ use std::time::Duration;
 use latimer_bench::BenchError;
 use latimer_bench::arguments::Arguments;
 use latimer_bench::report::{Report, format_megabytes, format_thousands};
-use latimer_bench::role;
-use latimer_bench::soak::growth::{Growth, MEASURES, MIN_SAMPLES, WARM_UP, steady_samples};
-use latimer_bench::soak::sample::Sample;
-use latimer_bench::soak::scenario::Scenario;
-use latimer_bench::soak::server::MAX_TASKS;
-use latimer_bench::soak::{self, Plan, STOPS, SoakResult};
+use latimer_soak::growth::{Growth, MEASURES, MIN_SAMPLES, WARM_UP, steady_samples};
+use latimer_soak::sample::Sample;
+use latimer_soak::scenario::Scenario;
+use latimer_soak::server::MAX_TASKS;
+use latimer_soak::{Plan, STOPS, SoakResult};
 
 const OPTIONS: &[&str] =
     &["latimer", "minutes", "callers", "errands", "seed", "nice", "folder", "results"];
@@ -23,8 +22,15 @@ const OPTIONS: &[&str] =
 /// receivers, and of readers of the database.
 const MAX_EXTRA_DESCRIPTORS: u64 = 20;
 
+#[expect(clippy::print_stderr, reason = "the program reports why it failed")]
 fn main() -> ExitCode {
-    role::main(run)
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn run() -> Result<(), BenchError> {
@@ -34,7 +40,8 @@ fn run() -> Result<(), BenchError> {
     let temp_root: PathBuf = arguments.get_or("folder", std::env::temp_dir())?;
     let dir = temp_root.join(format!("latimer-soak-{}", std::process::id()));
     let results: PathBuf = arguments.get_or("results", PathBuf::from("bench/results"))?;
-    let mut report = Report::new(&results, "soak", &arguments.without_paths());
+    let command = "cargo run --release -p latimer-soak";
+    let mut report = Report::for_command(&results, "soak", command, &arguments.without_paths());
     let scenarios = Scenario::ALL.iter().copied();
     let scenarios: Vec<_> =
         scenarios.filter(|it| arguments.selects("errands", it.name())).collect();
@@ -54,7 +61,7 @@ fn run() -> Result<(), BenchError> {
     std::fs::create_dir(&dir)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let result = runtime.block_on(soak::run(&plan, &mut |sample| report.write_row(sample)));
+    let result = runtime.block_on(latimer_soak::run(&plan, &mut |sample| report.write_row(sample)));
     std::fs::remove_dir_all(&dir)?;
     let result = result?;
     let mut problems = 0;

@@ -5,9 +5,9 @@ use tokio::time::{Duration, sleep};
 
 use super::ensure;
 use super::sends::{expect_state, task_id};
-use crate::soak::caller::{Caller, Reply};
-use crate::soak::error::{ScenarioError, ScenarioResult};
-use crate::soak::wire_format::{Message, Request, TaskOperation};
+use crate::caller::{Caller, Reply};
+use crate::error::{ScenarioError, ScenarioResult};
+use crate::wire_format::{Message, Request, TaskOperation};
 
 pub(super) async fn deliver(caller: &mut Caller) -> ScenarioResult {
     let count = caller.random.in_range(1, 8);

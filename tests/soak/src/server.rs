@@ -8,9 +8,9 @@ use tokio::time::sleep;
 
 use super::Plan;
 use super::context::SoakContext;
-use crate::BenchError;
-use crate::http::Connection;
-use crate::process::{Process, Signal, Starter, free_address};
+use latimer_bench::BenchError;
+use latimer_bench::http::Connection;
+use latimer_bench::process::{Process, Signal, Starter, free_address};
 
 /// The most tasks that are kept: little, so that it is soon as it stays.
 pub const MAX_TASKS: u64 = 3_000;

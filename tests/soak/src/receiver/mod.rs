@@ -18,7 +18,7 @@ use self::delivery::Delivery;
 use self::ledger::DeliveryLedger;
 pub use self::ledger::DeliverySummary;
 use super::context::lock_unpoisoned;
-use crate::BenchError;
+use latimer_bench::BenchError;
 
 /// Longer than the server waits for an answer.
 const STALL_DURATION: Duration = Duration::from_secs(1);

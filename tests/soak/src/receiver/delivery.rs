@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::soak::task_view::TaskView;
+use crate::task_view::TaskView;
 
 /// An event that was brought.
 #[derive(Debug)]
