@@ -1,7 +1,6 @@
 //! Why a server does not run.
 
 use std::io;
-use std::net::SocketAddr;
 
 use crate::agent::InvalidAgents;
 
@@ -44,9 +43,4 @@ impl Error {
     pub(crate) fn listen(address: impl ToString, source: io::Error) -> Self {
         Self::Listen { address: address.to_string(), source }
     }
-}
-
-/// Whether only this machine can reach an address.
-pub(crate) fn is_loopback_address(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
 }

@@ -12,7 +12,6 @@ use http::request::Parts;
 use latimer_protocol::{Error, ErrorKind};
 
 use crate::address::BaseUrl;
-use crate::error::is_loopback_address;
 use crate::settings::Settings;
 
 /// Any host, or any origin.
@@ -100,6 +99,11 @@ impl HostAllowList {
 
 fn permission_denied(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::PermissionDenied, message)
+}
+
+/// Whether only this machine can reach an address.
+pub(crate) fn is_loopback_address(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
 }
 
 /// Whether a host is this machine, whatever the network says.

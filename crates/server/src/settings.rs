@@ -9,8 +9,8 @@ use latimer_protocol::binding::VersionPolicy;
 use crate::address::BaseUrl;
 use crate::binding::cors::is_origin;
 use crate::engine::EngineLimits;
-use crate::error::{Error, Result, is_loopback_address};
-use crate::host::is_host;
+use crate::error::{Error, Result};
+use crate::host::{is_host, is_loopback_address};
 use crate::push::PushSettings;
 use crate::rate::RateLimit;
 

@@ -4,7 +4,6 @@
 //! needs no version, and can be kept by its readers. So can the keys that prove its signature.
 
 mod etag;
-mod jwks;
 mod render;
 
 use std::collections::HashMap;
@@ -135,6 +134,16 @@ impl Frontend {
             _ if !self.settings.superset_card => CardVariant::V1_0,
             _ => CardVariant::Superset,
         }
+    }
+
+    /// Answers with the published keys, which prove the signatures of cards.
+    pub(super) fn jwks(&self, ctx: &RequestContext<'_>) -> Response<Body> {
+        let Some(keyring) = &self.keyring else { return self.not_found(ctx) };
+        self.serve_cacheable(ctx, "keys are asked for with GET", || Cacheable {
+            document: RenderedDocument::new(keyring.jwks()),
+            modified_at: self.cards.started_at,
+            vary: None,
+        })
     }
 
     async fn serve_cards(
