@@ -18,6 +18,7 @@ mod stream_end;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_core::Stream;
@@ -34,6 +35,10 @@ pub use jsonrpc::JsonRpc;
 pub use rest::HttpJson;
 
 use crate::error::Error;
+
+/// Time a stream has to end after its last event. A server may repeat the finished task, and a
+/// stream that is read to its end leaves a connection that can be reused.
+pub(crate) const STREAM_CLOSE_GRACE: Duration = Duration::from_secs(1);
 
 /// The events of a stream, with an [`Error`] of this crate where it breaks.
 ///

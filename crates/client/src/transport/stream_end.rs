@@ -6,12 +6,11 @@ use futures_util::{StreamExt, stream};
 use latimer_protocol::{Finality, Phase, StreamEvent, StreamResponse};
 use tokio::time::timeout;
 
-use super::Events;
+use super::{Events, STREAM_CLOSE_GRACE};
 use crate::error::Error;
 
-/// How long a stream may go on behind its end, for those that tell the finished task once more; and how
-/// long its beginning is waited for.
-const STREAM_CLOSE_GRACE: Duration = Duration::from_secs(1);
+/// Time that a stream has to send its first event before it is used without one.
+const FIRST_EVENT_WAIT: Duration = Duration::from_secs(1);
 
 /// How far a stream has told its story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +80,7 @@ pub(super) fn require_settled_end(events: Events, origin: String) -> Events {
 /// Some servers say in the first event what others say in place of a stream. Either is an answer to
 /// the call. Others have nothing to say until something happens.
 pub(super) async fn wait_first_event(mut events: Events) -> Result<Events, Error> {
-    match timeout(STREAM_CLOSE_GRACE, events.next()).await {
+    match timeout(FIRST_EVENT_WAIT, events.next()).await {
         Err(_) | Ok(None) => Ok(events),
         Ok(Some(first)) => {
             let first = first?;

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use latimer_protocol::{Request, Revision, SendMessageRequest, SendMessageResponse, Task, TaskId};
-use tokio::time::{sleep, timeout};
+use latimer_protocol::{
+    Error as AgentError, ErrorKind, Phase, Request, Revision, SendMessageRequest,
+    SendMessageResponse, StreamResponse, Task, TaskId,
+};
+use tokio::time::{Instant, sleep, timeout};
 
+use super::{TaskFollower, UNREACHABLE_TIMEOUT};
 use crate::client::Client;
 use crate::error::Error;
-use crate::transport::Events;
-
-/// How long the end of a stream that has told everything is waited for.
-const STREAM_CLOSE_GRACE: Duration = Duration::from_secs(1);
+use crate::transport::{Events, STREAM_CLOSE_GRACE};
 
 /// What a follower is doing.
 pub(super) enum FollowState {
@@ -56,6 +57,112 @@ pub(super) enum CallResult {
     TaskFound(TaskId),
     Subscribed { events: Result<Events, Error>, id: TaskId },
     Polled { task: Result<Arc<Task>, Error>, id: TaskId },
+}
+
+impl TaskFollower {
+    /// Goes on from what a call came to.
+    pub(super) fn on_call_result(
+        &mut self,
+        result: CallResult,
+    ) -> Result<Option<StreamResponse>, Error> {
+        match result {
+            CallResult::StreamOpened { events: Ok(events), request } => {
+                let is_answer = matches!(
+                    &request,
+                    Request::SendStreamingMessage(it) if it.message.task_id.is_some()
+                );
+                let first_event =
+                    if is_answer { FirstEvent::PriorQuestion } else { FirstEvent::Result };
+                self.start_reading(events, first_event);
+                Ok(None)
+            }
+            CallResult::StreamOpened {
+                events: Err(Error::Agent(error)),
+                request: Request::SendStreamingMessage(request),
+            } if is_streaming_unsupported(&error) => {
+                self.state = send_nonblocking(&self.client, request);
+                Ok(None)
+            }
+            CallResult::StreamOpened { events: Err(error), .. } => Err(error),
+            CallResult::MessageSent(Ok(SendMessageResponse::Message(message))) => {
+                self.apply(StreamResponse::Message(message), None)
+            }
+            CallResult::MessageSent(Ok(SendMessageResponse::Task(task))) => {
+                match self.client.uses_streaming() && task.status.state.phase() == Phase::Active {
+                    true => {
+                        self.state = subscribe(&self.client, task.id.clone(), None, Duration::ZERO);
+                    }
+                    false => self.schedule_poll(&task),
+                }
+                self.apply(StreamResponse::Task(Arc::unwrap_or_clone(task)), None)
+            }
+            CallResult::MessageSent(Err(error)) => Err(error),
+            CallResult::TaskFound(id) => {
+                self.looked_up_id = Some(id.clone());
+                self.state = subscribe(&self.client, id, None, Duration::ZERO);
+                Ok(None)
+            }
+            CallResult::Subscribed { events: Ok(events), .. } => {
+                self.start_reading(events, FirstEvent::Resumed);
+                Ok(None)
+            }
+            CallResult::Subscribed { events: Err(error), id } => self.on_stream_lost(id, error),
+            CallResult::Polled { task: Ok(task), .. } => {
+                (self.unreachable_since, self.may_have_missed_events, self.final_event) =
+                    (None, false, None);
+                self.schedule_poll(&task);
+                let is_changed = self.task.as_ref() != Some(&*task);
+                if !is_changed && let Some(error) = self.confirmed_stream_error(&task) {
+                    self.state = FollowState::Done;
+                    return Err(error);
+                }
+                self.task = Some(task.as_ref().clone());
+                Ok(is_changed.then(|| StreamResponse::Task(task.as_ref().clone())))
+            }
+            CallResult::Polled { task: Err(error), id } => {
+                let backoff = self.next_backoff(&error);
+                // Whatever else there is to know, this is.
+                if let Some(final_event) = self.final_event.take_if(|_| backoff.is_none()) {
+                    return self.apply(final_event, None);
+                }
+                self.state = poll(&self.client, id, backoff.unwrap_or_default());
+                backoff.map_or(Err(error), |_| Ok(None))
+            }
+        }
+    }
+
+    /// The error that a stream ended with, once it is clear that the task goes on no more: some agents
+    /// say what went wrong, and leave the task as it is.
+    fn confirmed_stream_error(&mut self, task: &Task) -> Option<Error> {
+        let (error, polls_left) = self.stream_error.as_mut()?;
+        if task.status.state.phase() != Phase::Active {
+            return None;
+        }
+        *polls_left = polls_left.saturating_sub(1);
+        (*polls_left == 0).then(|| error.clone().into())
+    }
+
+    /// Looks at a task again later on, if there is something to wait for.
+    fn schedule_poll(&mut self, task: &Task) {
+        if task.status.state.phase() == Phase::Active {
+            self.state = poll(&self.client, task.id.clone(), self.client.0.polling.interval);
+        }
+    }
+
+    /// How long to wait before another try; none when it is time to give up.
+    pub(super) fn next_backoff(&mut self, error: &Error) -> Option<Duration> {
+        let (since, attempts) = self.unreachable_since.get_or_insert_with(|| (Instant::now(), 0));
+        if !error.is_transient() || since.elapsed() > UNREACHABLE_TIMEOUT {
+            self.unreachable_since = None;
+            return None;
+        }
+        *attempts += 1;
+        // The first try is at once: most connections that break are as good as new.
+        Some(match *attempts - 1 {
+            0 => Duration::ZERO,
+            retries => self.client.0.retry.backoff(retries, error),
+        })
+    }
 }
 
 /// Sends the message, for a stream where the agent may have one.
@@ -103,4 +210,14 @@ pub(super) fn poll(client: &Client, id: TaskId, delay: Duration) -> FollowState 
         sleep(delay).await;
         CallResult::Polled { task: client.get_task(id.clone()).await, id }
     }))
+}
+
+/// Whether an agent says that it does not stream. Nothing was carried out then.
+fn is_streaming_unsupported(error: &AgentError) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StreamingNotSupported
+            | ErrorKind::UnsupportedOperation
+            | ErrorKind::MethodNotFound
+    )
 }

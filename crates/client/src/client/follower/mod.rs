@@ -2,28 +2,28 @@
 
 mod calls;
 mod deferred;
-mod meaning;
 mod stream;
-mod telling;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::Stream;
 use futures_util::StreamExt;
+use futures_util::stream::unfold;
 use latimer_protocol::{
-    ApplyError, Error as AgentError, Event, Message, Phase, Request, Revision, SendMessageRequest,
-    SendMessageResponse, StreamResponse, Task, TaskId,
+    ApplyError, ContextId, Error as AgentError, ErrorKind, Event, Message, Metadata, Revision,
+    SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Client;
 use super::task_lookup::LookupProbe;
+use super::text_deltas::TextDeltas;
 use crate::error::Error;
-use calls::{CallResult, FirstEvent, FollowState, open_stream, poll, send_nonblocking, subscribe};
+use calls::{FollowState, open_stream, subscribe};
 use deferred::send_blocking;
-use meaning::{is_streaming_unsupported, protocol_violation, task_from_event};
 
 /// How long a task that is under way may be out of reach before it is given up.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -158,105 +158,57 @@ impl TaskFollower {
         }
     }
 
-    /// Goes on from what a call came to.
-    fn on_call_result(&mut self, result: CallResult) -> Result<Option<StreamResponse>, Error> {
-        match result {
-            CallResult::StreamOpened { events: Ok(events), request } => {
-                let is_answer = matches!(
-                    &request,
-                    Request::SendStreamingMessage(it) if it.message.task_id.is_some()
-                );
-                let first_event =
-                    if is_answer { FirstEvent::PriorQuestion } else { FirstEvent::Result };
-                self.start_reading(events, first_event);
-                Ok(None)
+    /// All events, as a stream.
+    pub fn into_stream(self) -> impl Stream<Item = Result<StreamResponse, Error>> + Send {
+        unfold(Some(self), |follower| async {
+            let mut follower = follower?;
+            match follower.next().await {
+                Ok(event) => Some((Ok(event?), Some(follower))),
+                Err(error) => Some((Err(error), None)),
             }
-            CallResult::StreamOpened {
-                events: Err(Error::Agent(error)),
-                request: Request::SendStreamingMessage(request),
-            } if is_streaming_unsupported(&error) => {
-                self.state = send_nonblocking(&self.client, request);
-                Ok(None)
-            }
-            CallResult::StreamOpened { events: Err(error), .. } => Err(error),
-            CallResult::MessageSent(Ok(SendMessageResponse::Message(message))) => {
-                self.apply(StreamResponse::Message(message), None)
-            }
-            CallResult::MessageSent(Ok(SendMessageResponse::Task(task))) => {
-                match self.client.uses_streaming() && task.status.state.phase() == Phase::Active {
-                    true => {
-                        self.state = subscribe(&self.client, task.id.clone(), None, Duration::ZERO);
-                    }
-                    false => self.schedule_poll(&task),
-                }
-                self.apply(StreamResponse::Task(Arc::unwrap_or_clone(task)), None)
-            }
-            CallResult::MessageSent(Err(error)) => Err(error),
-            CallResult::TaskFound(id) => {
-                self.looked_up_id = Some(id.clone());
-                self.state = subscribe(&self.client, id, None, Duration::ZERO);
-                Ok(None)
-            }
-            CallResult::Subscribed { events: Ok(events), .. } => {
-                self.start_reading(events, FirstEvent::Resumed);
-                Ok(None)
-            }
-            CallResult::Subscribed { events: Err(error), id } => self.on_stream_lost(id, error),
-            CallResult::Polled { task: Ok(task), .. } => {
-                (self.unreachable_since, self.may_have_missed_events, self.final_event) =
-                    (None, false, None);
-                self.schedule_poll(&task);
-                let is_changed = self.task.as_ref() != Some(&*task);
-                if !is_changed && let Some(error) = self.confirmed_stream_error(&task) {
-                    self.state = FollowState::Done;
-                    return Err(error);
-                }
-                self.task = Some(task.as_ref().clone());
-                Ok(is_changed.then(|| StreamResponse::Task(task.as_ref().clone())))
-            }
-            CallResult::Polled { task: Err(error), id } => {
-                let backoff = self.next_backoff(&error);
-                // Whatever else there is to know, this is.
-                if let Some(final_event) = self.final_event.take_if(|_| backoff.is_none()) {
-                    return self.apply(final_event, None);
-                }
-                self.state = poll(&self.client, id, backoff.unwrap_or_default());
-                backoff.map_or(Err(error), |_| Ok(None))
-            }
-        }
-    }
-
-    /// The error that a stream ended with, once it is clear that the task goes on no more: some agents
-    /// say what went wrong, and leave the task as it is.
-    fn confirmed_stream_error(&mut self, task: &Task) -> Option<Error> {
-        let (error, polls_left) = self.stream_error.as_mut()?;
-        if task.status.state.phase() != Phase::Active {
-            return None;
-        }
-        *polls_left = polls_left.saturating_sub(1);
-        (*polls_left == 0).then(|| error.clone().into())
-    }
-
-    /// Looks at a task again later on, if there is something to wait for.
-    fn schedule_poll(&mut self, task: &Task) {
-        if task.status.state.phase() == Phase::Active {
-            self.state = poll(&self.client, task.id.clone(), self.client.0.polling.interval);
-        }
-    }
-
-    /// How long to wait before another try; none when it is time to give up.
-    fn next_backoff(&mut self, error: &Error) -> Option<Duration> {
-        let (since, attempts) = self.unreachable_since.get_or_insert_with(|| (Instant::now(), 0));
-        if !error.is_transient() || since.elapsed() > UNREACHABLE_TIMEOUT {
-            self.unreachable_since = None;
-            return None;
-        }
-        *attempts += 1;
-        // The first try is at once: most connections that break are as good as new.
-        Some(match *attempts - 1 {
-            0 => Duration::ZERO,
-            retries => self.client.0.retry.backoff(retries, error),
         })
+    }
+
+    /// Follows to the end.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub async fn result(mut self) -> Result<SendMessageResponse, Error> {
+        while self.next().await?.is_some() {}
+        self.into_result()
+    }
+
+    /// Follows to the end, and tells of each piece of text and each new status on the way.
+    ///
+    /// A text is told once, also when a connection was lost in the middle of it.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub async fn for_each_update(
+        mut self,
+        mut on_text: impl FnMut(&str) + Send,
+        mut on_status: impl FnMut(&TaskStatus) + Send,
+    ) -> Result<SendMessageResponse, Error> {
+        let mut deltas = TextDeltas::default();
+        let mut state = None;
+        while let Some(event) = self.next().await? {
+            deltas.emit(&event, &mut on_text);
+            if let Some(status) = event.status()
+                && (state != Some(status.state) || status.message.is_some())
+            {
+                state = Some(status.state);
+                on_status(status);
+            }
+        }
+        self.into_result()
+    }
+
+    fn into_result(self) -> Result<SendMessageResponse, Error> {
+        match (self.direct_reply, self.task) {
+            (Some(reply), _) => Ok(SendMessageResponse::Message(reply)),
+            (None, Some(task)) => Ok(SendMessageResponse::Task(task.into())),
+            (None, None) => Err(protocol_violation("it tells of no task")),
+        }
     }
 
     /// Takes an event in.
@@ -297,4 +249,32 @@ impl fmt::Debug for TaskFollower {
         let task = self.task.as_ref().map(|it| &it.id);
         out.debug_struct("Following").field("stage", &state).field("task", &task).finish()
     }
+}
+
+/// The task that a first event tells of. Not every server begins with the task itself.
+fn task_from_event(event: &StreamResponse) -> Result<Task, Error> {
+    let bare_task = |id: &TaskId, context_id: &Option<ContextId>, status: TaskStatus| Task {
+        id: id.clone(),
+        context_id: context_id.clone(),
+        status,
+        artifacts: Vec::new(),
+        history: Vec::new(),
+        metadata: Metadata::new(),
+    };
+    match event {
+        StreamResponse::Task(task) => Ok(task.clone()),
+        StreamResponse::StatusUpdate(it) => {
+            Ok(bare_task(&it.task_id, &it.context_id, it.status.clone()))
+        }
+        StreamResponse::ArtifactUpdate(it) => {
+            let mut task = bare_task(&it.task_id, &it.context_id, TaskState::Working.into());
+            task.artifacts.push(it.artifact.clone());
+            Ok(task)
+        }
+        StreamResponse::Message(_) => Err(protocol_violation("a message is no task")),
+    }
+}
+
+fn protocol_violation(problem: &str) -> Error {
+    AgentError::new(ErrorKind::InvalidAgentResponse, problem.to_owned()).into()
 }

@@ -3,12 +3,13 @@
 use std::mem;
 use std::time::Duration;
 
-use latimer_protocol::{StreamEvent, StreamResponse, TaskId};
+use latimer_protocol::{
+    Error as AgentError, ErrorKind, Phase, StreamEvent, StreamResponse, TaskId,
+};
 use tokio::time::Instant;
 
 use super::TaskFollower;
 use super::calls::{FirstEvent, FollowState, poll, subscribe};
-use super::meaning::{is_access_denied, is_transient, settles_task};
 use crate::error::Error;
 use crate::transport::Events;
 
@@ -134,4 +135,20 @@ impl TaskFollower {
             }
         }
     }
+}
+
+/// Whether a follower has nothing to wait for behind an event.
+fn settles_task(event: &StreamResponse) -> bool {
+    matches!(event, StreamResponse::Message(_))
+        || event.status().is_some_and(|it| it.state.phase() != Phase::Active)
+}
+
+/// Whether an agent does not want to talk to us at all.
+fn is_access_denied(error: &AgentError) -> bool {
+    matches!(error.kind(), ErrorKind::Unauthenticated | ErrorKind::PermissionDenied)
+}
+
+/// Whether an agent asks to come back later.
+fn is_transient(error: &AgentError) -> bool {
+    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited)
 }
