@@ -1,5 +1,5 @@
 //! An agent that answers word by word. Its callers see each word as it comes, and may go away and
-//! come back: `LastTarget-Event-ID` goes on where they left.
+//! come back: `Last-Event-ID` goes on where they left.
 //!
 //! ```sh
 //! cargo run -p latimer-server --example streaming

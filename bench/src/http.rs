@@ -78,7 +78,7 @@ impl Connection {
         Ok(Response { status, body: &self.body, closes_connection })
     }
 
-    /// Asks, and reads the head of an answer that comes in chunks; [`Connection::more`] reads on.
+    /// Asks, and reads the head of an answer that comes in chunks; [`Connection::read_more`] reads on.
     ///
     /// # Errors
     /// When the connection breaks, or the answer is not one.

@@ -17,7 +17,7 @@ use crate::server_under_test::{Pace, parse_piece};
 /// Who reads what.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// Where the server listens; a [`worker`](crate::subject::worker) is behind it.
+    /// Where the server listens; a [`worker_agent`](crate::server_under_test::worker_agent) is behind it.
     pub address: String,
     /// Where JSON-RPC is.
     pub path: String,

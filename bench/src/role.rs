@@ -21,13 +21,13 @@ pub enum Role {
     },
     /// Ours.
     ServerUnderTest(server_under_test::Setup),
-    /// Load; says an [`load::Outcome`].
+    /// Load; says a [`load::LoadResult`].
     Load(load::Plan),
     /// Keeps something open; says a line when it is, and ends with its input.
     HoldOpen(hold_open::Plan),
-    /// Calls with a library; says a [`call::Outcome`].
+    /// Calls with a library; says a [`call::CallResult`].
     Call(call::Plan),
-    /// Many readers of one task; says a [`watch::Outcome`].
+    /// Many readers of one task; says a [`readers::ReadersResult`].
     Readers(readers::Plan),
 }
 

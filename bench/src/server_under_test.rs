@@ -42,7 +42,7 @@ pub enum Store {
 pub enum AgentKind {
     /// Says what it is told, with all limits as they are by default.
     Echo,
-    /// Does what it is told by [`worker`], and much of it at once.
+    /// Does what it is told by [`worker_agent`], and much of it at once.
     Worker,
 }
 

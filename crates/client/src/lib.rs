@@ -10,12 +10,12 @@
 //! up for ([`Credentials`]).
 //!
 //! ```no_run
-//! use latimer_client::{Client, says};
+//! use latimer_client::{Client, user_message};
 //! use latimer_protocol::SendMessageResponse;
 //!
 //! # async fn run() -> Result<(), latimer_client::Error> {
 //! let client = Client::connect("http://127.0.0.1:8080").await?;
-//! match client.send(says("hello")).await? {
+//! match client.send(user_message("hello")).await? {
 //!     SendMessageResponse::Message(message) => println!("{}", message.text()),
 //!     SendMessageResponse::Task(task) => println!("{}: {}", task.status.state, task.text()),
 //! }

@@ -43,7 +43,7 @@ impl Guard {
         Self { rules: Arc::new(rules), resolver }
     }
 
-    /// Looks at all of an address that somebody names: what [`target`](Self::target) looks at, and
+    /// Looks at all of an address that somebody names: what [`check_without_dns`](Self::check_without_dns) looks at, and
     /// what its name resolves to. A name that does not resolve passes, for now.
     ///
     /// # Errors

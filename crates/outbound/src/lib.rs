@@ -1,21 +1,21 @@
 //! The guard for addresses that strangers name, and an HTTP client that cannot go round it.
 //!
 //! A webhook, a card, a URL inside a card: whoever names such an address makes this machine connect
-//! to it, from where this machine stands. A [`Guard`] says which addresses may be called. A [`Client`]
+//! to it, from where this machine stands. A [`Guard`] says which addresses may be called. An [`HttpClient`]
 //! asks it where the socket is opened: a name is resolved once, all its addresses are checked, and
 //! one of those is connected to. What is pooled, redirected or spoken over HTTP/2 came through there.
 //!
 //! Nothing here reads proxy settings from the environment, and nothing knows why a call is made.
 //!
 //! ```
-//! # use latimer_outbound::{Client, Forbidden, Guard, Rules};
+//! # use latimer_outbound::{Forbidden, Guard, HttpClient, Rules};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let rules = Rules { allow: vec!["hooks.internal:8443".parse()?], ..Rules::default() };
 //! let guard = Guard::new(rules);
-//! assert_eq!(guard.check("https://10.0.0.7/hook").await, Err(Forbidden::BaseUrl));
-//! assert_eq!(guard.check("http://0x7f.1/hook").await, Err(Forbidden::BaseUrl));
-//! let client = Client::builder(guard).build()?;
+//! assert_eq!(guard.check("https://10.0.0.7/hook").await, Err(Forbidden::Address));
+//! assert_eq!(guard.check("http://0x7f.1/hook").await, Err(Forbidden::Address));
+//! let client = HttpClient::builder(guard).build()?;
 //! # let _ = client;
 //! # Ok(())
 //! # }

@@ -16,16 +16,16 @@
 //!
 //! ```
 //! use latimer_protocol::binding::{VersionPolicy, jsonrpc};
-//! use latimer_protocol::{MessageId, Reply, SendMessageResponse, Message, Request};
+//! use latimer_protocol::{Message, MessageId, Reply, Request, SendMessageResponse};
 //!
 //! let body = br#"{"jsonrpc":"2.0","id":7,"method":"message/send","params":{"message":{
 //!     "kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hi"}]}}}"#;
 //! let new_message_id = || MessageId::new("m2").expect("an id");
 //! let call = jsonrpc::Call::read(body, None, VersionPolicy::Lenient, &new_message_id)?;
 //!
-//! let Request::SendMessage(asked) = &call.request else { panic!("a message") };
-//! let answer = Message::agent(new_message_id(), asked.message.text().to_uppercase());
-//! let reply = Reply::SendMessageResponseFields(SendMessageResponse::Message(answer));
+//! let Request::SendMessage(send) = &call.request else { panic!("a message") };
+//! let answer = Message::agent(new_message_id(), send.message.text().to_uppercase());
+//! let reply = Reply::SendMessage(SendMessageResponse::Message(answer));
 //! let sent = jsonrpc::write_reply(call.dialect, &call.id, &call.request, &reply)?;
 //! assert_eq!(
 //!     String::from_utf8(sent)?,

@@ -16,14 +16,14 @@ const KIND_METADATA_KEY: &str = "swarmKind";
 /// gateway passes none on.
 ///
 /// ```
-/// use latimer_protocol::swarm::{Directive, Kind};
+/// use latimer_protocol::swarm::{Directive, DirectiveKind};
 /// use latimer_protocol::MessageId;
 /// use serde_json::json;
 ///
-/// let directive = Directive::new(Kind::ExecuteTask, json!({"task": "index the archive"}));
+/// let directive = Directive::new(DirectiveKind::ExecuteTask, json!({"task": "index the archive"}));
 /// let message = directive.clone().into_message(MessageId::new("m1")?);
 /// assert_eq!(message.metadata["swarmKind"], "execute_task");
-/// assert_eq!(Directive::of(&message), Some(Ok(directive)));
+/// assert_eq!(Directive::from_message(&message), Some(Ok(directive)));
 /// # Ok::<(), latimer_protocol::InvalidId>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

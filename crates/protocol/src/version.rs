@@ -43,9 +43,9 @@ impl Version {
     ///
     /// ```
     /// # use latimer_protocol::Version;
-    /// assert_eq!(Version::said(Some("1.0.3"), None)?, Some(Version::V1_0));
-    /// assert_eq!(Version::said(Some(""), None)?, None);
-    /// assert!(Version::said(Some("2.0"), None).is_err());
+    /// assert_eq!(Version::declared(Some("1.0.3"), None)?, Some(Version::V1_0));
+    /// assert_eq!(Version::declared(Some(""), None)?, None);
+    /// assert!(Version::declared(Some("2.0"), None).is_err());
     /// # Ok::<(), latimer_protocol::Error>(())
     /// ```
     ///

@@ -10,7 +10,7 @@ use latimer_server::{Agent, AgentFailure, Executor, Turn};
 /// ```
 /// use latimer_runtime::EchoAgent;
 ///
-/// let agent = EchoAgent::agent("echo");
+/// let agent = EchoAgent::new_agent("echo");
 /// assert_eq!(agent.card().skills[0].id, "echo");
 /// ```
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,12 +3,12 @@
 //! | agent | what it does |
 //! | --- | --- |
 //! | [`EchoAgent`] | says again what was said |
-//! | [`Command`] | runs a program per turn: the message is its input, its output the answer |
+//! | [`CommandAgent`] | runs a program per turn: the message is its input, its output the answer |
 //! | [`RemoteAgent`] | calls an agent elsewhere, of any version, and says again what that one says |
 //! | [`DemoAgent`] | reaches every state of a task on request, and goes on after a restart |
 //!
-//! Each is an [`Executor`](latimer_server::Executor), with an `agent` function that makes it an
-//! [`Agent`](latimer_server::Agent) with a card. [`tools`] has what an agent can use: among it, an
+//! Each is an [`Executor`](latimer_server::Executor), with a `new_agent` or `into_agent`
+//! function that makes it an [`Agent`](latimer_server::Agent) with a card. [`tools`] has what an agent can use: among it, an
 //! agent elsewhere as a tool.
 
 mod command;

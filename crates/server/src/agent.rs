@@ -75,7 +75,8 @@ impl Agent {
 
     /// What it says about itself. Interfaces and capabilities are the server's to fill in: it knows
     /// what it serves. Only a card that says that it does not stream, or tells no
-    /// webhooks, is believed: see [`Agent::streams`] and [`Agent::notifies`].
+    /// webhooks, is believed: see [`Agent::supports_streaming`] and
+    /// [`Agent::supports_webhooks`].
     #[must_use]
     pub fn with_card(mut self, card: AgentCard) -> Self {
         self.card_handle = CardHandle::new(card);

@@ -12,9 +12,9 @@ use latimer_protocol::card::AgentCard;
 /// use latimer_protocol::card::AgentCard;
 /// use latimer_server::CardHandle;
 ///
-/// let placard = CardHandle::new(AgentCard::default());
-/// placard.show(AgentCard { description: "Knows more now".into(), ..AgentCard::default() });
-/// assert_eq!(placard.card().description, "Knows more now");
+/// let handle = CardHandle::new(AgentCard::default());
+/// handle.set(AgentCard { description: "Knows more now".into(), ..AgentCard::default() });
+/// assert_eq!(handle.card().description, "Knows more now");
 /// ```
 #[derive(Clone, Debug)]
 pub struct CardHandle(Arc<RwLock<CardState>>);

@@ -15,7 +15,7 @@ use crate::turn::{AgentFailure, Turn};
 ///
 /// ```
 /// use async_trait::async_trait;
-/// use latimer_server::{Executor, AgentFailure, Turn};
+/// use latimer_server::{AgentFailure, Executor, Turn};
 ///
 /// #[derive(Debug)]
 /// struct Shouter;
@@ -23,7 +23,7 @@ use crate::turn::{AgentFailure, Turn};
 /// #[async_trait]
 /// impl Executor for Shouter {
 ///     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
-///         turn.status("thinking").await?;
+///         turn.progress("thinking").await?;
 ///         turn.reply(turn.text().to_uppercase()).await?;
 ///         Ok(())
 ///     }
@@ -35,8 +35,8 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
     ///
     /// When it returns, the task is completed, unless the turn said something else: that it asks
     /// for input, or failed, or was a direct answer. An error fails the task. When the caller
-    /// cancels, [`Turn::cancelled`] says so; an agent that neither stops by itself nor
-    /// [declines](Turn::decline_cancel) is dropped after a grace time, at one of its `await`s.
+    /// cancels, [`Turn::cancellation_token`] says so; an agent that neither stops by itself nor
+    /// [declines](Turn::decline_cancellation) is dropped after a grace time, at one of its `await`s.
     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure>;
 
     /// Goes on with a turn that was interrupted when the process that ran it ended, or fails.

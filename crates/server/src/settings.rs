@@ -19,7 +19,7 @@ use crate::rate::RateLimit;
 /// ```
 /// # use latimer_server::Settings;
 /// let settings = Settings { listen_path: "/agents/api".into(), ..Settings::default() };
-/// assert!(settings.enabled && settings.aliases);
+/// assert!(settings.enabled && settings.path_aliases);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {

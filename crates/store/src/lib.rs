@@ -53,7 +53,7 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::Conflict`] when the task is not at `append.expected`, which also holds for one that
-    /// is created and exists, or is continued and does not. [`Error::FinishedTask`] when it is over.
+    /// is created and exists, or is continued and does not. [`Error::Finished`] when it is over.
     /// [`Error::Full`] when it would be a task too many and none can make room.
     async fn append(&self, append: Append) -> Result<Revision, Error>;
 

@@ -33,7 +33,8 @@ pub struct Append {
     /// The whole task behind the events. Always there when it is interrupted or over, and otherwise
     /// now and then, so that no long log has to be read to load it.
     pub snapshot: Option<Arc<Task>>,
-    /// The message that brought this about, for [`TaskStore::sent`](crate::TaskStore::sent).
+    /// The message that brought this about, for
+    /// [`TaskStore::find_prior_outcome`](crate::TaskStore::find_prior_outcome).
     pub idempotency: Option<IdempotencyRecord>,
     /// A webhook that came with the message: registered with the events, or not at all.
     pub webhook: Option<Box<Webhook>>,

@@ -3,11 +3,11 @@
 //! | module | what is in it |
 //! | --- | --- |
 //! | [`server`] | the program: started, stopped, killed, started again |
-//! | [`caller`], [`errand`] | who calls it, and what for |
-//! | [`speech`], [`seen`], [`events`] | how that is said, and how answers are read |
-//! | [`receiver`], [`letters`] | where its webhooks lead, and what is owed to them |
+//! | [`caller`], [`scenario`] | who calls it, and what for |
+//! | [`wire_format`], [`task_view`], [`events`] | how that is said, and how answers are read |
+//! | [`receiver`], [`dead_letters`] | where its webhooks lead, and what is owed to them |
 //! | [`sample`], [`growth`] | what it took, and whether that grew |
-//! | [`world`], [`trouble`] | what all of them share, and the faults that are found |
+//! | [`context`], [`error`] | what all of them share, and the faults that are found |
 
 pub mod caller;
 pub mod context;

@@ -30,14 +30,14 @@ use crate::transport::{Events, InProcess, ReplyKind, Transport, TransportRespons
 /// Calls one agent. Cheap to clone; clones share their connections.
 ///
 /// ```no_run
-/// use latimer_client::{Client, says};
+/// use latimer_client::{Client, user_message};
 ///
 /// # async fn run() -> Result<(), latimer_client::Error> {
 /// let client = Client::connect("https://agents.example").await?;
-/// let answer = client.send(says("What is the weather in Oslo?")).await?;
+/// let answer = client.send(user_message("What is the weather in Oslo?")).await?;
 ///
-/// let mut following = client.follow(says("Write a poem"));
-/// while let Some(event) = following.next().await? {
+/// let mut follower = client.follow(user_message("Write a poem"));
+/// while let Some(event) = follower.next().await? {
 ///     println!("{event:?}");
 /// }
 /// # drop(answer);
@@ -69,7 +69,7 @@ struct Inner {
 /// A message of the user, under a new id.
 ///
 /// ```
-/// assert_eq!(latimer_client::says("hello").text(), "hello");
+/// assert_eq!(latimer_client::user_message("hello").text(), "hello");
 /// ```
 pub fn user_message(part: impl Into<Part>) -> Message {
     Message::user(new_message_id(), part)

@@ -14,7 +14,7 @@ use crate::error::Error;
 pub struct PollPolicy {
     /// The time between two looks.
     pub interval: Duration,
-    /// How often [`Client::wait`] looks at most.
+    /// How often [`Client::poll_until_settled`] looks at most.
     pub max_polls: u32,
 }
 
@@ -29,7 +29,7 @@ impl Client {
     /// Waits until a task is over or asks for something, by looking at it again and again.
     ///
     /// # Errors
-    /// [`Error::StillWorking`] when it takes longer than the client was set up for; whatever a look
+    /// [`Error::PollLimitReached`] when it takes longer than the client was set up for; whatever a look
     /// fails with, unless it may pass.
     pub async fn poll_until_settled(&self, id: TaskId) -> Result<Arc<Task>, Error> {
         let policy = self.0.polling;

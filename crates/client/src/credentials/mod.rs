@@ -26,11 +26,11 @@ use crate::transport::parse_origin;
 /// What is shown to an agent so that it knows who asks. Cheap to clone.
 ///
 /// ```
-/// # use latimer_client::{Credentials, ApiKeyLocation};
+/// # use latimer_client::{ApiKeyLocation, Credentials};
 /// # use latimer_protocol::Secret;
 /// let token = Credentials::bearer(Secret::new("t0ken"))?;
 /// let key = Credentials::api_key(ApiKeyLocation::Header, "X-API-Key", Secret::new("k3y"))?;
-/// let both = token.and(key);
+/// let both = token.with(key);
 /// assert_eq!(format!("{both:?}"), "Credentials(\"bearer token, API key\")");
 /// # Ok::<(), latimer_client::Error>(())
 /// ```
@@ -61,7 +61,7 @@ impl Credentials {
     /// A token in the `Authorization` header.
     ///
     /// # Errors
-    /// [`Error::Setup`] when it holds characters that no header can carry.
+    /// [`Error::InvalidSetup`] when it holds characters that no header can carry.
     pub fn bearer(token: Secret) -> Result<Self, Error> {
         authorization_header("bearer token", &format!("Bearer {}", token.reveal()))
     }
@@ -69,7 +69,7 @@ impl Credentials {
     /// A user and a password in the `Authorization` header.
     ///
     /// # Errors
-    /// [`Error::Setup`] when the user's name holds a colon.
+    /// [`Error::InvalidSetup`] when the user's name holds a colon.
     pub fn basic(user: &str, password: &Secret) -> Result<Self, Error> {
         if user.contains(':') {
             return Err(Error::InvalidSetup("the name of a user cannot hold a colon".into()));
@@ -81,7 +81,7 @@ impl Credentials {
     /// A key in the place, and under the name, that the agent expects it.
     ///
     /// # Errors
-    /// [`Error::Setup`] when the place cannot carry the name or the key.
+    /// [`Error::InvalidSetup`] when the place cannot carry the name or the key.
     pub fn api_key(location: ApiKeyLocation, name: &str, key: Secret) -> Result<Self, Error> {
         let credential = match location {
             ApiKeyLocation::Header => {
@@ -135,7 +135,7 @@ impl Credentials {
     /// These, for one origin: that of a URL.
     ///
     /// # Errors
-    /// [`Error::Setup`] when it is no URL of HTTP.
+    /// [`Error::InvalidSetup`] when it is no URL of HTTP.
     pub fn bind_to(self, url: &str) -> Result<OriginCredentials, Error> {
         let invalid_url = || Error::InvalidSetup("credentials are for an http or https URL".into());
         Ok(OriginCredentials {

@@ -163,9 +163,9 @@ const ADVICE: &str = "if that is not where the agent is, call it at the address 
 ///     ],
 ///     ..AgentCard::default()
 /// };
-/// let choice = negotiate(&card, &Preferences::default())?;
-/// assert_eq!((choice.binding, choice.version), (ProtocolBinding::JsonRpc, Version::V1_0));
-/// assert_eq!(choice.rejected[0].why, RejectReason::LessPreferred);
+/// let selected = negotiate(&card, &Preferences::default())?;
+/// assert_eq!((selected.binding, selected.version), (ProtocolBinding::JsonRpc, Version::V1_0));
+/// assert_eq!(selected.rejected[0].reason, RejectReason::LessPreferred);
 /// # Ok::<(), latimer_client::negotiate::NoInterface>(())
 /// ```
 ///

@@ -22,7 +22,7 @@ impl Endpoint {
     /// The endpoint at an address of `http` or `https`.
     ///
     /// # Errors
-    /// [`Error::Setup`] when it is no such address.
+    /// [`Error::InvalidSetup`] when it is no such address.
     pub fn new(url: &str, version: Version) -> Result<Self, Error> {
         let invalid_url =
             || Error::InvalidSetup(format!("{:?} is not an http or https URL", redact_query(url)));
@@ -38,7 +38,7 @@ impl Endpoint {
     /// this machine.
     ///
     /// # Errors
-    /// [`Error::Setup`] when it is no such address.
+    /// [`Error::InvalidSetup`] when it is no such address.
     pub fn grpc(address: &str, version: Version) -> Result<Self, Error> {
         let url = match address.split_once("://") {
             Some(("grpc", rest)) => format!("http://{rest}"),

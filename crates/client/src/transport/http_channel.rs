@@ -42,11 +42,11 @@ const MAX_REDIRECTS: usize = 3;
 /// How requests get to an agent, and what each of them shows. Cheap to clone.
 ///
 /// ```
-/// # use latimer_client::transport::{Endpoint, JsonRpc, HttpChannel};
-/// # use latimer_client::outbound::{Client, Guard, Rules};
+/// # use latimer_client::transport::{Endpoint, HttpChannel, JsonRpc};
+/// # use latimer_client::outbound::{Guard, HttpClient, Rules};
 /// # use latimer_protocol::Version;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let client = Client::builder(Guard::new(Rules::default())).build()?;
+/// let client = HttpClient::builder(Guard::new(Rules::default())).build()?;
 /// let endpoint = Endpoint::new("https://agents.example/a2a", Version::V1_0)?;
 /// let transport = JsonRpc::new(endpoint, HttpChannel::new(client));
 /// # drop(transport);

@@ -43,7 +43,7 @@ pub(crate) const STREAM_CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// The events of a stream, with an [`Error`] of this crate where it breaks.
 ///
 /// It ends when the task has come to an end or to a question, or with the agent's direct answer. A
-/// stream that ends before is an [`Error::Cut`].
+/// stream that ends before is an [`Error::StreamInterrupted`].
 pub type Events = Pin<Box<dyn Stream<Item = Result<StreamEvent, Error>> + Send>>;
 
 /// Carries calls to an agent.

@@ -35,10 +35,10 @@ pub use tls::InvalidTls;
 /// their connections.
 ///
 /// ```no_run
-/// # use latimer_outbound::{Client, Guard, RequestLimits, Rules};
+/// # use latimer_outbound::{Guard, HttpClient, RequestLimits, Rules};
 /// # async fn deliver() -> Result<(), Box<dyn std::error::Error>> {
 /// let guard = Guard::new(Rules::default());
-/// let client = Client::builder(guard.clone()).build()?;
+/// let client = HttpClient::builder(guard.clone()).build()?;
 /// let target = guard.check("https://hooks.example/tasks").await?;
 /// let request = http::Request::post(target.uri()).body("{}".into())?;
 /// let response = client.send(request, &RequestLimits::default()).await?;
@@ -255,7 +255,7 @@ pub enum Protocol {
     Http2,
 }
 
-/// Sets up a [`Client`].
+/// Sets up an [`HttpClient`].
 pub struct HttpClientBuilder {
     guard: Guard,
     dialer: Arc<dyn Dial>,

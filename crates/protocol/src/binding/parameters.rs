@@ -35,9 +35,9 @@ pub const MAX_EXTENSION_BYTES: usize = 1024;
 /// Each value is a list with commas. An extension that is named twice counts once.
 ///
 /// ```
-/// # use latimer_protocol::binding::parameters::extensions;
-/// let named = extensions(["https://a.example/x, urn:y", "urn:y"])?;
-/// assert_eq!(named, ["https://a.example/x", "urn:y"]);
+/// # use latimer_protocol::binding::parameters::parse_extensions;
+/// let extensions = parse_extensions(["https://a.example/x, urn:y", "urn:y"])?;
+/// assert_eq!(extensions, ["https://a.example/x", "urn:y"]);
 /// # Ok::<(), latimer_protocol::Error>(())
 /// ```
 ///
@@ -88,7 +88,7 @@ pub fn parse_last_event_id(last_event_id: Option<&str>) -> Result<Option<Revisio
     id.map(|text| text.parse().map_err(invalid)).transpose()
 }
 
-/// What the query of an address says about the version, for [`Version::said`].
+/// What the query of an address says about the version, for [`Version::declared`].
 ///
 /// ```
 /// # use latimer_protocol::binding::parameters::version_from_query;

@@ -87,13 +87,13 @@ impl From<&ManifestTool> for AgentSkill {
 /// and 0.3; whoever serves more adds interfaces.
 ///
 /// ```
-/// # use latimer_protocol::card::{Manifest, Tool, build_agent_card};
+/// # use latimer_protocol::card::{Manifest, ManifestTool, build_agent_card};
 /// let card = build_agent_card(&Manifest {
 ///     name: "code-reviewer".into(),
 ///     description: "Reviews code for bugs, security issues, and style".into(),
 ///     version: "0.1.0".into(),
 ///     url: "http://127.0.0.1:50051/a2a".into(),
-///     tools: vec![Tool::named("file_read")],
+///     tools: vec![ManifestTool::new("file_read")],
 ///     ..Manifest::default()
 /// });
 /// assert_eq!(card.skills[0].name, "file read");

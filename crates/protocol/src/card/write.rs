@@ -50,7 +50,7 @@ impl AgentCard {
     /// # use latimer_protocol::card::{AgentCard, AgentInterface, CardFormat, TransitionHistory};
     /// let interface = AgentInterface { url: "https://a.example".into(), ..Default::default() };
     /// let card = AgentCard { supported_interfaces: vec![interface], ..Default::default() };
-    /// let oldest = card.to_json(CardFormat::V0_1(TransitionHistory::Kept));
+    /// let oldest = card.to_json(CardFormat::V0_1(TransitionHistory::Recorded));
     /// assert_eq!(oldest["url"], "https://a.example");
     /// assert_eq!(oldest["defaultInputModes"][0], "text");
     /// ```

@@ -67,7 +67,7 @@ impl EventWriter {
         }
     }
 
-    /// Writes one event in a dialect whose events are [shared](Self::is_shared); none in another.
+    /// Writes one event in a dialect whose events are [shared](Self::is_reader_independent); none in another.
     pub(crate) fn write_reader_independent(
         dialect: Dialect,
         event: &StreamResponse,

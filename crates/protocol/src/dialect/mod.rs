@@ -108,7 +108,7 @@ impl Dialect {
     }
 
     /// Reads the parameters of a call, and checks them; nothing and `null` are no parameters.
-    /// `new_message_id` names the message where the dialect's messages have no ids.
+    /// `new_id` names the message where the dialect's messages have no ids.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidParams`](crate::ErrorKind::InvalidParams) with the field that is wrong.

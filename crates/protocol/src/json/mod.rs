@@ -107,7 +107,7 @@ impl de::Error for InvalidField {
 /// Reads one value of type `T` from a JSON text.
 ///
 /// # Errors
-/// [`Unreadable::Malformed`] when the text is not JSON, [`Unreadable::InvalidField`] with the field when
+/// [`ParseError::Malformed`] when the text is not JSON, [`ParseError::Invalid`] with the field when
 /// it is JSON of another shape, or nests more than [`MAX_NESTING_DEPTH`] deep where the value is kept.
 pub(crate) fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, ParseError> {
     seed_from_str(text, PhantomData::<T>)
@@ -145,7 +145,7 @@ where
 /// The text of bytes that should be JSON.
 ///
 /// # Errors
-/// [`Unreadable::Malformed`] when they are not UTF-8.
+/// [`ParseError::Malformed`] when they are not UTF-8.
 pub(crate) fn utf8_str(bytes: &[u8]) -> Result<&str, ParseError> {
     std::str::from_utf8(bytes)
         .map_err(|_| ParseError::Malformed("the text is not UTF-8".to_owned()))

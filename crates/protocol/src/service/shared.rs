@@ -14,10 +14,10 @@ use crate::version::Version;
 /// An event of a stream, encoded at most once per dialect however many read it. Cheap to clone.
 ///
 /// ```
-/// # use latimer_protocol::{Dialect, Message, MessageId, SharedEvent, StreamResponse, Finality};
+/// # use latimer_protocol::{Dialect, Finality, Message, MessageId, SharedEvent, StreamResponse};
 /// let message = Message::agent(MessageId::new("m1")?, "hi");
 /// let event = SharedEvent::new(StreamResponse::Message(message));
-/// let written = event.json(Dialect::V1_0, Finality::Closes).expect("1.0 shares its events");
+/// let written = event.encode_json(Dialect::V1_0, Finality::Last).expect("1.0 shares its events");
 /// assert_eq!(
 ///     written,
 ///     br#"{"message":{"messageId":"m1","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}"#[..],

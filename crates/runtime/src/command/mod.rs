@@ -23,14 +23,14 @@ use run::CommandRun;
 /// Runs a program for each turn.
 ///
 /// ```
-/// use latimer_runtime::Command;
+/// use latimer_runtime::CommandAgent;
 ///
-/// let agent = Command::new(["tr", "a-z", "A-Z"])?.agent("shout");
+/// let agent = CommandAgent::new(["tr", "a-z", "A-Z"])?.into_agent("shout");
 /// assert_eq!(agent.name().as_ref(), "shout");
 /// # Ok::<(), latimer_runtime::InvalidCommand>(())
 /// ```
 ///
-/// The program gets an empty environment but for `PATH_KEY`, the variables it was granted, a `HOME` and
+/// The program gets an empty environment but for `PATH`, the variables it was granted, a `HOME` and
 /// a `TMPDIR` of its own, and `LATIMER_AGENT`, `LATIMER_TASK_ID` and `LATIMER_CONTEXT_ID`. When it
 /// ends with status 0 the task is completed, otherwise it failed. When the task is canceled, or the
 /// turn is dropped, the program and all it started in its process group are ended.
@@ -189,7 +189,7 @@ impl CommandAgent {
         self
     }
 
-    /// Where the program is, if it is anywhere: on the `PATH_KEY`, or at its own path.
+    /// Where the program is, if it is anywhere: on the `PATH`, or at its own path.
     #[must_use]
     pub fn resolve_program(&self) -> Option<PathBuf> {
         let program = Path::new(&self.program);

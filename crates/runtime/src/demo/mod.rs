@@ -24,7 +24,7 @@ use tck::Scenario;
 /// ```
 /// use latimer_runtime::DemoAgent;
 ///
-/// let agent = DemoAgent::agent("demo");
+/// let agent = DemoAgent::new_agent("demo");
 /// assert!(agent.card().skills.iter().any(|skill| skill.id == "chunks"));
 /// ```
 #[derive(Clone, Copy, Debug, Default)]

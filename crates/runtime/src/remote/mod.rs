@@ -62,7 +62,7 @@ const DIRECTIVES_NOT_FORWARDED: &str = "directives are for the server that gets 
 /// ```
 /// use latimer_runtime::RemoteAgent;
 ///
-/// let agent = RemoteAgent::new("https://partner.example.com").agent("partner");
+/// let agent = RemoteAgent::new("https://partner.example.com").into_agent("partner");
 /// assert_eq!(agent.card().name, "partner");
 /// ```
 pub struct RemoteAgent {

@@ -7,9 +7,10 @@ use serde::{Serialize, Serializer};
 /// Why a call of a tool came to nothing, in words that anybody may read.
 ///
 /// ```
-/// use latimer_runtime::tools::{Code, ToolError};
+/// use latimer_runtime::tools::{ToolError, ToolErrorCode};
 ///
-/// let error = ToolError::new(Code::A2aError, "the agent cannot be reached").passing(None);
+/// let error = ToolError::new(ToolErrorCode::A2aError, "the agent cannot be reached");
+/// let error = error.retryable(None);
 /// assert_eq!(
 ///     serde_json::to_value(&error).unwrap(),
 ///     serde_json::json!({"error": {

@@ -35,7 +35,7 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     /// learns.
     fn definition(&self) -> ToolDefinition;
 
-    /// Does what it is for. It ends soon after the occasion is [canceled](Occasion::cancelled), and
+    /// Does what it is for. It ends soon after the occasion is [canceled](ToolContext::cancellation_token), and
     /// whoever drops the future wants it no more: either way nothing goes on behind it.
     ///
     /// # Errors

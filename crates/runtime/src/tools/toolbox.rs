@@ -14,8 +14,8 @@ use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolErrorCode, ToolOut
 ///
 /// # fn main() -> Result<(), latimer_runtime::tools::DuplicateTool> {
 /// let tools = Toolbox::new()
-///     .granting(NETWORK_FETCH)
-///     .with(AgentTool::new("partner", "https://partner.example.com"))?;
+///     .grant(NETWORK_FETCH)
+///     .with_tool(AgentTool::new("partner", "https://partner.example.com"))?;
 /// assert_eq!(tools.definitions()[0].name, "a2a_partner");
 /// # Ok(())
 /// # }

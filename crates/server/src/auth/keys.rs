@@ -26,10 +26,10 @@ const HEADER_SCHEME: &str = "apiKeyHeader";
 /// who show one key are one caller.
 ///
 /// ```
-/// # use latimer_server::{KeyDigest, ApiKeys};
+/// # use latimer_server::{ApiKeys, KeyDigest};
 /// # use latimer_protocol::Secret;
-/// let digest = KeyDigest::of(&Secret::new("correct horse battery staple"));
-/// let keys = ApiKeys::default().with("ci", digest, ["deploy"]);
+/// let digest = KeyDigest::from_key(&Secret::new("correct horse battery staple"));
+/// let keys = ApiKeys::default().with_key("ci", digest, ["deploy"]);
 /// # drop(keys);
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -110,7 +110,7 @@ impl Authenticate for ApiKeys {
 /// ```
 /// # use latimer_server::KeyDigest;
 /// # use latimer_protocol::Secret;
-/// let digest = KeyDigest::of(&Secret::new("sesame"));
+/// let digest = KeyDigest::from_key(&Secret::new("sesame"));
 /// assert_eq!(digest.to_string().parse::<KeyDigest>()?, digest);
 /// # Ok::<(), latimer_server::InvalidDigest>(())
 /// ```

@@ -44,7 +44,7 @@ use crate::turn::{AgentFailure, Turn};
 /// #[tokio::main]
 /// async fn main() -> latimer_server::Result<()> {
 ///     Server::agent("shouter", |turn: Turn| async move {
-///         turn.status("thinking").await?;
+///         turn.progress("thinking").await?;
 ///         turn.reply(turn.text().to_uppercase()).await
 ///     })
 ///     .bind("127.0.0.1:8080")

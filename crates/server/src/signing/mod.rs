@@ -27,10 +27,10 @@ const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
 /// publishing the next key a while before it signs.
 ///
 /// ```
-/// # use latimer_server::{Keyring, generate};
+/// # use latimer_server::{Keyring, generate_key};
 /// # use latimer_protocol::card::{JwsAlgorithm, KeySet, SigningKey};
-/// let former = generate(JwsAlgorithm::Es256)?;
-/// let key = generate(JwsAlgorithm::EdDsa)?;
+/// let former = generate_key(JwsAlgorithm::Es256)?;
+/// let key = generate_key(JwsAlgorithm::EdDsa)?;
 /// let keyring = Keyring::new(SigningKey::read(key.reveal())?)?
 ///     .publish(&KeySet::read(former.reveal())?)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -30,7 +30,7 @@ use crate::engine::ids;
 /// ```
 /// # use latimer_server::{AgentFailure, Turn};
 /// # async fn agent(turn: Turn) -> Result<(), AgentFailure> {
-/// turn.status("looking it up").await?;
+/// turn.progress("looking it up").await?;
 /// let mut answer = turn.artifact("answer");
 /// answer.push("one").await?;
 /// answer.push_last("two").await?;

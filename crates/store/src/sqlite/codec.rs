@@ -20,7 +20,7 @@ use crate::{BoxError, IdempotencyKey, PendingWork, TaskHeader};
 /// JSON as it is.
 pub(super) const FORMAT_JSON: i64 = 1;
 
-/// JSON of events without what their row says: see [`short`](super::short).
+/// JSON of events without what their row says: see [`compact`](super::compact).
 pub(super) const FORMAT_COMPACT: i64 = 2;
 
 /// The most events in one row, so that a reader of a few need not read very many.

@@ -3,7 +3,7 @@
 //! One thread writes, and commits what many callers append at once in one transaction ([`writer`]).
 //! Others read beside it ([`reader`]). What a call returns is there for every later one. Two things
 //! are asked for so often that they are in memory as well: which messages came before
-//! ([`messages`]), and finished tasks that were asked for ([`recent`]).
+//! ([`idempotency_cache`]), and finished tasks that were asked for ([`finished_cache`]).
 
 mod codec;
 mod compact;

@@ -24,7 +24,7 @@ use crate::transport::{CallLimits, HttpChannel};
 ///
 /// The address that it is made with is the caller's own, and is called wherever it leads. Addresses
 /// in a card are those of a stranger: they are called over HTTPS on the public internet, at the same
-/// origin, and where [`ClientBuilder::rules`] allow it. A card that names this machine by another of its
+/// origin, and where [`ClientBuilder::guard_rules`] allow it. A card that names this machine by another of its
 /// names, or no machine at all (`0.0.0.0`), means the host under which it was looked for.
 ///
 /// ```no_run
@@ -252,7 +252,7 @@ impl ClientBuilder {
     /// Looks at whether what was set up can be used at all. Nobody is asked.
     ///
     /// # Errors
-    /// [`Error::Setup`] when it cannot.
+    /// [`Error::InvalidSetup`] when it cannot.
     pub fn check(&self) -> Result<(), Error> {
         self.check_trust()?;
         self.card_urls(None)?;
@@ -266,7 +266,7 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// When there is no card, or none that is trusted or offers a way to call the agent;
-    /// [`Error::Setup`] when something that was set up could not be used.
+    /// [`Error::InvalidSetup`] when something that was set up could not be used.
     pub async fn connect(mut self) -> Result<Client, Error> {
         self.check_trust()?;
         let guard = self.guard()?;
@@ -301,7 +301,7 @@ impl ClientBuilder {
     /// of those that are wanted, which are JSON-RPC and 1.0 unless it is said.
     ///
     /// # Errors
-    /// When the address cannot be called; [`Error::Setup`] when something was set up that needs a card.
+    /// When the address cannot be called; [`Error::InvalidSetup`] when something was set up that needs a card.
     pub fn build(self) -> Result<Client, Error> {
         self.check_without_card()?;
         let explicit_url = self.agent_url.as_deref().or_else(|| self.source.url());

@@ -136,7 +136,7 @@ impl TaskFollower {
     ///
     /// # Errors
     /// Whatever does not pass, or has not passed for two minutes. Asking again after an error that
-    /// [may pass](Error::is_passing) goes on, if there is a task to go on with.
+    /// [may pass](Error::is_transient) goes on, if there is a task to go on with.
     pub async fn next(&mut self) -> Result<Option<StreamResponse>, Error> {
         loop {
             let event = match &mut self.state {

@@ -56,7 +56,7 @@ impl CodeFlow {
     /// Begins a login that ends at `redirect_uri`.
     ///
     /// # Errors
-    /// [`Error::Setup`] when the address of the login is none.
+    /// [`Error::InvalidSetup`] when the address of the login is none.
     pub fn start(&self, redirect_uri: &str) -> Result<PendingLogin, Error> {
         let (verifier, state) = (random_string()?, random_string()?);
         let challenge = digest::digest(&digest::SHA256, verifier.as_bytes());
@@ -87,7 +87,7 @@ impl CodeFlow {
     /// Ends a login with what the redirect brought.
     ///
     /// # Errors
-    /// [`Error::Credentials`] when the state is not that of this login, or the server refuses.
+    /// [`Error::NoCredentials`] when the state is not that of this login, or the server refuses.
     pub async fn finish(
         &self,
         login: &PendingLogin,
@@ -111,8 +111,8 @@ impl CodeFlow {
     /// comes back to a port of this machine.
     ///
     /// # Errors
-    /// [`Error::Credentials`] when the login is refused, or is not done within `limit`;
-    /// [`Error::Setup`] when the browser cannot come back to where it should.
+    /// [`Error::NoCredentials`] when the login is refused, or is not done within `limit`;
+    /// [`Error::InvalidSetup`] when the browser cannot come back to where it should.
     pub async fn interactive(
         &self,
         limit: Duration,

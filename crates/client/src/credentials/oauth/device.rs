@@ -60,7 +60,7 @@ impl DeviceFlow {
     /// Asks for a code.
     ///
     /// # Errors
-    /// [`Error::Credentials`] when there is none.
+    /// [`Error::NoCredentials`] when there is none.
     pub async fn start(&self) -> Result<DevicePrompt, Error> {
         let scope = self.server.client().scopes.join(" ");
         // §3.1: this form wants the name, also of whoever shows it in a header.
@@ -73,7 +73,7 @@ impl DeviceFlow {
     /// and less often, for as long as the code is good.
     ///
     /// # Errors
-    /// [`Error::Credentials`] when they decline, or the code expires.
+    /// [`Error::NoCredentials`] when they decline, or the code expires.
     pub async fn finish(&self, prompt: &DevicePrompt) -> Result<TokenSource, Error> {
         let deadline =
             Instant::now() + Duration::from_secs(prompt.expires_in.min(default_expires_in()));

@@ -3,7 +3,7 @@
 //! A program that acts for itself asks with its own credentials ([`TokenSource::client_credentials`]); one that
 //! acts for somebody lets them log in, with a browser here ([`CodeFlow`]) or on another device
 //! ([`DeviceFlow`]). Each comes to [`TokenSource`], which renews what expires. Where a server describes
-//! itself, or a card names one, a [`Provider`] knows the addresses for all of them. [`SavedTokens`] is what a
+//! itself, or a card names one, a [`OAuthProvider`] knows the addresses for all of them. [`SavedTokens`] is what a
 //! program keeps, so that nobody has to log in each time it starts.
 //!
 //! The few forms that are posted here are written by hand: they go through the guarded client like

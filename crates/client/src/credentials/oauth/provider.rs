@@ -15,12 +15,12 @@ use crate::transport::parse_origin;
 /// An authorization server, as it describes itself.
 ///
 /// ```no_run
-/// # use latimer_client::credentials::oauth::{OAuthClient, Provider};
-/// # use latimer_client::outbound::{Client, Guard, Rules};
+/// # use latimer_client::credentials::oauth::{OAuthClient, OAuthProvider};
+/// # use latimer_client::outbound::{Guard, HttpClient, Rules};
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-/// let http = Client::builder(Guard::new(Rules::default())).build()?;
+/// let http = HttpClient::builder(Guard::new(Rules::default())).build()?;
 /// let url = "https://login.example/.well-known/openid-configuration";
-/// let provider = Provider::discover(&http, url).await?;
+/// let provider = OAuthProvider::discover(&http, url).await?;
 /// let flow = provider.code_flow(http, OAuthClient::new("our name there"))?;
 /// # drop(flow);
 /// # Ok(())
@@ -53,7 +53,7 @@ impl OAuthProvider {
     /// Reads what a server says about itself at a URL.
     ///
     /// # Errors
-    /// [`Error::Credentials`] when it says nothing, or calls itself by another name than the URL does.
+    /// [`Error::NoCredentials`] when it says nothing, or calls itself by another name than the URL does.
     /// Where the name is no part of the URL, the two must be of one origin.
     pub async fn discover(http: &Http, url: &str) -> Result<Self, Error> {
         let metadata_error = |problem: &dyn std::fmt::Display| {
@@ -93,9 +93,9 @@ impl OAuthProvider {
     /// Lets somebody log in with a browser.
     ///
     /// # Errors
-    /// [`Error::Credentials`] when the server has no page for it, or a card names a server that is not
+    /// [`Error::NoCredentials`] when the server has no page for it, or a card names a server that is not
     /// trusted. One that gives tokens at the origin of its page is, unless the client has a secret; of
-    /// any other one both origins must be among the [servers](OAuthClient::servers) of the client.
+    /// any other one both origins must be among the [servers](OAuthClient::trusted_servers) of the client.
     pub fn code_flow(&self, http: Http, client: OAuthClient) -> Result<CodeFlow, Error> {
         let login_url = self
             .authorization_url

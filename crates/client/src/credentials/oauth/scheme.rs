@@ -15,13 +15,13 @@ impl OAuthProvider {
     ///
     /// ```no_run
     /// # use latimer_client::Client;
-    /// # use latimer_client::credentials::oauth::{OAuthClient, Provider};
-    /// # use latimer_client::outbound::{Client as Http, Guard, Rules};
+    /// # use latimer_client::credentials::oauth::{OAuthClient, OAuthProvider};
+    /// # use latimer_client::outbound::{Guard, HttpClient, Rules};
     /// # async fn run() -> Result<(), latimer_client::Error> {
-    /// let http = Http::builder(Guard::new(Rules::default())).build()?;
+    /// let http = HttpClient::builder(Guard::new(Rules::default())).build()?;
     /// let card = Client::builder("https://agents.example").card().await?;
     /// if let Some(scheme) = card.security_schemes.get("login") {
-    ///     let provider = Provider::from_scheme(&http, scheme).await?;
+    ///     let provider = OAuthProvider::from_scheme(&http, scheme).await?;
     ///     let flow = provider.device_flow(http, OAuthClient::new("our name there"))?;
     /// #   drop(flow);
     /// }
@@ -30,7 +30,7 @@ impl OAuthProvider {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Credentials`] when the scheme has nothing to do with authorization servers, or neither
+    /// [`Error::NoCredentials`] when the scheme has nothing to do with authorization servers, or neither
     /// it nor its server says what is needed.
     pub async fn from_scheme(http: &Http, scheme: &SecurityScheme) -> Result<Self, Error> {
         let provider = match scheme {

@@ -59,10 +59,10 @@ impl TokenSource {
         Self(Arc::new(Inner { server, uses_client_credentials: false, state: Mutex::new(state) }))
     }
 
-    /// Tokens that were [saved](Self::saved) after somebody had logged in: nobody has to log in again.
+    /// Tokens that were [saved](Self::save) after somebody had logged in: nobody has to log in again.
     ///
     /// # Errors
-    /// [`Error::Setup`] when the token holds characters that no header can carry.
+    /// [`Error::InvalidSetup`] when the token holds characters that no header can carry.
     pub fn restore(server: AuthorizationServer, saved: SavedTokens) -> Result<Self, Error> {
         let SavedTokens { access_token, expires_at, refresh_token } = saved;
         let token =
@@ -75,7 +75,7 @@ impl TokenSource {
         })))
     }
 
-    /// What there is now, to be [restored](Self::restored) later. Renewing may replace all of it: save
+    /// What there is now, to be [restored](Self::restore) later. Renewing may replace all of it: save
     /// it again before the program ends.
     #[must_use]
     pub fn save(&self) -> SavedTokens {

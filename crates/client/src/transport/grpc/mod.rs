@@ -52,7 +52,7 @@ impl Grpc {
     /// A transport to an endpoint. The HTTP client of the wire must speak HTTP/2.
     ///
     /// # Errors
-    /// [`Error::Setup`] when the version has no gRPC.
+    /// [`Error::InvalidSetup`] when the version has no gRPC.
     pub fn new(endpoint: Endpoint, channel: HttpChannel) -> Result<Self, Error> {
         if grpc::service(endpoint.version()).is_none() {
             let problem = format!("A2A {} is not spoken over gRPC", endpoint.version());

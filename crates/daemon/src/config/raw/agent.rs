@@ -46,14 +46,14 @@ section! {
         /// Who may use it. Its card is for all.
         allow: Allow, section;
         /// For `command`: the program and its arguments. A program without a slash is looked for on
-        /// the `PATH_KEY`; `..` is refused.
+        /// the `PATH`; `..` is refused.
         command: Vec<String>, optional("none") => "[\"tr\", \"a-z\", \"A-Z\"]";
         /// For `command`: what the program reads from its standard input. `text` is the texts of the
         /// message, `json` the whole message as the JSON of A2A 1.0.
         input: CommandInput, default("\"text\"") => "\"json\"";
         /// For `command`: ends a piece of the streamed answer behind each of these.
         chunk: String, optional("a piece is what was written at a time") => "\"\\n\"";
-        /// For `command`: variables of the environment that the program gets, besides `PATH_KEY`.
+        /// For `command`: variables of the environment that the program gets, besides `PATH`.
         env: Vec<String>, default("[]") => "[\"LANG\"]";
         /// For `command`: the folder that it runs in.
         dir: PathBuf, optional("that of the server") => "\"/srv/shout\"";

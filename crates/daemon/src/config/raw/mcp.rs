@@ -11,7 +11,7 @@ section! {
         transport: Transport, required;
         /// How long a request may take, in seconds.
         timeout_secs: u64, default("30") => "60";
-        /// Variables of the environment that it gets, besides `PATH_KEY`.
+        /// Variables of the environment that it gets, besides `PATH`.
         env: Vec<String>, default("[]") => "[\"GITHUB_PERSONAL_ACCESS_TOKEN\"]";
         /// Gives it the home folder of the server in place of one of its own.
         inherit_home: bool, default("false") => "true";

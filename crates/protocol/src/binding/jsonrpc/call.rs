@@ -44,11 +44,11 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Reads a call of a caller that said `said`. `new_message_id` names a message that has no id, where
+    /// Reads a call of a caller that said `declared`. `new_id` names a message that has no id, where
     /// the dialect's messages have none.
     ///
     /// # Errors
-    /// Whatever [`Request::read`], [`resolve`] and [`Dialect::read_request`] refuse.
+    /// Whatever [`Request::read`], [`resolve_method`] and [`Dialect::read_request`] refuse.
     pub fn read(
         body: &'a [u8],
         declared: Option<Version>,

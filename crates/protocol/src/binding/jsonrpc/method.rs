@@ -20,9 +20,9 @@ use crate::version::Version;
 /// taken at its word.
 ///
 /// ```
-/// # use latimer_protocol::{Operation, Version, binding::{VersionPolicy, jsonrpc::resolve}};
-/// let found = resolve("message/send", None, VersionPolicy::Lenient)?;
-/// assert_eq!(found, (Operation::SendMessage, Version::V0_3));
+/// # use latimer_protocol::{Operation, Version, binding::{VersionPolicy, jsonrpc::resolve_method}};
+/// let resolved = resolve_method("message/send", None, VersionPolicy::Lenient)?;
+/// assert_eq!(resolved, (Operation::SendMessage, Version::V0_3));
 /// # Ok::<(), latimer_protocol::Error>(())
 /// ```
 ///

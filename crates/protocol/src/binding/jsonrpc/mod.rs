@@ -30,7 +30,7 @@ use crate::version::Version;
 /// ```
 /// # use latimer_protocol::binding::jsonrpc::{Envelope, Id};
 /// let envelope = Envelope::new(&Id::from(7));
-/// assert_eq!(envelope.around(b"{}").concat(), br#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+/// assert_eq!(envelope.wrap(b"{}").concat(), br#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Envelope(Vec<u8>);

@@ -15,7 +15,7 @@ use crate::version::Version;
 /// let body = br#"{"jsonrpc":"2.0","id":1.0,"method":"GetTask","params":{"id":"t1"}}"#;
 /// let request = Request::read(body)?;
 /// assert_eq!((&*request.method, request.params), ("GetTask", r#"{"id":"t1"}"#));
-/// let answer = Envelope::new(&request.id).around(b"{}").concat();
+/// let answer = Envelope::new(&request.id).wrap(b"{}").concat();
 /// assert_eq!(answer, br#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#);
 /// # Ok::<(), latimer_protocol::binding::jsonrpc::Rejection>(())
 /// ```

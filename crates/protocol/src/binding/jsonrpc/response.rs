@@ -16,8 +16,8 @@ use crate::version::Version;
 /// ```
 /// # use latimer_protocol::{Version, binding::jsonrpc::{Id, Response}};
 /// let answer = Response::read(br#"{"jsonrpc":"2.0","id":1,"result":{"task":{}}}"#)?;
-/// assert!(answer.answers(&Id::from(1)));
-/// assert_eq!(answer.payload(Version::V1_0)?, r#"{"task":{}}"#);
+/// assert!(answer.matches_request(&Id::from(1)));
+/// assert_eq!(answer.result(Version::V1_0)?, r#"{"task":{}}"#);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

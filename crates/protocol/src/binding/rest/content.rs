@@ -11,10 +11,10 @@ pub const A2A_JSON: &str = "application/a2a+json";
 /// does not begin with `application/json`: so the first is for those that ask for it by name.
 ///
 /// ```
-/// # use latimer_protocol::binding::rest::{A2A_JSON, JSON, negotiate};
-/// assert_eq!(negotiate(Some("application/a2a+json, application/json")), A2A_JSON);
-/// assert_eq!(negotiate(Some("*/*")), JSON);
-/// assert_eq!(negotiate(None), JSON);
+/// # use latimer_protocol::binding::rest::{A2A_JSON, JSON, negotiate_media_type};
+/// assert_eq!(negotiate_media_type(Some("application/a2a+json, application/json")), A2A_JSON);
+/// assert_eq!(negotiate_media_type(Some("*/*")), JSON);
+/// assert_eq!(negotiate_media_type(None), JSON);
 /// ```
 #[must_use]
 pub fn negotiate_media_type(accept: Option<&str>) -> &'static str {

@@ -26,13 +26,14 @@ use crate::version::Version;
 /// What an address asks for.
 ///
 /// A server finds it with [`Route::find`]; a client makes it, and its address with
-/// [`Route::address`]. The two are each other's inverse.
+/// [`Route::request_line`]. The two are each other's inverse.
 ///
 /// ```
 /// # use {http::Method, latimer_protocol::{Operation, Version}};
-/// # use latimer_protocol::binding::rest::{RouteRequest, Route};
-/// let ask = RouteRequest { said: Some(Version::V1_0), ..RouteRequest::new(&Method::POST, "/acme/tasks/a%2Fb:cancel") };
-/// let route = Route::find(&ask)?;
+/// # use latimer_protocol::binding::rest::{Route, RouteRequest};
+/// let request = RouteRequest::new(&Method::POST, "/acme/tasks/a%2Fb:cancel");
+/// let request = RouteRequest { declared: Some(Version::V1_0), ..request };
+/// let route = Route::find(&request)?;
 /// assert_eq!(route.operation, Operation::CancelTask);
 /// assert_eq!(route.tenant.as_deref(), Some("acme"));
 /// assert_eq!(route.task_id.as_deref(), Some("a/b"));

@@ -20,9 +20,9 @@ impl Route {
     /// let mut route = Route::new(Operation::GetTask, Version::V1_0);
     /// route.task_id = Some("a/b:cancel".to_owned());
     /// route.query.push(("historyLength".to_owned(), "2".to_owned()));
-    /// let (method, address) = route.address()?;
+    /// let (method, target) = route.request_line()?;
     /// assert_eq!(method, Method::GET);
-    /// assert_eq!(address, "/tasks/a%2Fb%3Acancel?historyLength=2");
+    /// assert_eq!(target, "/tasks/a%2Fb%3Acancel?historyLength=2");
     /// # Ok::<(), latimer_protocol::Error>(())
     /// ```
     ///

@@ -66,7 +66,7 @@ impl Route {
         }
     }
 
-    /// Reads the request: what the address says goes over what the body says. `new_message_id` names a
+    /// Reads the request: what the address says goes over what the body says. `new_id` names a
     /// message without an id, where the dialect's messages have none.
     ///
     /// # Errors

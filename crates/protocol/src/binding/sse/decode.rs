@@ -14,7 +14,7 @@ const MAX_RETAINED_LINE_BYTES: usize = 16 * 1024;
 ///
 /// Takes lines that end in LF, CRLF or CR, a byte order mark, comments, several lines of data, and
 /// fields it does not know. Two things beyond the standard: a frame with a name and no data is a
-/// frame, and a bare `[DONE]` line is one with that data, so that [`Frame::is_terminal_event`] sees it.
+/// frame, and a bare `[DONE]` line is one with that data, so that [`Frame::is_end`] sees it.
 ///
 /// Every byte is looked at once, and memory is bounded by the limit.
 ///

@@ -30,7 +30,7 @@ pub struct FrameHead<'a> {
 /// # use latimer_protocol::{Revision, binding::sse};
 /// let mut out = Vec::new();
 /// let head = sse::FrameHead { id: Some(Revision::new(7)), name: None };
-/// sse::write(&mut out, head, &[b"{\"a\":", b"1}"]);
+/// sse::write_frame(&mut out, head, &[b"{\"a\":", b"1}"]);
 /// assert_eq!(out, b"id: 7\ndata: {\"a\":1}\n\n");
 /// ```
 pub fn write_frame(out: &mut Vec<u8>, head: FrameHead<'_>, data: &[&[u8]]) {

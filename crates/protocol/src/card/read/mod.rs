@@ -43,7 +43,7 @@ impl AgentCard {
     /// assert_eq!(interface.protocol_binding, ProtocolBinding::HttpJson);
     /// assert_eq!(interface.version(), Some(Version::V0_3));
     /// assert_eq!(card.default_input_modes, ["text/plain"]);
-    /// # Ok::<(), latimer_protocol::Unreadable>(())
+    /// # Ok::<(), latimer_protocol::ParseError>(())
     /// ```
     ///
     /// # Errors

@@ -56,7 +56,7 @@ pub fn sign(
 /// members that no signature covers.
 ///
 /// ```
-/// # use latimer_protocol::card::{AgentCard, CardFormat, KeySet, Policy, SigningKey, verify};
+/// # use latimer_protocol::card::{AgentCard, CardFormat, KeySet, SigningKey, VerifyPolicy, verify};
 /// # use serde_json::json;
 /// # let jwk = json!({"kty": "OKP", "crv": "Ed25519", "kid": "k1",
 /// #     "d": "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A",
@@ -66,17 +66,17 @@ pub fn sign(
 /// card.sign(&key)?;
 ///
 /// let keys = KeySet::from([key.verifying_key()?]);
-/// let verified = verify(&card.to_json(CardFormat::V1_0), &keys, &Policy::default())?;
+/// let verified = verify(&card.to_json(CardFormat::V1_0), &keys, &VerifyPolicy::default())?;
 /// assert_eq!(verified.kid, "k1");
 ///
 /// card.description = "Something else".into();
-/// assert!(verify(&card.to_json(CardFormat::V1_0), &keys, &Policy::default()).is_err());
+/// assert!(verify(&card.to_json(CardFormat::V1_0), &keys, &VerifyPolicy::default()).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// [`SignatureError::Unsigned`], or [`SignatureError::Refused`] with the reason for each signature.
-/// [`SignatureError::Unreadable`] when it is not a card, and [`SignatureError::UnsafeNumber`] or
+/// [`SignatureError::Unsigned`], or [`SignatureError::Rejected`] with the reason for each signature.
+/// [`SignatureError::InvalidCard`] when it is not a card, and [`SignatureError::UnsafeNumber`] or
 /// [`SignatureError::NoCanonicalForm`] when there is nothing that could have been signed.
 pub fn verify(
     card: &Value,

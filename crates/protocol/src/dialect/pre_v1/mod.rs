@@ -3,7 +3,7 @@
 //! Strict in what is sent, tolerant in what is read: there is one reader for 0.3, 0.2.x, 0.1 and
 //! the oldest REST, because real peers mix their spellings (a `message/send` with `ROLE_USER` and
 //! parts without `kind` is a documented call). What each of them *writes* is a module of its own:
-//! [`super::v0_3`], [`super::v0_1`], [`super::oldest`].
+//! [`super::v0_3`], [`super::v0_1`], [`super::legacy`].
 //!
 //! Two members cannot be understood without knowing the [`JsonFlavor`]: a `data` without a tag, and the
 //! bytes of a file.

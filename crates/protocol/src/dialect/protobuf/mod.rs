@@ -1,5 +1,5 @@
 //! Protobuf, for gRPC: the messages of both packages convert to the model with `TryFrom`, and the
-//! model to them with `ReaderStart`. Where the model alone does not say it all, there is a function.
+//! model to them with `From`. Where the model alone does not say it all, there is a function.
 //!
 //! What both packages spell alike stands here once, as a macro over the package; what a version has
 //! of its own, be it the name of one field, is in its module.

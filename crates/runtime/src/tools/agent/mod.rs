@@ -50,7 +50,7 @@ const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 /// same conversation is the answer. A task that failed or was declined is an error that is not worth
 /// the same call again; whether another is, [`latimer_client::Error::is_transient`] knows.
 ///
-/// A call does not wait for longer than a minute, or than it is [told to](Self::patience): then its
+/// A call does not wait for longer than a minute, or than it is [told to](Self::max_wait): then its
 /// result is the task, with a state that says that the agent is at it. The next call in the same
 /// conversation waits for what comes of that, and what it says is not sent.
 ///

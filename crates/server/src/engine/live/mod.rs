@@ -1,7 +1,7 @@
 //! Tasks that somebody works on, or watches.
 //!
 //! A [`LiveTask`] is where the writer of a task and its readers meet. It holds nothing that is not in the
-//! store, and exists only while somebody needs it: each user has a [`Guard`], and the last one to go
+//! store, and exists only while somebody needs it: each user has a [`LiveTaskRef`], and the last one to go
 //! takes it away.
 
 mod live_tasks;

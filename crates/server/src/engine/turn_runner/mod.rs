@@ -42,7 +42,7 @@ enum TurnEnd {
 impl TurnRunner {
     /// Runs the turn to its end. What is said becomes durable whenever the agent waits.
     ///
-    /// With `immediate_request` the task exists before the agent is asked. The right to work in a conversation,
+    /// With `create_task_first` the task exists before the agent is asked. The right to work in a conversation,
     /// where one is needed, is given back at the end.
     pub(super) async fn run(
         mut self,

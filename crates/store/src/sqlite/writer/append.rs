@@ -280,7 +280,7 @@ fn header_columns(header: &TaskHeader, epoch: i64) -> [i64; 5] {
     ]
 }
 
-/// No log is longer than [`place::MAX_BUFFERED_EVENTS`].
+/// No log is longer than [`event_rowid::MAX_EVENTS`].
 fn sql_revision(revision: Revision) -> i64 {
     i64::try_from(revision.get()).unwrap_or(i64::MAX)
 }

@@ -18,7 +18,7 @@ use crate::version::Version;
 
 /// A card, which before 1.0 also says whether the agent keeps a log of its tasks' states.
 ///
-/// It carries what [`CardFormat::V0_3`](crate::card::Form::V0_3) does, except that what is `false` or
+/// It carries what [`CardFormat::V0_3`](crate::card::CardFormat::V0_3) does, except that what is `false` or
 /// empty is the same as not said, that nothing demands PKCE, and that there is no flow for logging
 /// in on another device: of such a scheme remains that it is OAuth.
 #[must_use]
