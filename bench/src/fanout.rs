@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use latimer_protocol::{
-    Call, EventStream, Message, MessageId, Reply, Request, SendMessageConfiguration,
+    Call, EventStream, Message, MessageId, Reply, ReplyKind, Request, SendMessageConfiguration,
     SendMessageRequest, SendMessageResponse, Service as _, StreamResponse, SubscribeToTaskRequest,
     TaskId,
 };
@@ -180,7 +180,8 @@ async fn wait_for_pace(
     loop {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let request = Request::GetTask(task.clone().into());
-        let Reply::Task(task) = engine.call(Call::new(request)).await?.reply else {
+        let ReplyKind::Single(Reply::Task(task)) = engine.call(Call::new(request)).await?.kind
+        else {
             return Err("no task".into());
         };
         let text = task.status.message.as_ref().map(|it| it.text().to_string());
@@ -197,16 +198,18 @@ async fn send(engine: &Engine, text: &str) -> Result<TaskId, BenchError> {
         configuration: Some(configuration),
         ..SendMessageRequest::from(message)
     };
-    match engine.call(Call::new(Request::SendMessage(request))).await?.reply {
-        Reply::SendMessage(SendMessageResponse::Task(task)) => Ok(task.id.clone()),
+    match engine.call(Call::new(Request::SendMessage(request))).await?.kind {
+        ReplyKind::Single(Reply::SendMessage(SendMessageResponse::Task(task))) => {
+            Ok(task.id.clone())
+        }
         other => Err(format!("no task: {other:?}").into()),
     }
 }
 
 async fn subscribe(engine: &Engine, task: &TaskId) -> Result<EventStream, BenchError> {
     let request = Request::SubscribeToTask(SubscribeToTaskRequest::from(task.clone()));
-    match engine.call(Call::new(request)).await?.reply {
-        Reply::Stream(stream) => Ok(stream),
+    match engine.call(Call::new(request)).await?.kind {
+        ReplyKind::Stream(stream) => Ok(stream),
         other => Err(format!("no stream: {other:?}").into()),
     }
 }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::Directive;
 use latimer_protocol::{
-    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
-    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
-    ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, PushConfigId,
-    Reply, Request, Revision, SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest,
-    Task, TaskId, TaskPushNotificationConfig,
+    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, EventStream,
+    GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest, ListTasksResponse, PushConfigId, Reply, ReplyKind, Request, Revision,
+    SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest, Task, TaskId,
+    TaskPushNotificationConfig,
 };
 
 use super::{Client, TaskFollower, new_message_id, unexpected_reply};
 use crate::error::Error;
-use crate::transport::{Events, ReplyKind};
 
 impl Client {
     /// Makes any call that is answered at once.
@@ -59,7 +59,10 @@ impl Client {
     ///
     /// # Errors
     /// Whatever goes wrong before the first event.
-    pub async fn stream(&self, request: impl Into<SendMessageRequest>) -> Result<Events, Error> {
+    pub async fn stream(
+        &self,
+        request: impl Into<SendMessageRequest>,
+    ) -> Result<EventStream<Error>, Error> {
         self.open_stream(&self.build_call(Request::SendStreamingMessage(request.into()))).await
     }
 
@@ -121,7 +124,7 @@ impl Client {
         &self,
         id: TaskId,
         resume_after: Option<Revision>,
-    ) -> Result<Events, Error> {
+    ) -> Result<EventStream<Error>, Error> {
         let request = SubscribeToTaskRequest { tenant: None, id };
         let mut call = self.build_call(Request::SubscribeToTask(request));
         call.resume_after = resume_after;

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{
-    Call, Capability, Dialect, ErrorKind, Message, MessageId, Part, Request, Service,
+    Call, CallResponse, Capability, Dialect, ErrorKind, EventStream, Message, MessageId, Part,
+    ReplyKind, Request, Service,
 };
 
 pub use builder::ClientBuilder;
@@ -25,7 +26,7 @@ use self::task_lookup::TaskLookup;
 use crate::discovery::{CardSource, Discovery};
 use crate::error::Error;
 use crate::negotiate::SelectedInterface;
-use crate::transport::{Events, InProcess, ReplyKind, Transport, TransportResponse};
+use crate::transport::{InProcess, Transport};
 
 /// Calls one agent. Cheap to clone; clones share their connections.
 ///
@@ -181,7 +182,7 @@ impl Client {
     }
 
     /// Makes a call, as often as it is safe to.
-    async fn call_with_retry(&self, call: &Call) -> Result<TransportResponse, Error> {
+    async fn call_with_retry(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
         let safety = self.0.retry.safety(call, self.0.dialect);
         let result = self.0.retry.run(safety, || self.0.transport.exchange(call)).await;
         if result.as_ref().err().is_some_and(contradicts_card) {
@@ -191,7 +192,7 @@ impl Client {
     }
 
     /// Makes a call that is answered by events.
-    async fn open_stream(&self, call: &Call) -> Result<Events, Error> {
+    async fn open_stream(&self, call: &Call) -> Result<EventStream<Error>, Error> {
         match self.call_with_retry(call).await?.kind {
             ReplyKind::Stream(events) => Ok(events),
             ReplyKind::Single(reply) => Err(unexpected_reply(&reply)),

@@ -7,12 +7,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use latimer_protocol::{ContextId, ListTasksRequest, Reply, Request, TaskId};
+use latimer_protocol::{ContextId, ListTasksRequest, Reply, ReplyKind, Request, TaskId};
 use tokio::time::{Instant, timeout};
 
 use super::Client;
 use crate::error::Error;
-use crate::transport::ReplyKind;
 
 /// How long a look may take.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);

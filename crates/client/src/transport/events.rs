@@ -12,13 +12,13 @@ use latimer_outbound::{Body, RequestError};
 use latimer_protocol::binding::jsonrpc;
 use latimer_protocol::binding::sse::{self, Decoder, Frame};
 use latimer_protocol::{
-    Dialect, ErrorKind, Operation, Reply, SendMessageResponse, SharedEvent, StreamEvent,
-    StreamResponse,
+    Dialect, ErrorKind, EventStream, Operation, Reply, SendMessageResponse, SharedEvent,
+    StreamEvent, StreamResponse,
 };
 use tokio::time::timeout;
 
 use super::http_channel::CallLimits;
-use super::{Events, error_response, stream_end};
+use super::{error_response, stream_end};
 use crate::error::Error;
 
 /// How the answer to a request for a stream is read.
@@ -37,7 +37,10 @@ impl StreamReader {
     /// # Errors
     /// When the answer is an error, or anything else but a stream. A reply that is one task or one
     /// message is a stream of it: some servers do not stream whatever they are asked for.
-    pub(super) async fn into_events(self, response: Response<Body>) -> Result<Events, Error> {
+    pub(super) async fn into_events(
+        self,
+        response: Response<Body>,
+    ) -> Result<EventStream<Error>, Error> {
         let status = response.status();
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
         let is_event_stream = content_type
@@ -111,7 +114,7 @@ impl StreamReader {
     }
 
     /// The frames of a stream, as the events they are.
-    fn into_frame_events(self, body: Body) -> Events {
+    fn into_frame_events(self, body: Body) -> EventStream<Error> {
         let origin = self.origin.clone();
         let decoder = Decoder::with_limit(self.limits.max_body_bytes);
         let state =

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use http::Method;
 use latimer_protocol::binding::jsonrpc::{self, Id};
-use latimer_protocol::{Call, Dialect, Operation, Reply};
+use latimer_protocol::{Call, CallResponse, Dialect, Operation, Reply, ReplyKind};
 
 use super::endpoint::Endpoint;
 use super::events::StreamReader;
 use super::http_channel::{HttpChannel, OutgoingRequest, active_extensions};
 use super::response_head::ResponseHead;
-use super::{ReplyKind, Transport, TransportResponse, error_response, impl_service};
+use super::{Transport, error_response, impl_service};
 use crate::error::Error;
 
 /// Calls an agent over JSON-RPC, in any version.
@@ -60,7 +60,7 @@ impl JsonRpc {
 
 #[async_trait]
 impl Transport for JsonRpc {
-    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error> {
+    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
         let request = self.endpoint.with_defaults(&call.request);
         let version = self.endpoint.version();
         let dialect = Dialect::over_jsonrpc(version);
@@ -77,7 +77,7 @@ impl Transport for JsonRpc {
             let reply = self.read_reply(dialect, &id, operation, &response);
             let reply = reply
                 .map_err(|error| ResponseHead::new(&response, &self.endpoint).annotate(error))?;
-            return Ok(TransportResponse { kind: ReplyKind::Single(reply), extensions });
+            return Ok(CallResponse { extensions, ..reply.into() });
         }
         let outgoing = outgoing.with_accept("text/event-stream");
         let response = self.channel.send_streaming(&self.endpoint, outgoing).await?;
@@ -87,7 +87,7 @@ impl Transport for JsonRpc {
         let reader = StreamReader { dialect, origin, limits, not_found_kind: None };
         let head = ResponseHead::new(&response, &self.endpoint);
         let events = reader.into_events(response).await.map_err(|error| head.annotate(error))?;
-        Ok(TransportResponse { kind: ReplyKind::Stream(events), extensions })
+        Ok(CallResponse { extensions, ..ReplyKind::Stream(events).into() })
     }
 }
 

@@ -16,14 +16,12 @@ mod rest;
 mod stream_end;
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_core::Stream;
 use futures_util::StreamExt;
-use latimer_protocol::{Call, CallResponse, Reply, Service, StreamEvent};
+use latimer_protocol::{Call, CallResponse, EventStream, ReplyKind, Service};
 
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::{parse_origin, url_origin};
@@ -40,65 +38,26 @@ use crate::error::Error;
 /// stream that is read to its end leaves a connection that can be reused.
 pub(crate) const STREAM_CLOSE_GRACE: Duration = Duration::from_secs(1);
 
-/// The events of a stream, with an [`Error`] of this crate where it breaks.
-///
-/// It ends when the task has come to an end or to a question, or with the agent's direct answer. A
-/// stream that ends before is an [`Error::StreamInterrupted`].
-pub type Events = Pin<Box<dyn Stream<Item = Result<StreamEvent, Error>> + Send>>;
-
 /// Carries calls to an agent.
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
-    /// Makes one call. Dropping the future gives up waiting; it does not undo what the call began.
-    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error>;
+    /// Makes one call. Dropping the future stops waiting; the agent may still process the call.
+    ///
+    /// A stream ends when its task is settled, or with the agent's direct reply. A stream that ends
+    /// earlier has [`Error::StreamInterrupted`] as its last item.
+    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error>;
 }
 
-/// What a call came to.
-pub struct TransportResponse {
-    /// The answer.
-    pub kind: ReplyKind,
-    /// URIs of the extensions that the agent says are active.
-    pub extensions: Vec<String>,
-}
-
-/// An answer: a reply at once, or a stream of events.
-pub enum ReplyKind {
-    /// A reply, which is never [`Reply::Stream`].
-    Single(Reply),
-    /// Events.
-    Stream(Events),
-}
-
-impl fmt::Debug for TransportResponse {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut output = out.debug_struct("Exchanged");
-        match &self.kind {
-            ReplyKind::Single(reply) => output.field("reply", reply),
-            ReplyKind::Stream(_) => output.field("events", &"…"),
-        };
-        output.field("extensions", &self.extensions).finish()
-    }
-}
-
-impl fmt::Debug for ReplyKind {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Single(reply) => reply.fmt(out),
-            Self::Stream(_) => out.write_str("Events"),
+/// A response as a service returns it: errors of its stream become errors of the protocol.
+pub(crate) fn into_service_response(response: CallResponse<Error>) -> CallResponse {
+    let CallResponse { kind, task_dialect, extensions } = response;
+    let kind = match kind {
+        ReplyKind::Single(reply) => ReplyKind::Single(reply),
+        ReplyKind::Stream(events) => {
+            ReplyKind::Stream(Box::pin(events.map(|event| event.map_err(Into::into))))
         }
-    }
-}
-
-impl From<TransportResponse> for CallResponse {
-    fn from(response: TransportResponse) -> Self {
-        let reply = match response.kind {
-            ReplyKind::Single(reply) => reply,
-            ReplyKind::Stream(events) => {
-                Reply::Stream(Box::pin(events.map(|event| event.map_err(Into::into))))
-            }
-        };
-        Self { reply, task_dialect: None, extensions: response.extensions }
-    }
+    };
+    CallResponse { kind, task_dialect, extensions }
 }
 
 /// An agent in the same process, or anything else that is a service.
@@ -107,19 +66,17 @@ pub(crate) struct InProcess(pub(crate) Arc<dyn Service>);
 
 #[async_trait]
 impl Transport for InProcess {
-    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error> {
-        let CallResponse { reply, extensions, .. } = self.0.call(call.clone()).await?;
-        let kind = match reply {
-            Reply::Stream(events) => {
-                let events = events.map(|event| event.map_err(Error::from));
-                ReplyKind::Stream(stream_end::require_settled_end(
-                    Box::pin(events),
-                    "this process".into(),
-                ))
+    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
+        let CallResponse { kind, task_dialect, extensions } = self.0.call(call.clone()).await?;
+        let kind = match kind {
+            ReplyKind::Single(reply) => ReplyKind::Single(reply),
+            ReplyKind::Stream(events) => {
+                let events: EventStream<Error> =
+                    Box::pin(events.map(|event| event.map_err(Error::from)));
+                ReplyKind::Stream(stream_end::require_settled_end(events, "this process".into()))
             }
-            reply => ReplyKind::Single(reply),
         };
-        Ok(TransportResponse { kind, extensions })
+        Ok(CallResponse { kind, task_dialect, extensions })
     }
 }
 
@@ -132,8 +89,8 @@ macro_rules! impl_service {
                 &self,
                 call: latimer_protocol::Call,
             ) -> Result<latimer_protocol::CallResponse, latimer_protocol::Error> {
-                let exchanged = crate::transport::Transport::exchange(self, &call).await?;
-                Ok(exchanged.into())
+                let response = crate::transport::Transport::exchange(self, &call).await?;
+                Ok(crate::transport::into_service_response(response))
             }
         }
     };

@@ -5,13 +5,15 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::binding::jsonrpc;
 use latimer_protocol::binding::rest::HttpRequest;
-use latimer_protocol::{Call, Dialect, ErrorKind, Operation, Reply, Request};
+use latimer_protocol::{
+    Call, CallResponse, Dialect, ErrorKind, Operation, Reply, ReplyKind, Request,
+};
 
 use super::endpoint::Endpoint;
 use super::events::StreamReader;
 use super::http_channel::{HttpChannel, OutgoingRequest, active_extensions, to_uri};
 use super::response_head::ResponseHead;
-use super::{ReplyKind, Transport, TransportResponse, error_response, impl_service};
+use super::{Transport, error_response, impl_service};
 use crate::error::Error;
 
 /// Calls an agent over HTTP+JSON: 1.0, 0.3, and for 0.1 the REST that was there before it.
@@ -112,7 +114,7 @@ fn not_found_kind(request: &Request) -> Option<ErrorKind> {
 
 #[async_trait]
 impl Transport for HttpJson {
-    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error> {
+    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
         let not_found_kind = not_found_kind(&call.request);
         let request = self.endpoint.with_defaults(&call.request);
         let version = self.endpoint.version();
@@ -130,7 +132,7 @@ impl Transport for HttpJson {
                 |it| error_response::refine_not_found(it, response.body(), version, not_found_kind);
             let annotate = |it| ResponseHead::new(&response, &self.endpoint).annotate(it);
             let reply = reply.map_err(refine).map_err(annotate)?;
-            return Ok(TransportResponse { kind: ReplyKind::Single(reply), extensions });
+            return Ok(CallResponse { extensions, ..reply.into() });
         }
         let response = self.open_stream(outgoing.with_accept("text/event-stream")).await?;
         let extensions = active_extensions(response.headers());
@@ -139,7 +141,7 @@ impl Transport for HttpJson {
             StreamReader { dialect, origin, limits: self.channel.limits.clone(), not_found_kind };
         let head = ResponseHead::new(&response, &self.endpoint);
         let events = reader.into_events(response).await.map_err(|error| head.annotate(error))?;
-        Ok(TransportResponse { kind: ReplyKind::Stream(events), extensions })
+        Ok(CallResponse { extensions, ..ReplyKind::Stream(events).into() })
     }
 }
 

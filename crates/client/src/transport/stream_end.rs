@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use latimer_protocol::{Finality, Phase, StreamEvent, StreamResponse};
+use latimer_protocol::{EventStream, Finality, Phase, StreamEvent, StreamResponse};
 use tokio::time::timeout;
 
-use super::{Events, STREAM_CLOSE_GRACE};
+use super::STREAM_CLOSE_GRACE;
 use crate::error::Error;
 
 /// Time that a stream has to send its first event before it is used without one.
@@ -48,7 +48,10 @@ pub(super) fn finality(event: &StreamResponse) -> Finality {
 ///
 /// Whatever comes in between the two ends of a cut connection may close it in good order: that a
 /// stream has ended says nothing, and what it told says everything.
-pub(super) fn require_settled_end(events: Events, origin: String) -> Events {
+pub(super) fn require_settled_end(
+    events: EventStream<Error>,
+    origin: String,
+) -> EventStream<Error> {
     let state = (events, StreamProgress::Open, origin);
     Box::pin(stream::unfold(Some(state), |state| async {
         let (mut events, progress, origin) = state?;
@@ -79,7 +82,9 @@ pub(super) fn require_settled_end(events: Events, origin: String) -> Events {
 ///
 /// Some servers say in the first event what others say in place of a stream. Either is an answer to
 /// the call. Others have nothing to say until something happens.
-pub(super) async fn wait_first_event(mut events: Events) -> Result<Events, Error> {
+pub(super) async fn wait_first_event(
+    mut events: EventStream<Error>,
+) -> Result<EventStream<Error>, Error> {
     match timeout(FIRST_EVENT_WAIT, events.next()).await {
         Err(_) | Ok(None) => Ok(events),
         Ok(Some(first)) => {

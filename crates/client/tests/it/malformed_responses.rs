@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use latimer_client::transport::{CallLimits, ReplyKind, Transport};
+use latimer_client::transport::{CallLimits, Transport};
 use latimer_client::{Error, user_message};
 use latimer_protocol::card::ProtocolBinding;
-use latimer_protocol::{Call, ErrorKind, GetTaskRequest, Request, TaskId, Version};
+use latimer_protocol::{Call, ErrorKind, GetTaskRequest, ReplyKind, Request, TaskId, Version};
 
 use crate::support::{PAIRS, Stub, StubResponse, demo, transport_with_limits};
 

@@ -1,13 +1,13 @@
 //! Every operation, over every binding, in every version that has it.
 
 use futures_util::TryStreamExt;
-use latimer_client::transport::{ReplyKind, Transport, TransportResponse};
+use latimer_client::transport::Transport;
 use latimer_client::{Error, user_message};
 use latimer_protocol::{
-    Call, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, ErrorKind,
+    Call, CallResponse, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, ErrorKind,
     GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
-    ListTaskPushNotificationConfigsRequest, ListTasksRequest, Message, Operation, Reply, Request,
-    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
+    ListTaskPushNotificationConfigsRequest, ListTasksRequest, Message, Operation, Reply, ReplyKind,
+    Request, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
     SubscribeToTaskRequest, Task, TaskId, TaskPushNotificationConfig, TaskState, Version,
 };
 
@@ -15,7 +15,7 @@ use crate::support::{PAIRS, demo, transport};
 
 async fn call_single(transport: &dyn Transport, request: Request) -> Result<Reply, Error> {
     match transport.exchange(&Call::new(request)).await? {
-        TransportResponse { kind: ReplyKind::Single(reply), .. } => Ok(reply),
+        CallResponse { kind: ReplyKind::Single(reply), .. } => Ok(reply),
         other => panic!("{other:?}"),
     }
 }

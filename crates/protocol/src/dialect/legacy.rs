@@ -78,7 +78,6 @@ pub(super) fn write_reply(
         | Reply::PushConfigsDeleted(_) => {
             json::write_reply(out, request, reply)?;
         }
-        Reply::Stream(_) => return Err(Error::internal()),
     }
     Ok(())
 }

@@ -75,7 +75,6 @@ pub(super) fn write_reply(
         | Reply::Card(_) => {
             json::write_reply(out, request, reply)?;
         }
-        Reply::Stream(_) => return Err(Error::internal()),
     }
     Ok(())
 }

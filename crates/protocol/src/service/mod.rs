@@ -69,21 +69,45 @@ impl Call {
     }
 }
 
-/// A reply, with what its writer needs to know.
+/// The result of a call, with what a binding needs to encode it. `E` is the error that a stream can
+/// end with: the protocol's for a [`Service`], another one for a client's transport.
 #[derive(Debug)]
-pub struct CallResponse {
-    /// What is answered.
-    pub reply: Reply,
-    /// The dialect in which the task was begun, if that is known. Before 1.0 two versions share
-    /// method names, and a caller that asks with one expects what it began with.
+pub struct CallResponse<E = Error> {
+    /// The reply, or the events that take its place.
+    pub kind: ReplyKind<E>,
+    /// The dialect in which the task was created, if that is known. Before 1.0 two versions share
+    /// method names, and a caller expects the dialect it created its task in.
     pub task_dialect: Option<Dialect>,
     /// URIs of the extensions that are active, of those that the caller named.
     pub extensions: Vec<String>,
 }
 
-impl From<Reply> for CallResponse {
+impl<E> From<ReplyKind<E>> for CallResponse<E> {
+    fn from(kind: ReplyKind<E>) -> Self {
+        Self { kind, task_dialect: None, extensions: Vec::new() }
+    }
+}
+
+impl<E> From<Reply> for CallResponse<E> {
     fn from(reply: Reply) -> Self {
-        Self { reply, task_dialect: None, extensions: Vec::new() }
+        ReplyKind::Single(reply).into()
+    }
+}
+
+/// How a call is answered: with one reply, or with a stream of events.
+pub enum ReplyKind<E = Error> {
+    /// One reply.
+    Single(Reply),
+    /// Events, as they happen. Dropping the stream stops reading; it cancels no task.
+    Stream(EventStream<E>),
+}
+
+impl<E> fmt::Debug for ReplyKind<E> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Single(reply) => reply.fmt(out),
+            Self::Stream(_) => out.write_str("Stream"),
+        }
     }
 }
 
@@ -199,7 +223,8 @@ impl Request {
     }
 }
 
-/// What is answered.
+/// The result of a call that is not answered with a stream.
+#[derive(Debug)]
 pub enum Reply {
     /// To a message: a task or another message.
     SendMessage(SendMessageResponse),
@@ -215,27 +240,10 @@ pub enum Reply {
     PushConfigsDeleted(u32),
     /// A card.
     Card(Box<AgentCard>),
-    /// Events, as they happen.
-    Stream(EventStream),
 }
 
-impl fmt::Debug for Reply {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SendMessage(it) => out.debug_tuple("Sent").field(it).finish(),
-            Self::Task(it) => out.debug_tuple("Task").field(it).finish(),
-            Self::TaskList(it) => out.debug_tuple("Tasks").field(it).finish(),
-            Self::PushConfig(it) => out.debug_tuple("PushConfig").field(it).finish(),
-            Self::PushConfigList(it) => out.debug_tuple("PushConfigs").field(it).finish(),
-            Self::PushConfigsDeleted(it) => out.debug_tuple("Removed").field(it).finish(),
-            Self::Card(it) => out.debug_tuple("Card").field(it).finish(),
-            Self::Stream(_) => out.write_str("Stream"),
-        }
-    }
-}
-
-/// The events of one stream, ending with the stream.
-pub type EventStream = Pin<Box<dyn Stream<Item = Result<StreamEvent, Error>> + Send>>;
+/// The events of one stream. The last event, or an error, ends it.
+pub type EventStream<E = Error> = Pin<Box<dyn Stream<Item = Result<StreamEvent, E>> + Send>>;
 
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq)]

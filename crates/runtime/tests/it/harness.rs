@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_protocol::{
-    Call, CancelTaskRequest, Error, GetTaskRequest, Message, MessageId, Part, Reply, Request,
-    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Service, StreamResponse,
-    Task, TaskId, TaskState,
+    Call, CancelTaskRequest, Error, GetTaskRequest, Message, MessageId, Part, Reply, ReplyKind,
+    Request, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Service,
+    StreamResponse, Task, TaskId, TaskState,
 };
 use latimer_server::{Agent, AgentRegistry, Engine, EngineLimits, Policy};
 use latimer_store::{MemoryStore, TaskStore};
@@ -29,14 +29,14 @@ impl EngineHarness {
         Self { engine: Engine::new(Arc::new(registry), store, EngineLimits::default()) }
     }
 
-    async fn call(&self, request: Request) -> Result<Reply, Error> {
-        Ok(self.engine.call(Call::new(request)).await?.reply)
+    async fn call(&self, request: Request) -> Result<ReplyKind, Error> {
+        Ok(self.engine.call(Call::new(request)).await?.kind)
     }
 
     /// Sends a message and waits for the answer.
     pub(crate) async fn send(&self, message: Message) -> Result<SendMessageResponse, Error> {
         match self.call(Request::SendMessage(SendMessageRequest::from(message))).await? {
-            Reply::SendMessage(response) => Ok(response),
+            ReplyKind::Single(Reply::SendMessage(response)) => Ok(response),
             other => panic!("{other:?}"),
         }
     }
@@ -58,7 +58,7 @@ impl EngineHarness {
             ..SendMessageRequest::from(message)
         };
         match self.call(Request::SendMessage(request)).await {
-            Ok(Reply::SendMessage(SendMessageResponse::Task(task))) => task,
+            Ok(ReplyKind::Single(Reply::SendMessage(SendMessageResponse::Task(task)))) => task,
             other => panic!("{other:?}"),
         }
     }
@@ -66,21 +66,21 @@ impl EngineHarness {
     /// Everything that a stream tells.
     pub(crate) async fn collect_events(&self, message: Message) -> Vec<StreamResponse> {
         let request = Request::SendStreamingMessage(SendMessageRequest::from(message));
-        let Ok(Reply::Stream(stream)) = self.call(request).await else { panic!("no stream") };
+        let Ok(ReplyKind::Stream(stream)) = self.call(request).await else { panic!("no stream") };
         let events = stream.map(|it| it.expect("an event").event.event().clone());
         events.collect().await
     }
 
     pub(crate) async fn get(&self, id: &TaskId) -> Arc<Task> {
         match self.call(Request::GetTask(GetTaskRequest::from(id.clone()))).await {
-            Ok(Reply::Task(task)) => task,
+            Ok(ReplyKind::Single(Reply::Task(task))) => task,
             other => panic!("{other:?}"),
         }
     }
 
     pub(crate) async fn cancel(&self, id: &TaskId) -> Result<Arc<Task>, Error> {
         match self.call(Request::CancelTask(CancelTaskRequest::from(id.clone()))).await? {
-            Reply::Task(task) => Ok(task),
+            ReplyKind::Single(Reply::Task(task)) => Ok(task),
             other => panic!("{other:?}"),
         }
     }

@@ -13,7 +13,8 @@ use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::binding::{jsonrpc, rest as rest_binding, sse::CONTENT_TYPE as EVENT_STREAM};
 use latimer_protocol::{
-    CallResponse, Caller, Dialect, Error, ErrorKind, Operation, Reply, Request, Task, Version,
+    CallResponse, Caller, Dialect, Error, ErrorKind, Operation, Reply, ReplyKind, Request, Task,
+    Version,
 };
 
 use super::body::{self, Body};
@@ -119,7 +120,7 @@ impl Frontend {
             Err(error) => Err(error),
         };
         let response = result.and_then(|mut call_response| {
-            self.complete_card(&mut call_response.reply, ctx, &reply_context);
+            self.complete_card(&mut call_response.kind, ctx, &reply_context);
             let dialect =
                 response_dialect(dialect, declared, &reply_context, call_response.task_dialect);
             self.jsonrpc_response(call_response, &id, &reply_context, dialect)
@@ -143,12 +144,12 @@ impl Frontend {
         request: &Request,
         dialect: Dialect,
     ) -> Result<Response<Body>, Error> {
-        let response = match call_response.reply {
-            Reply::Stream(stream) => {
+        let response = match call_response.kind {
+            ReplyKind::Stream(stream) => {
                 let writer = SseWriter::new(dialect, request, Some(id));
                 respond::event_stream(SseBody::new(stream, writer, self.stream_options()))
             }
-            reply => {
+            ReplyKind::Single(reply) => {
                 let reply = hide_history(reply, dialect, request);
                 respond::json(jsonrpc::write_reply(dialect, id, request, &reply)?)
             }

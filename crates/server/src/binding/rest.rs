@@ -7,7 +7,9 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::binding::rest::{self as rest_binding, ReplyFormat, Route, RouteRequest};
-use latimer_protocol::{CallResponse, Caller, Dialect, Error, ErrorKind, Reply, Request, Version};
+use latimer_protocol::{
+    CallResponse, Caller, Dialect, Error, ErrorKind, ReplyKind, Request, Version,
+};
 
 use super::body::{self, Body};
 use super::sse::{SseBody, SseWriter};
@@ -116,15 +118,15 @@ impl Frontend {
         let reply_context = reply_context(&request);
         let call = self.build_call(ctx, request, route.dialect(), caller)?;
         let mut call_response = self.service.call(call).await?;
-        self.complete_card(&mut call_response.reply, ctx, &reply_context);
-        let CallResponse { reply, task_dialect, extensions } = call_response;
+        self.complete_card(&mut call_response.kind, ctx, &reply_context);
+        let CallResponse { kind, task_dialect, extensions } = call_response;
         let dialect = response_dialect(route, task_dialect);
-        let response = match reply {
-            Reply::Stream(stream) => {
+        let response = match kind {
+            ReplyKind::Stream(stream) => {
                 let writer = SseWriter::new(dialect, &reply_context, None);
                 respond::event_stream(SseBody::new(stream, writer, self.stream_options()))
             }
-            reply => {
+            ReplyKind::Single(reply) => {
                 let body = dialect.write_reply(&reply_context, &reply)?;
                 respond::with_body(StatusCode::OK, media_type(ctx, dialect), body)
             }

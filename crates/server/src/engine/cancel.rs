@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use latimer_protocol::{
-    Call, CallResponse, Error, ErrorKind, Event, Reply, Request, Revision, Task, TaskState,
-    TaskStatus, TaskStatusUpdateEvent,
+    Call, CallResponse, Error, ErrorKind, Event, Reply, ReplyKind, Request, Revision, Task,
+    TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
 use latimer_store::{Append, Error as StoreError, PendingWork, StoredTask, TaskHeader};
 use tokio::sync::oneshot;
@@ -26,7 +26,8 @@ impl Engine {
             let message = format!("task {} is over ({})", task.id, task.status.state);
             return Err(Error::new(ErrorKind::TaskNotCancelable, message));
         }
-        Ok(CallResponse { reply: Reply::Task(task), task_dialect, extensions })
+        let kind = ReplyKind::Single(Reply::Task(task));
+        Ok(CallResponse { kind, task_dialect, extensions })
     }
 
     /// Brings a task to an end, and returns it as it ended. Goes on when nobody waits for it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use latimer_protocol::{
     Call, CallResponse, Caller, DEFAULT_PAGE_SIZE, Error, ErrorKind, InvalidField,
-    ListTasksResponse, Reply, Request, Revision, Task, TaskId, TaskState,
+    ListTasksResponse, Reply, ReplyKind, Request, Revision, Task, TaskId, TaskState,
 };
 use latimer_store::{StoredTask, TaskQuery};
 
@@ -28,7 +28,7 @@ impl Engine {
         let authorized = self.find_task(&call, &request.id).await?;
         let task = trim_history(authorized.stored.task, request.history_length);
         Ok(CallResponse {
-            reply: Reply::Task(task),
+            kind: ReplyKind::Single(Reply::Task(task)),
             task_dialect: Some(authorized.stored.header.created_in),
             extensions: authorized.extensions,
         })
@@ -110,7 +110,7 @@ impl Engine {
             history: last_messages(&task.history, request.history_length).to_vec(),
             metadata: task.metadata.clone(),
         };
-        let reply = Reply::TaskList(ListTasksResponse {
+        let page = ListTasksResponse {
             tasks: page.tasks.into_iter().map(to_list_entry).collect(),
             next_page_token: page
                 .next
@@ -118,8 +118,8 @@ impl Engine {
                 .unwrap_or_default(),
             page_size,
             total_size: u32::try_from(page.total).unwrap_or(u32::MAX),
-        });
-        Ok(CallResponse { reply, task_dialect: None, extensions })
+        };
+        Ok(CallResponse { extensions, ..Reply::TaskList(page).into() })
     }
 
     pub(super) async fn subscribe(&self, call: Call) -> Result<CallResponse, Error> {
@@ -152,7 +152,7 @@ impl Engine {
             reader.push_snapshot(Task::clone(&stored.task));
         }
         Ok(CallResponse {
-            reply: Reply::Stream(Box::pin(reader)),
+            kind: ReplyKind::Stream(Box::pin(reader)),
             task_dialect: Some(stored.header.created_in),
             extensions,
         })

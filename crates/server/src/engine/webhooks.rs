@@ -33,7 +33,7 @@ impl Engine {
         let webhook = dispatcher.validate(config.clone(), stored.key, cursor, call.dialect).await?;
         let config = webhook.config.clone();
         self.register_webhook(webhook).await?;
-        Ok(CallResponse { reply: Reply::PushConfig(config), task_dialect: None, extensions })
+        Ok(CallResponse { extensions, ..Reply::PushConfig(config).into() })
     }
 
     /// Without a name, the first one is meant.
@@ -46,7 +46,7 @@ impl Engine {
         let webhook = webhooks.into_iter().next();
         let webhook = webhook.ok_or_else(|| webhook_not_found(&request.task_id))?;
         let reply = Reply::PushConfig(webhook.config);
-        Ok(CallResponse { reply, task_dialect: None, extensions: authorized.extensions })
+        Ok(CallResponse { extensions: authorized.extensions, ..reply.into() })
     }
 
     pub(super) async fn list_webhooks(&self, call: Call) -> Result<CallResponse, Error> {
@@ -59,7 +59,7 @@ impl Engine {
             configs: webhooks.into_iter().map(|it| it.config).collect(),
             ..ListTaskPushNotificationConfigsResponse::default()
         });
-        Ok(CallResponse { reply, task_dialect: None, extensions: authorized.extensions })
+        Ok(CallResponse { extensions: authorized.extensions, ..reply.into() })
     }
 
     /// Without a name, all are meant.
@@ -81,7 +81,7 @@ impl Engine {
         }
         dispatcher.notify_changed(&key);
         let reply = Reply::PushConfigsDeleted(removed);
-        Ok(CallResponse { reply, task_dialect: None, extensions: authorized.extensions })
+        Ok(CallResponse { extensions: authorized.extensions, ..reply.into() })
     }
 
     /// The webhook that came with a message, if it may be registered.

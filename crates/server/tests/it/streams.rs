@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use latimer_protocol::{
-    CallResponse, Error, ErrorKind, Finality, Message, MessageId, Reply, Revision, SharedEvent,
+    CallResponse, Error, ErrorKind, Finality, Message, MessageId, ReplyKind, Revision, SharedEvent,
     StreamEvent, StreamResponse,
 };
 use latimer_server::{Server, Settings, StreamTerminator};
@@ -37,7 +37,7 @@ async fn scripted_stream_server(
             true => Box::pin(events.chain(stream::pending())),
             false => Box::pin(events),
         };
-        Ok(CallResponse::from(Reply::Stream(stream)))
+        Ok(CallResponse::from(ReplyKind::Stream(stream)))
     });
     let server = Server::empty().settings(settings).with_service(script.clone());
     (start_server(server).await, script)
@@ -189,7 +189,7 @@ async fn disconnected_reader_drops_its_stream() {
                 let _ = &guard;
                 it
             }));
-        Ok(CallResponse::from(Reply::Stream(stream)))
+        Ok(CallResponse::from(ReplyKind::Stream(stream)))
     });
     let server = start_server(Server::empty().with_service(script)).await;
     let body = send_body("SendStreamingMessage", "hi");

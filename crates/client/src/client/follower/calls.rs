@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use latimer_protocol::{
-    Error as AgentError, ErrorKind, Phase, Request, Revision, SendMessageRequest,
+    Error as AgentError, ErrorKind, EventStream, Phase, Request, Revision, SendMessageRequest,
     SendMessageResponse, StreamResponse, Task, TaskId,
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -14,14 +14,14 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{TaskFollower, UNREACHABLE_TIMEOUT};
 use crate::client::Client;
 use crate::error::Error;
-use crate::transport::{Events, STREAM_CLOSE_GRACE};
+use crate::transport::STREAM_CLOSE_GRACE;
 
 /// What a follower is doing.
 pub(super) enum FollowState {
     /// A call is under way. It is kept here, so that whoever stops waiting for it can go on.
     Calling(BoxFuture<'static, CallResult>),
     /// Events come in.
-    Streaming { events: Events, first_event: Option<FirstEvent> },
+    Streaming { events: EventStream<Error>, first_event: Option<FirstEvent> },
     /// There is nothing more to come.
     Done,
 }
@@ -52,10 +52,10 @@ impl FollowState {
 
 /// What a call came to.
 pub(super) enum CallResult {
-    StreamOpened { events: Result<Events, Error>, request: Request },
+    StreamOpened { events: Result<EventStream<Error>, Error>, request: Request },
     MessageSent(Result<SendMessageResponse, Error>),
     TaskFound(TaskId),
-    Subscribed { events: Result<Events, Error>, id: TaskId },
+    Subscribed { events: Result<EventStream<Error>, Error>, id: TaskId },
     Polled { task: Result<Arc<Task>, Error>, id: TaskId },
 }
 

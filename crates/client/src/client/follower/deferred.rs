@@ -123,14 +123,14 @@ mod tests {
     use async_trait::async_trait;
     use futures_util::stream;
     use latimer_protocol::{
-        Call, Error as AgentError, ErrorKind, Finality, ListTasksResponse, Reply, Request,
-        SharedEvent, StreamEvent, StreamResponse, Task, TaskId, TaskState,
+        Call, CallResponse, Error as AgentError, ErrorKind, Finality, ListTasksResponse, Reply,
+        ReplyKind, Request, SharedEvent, StreamEvent, StreamResponse, Task, TaskId, TaskState,
     };
     use tokio::time::sleep;
 
     use super::*;
     use crate::client::user_message;
-    use crate::transport::{ReplyKind, Transport, TransportResponse};
+    use crate::transport::Transport;
 
     /// An agent that answers like this, after this time. Its task is done when it is subscribed to.
     struct StubAgent {
@@ -170,7 +170,7 @@ mod tests {
 
     #[async_trait]
     impl Transport for StubAgent {
-        async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error> {
+        async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
             let stream_of = |state| {
                 let event = StreamResponse::Task(task(state, None));
                 let event = SharedEvent::new(event);
@@ -198,7 +198,7 @@ mod tests {
                 }
                 _ => return Err(AgentError::from(ErrorKind::UnsupportedOperation).into()),
             };
-            Ok(TransportResponse { kind, extensions: Vec::new() })
+            Ok(kind.into())
         }
     }
 

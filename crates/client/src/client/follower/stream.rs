@@ -4,14 +4,13 @@ use std::mem;
 use std::time::Duration;
 
 use latimer_protocol::{
-    Error as AgentError, ErrorKind, Phase, StreamEvent, StreamResponse, TaskId,
+    Error as AgentError, ErrorKind, EventStream, Phase, StreamEvent, StreamResponse, TaskId,
 };
 use tokio::time::Instant;
 
 use super::TaskFollower;
 use super::calls::{FirstEvent, FollowState, poll, subscribe};
 use crate::error::Error;
-use crate::transport::Events;
 
 /// How many streams in a row may end soon. Behind that the task is looked at instead.
 const MAX_SHORT_STREAMS: u32 = 8;
@@ -27,7 +26,7 @@ const MAX_UNCHANGED_POLLS: u32 = 2;
 
 impl TaskFollower {
     /// Reads a stream from its beginning.
-    pub(super) fn start_reading(&mut self, events: Events, first_event: FirstEvent) {
+    pub(super) fn start_reading(&mut self, events: EventStream<Error>, first_event: FirstEvent) {
         self.state = FollowState::Streaming { events, first_event: Some(first_event) };
         self.stream_started = (Instant::now(), true);
     }

@@ -19,8 +19,8 @@ use http::{HeaderMap, Uri};
 use latimer_outbound::RequestError;
 use latimer_protocol::binding::{grpc, parameters};
 use latimer_protocol::{
-    Call, ErrorKind, GrpcStatus, InvalidField, Revision, SharedEvent, StreamEvent, StreamResponse,
-    Version,
+    Call, CallResponse, ErrorKind, EventStream, GrpcStatus, InvalidField, ReplyKind, Revision,
+    SharedEvent, StreamEvent, StreamResponse, Version,
 };
 use prost::Message;
 use tokio::time::error::Elapsed;
@@ -33,9 +33,7 @@ use tonic_prost::ProstCodec;
 
 use super::endpoint::Endpoint;
 use super::http_channel::{HttpChannel, active_extensions, insert_call_headers};
-use super::{
-    Events, ReplyKind, Transport, TransportResponse, error_response, impl_service, stream_end,
-};
+use super::{Transport, error_response, impl_service, stream_end};
 use crate::credentials::RequestCredentials;
 use crate::error::Error;
 use tonic_channel::TonicChannel;
@@ -196,7 +194,7 @@ impl Grpc {
         }
     }
 
-    async fn read_events<R>(&self, events: Streaming<R>) -> Result<Events, Error>
+    async fn read_events<R>(&self, events: Streaming<R>) -> Result<EventStream<Error>, Error>
     where
         R: Send + 'static,
         StreamResponse: TryFrom<R, Error = InvalidField>,
@@ -254,7 +252,7 @@ fn event_revision(event: &StreamResponse) -> Option<Revision> {
 
 #[async_trait]
 impl Transport for Grpc {
-    async fn exchange(&self, call: &Call) -> Result<TransportResponse, Error> {
+    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
         let request = self.endpoint.with_defaults(&call.request);
         let (rpc, credentials) = self.prepare(call).await?;
         let mut result = self.dispatch(rpc, &request).await;
@@ -267,11 +265,11 @@ impl Transport for Grpc {
             result = self.dispatch(rpc, &request).await;
         }
         let (kind, extensions) = result?;
-        Ok(TransportResponse { kind, extensions })
+        Ok(CallResponse { kind, task_dialect: None, extensions })
     }
 }
 
 /// What a call of either package comes to.
-type ExchangeResult = Result<(ReplyKind, Vec<String>), Error>;
+type ExchangeResult = Result<(ReplyKind<Error>, Vec<String>), Error>;
 
 impl_service!(Grpc);

@@ -3,12 +3,11 @@
 use latimer_pb::v1 as pb;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{
-    ListTaskPushNotificationConfigsResponse, ListTasksResponse, Reply, Request,
+    ListTaskPushNotificationConfigsResponse, ListTasksResponse, Reply, ReplyKind, Request,
     SendMessageResponse, Task, TaskPushNotificationConfig,
 };
 
 use super::{ExchangeResult, Grpc, Rpc};
-use crate::transport::ReplyKind;
 
 pub(super) async fn exchange(grpc: &Grpc, rpc: Rpc<'_>, request: &Request) -> ExchangeResult {
     let (reply, extensions) = match request {

@@ -106,7 +106,6 @@ pub(super) fn write_reply(
         Reply::PushConfigList(it) => write(out, it),
         Reply::PushConfigsDeleted(_) => out.extend_from_slice(b"{}"),
         Reply::Card(it) => write(out, &it.to_json(CardFormat::V1_0)),
-        Reply::Stream(_) => return Err(Error::internal()),
     }
     Ok(())
 }

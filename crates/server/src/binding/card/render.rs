@@ -4,7 +4,7 @@ use latimer_protocol::card::{
     AgentCard, AgentExtension, AgentInterface, CardFormat, ProtocolBinding, TransitionHistory,
     list_to_json,
 };
-use latimer_protocol::{Reply, Request, Version};
+use latimer_protocol::{Reply, ReplyKind, Request, Version};
 use serde_json::Value;
 use tracing::error;
 
@@ -22,11 +22,11 @@ impl Frontend {
     /// Puts addresses and capabilities into a card that a call asked for.
     pub(in crate::binding) fn complete_card(
         &self,
-        reply: &mut Reply,
+        kind: &mut ReplyKind,
         ctx: &RequestContext<'_>,
         request: &Request,
     ) {
-        let Reply::Card(card) = reply else { return };
+        let ReplyKind::Single(Reply::Card(card)) = kind else { return };
         let agent_name = ctx.target_agent(request);
         let Some(agent) = self.agent_or_primary(agent_name).or(self.registry.primary()) else {
             return;

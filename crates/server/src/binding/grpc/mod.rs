@@ -17,7 +17,7 @@ use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use latimer_protocol::binding::grpc as grpc_binding;
 use latimer_protocol::{
-    CallResponse, Dialect, Error, ErrorKind, Operation, Reply, Request, Version,
+    CallResponse, Dialect, Error, ErrorKind, Operation, Reply, ReplyKind, Request, Version,
 };
 use tonic::{Code, Status};
 
@@ -187,11 +187,11 @@ impl Frontend {
             }
             result => result?,
         };
-        self.complete_card(&mut call_response.reply, ctx, &reply_context);
-        let CallResponse { reply, extensions, .. } = call_response;
-        let grpc_body = match reply {
-            Reply::Stream(stream) => GrpcBody::streaming(stream, version),
-            reply => GrpcBody::unary(write_reply(version, &reply)?),
+        self.complete_card(&mut call_response.kind, ctx, &reply_context);
+        let CallResponse { kind, extensions, .. } = call_response;
+        let grpc_body = match kind {
+            ReplyKind::Stream(stream) => GrpcBody::streaming(stream, version),
+            ReplyKind::Single(reply) => GrpcBody::unary(write_reply(version, &reply)?),
         };
         let response = with_content_type(Response::new(Body::Grpc(Box::new(grpc_body))));
         Ok(respond::with_extensions_header(response, &extensions, version))

@@ -73,6 +73,5 @@ pub(super) fn write_reply(reply: &Reply) -> Result<Bytes, Error> {
         }
         Reply::PushConfigsDeleted(_) => encode_frame(&()),
         Reply::Card(it) => encode_frame(&protobuf::v0_3_card(it, TransitionHistory::Recorded)),
-        Reply::Stream(_) => Err(Error::internal()),
     }
 }

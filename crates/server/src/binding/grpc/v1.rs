@@ -70,6 +70,5 @@ pub(super) fn write_reply(reply: &Reply) -> Result<Bytes, Error> {
         }
         Reply::PushConfigsDeleted(_) => encode_frame(&()),
         Reply::Card(it) => encode_frame(&pb::AgentCard::from(&**it)),
-        Reply::Stream(_) => Err(Error::internal()),
     }
 }

@@ -9,8 +9,8 @@ use std::task::Poll;
 use std::time::Instant;
 
 use latimer_protocol::{
-    Call, CallResponse, ContextId, Dialect, Error, ErrorKind, Reply, Revision, SendMessageResponse,
-    Task, TaskId,
+    Call, CallResponse, ContextId, Dialect, Error, ErrorKind, Reply, ReplyKind, Revision,
+    SendMessageResponse, Task, TaskId,
 };
 use latimer_store::{StoredTask, TaskKey};
 use tokio::sync::SetOnce;
@@ -86,7 +86,8 @@ impl Engine {
             }
             message @ SendMessageResponse::Message(_) => message,
         });
-        Ok(CallResponse { reply, task_dialect: Some(submission.task_dialect), extensions })
+        let kind = ReplyKind::Single(reply);
+        Ok(CallResponse { kind, task_dialect: Some(submission.task_dialect), extensions })
     }
 
     pub(super) async fn stream(&self, call: Call) -> Result<CallResponse, Error> {
@@ -127,8 +128,8 @@ impl Engine {
         if let Some(task) = snapshot {
             reader.push_snapshot(Arc::unwrap_or_clone(task));
         }
-        let reply = Reply::Stream(Box::pin(reader));
-        Ok(CallResponse { reply, task_dialect: Some(submission.task_dialect), extensions })
+        let kind = ReplyKind::Stream(Box::pin(reader));
+        Ok(CallResponse { kind, task_dialect: Some(submission.task_dialect), extensions })
     }
 
     /// Has a message worked on.

@@ -32,7 +32,7 @@ async fn every_reader_gets_complete_log_despite_slow_readers() {
     let mut readers = tokio::task::JoinSet::new();
     for number in 0..READERS {
         let call = subscribe(&interrupted, None);
-        let Reply::Stream(mut stream) = engine.call(call).await.unwrap().reply else { panic!() };
+        let ReplyKind::Stream(mut stream) = engine.call(call).await.unwrap().kind else { panic!() };
         let finished = Arc::clone(&finished);
         readers.spawn(async move {
             let mut received = Vec::new();

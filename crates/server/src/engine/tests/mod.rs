@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_protocol::{
-    CancelTaskRequest, Finality, GetTaskRequest, ListTasksRequest, Message, Revision,
+    CancelTaskRequest, Finality, GetTaskRequest, ListTasksRequest, Message, ReplyKind, Revision,
     SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamEvent, StreamResponse,
     SubscribeToTaskRequest, TaskState,
 };
@@ -101,7 +101,9 @@ fn follow_up_request(task: &Task, text: &str) -> SendMessageRequest {
 
 async fn send(engine: &Engine, request: SendMessageRequest) -> Result<SendMessageResponse, Error> {
     let response = engine.call(Call::new(Request::SendMessage(request))).await?;
-    let Reply::SendMessage(reply) = response.reply else { panic!("{:?}", response.reply) };
+    let ReplyKind::Single(Reply::SendMessage(reply)) = response.kind else {
+        panic!("{response:?}")
+    };
     Ok(reply)
 }
 
@@ -113,7 +115,7 @@ async fn send_for_task(engine: &Engine, request: SendMessageRequest) -> Arc<Task
 }
 
 async fn events(engine: &Engine, call: Call) -> Result<Vec<StreamEvent>, Error> {
-    let Reply::Stream(stream) = engine.call(call).await?.reply else { panic!("no stream") };
+    let ReplyKind::Stream(stream) = engine.call(call).await?.kind else { panic!("no stream") };
     stream.collect::<Vec<_>>().await.into_iter().collect()
 }
 
@@ -128,16 +130,16 @@ fn subscribe(task: &Task, after: Option<u64>) -> Call {
 
 async fn get(engine: &Engine, task: &Task) -> Result<Arc<Task>, Error> {
     let request = Request::GetTask(GetTaskRequest::from(task.id.clone()));
-    match engine.call(Call::new(request)).await?.reply {
-        Reply::Task(task) => Ok(task),
+    match engine.call(Call::new(request)).await?.kind {
+        ReplyKind::Single(Reply::Task(task)) => Ok(task),
         other => panic!("{other:?}"),
     }
 }
 
 async fn cancel(engine: &Engine, task: &Task) -> Result<Arc<Task>, Error> {
     let request = Request::CancelTask(CancelTaskRequest::from(task.id.clone()));
-    match engine.call(Call::new(request)).await?.reply {
-        Reply::Task(task) => Ok(task),
+    match engine.call(Call::new(request)).await?.kind {
+        ReplyKind::Single(Reply::Task(task)) => Ok(task),
         other => panic!("{other:?}"),
     }
 }
@@ -177,7 +179,7 @@ async fn direct_reply_creates_no_task() {
         assert!(message.context_id.is_some());
     }
     let list = engine.call(Call::new(Request::ListTasks(ListTasksRequest::default()))).await;
-    let Reply::TaskList(page) = list.unwrap().reply else { panic!("no page") };
+    let ReplyKind::Single(Reply::TaskList(page)) = list.unwrap().kind else { panic!("no page") };
     assert_eq!((page.total_size, page.page_size, page.tasks.len()), (0, 50, 0));
 }
 
@@ -472,8 +474,8 @@ async fn concurrent_sends_with_same_client_task_id_share_task() {
     };
     let (one, other) =
         tokio::join!(engine.call(named("ask what?")), engine.call(named("this is the answer")),);
-    let states = [one, other].map(|response| match response.unwrap().reply {
-        Reply::SendMessage(SendMessageResponse::Task(task)) => task.status.state,
+    let states = [one, other].map(|response| match response.unwrap().kind {
+        ReplyKind::Single(Reply::SendMessage(SendMessageResponse::Task(task))) => task.status.state,
         other => panic!("{other:?}"),
     });
     assert_eq!(states, [TaskState::InputRequired, TaskState::Completed]);
@@ -508,8 +510,8 @@ async fn direct_reply_can_be_flushed() {
 async fn turn_exposes_caller_id() {
     let call = Call::new(Request::SendMessage(user_request("who")));
     let call = Call { caller: latimer_protocol::Caller::new("alice"), ..call };
-    let Reply::SendMessage(SendMessageResponse::Message(message)) =
-        engine().call(call).await.unwrap().reply
+    let ReplyKind::Single(Reply::SendMessage(SendMessageResponse::Message(message))) =
+        engine().call(call).await.unwrap().kind
     else {
         panic!("no message")
     };

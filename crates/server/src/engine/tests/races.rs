@@ -238,7 +238,9 @@ fn racing_duplicate_messages_create_one_task() {
         let (one, other) = tokio::join!(send_for_task(&engine, request.clone()), late);
         assert_eq!(one, other, "{walk} against {wait}");
         let list = engine.call(Call::new(Request::ListTasks(ListTasksRequest::default()))).await;
-        let Reply::TaskList(page) = list.unwrap().reply else { panic!("no page") };
+        let ReplyKind::Single(Reply::TaskList(page)) = list.unwrap().kind else {
+            panic!("no page")
+        };
         assert_eq!(page.total_size, 1, "{walk} against {wait}");
     });
 }

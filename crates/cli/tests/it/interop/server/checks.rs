@@ -3,10 +3,10 @@
 use std::fmt;
 
 use futures_util::TryStreamExt;
-use latimer_client::transport::Events;
-use latimer_client::{Client, user_message};
+use latimer_client::{Client, Error, user_message};
 use latimer_protocol::{
-    Event, Part, SendMessageConfiguration, SendMessageRequest, StreamResponse, Task, TaskState,
+    Event, EventStream, Part, SendMessageConfiguration, SendMessageRequest, StreamResponse, Task,
+    TaskState,
 };
 
 /// What is wrong.
@@ -37,7 +37,9 @@ pub(super) fn immediate_request(text: &str) -> SendMessageRequest {
 }
 
 /// Everything that a stream tells.
-pub(super) async fn collect_events(events: Events) -> Result<Vec<StreamResponse>, CheckError> {
+pub(super) async fn collect_events(
+    events: EventStream<Error>,
+) -> Result<Vec<StreamResponse>, CheckError> {
     let events: Vec<_> = events.try_collect().await?;
     Ok(events.iter().map(|it| it.event.event().clone()).collect())
 }

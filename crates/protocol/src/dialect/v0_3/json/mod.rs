@@ -69,7 +69,6 @@ pub(in crate::dialect) fn write_reply(
         }
         Reply::PushConfigsDeleted(count) => write_deleted(out, request, *count),
         Reply::Card(card) => write(out, &card.to_json(CardFormat::V0_3(TRANSITION_HISTORY))),
-        Reply::Stream(_) => return Err(Error::internal()),
     }
     Ok(())
 }

@@ -74,7 +74,6 @@ pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) -> Resul
         Reply::PushConfigList(page) => write(out, &PushConfigPage::from(page)),
         Reply::PushConfigsDeleted(_) => out.extend_from_slice(b"{}"),
         Reply::Card(card) => write(out, &write_card(card)),
-        Reply::Stream(_) => return Err(Error::internal()),
     }
     Ok(())
 }
