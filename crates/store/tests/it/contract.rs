@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use latimer_store::conformance::{self, StoreFixture};
-use latimer_store::{Durability, MemoryStore, Retention, SqliteConfig, SqliteStore, TaskStore};
+use latimer_store::{Durability, MemoryStore, Retention, SqliteConfig, TaskStore};
 use tempfile::TempDir;
+
+use crate::fixtures::open_with;
 
 /// A store in memory is nowhere.
 struct MemoryFixture;
@@ -28,9 +30,7 @@ impl StoreFixture for SqliteFixture {
     async fn open(&self, retention: Retention) -> Arc<dyn TaskStore> {
         let durability = self.durability;
         let config = SqliteConfig { durability, retention, ..SqliteConfig::default() };
-        Arc::new(
-            SqliteStore::open(self.directory.path().join("tasks.db"), config).expect("it opens"),
-        )
+        Arc::new(open_with(self.directory.path(), config))
     }
 
     fn is_durable(&self) -> bool {

@@ -8,7 +8,7 @@ use latimer_store::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::fixtures::{chunk_append, create_append, key, open, time};
+use crate::fixtures::{chunk_append, create_append, key, open, open_with, time};
 
 /// A store of three tasks, of which the second was damaged by `sql`.
 async fn store_with_corrupt_task(directory: &TempDir, sql: &str) -> SqliteStore {
@@ -104,7 +104,7 @@ async fn corrupt_finished_and_idempotency_rows_are_skipped() {
     let retention = Retention { max_tasks: 2, ..Retention::DEFAULT_DISK };
     let reopen = || {
         let config = SqliteConfig { retention: retention.clone(), ..SqliteConfig::default() };
-        SqliteStore::open(directory.path().join("tasks.db"), config).unwrap()
+        open_with(directory.path(), config)
     };
     let store = reopen();
     for (number, id) in (1..).zip(["a", "b"]) {

@@ -1,18 +1,37 @@
 //! Small tasks to store.
 
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use latimer_protocol::{
     Artifact, ArtifactId, ContextId, Dialect, Event, Part, Revision, Task, TaskArtifactUpdateEvent,
     TaskId, TaskState, TaskStatus, Timestamp,
 };
 use latimer_store::{
-    Append, Durability, PendingWork, SqliteConfig, SqliteStore, TaskHeader, TaskKey,
+    Append, Durability, OpenError, PendingWork, SqliteConfig, SqliteStore, TaskHeader, TaskKey,
 };
 
 pub(crate) fn open(directory: &Path, durability: Durability) -> SqliteStore {
     let config = SqliteConfig { durability, ..SqliteConfig::default() };
-    SqliteStore::open(directory.join("tasks.db"), config).expect("it opens")
+    open_with(directory, config)
+}
+
+/// Opens the store in a directory, which may have been closed a moment ago.
+///
+/// Other tests of this process start children. Between fork and exec a child has a copy of every file
+/// descriptor, also of the lock file of a store that is closed just then.
+pub(crate) fn open_with(directory: &Path, config: SqliteConfig) -> SqliteStore {
+    let path = directory.join("tasks.db");
+    let deadline = Instant::now() + Duration::from_secs(1);
+    loop {
+        match SqliteStore::open(&path, config.clone()) {
+            Err(OpenError::Locked { .. }) if Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            opened => return opened.expect("it opens"),
+        }
+    }
 }
 
 pub(crate) fn key(id: &str) -> TaskKey {

@@ -17,7 +17,7 @@ use proptest::proptest;
 use proptest::sample::select;
 use tempfile::TempDir;
 
-use crate::fixtures::{chunk_append, key, time};
+use crate::fixtures::{chunk_append, key, open_with, time};
 
 const RETENTION: Retention = Retention {
     max_tasks: 5,
@@ -133,7 +133,7 @@ fn open(directory: &TempDir) -> SqliteStore {
         retention: RETENTION,
         ..SqliteConfig::default()
     };
-    SqliteStore::open(directory.path().join("tasks.db"), config).expect("it opens")
+    open_with(directory.path(), config)
 }
 
 impl StorePair {

@@ -6,7 +6,7 @@ use latimer_store::{Durability, OpenError, SqliteConfig, SqliteStore, TaskStore}
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::fixtures::{create_append, key, open};
+use crate::fixtures::{create_append, key, open, open_with};
 
 #[test]
 fn second_open_reports_lock_holder() {
@@ -23,7 +23,7 @@ fn second_open_reports_lock_holder() {
         "{error}"
     );
     drop(store);
-    SqliteStore::open(&path, config()).unwrap();
+    open_with(directory.path(), config());
 }
 
 #[cfg(unix)]
