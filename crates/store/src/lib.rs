@@ -20,6 +20,8 @@ mod record;
 mod retention;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[doc(hidden)]
+pub mod sync;
 mod webhook;
 
 use std::fmt;

@@ -1,13 +1,12 @@
 //! Room for new tasks: what goes, and when.
 
-use std::hash::BuildHasher;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard};
 
-use hashbrown::HashTable;
 use latimer_protocol::ContextId;
 
-use super::{EntryRef, MemoryStore, lock, shard_index};
+use super::{EntryRef, MemoryStore};
+use crate::sync::lock_unpoisoned;
 use crate::{Error, TaskKey};
 
 /// A conversation, and how many tasks it has.
@@ -38,8 +37,8 @@ impl MemoryStore {
         if self.retention.max_contexts == 0 {
             return None;
         }
-        let hash = self.hasher.hash_one((&key.owner, &key.agent, context.as_str()));
-        let mut shard = self.context_shard(hash);
+        let hash = self.contexts.hash(&(&key.owner, &key.agent, context.as_str()));
+        let mut shard = self.contexts.lock(hash);
         let is_it = |it: &ContextEntry| {
             it.context == *context && it.owner == key.owner && it.agent == key.agent
         };
@@ -56,14 +55,14 @@ impl MemoryStore {
             task_count: 1,
         };
         let rehash =
-            |it: &ContextEntry| self.hasher.hash_one((&it.owner, &it.agent, it.context.as_str()));
+            |it: &ContextEntry| self.contexts.hash(&(&it.owner, &it.agent, it.context.as_str()));
         shard.insert_unique(hash, entry, rehash);
         self.context_count.fetch_add(1, Ordering::Relaxed);
         Some(entry_ref)
     }
 
     fn remove_from_context(&self, entry_ref: EntryRef) {
-        let mut shard = self.context_shard(entry_ref.hash);
+        let mut shard = self.contexts.lock(entry_ref.hash);
         let entry = shard.find_entry(entry_ref.hash, |it| it.entry_id == entry_ref.id);
         let Ok(mut entry) = entry else { return };
         entry.get_mut().task_count -= 1;
@@ -80,23 +79,20 @@ impl MemoryStore {
         while limit > 0 && is_over_limit() && self.remove_oldest() {}
     }
 
-    fn context_shard(&self, hash: u64) -> MutexGuard<'_, HashTable<ContextEntry>> {
-        lock(&self.contexts[shard_index(hash)])
-    }
-
     pub(super) fn new_entry_ref(&self, hash: u64) -> EntryRef {
         EntryRef { hash, id: self.next_entry_id.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// Removes the task that finished first; false when none is finished.
     pub(super) fn remove_oldest(&self) -> bool {
-        let oldest = lock(&self.finished).pop_front();
+        let oldest = lock_unpoisoned(&self.finished).pop_front();
         oldest.map(|(_, entry_ref)| self.remove(entry_ref)).is_some()
     }
 
     pub(super) fn remove(&self, entry_ref: EntryRef) {
         let removed = match self
-            .shard(entry_ref.hash)
+            .tasks
+            .lock(entry_ref.hash)
             .find_entry(entry_ref.hash, |it| it.is_referenced_by(entry_ref))
         {
             Ok(entry) => entry.remove().0,
@@ -107,7 +103,7 @@ impl MemoryStore {
             self.remove_from_context(context_entry);
         }
         for key in removed.idempotency_keys {
-            self.idempotency_shard(key).remove(&key);
+            self.idempotency.entry(&key).remove();
         }
     }
 }

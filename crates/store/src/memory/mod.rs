@@ -7,17 +7,17 @@ mod webhooks;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use hashbrown::HashTable;
 use hashbrown::hash_table::Entry as Slot;
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use latimer_protocol::{ApplyError, Event, Message, Revision, Task, TaskId, Timestamp};
 
 use self::eviction::ContextEntry;
 use self::webhooks::TaskWebhooks;
+use crate::sync::{Sharded, ShardedMap, lock_unpoisoned};
 use crate::{
     Append, Error, IdempotencyKey, IdempotencyRecord, ListCursor, LoggedEvent, PriorOutcome,
     Retention, StoredTask, TaskHeader, TaskKey, TaskPage, TaskQuery, TaskStore, WebhookStore,
@@ -26,10 +26,11 @@ use crate::{
 /// Keeps tasks in memory. What is kept is bounded by its [`Retention`].
 pub struct MemoryStore {
     retention: Retention,
-    hasher: DefaultHashBuilder,
-    shards: Vec<Mutex<HashTable<TaskEntry>>>,
-    idempotency: Vec<Mutex<HashMap<IdempotencyKey, IdempotencyEntry>>>,
-    contexts: Vec<Mutex<HashTable<ContextEntry>>>,
+    /// Tables and not maps: an entry is also found by its [`EntryRef`], and the tasks of all agents
+    /// of one owner and id by one hash.
+    tasks: Sharded<HashTable<TaskEntry>, SHARDS>,
+    contexts: Sharded<HashTable<ContextEntry>, SHARDS>,
+    idempotency: ShardedMap<IdempotencyKey, IdempotencyEntry, SHARDS>,
     /// Finished tasks in the order in which they make room.
     finished: Mutex<VecDeque<(Timestamp, EntryRef)>>,
     /// Direct answers in the order in which they are forgotten.
@@ -40,8 +41,6 @@ pub struct MemoryStore {
     next_entry_id: AtomicU64,
 }
 
-/// A power of two, so that many callers rarely meet, and no single map grows large enough for its
-/// growth to be noticed.
 const SHARDS: usize = 64;
 
 const BACKEND: &str = "memory";
@@ -94,15 +93,11 @@ impl MemoryStore {
     /// An empty store.
     #[must_use]
     pub fn new(retention: Retention) -> Self {
-        fn shards<T: Default>() -> Vec<Mutex<T>> {
-            (0..SHARDS).map(|_| Mutex::default()).collect()
-        }
         Self {
             retention,
-            hasher: DefaultHashBuilder::default(),
-            shards: shards(),
-            idempotency: shards(),
-            contexts: shards(),
+            tasks: Sharded::default(),
+            contexts: Sharded::default(),
+            idempotency: ShardedMap::default(),
             finished: Mutex::default(),
             direct_replies: Mutex::default(),
             task_count: AtomicU64::new(0),
@@ -114,18 +109,7 @@ impl MemoryStore {
     /// Tasks of one caller and id have one hash, whatever their agent, so that they can be found
     /// without knowing it.
     fn hash(&self, owner: &str, id: &TaskId) -> u64 {
-        self.hasher.hash_one((owner, id.as_str()))
-    }
-
-    fn shard(&self, hash: u64) -> MutexGuard<'_, HashTable<TaskEntry>> {
-        lock(&self.shards[shard_index(hash)])
-    }
-
-    fn idempotency_shard(
-        &self,
-        key: IdempotencyKey,
-    ) -> MutexGuard<'_, HashMap<IdempotencyKey, IdempotencyEntry>> {
-        lock(&self.idempotency[usize::from(key.0[0]) % SHARDS])
+        self.tasks.hash(&(owner, id.as_str()))
     }
 
     fn create(&self, append: Append) -> Result<Revision, Error> {
@@ -143,7 +127,7 @@ impl MemoryStore {
         if self.task_count.load(Ordering::Relaxed) >= self.retention.max_tasks {
             // Nothing makes room for a task that is there already.
             let existing_revision =
-                self.shard(hash).find(hash, |it| it.key == key).map(|it| it.revision);
+                self.tasks.lock(hash).find(hash, |it| it.key == key).map(|it| it.revision);
             if let Some(found) = existing_revision {
                 return Err(conflict(key.id, found));
             }
@@ -152,7 +136,7 @@ impl MemoryStore {
         let revision = Revision::new(events.len() as u64);
         let finished = header.state.is_terminal().then_some(header.status_changed_at);
         let entry_ref = self.new_entry_ref(hash);
-        let mut shard = self.shard(hash);
+        let mut shard = self.tasks.lock(hash);
         match shard.entry(hash, |it| it.key == key, |it| self.hash(&it.key.owner, &it.key.id)) {
             Slot::Occupied(existing) => {
                 let found = existing.get().revision;
@@ -185,7 +169,7 @@ impl MemoryStore {
     fn extend(&self, append: Append) -> Result<Revision, Error> {
         let Append { key, expected, events, header, snapshot, idempotency, webhook } = append;
         let hash = self.hash(&key.owner, &key.id);
-        let mut shard = self.shard(hash);
+        let mut shard = self.tasks.lock(hash);
         let Some(entry) = shard.find_mut(hash, |it| it.key == key) else {
             return Err(Error::Conflict { task: key.id, expected, found: Revision::START });
         };
@@ -224,10 +208,10 @@ impl MemoryStore {
     ) {
         if let Some(IdempotencyRecord { key, expires_at }) = idempotency {
             let outcome = RecordedOutcome::Task(entry_ref, revision);
-            self.idempotency_shard(key).insert(key, IdempotencyEntry { expires_at, outcome });
+            self.idempotency.entry(&key).insert(key, IdempotencyEntry { expires_at, outcome });
         }
         if let Some(at) = finished {
-            lock(&self.finished).push_back((at, entry_ref));
+            lock_unpoisoned(&self.finished).push_back((at, entry_ref));
         }
     }
 
@@ -238,7 +222,7 @@ impl MemoryStore {
                 Some(PriorOutcome::DirectReply(message.clone()))
             }
             RecordedOutcome::Task(entry_ref, revision) => {
-                let shard = self.shard(entry_ref.hash);
+                let shard = self.tasks.lock(entry_ref.hash);
                 let entry = shard.find(entry_ref.hash, |it| it.is_referenced_by(*entry_ref))?;
                 Some(PriorOutcome::Task { key: entry.key.clone(), revision: *revision })
             }
@@ -254,7 +238,7 @@ impl TaskStore for MemoryStore {
 
     async fn load(&self, key: &TaskKey) -> Result<Option<StoredTask>, Error> {
         let hash = self.hash(&key.owner, &key.id);
-        let shard = self.shard(hash);
+        let shard = self.tasks.lock(hash);
         Ok(shard.find(hash, |it| it.key == *key).map(TaskEntry::to_stored_task))
     }
 
@@ -265,7 +249,7 @@ impl TaskStore for MemoryStore {
         limit: usize,
     ) -> Result<Vec<LoggedEvent>, Error> {
         let hash = self.hash(&key.owner, &key.id);
-        let shard = self.shard(hash);
+        let shard = self.tasks.lock(hash);
         let Some(entry) = shard.find(hash, |it| it.key == *key) else { return Ok(Vec::new()) };
         let skipped = usize::try_from(after.get()).unwrap_or(usize::MAX);
         let revisions = (1..).map(Revision::new);
@@ -275,7 +259,7 @@ impl TaskStore for MemoryStore {
 
     async fn find_agents(&self, owner: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error> {
         let hash = self.hash(owner, id);
-        let shard = self.shard(hash);
+        let shard = self.tasks.lock(hash);
         let matching =
             shard.iter_hash(hash).filter(|it| *it.key.owner == *owner && it.key.id == *id);
         Ok(matching.map(|it| it.key.agent.clone()).collect())
@@ -284,8 +268,7 @@ impl TaskStore for MemoryStore {
     /// Looks at every task: there are not many.
     async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error> {
         let mut matches: Vec<(ListCursor, Arc<Task>)> = Vec::new();
-        for shard in &self.shards {
-            let shard = lock(shard);
+        for shard in self.tasks.lock_each() {
             let matching = shard.iter().filter(|it| it.matches(query));
             matches.extend(matching.map(|it| (it.cursor(), it.task.clone())));
         }
@@ -304,9 +287,9 @@ impl TaskStore for MemoryStore {
         key: &IdempotencyKey,
         now: Timestamp,
     ) -> Result<Option<PriorOutcome>, Error> {
-        let shard = self.idempotency_shard(*key);
-        let entry = shard.get(key).filter(|it| it.expires_at > now);
-        Ok(entry.and_then(|it| self.resolve_outcome(&it.outcome)))
+        let entry = self.idempotency.entry(key);
+        let unexpired = entry.get().filter(|it| it.expires_at > now);
+        Ok(unexpired.and_then(|it| self.resolve_outcome(&it.outcome)))
     }
 
     async fn record_direct_reply(
@@ -316,14 +299,14 @@ impl TaskStore for MemoryStore {
     ) -> Result<(), Error> {
         let outcome = RecordedOutcome::DirectReply(reply.clone());
         let entry = IdempotencyEntry { expires_at: record.expires_at, outcome };
-        self.idempotency_shard(record.key).insert(record.key, entry);
-        let mut direct_replies = lock(&self.direct_replies);
+        self.idempotency.entry(&record.key).insert(record.key, entry);
+        let mut direct_replies = lock_unpoisoned(&self.direct_replies);
         direct_replies.push_back(record.key);
         let surplus = (direct_replies.len() as u64).saturating_sub(self.retention.max_tasks);
         let oldest: Vec<_> = (0..surplus).filter_map(|_| direct_replies.pop_front()).collect();
         drop(direct_replies);
         for key in oldest {
-            self.idempotency_shard(key).remove(&key);
+            self.idempotency.entry(&key).remove();
         }
         Ok(())
     }
@@ -338,14 +321,13 @@ impl TaskStore for MemoryStore {
         let cutoff = now.as_millis().saturating_sub(age);
         let mut removed = 0;
         loop {
-            let next = lock(&self.finished).pop_front_if(|(at, _)| at.as_millis() <= cutoff);
+            let next =
+                lock_unpoisoned(&self.finished).pop_front_if(|(at, _)| at.as_millis() <= cutoff);
             let Some((_, entry_ref)) = next else { break };
             self.remove(entry_ref);
             removed += 1;
         }
-        for shard in &self.idempotency {
-            lock(shard).retain(|_, it| it.expires_at > now);
-        }
+        self.idempotency.retain(|_, it| it.expires_at > now);
         Ok(removed)
     }
 
@@ -406,16 +388,6 @@ impl TaskEntry {
             && query.state.is_none_or(|it| header.state == it)
             && query.status_changed_since.is_none_or(|it| header.status_changed_at >= it)
     }
-}
-
-fn shard_index(hash: u64) -> usize {
-    // The low bits choose a slot within a map; the high ones choose the map.
-    (hash >> 32) as usize % SHARDS
-}
-
-/// No lock is held where anything could panic with half a change made.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An append that no engine should make.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use latimer_protocol::PushConfigId;
 
-use super::{MemoryStore, TaskEntry, lock};
+use super::{MemoryStore, TaskEntry};
 use crate::{
     AddWebhookOutcome, DeadLetter, DeliveryProgress, Error, ProgressUpdate, TaskKey, Webhook,
     WebhookStore,
@@ -49,7 +49,7 @@ impl MemoryStore {
         update: impl FnOnce(&mut TaskWebhooks) -> T,
     ) -> Option<T> {
         let hash = self.hash(&task.owner, &task.id);
-        let mut shard = self.shard(hash);
+        let mut shard = self.tasks.lock(hash);
         let entry = shard.find_mut(hash, |it| it.key == *task)?;
         match &mut entry.webhooks {
             Some(webhooks) => Some(update(webhooks)),
@@ -67,8 +67,8 @@ impl MemoryStore {
         &self,
         mut visit: impl FnMut(&TaskKey, &TaskEntry, &mut TaskWebhooks),
     ) {
-        for shard in &self.shards {
-            for entry in lock(shard).iter_mut() {
+        for mut shard in self.tasks.lock_each() {
+            for entry in shard.iter_mut() {
                 if let Some(mut webhooks) = entry.webhooks.take() {
                     visit(&entry.key, entry, &mut webhooks);
                     entry.webhooks = Some(webhooks);

@@ -6,12 +6,11 @@
 //! it, and its many parts are freed more easily by whoever made them.
 
 use std::collections::VecDeque;
-use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 
+use crate::sync::Sharded;
 use crate::{StoredTask, TaskKey};
 
 const SHARDS: usize = 16;
@@ -23,10 +22,10 @@ const MAX_TASKS_PER_SHARD: usize = 64;
 const MAX_BYTES_PER_SHARD: usize = 1024 * 1024;
 
 /// Tasks that are finished.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FinishedTaskCache {
-    shards: Vec<Mutex<Shard>>,
-    hasher: DefaultHashBuilder,
+    /// Not a map: a shard also knows the order and the size of its tasks.
+    shards: Sharded<Shard, SHARDS>,
     /// Odd while the writer removes tasks, and another number each time.
     removals: AtomicU64,
 }
@@ -52,21 +51,11 @@ struct CachedTask {
     bytes: usize,
 }
 
-impl Default for FinishedTaskCache {
-    fn default() -> Self {
-        Self {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            hasher: DefaultHashBuilder::default(),
-            removals: AtomicU64::new(0),
-        }
-    }
-}
-
 impl FinishedTaskCache {
     /// A task, if it is here.
     pub(super) fn get(&self, key: &TaskKey) -> Option<StoredTask> {
-        let hash = self.hash(key);
-        let shard = self.shard(hash);
+        let hash = self.shards.hash(key);
+        let shard = self.shards.lock(hash);
         shard.tasks.find(hash, |it| it.stored.key == *key).map(|it| it.stored.clone())
     }
 
@@ -79,8 +68,8 @@ impl FinishedTaskCache {
     /// A reader puts in a task of so many bytes in the file that it read since that moment, unless
     /// some were removed meanwhile.
     pub(super) fn add(&self, epoch: CacheEpoch, stored: &StoredTask, bytes: usize) {
-        let hash = self.hash(&stored.key);
-        let mut shard = self.shard(hash);
+        let hash = self.shards.hash(&stored.key);
+        let mut shard = self.shards.lock(hash);
         if self.removals.load(Ordering::SeqCst) == epoch.0 {
             shard.insert(hash, stored.clone(), bytes);
         }
@@ -89,8 +78,8 @@ impl FinishedTaskCache {
     /// The writer removes a task, in a transaction that it has not committed yet.
     pub(super) fn remove(&self, key: &TaskKey) {
         self.removals.fetch_or(1, Ordering::SeqCst);
-        let hash = self.hash(key);
-        let mut shard = self.shard(hash);
+        let hash = self.shards.hash(key);
+        let mut shard = self.shards.lock(hash);
         if let Ok(entry) = shard.tasks.find_entry(hash, |it| it.stored.key == *key) {
             let (removed, _) = entry.remove();
             shard.bytes -= removed.bytes;
@@ -102,17 +91,6 @@ impl FinishedTaskCache {
         // Only the writer changes it.
         let removals = self.removals.load(Ordering::SeqCst);
         self.removals.store(removals + removals % 2, Ordering::SeqCst);
-    }
-
-    fn hash(&self, key: &TaskKey) -> u64 {
-        self.hasher.hash_one(key)
-    }
-
-    /// Nothing can panic while a shard is held.
-    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
-        // The low bits choose a slot within a table; the high ones choose the table.
-        let shard = &self.shards[(hash >> 32) as usize % SHARDS];
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -197,7 +175,7 @@ mod tests {
             cache.end_removal();
         }
         assert_eq!(count(&cache, 0..1_000), 0);
-        assert!(cache.shards.iter().all(|it| it.lock().unwrap().bytes == 0));
+        assert!(cache.shards.lock_each().all(|it| it.bytes == 0));
     }
 
     #[test]

@@ -3,24 +3,19 @@
 //! Every message is looked up, and hardly any is found. The database has them in the order in which
 //! they came; where each of them is, is known here, and read anew when the store is opened.
 
-use std::hash::BuildHasher;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::codec::IdempotencyEntry;
 use crate::IdempotencyKey;
+use crate::sync::Sharded;
 
-/// So that callers rarely meet, and no single map grows large enough for its growth to be noticed.
 const SHARDS: usize = 64;
 
-/// Messages that were sent before: some 60 bytes for each.
-#[derive(Debug)]
-pub(super) struct IdempotencyCache {
-    shards: Vec<Mutex<HashTable<CachedRecord>>>,
-    hasher: DefaultHashBuilder,
-}
+/// Messages that were sent before: some 60 bytes for each. Not a map, because a record has its key
+/// in it.
+#[derive(Debug, Default)]
+pub(super) struct IdempotencyCache(Sharded<HashTable<CachedRecord>, SHARDS>);
 
 /// What is known of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,24 +25,19 @@ pub(super) struct CachedRecord {
     pub(super) entry: IdempotencyEntry,
 }
 
-impl Default for IdempotencyCache {
-    fn default() -> Self {
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { shards, hasher: DefaultHashBuilder::default() }
-    }
-}
-
 impl IdempotencyCache {
     /// What is known of a message, whether it has expired or not.
     pub(super) fn get(&self, key: &IdempotencyKey) -> Option<CachedRecord> {
-        self.shard(key).find(self.hash(key), |it| it.entry.key == *key).copied()
+        let hash = self.0.hash(key);
+        self.0.lock(hash).find(hash, |it| it.entry.key == *key).copied()
     }
 
     /// Remembers a message, instead of what was known of it before.
     pub(super) fn insert(&self, record: CachedRecord) {
-        let (key, hash) = (&record.entry.key, self.hash(&record.entry.key));
-        match self.shard(key).entry(hash, |it| it.entry.key == *key, |it| self.hash(&it.entry.key))
-        {
+        let key = &record.entry.key;
+        let hash = self.0.hash(key);
+        let rehash = |it: &CachedRecord| self.0.hash(&it.entry.key);
+        match self.0.lock(hash).entry(hash, |it| it.entry.key == *key, rehash) {
             Entry::Occupied(mut existing) => *existing.get_mut() = record,
             Entry::Vacant(vacant) => {
                 vacant.insert(record);
@@ -58,7 +48,8 @@ impl IdempotencyCache {
     /// Forgets a message of a row, unless it came again in a later one.
     pub(super) fn remove(&self, key: &IdempotencyKey, rowid: i64) {
         let is_it = |it: &CachedRecord| it.entry.key == *key && it.rowid == rowid;
-        if let Ok(entry) = self.shard(key).find_entry(self.hash(key), is_it) {
+        let hash = self.0.hash(key);
+        if let Ok(entry) = self.0.lock(hash).find_entry(hash, is_it) {
             entry.remove();
         }
     }
@@ -66,19 +57,6 @@ impl IdempotencyCache {
     /// How many there are.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.shards.iter().map(|it| lock(it).len()).sum()
+        self.0.lock_each().map(|it| it.len()).sum()
     }
-
-    fn hash(&self, key: &IdempotencyKey) -> u64 {
-        self.hasher.hash_one(key)
-    }
-
-    fn shard(&self, key: &IdempotencyKey) -> MutexGuard<'_, HashTable<CachedRecord>> {
-        lock(&self.shards[usize::from(key.0[0]) % SHARDS])
-    }
-}
-
-/// Nothing can panic while a shard is held.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,10 +6,12 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::rand;
+
+use crate::sync::lock_unpoisoned;
 
 /// How long a key is, in bytes.
 const KEY_BYTES: usize = 32;
@@ -59,7 +61,7 @@ impl Seal {
         &self,
         get: impl FnOnce(&Self) -> io::Result<[u8; KEY_BYTES]>,
     ) -> io::Result<Arc<RandomizedNonceKey>> {
-        let mut key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut key = lock_unpoisoned(&self.key);
         if let Some(key) = &*key {
             return Ok(key.clone());
         }

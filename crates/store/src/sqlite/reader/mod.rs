@@ -7,7 +7,7 @@ mod task;
 mod webhook;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use super::error::unavailable;
 use super::open;
 use crate::Error;
+use crate::sync::lock_unpoisoned;
 
 pub(super) use self::list::list;
 pub(super) use self::log::events;
@@ -74,6 +75,6 @@ impl ReaderPool {
 
     /// Nothing can panic while this is held.
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_unpoisoned(&self.idle)
     }
 }

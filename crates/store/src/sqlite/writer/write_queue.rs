@@ -1,7 +1,7 @@
 //! Something to write, and whoever waits for it.
 
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use tokio::sync::oneshot;
@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::WriterState;
 use crate::Error;
 use crate::sqlite::error::unavailable;
+use crate::sync::lock_unpoisoned;
 
 /// Something to write. It may run more than once: only the last time counts.
 pub(in crate::sqlite) trait WriteOp: Send + 'static {
@@ -62,8 +63,7 @@ impl CompletedGroup {
 
     /// Tells those who do not know yet.
     pub(super) fn notify_remaining(&self) {
-        let remaining =
-            mem::take(&mut *self.remaining.lock().unwrap_or_else(PoisonError::into_inner));
+        let remaining = mem::take(&mut *lock_unpoisoned(&self.remaining));
         for write in remaining {
             write.complete(self.failure.clone(), None);
         }
