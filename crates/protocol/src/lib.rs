@@ -70,7 +70,7 @@ pub use model::{
 pub use operation::{Capability, Operation};
 pub use revision::{InvalidRevision, Revision};
 pub use service::{
-    Call, CallResponse, Caller, EventStream, Reply, ReplyKind, Request, Service, SharedEvent,
-    StreamEvent,
+    Call, CallContext, CallResponse, Caller, EventStream, Reply, ReplyKind, Request, Service,
+    SharedEvent, StreamEvent,
 };
 pub use version::{PROTOCOL_VERSION, UnknownVersion, Version};

@@ -127,7 +127,7 @@ impl Client {
     ) -> Result<EventStream<Error>, Error> {
         let request = SubscribeToTaskRequest { tenant: None, id };
         let mut call = self.build_call(Request::SubscribeToTask(request));
-        call.resume_after = resume_after;
+        call.context.resume_after = resume_after;
         self.open_stream(&call).await
     }
 

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{
-    Call, CallResponse, Capability, Dialect, ErrorKind, EventStream, Message, MessageId, Part,
-    ReplyKind, Request, Service,
+    Call, CallContext, CallResponse, Capability, Dialect, ErrorKind, EventStream, Message,
+    MessageId, Part, ReplyKind, Request, Service,
 };
 
 pub use builder::ClientBuilder;
@@ -178,7 +178,8 @@ impl Client {
 
     fn build_call(&self, request: Request) -> Call {
         let (extensions, dialect) = (self.0.extensions.clone(), self.0.dialect);
-        Call { extensions, dialect, ..Call::new(request) }
+        let context = CallContext { extensions, dialect, ..CallContext::default() };
+        Call { context, request }
     }
 
     /// Makes a call, as often as it is safe to.

@@ -7,7 +7,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use latimer_outbound as outbound;
 use latimer_protocol::binding::parameters;
-use latimer_protocol::{Call, Version};
+use latimer_protocol::{CallContext, Version};
 use tokio::time::timeout;
 
 use super::endpoint::Endpoint;
@@ -196,10 +196,10 @@ impl OutgoingRequest {
     /// What travels beside the payload of a call.
     pub(super) fn with_call_headers(
         mut self,
-        call: &Call,
+        context: &CallContext,
         version: Version,
     ) -> Result<Self, Error> {
-        insert_call_headers(&mut self.headers, call, version)?;
+        insert_call_headers(&mut self.headers, context, version)?;
         Ok(self)
     }
 
@@ -225,13 +225,13 @@ pub(crate) fn to_uri(url: &str) -> Result<Uri, Error> {
 /// Says in headers, or in metadata of gRPC, what travels beside the payload of a call.
 pub(super) fn insert_call_headers(
     headers: &mut HeaderMap,
-    call: &Call,
+    context: &CallContext,
     version: Version,
 ) -> Result<(), Error> {
     let version_name = HeaderValue::from_static(version.as_str());
     headers.insert(HeaderName::from_static(parameters::VERSION), version_name);
-    if !call.extensions.is_empty() {
-        let list = call.extensions.join(",");
+    if !context.extensions.is_empty() {
+        let list = context.extensions.join(",");
         let list = HeaderValue::try_from(list).map_err(|_| {
             Error::InvalidSetup("an extension has a name that no header can carry".into())
         })?;
@@ -241,7 +241,7 @@ pub(super) fn insert_call_headers(
             headers.insert(HeaderName::from_static(parameters::EXTENSIONS_BEFORE_1_0), list);
         }
     }
-    if let Some(resume_after) = call.resume_after {
+    if let Some(resume_after) = context.resume_after {
         let resume_after = HeaderValue::from(resume_after.get());
         headers.insert(HeaderName::from_static(parameters::LAST_EVENT_ID), resume_after);
     }

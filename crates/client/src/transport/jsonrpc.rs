@@ -68,8 +68,8 @@ impl Transport for JsonRpc {
         let id = Id::from(self.next_id.fetch_add(1, Ordering::Relaxed).to_string().as_str());
         let body = jsonrpc::write_call(dialect, &id, &request)?;
         let uri = self.endpoint.uri().clone();
-        let outgoing =
-            OutgoingRequest::new(Method::POST, uri, Some(body)).with_call_headers(call, version)?;
+        let outgoing = OutgoingRequest::new(Method::POST, uri, Some(body))
+            .with_call_headers(&call.context, version)?;
         if !operation.is_streaming() {
             let outgoing = outgoing.with_accept("application/json");
             let response = self.channel.fetch(&self.endpoint, outgoing).await?;

@@ -122,7 +122,8 @@ impl Transport for HttpJson {
         let operation = request.operation();
         let HttpRequest { method, path, body } = HttpRequest::new(dialect, &request)?;
         let uri = to_uri(&self.url(&path))?;
-        let outgoing = OutgoingRequest::new(method, uri, body).with_call_headers(call, version)?;
+        let outgoing =
+            OutgoingRequest::new(method, uri, body).with_call_headers(&call.context, version)?;
         if !operation.is_streaming() {
             let outgoing = outgoing.with_accept("application/a2a+json, application/json");
             let response = self.channel.fetch(&self.endpoint, outgoing).await?;

@@ -138,7 +138,7 @@ async fn streams_deliver_all_events_and_resume() {
         let error = collect_events(transport, call.clone()).await.unwrap_err();
         let Error::Agent(error) = error else { panic!("{name}: {error}") };
         assert!(error.message().contains("over"), "{name}: {error}");
-        call.resume_after = Some(latimer_protocol::Revision::new(1));
+        call.context.resume_after = Some(latimer_protocol::Revision::new(1));
         let resumed =
             collect_events(transport, call).await.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(resumed.len() < received.len() + 1 && !resumed.is_empty(), "{name}: {resumed:?}");

@@ -30,8 +30,8 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use latimer_protocol::binding::{parameters, rest as rest_binding};
 use latimer_protocol::{
-    Call, Caller, Dialect, Error, ErrorKind, Message, Metadata, Request as ProtocolRequest,
-    Revision, SendMessageRequest, Service, Version,
+    Call, CallContext, Caller, Dialect, Error, ErrorKind, Message, Metadata,
+    Request as ProtocolRequest, Revision, SendMessageRequest, Service, Version,
 };
 use tracing::debug;
 
@@ -206,7 +206,9 @@ impl Frontend {
         let extensions = ctx.extensions()?;
         let resume_after =
             if request.operation().is_streaming() { ctx.resume_after()? } else { None };
-        Ok(Call { request, caller, agent: ctx.agent.clone(), dialect, extensions, resume_after })
+        let agent = ctx.agent.clone();
+        let context = CallContext { caller, agent, dialect, extensions, resume_after };
+        Ok(Call { context, request })
     }
 
     /// The agent of this name, or the primary one when none is named.

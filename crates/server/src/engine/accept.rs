@@ -87,15 +87,15 @@ impl Engine {
             message: Arc::new(message),
             configuration,
             metadata,
-            caller: call.caller,
+            caller: call.context.caller,
             scope,
             agent,
             extensions,
-            dialect: call.dialect,
+            dialect: call.context.dialect,
             reply_mode,
             starts_context: false,
             result_only: reply_mode == ReplyMode::Blocking && !has_webhook,
-            resume_after: call.resume_after,
+            resume_after: call.context.resume_after,
         })
     }
 
@@ -117,7 +117,7 @@ impl Engine {
             return authorize(call, agent);
         }
         match &request.message.task_id {
-            Some(id) if !call.dialect.clients_assign_task_ids() => {
+            Some(id) if !call.context.dialect.clients_assign_task_ids() => {
                 self.find_task_agent(call, scope, id).await
             }
             Some(id) => match self.find_task_agent(call, scope, id).await {

@@ -210,7 +210,7 @@ impl Engine {
 
     /// The agent that a call names, if it names one, and whoever the caller is.
     fn named_agent_unchecked(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
-        let name = match (&call.agent, call.request.tenant()) {
+        let name = match (&call.context.agent, call.request.tenant()) {
             (Some(agent), _) => &**agent,
             (None, Some(tenant)) => tenant,
             (None, None) => return Ok(None),
@@ -244,7 +244,7 @@ impl Engine {
     /// # Errors
     /// When the agent needs one that the caller did not activate.
     fn active_extensions(&self, call: &Call, agent: &Agent) -> Result<Vec<String>, Error> {
-        let is_requested = |uri: &str| call.extensions.iter().any(|it| it == uri);
+        let is_requested = |uri: &str| call.context.extensions.iter().any(|it| it == uri);
         let card = agent.card();
         let supported = &card.capabilities.extensions;
         if let Some(missing) = supported.iter().find(|it| it.required && !is_requested(&it.uri)) {
@@ -253,7 +253,7 @@ impl Engine {
         }
         let is_supported =
             |uri: &str| uri == CURSOR_EXTENSION || supported.iter().any(|it| it.uri == uri);
-        Ok(call.extensions.iter().filter(|it| is_supported(it)).cloned().collect())
+        Ok(call.context.extensions.iter().filter(|it| is_supported(it)).cloned().collect())
     }
 
     /// §3.3.4: whether the card of the agent that is asked offers it comes before anything else.
@@ -278,7 +278,7 @@ impl Engine {
         match agent.extended_card() {
             Some(card) => Ok(Reply::Card(Box::new(card.clone()))),
             // §3.3.4: 1.0 does not know the operation without the capability.
-            None if call.dialect == Dialect::V1_0 => {
+            None if call.context.dialect == Dialect::V1_0 => {
                 Err(Error::new(ErrorKind::UnsupportedOperation, "the agent has no extended card"))
             }
             None => Err(ErrorKind::ExtendedAgentCardNotConfigured.into()),
@@ -323,7 +323,7 @@ impl fmt::Debug for Engine {
 
 /// The agent, if the caller may use it. Every operation on an agent or its tasks comes by here.
 fn authorize<'a>(call: &Call, agent: &'a Arc<Agent>) -> Result<&'a Arc<Agent>, Error> {
-    agent.access().check(&call.caller).map(|()| agent)
+    agent.access().check(&call.context.caller).map(|()| agent)
 }
 
 /// What a caller learns of a failure of the store. The log has the rest.

@@ -81,7 +81,7 @@ impl TaskScope {
     /// When the operation has no rule.
     pub(super) fn for_call(call: &Call) -> Result<Self, Error> {
         let rule = AccessRule::for_operation(call.request.operation()).ok_or_else(denied)?;
-        Ok(Self { owner: call.caller.id().clone(), rule })
+        Ok(Self { owner: call.context.caller.id().clone(), rule })
     }
 
     /// What the message that made a task might touch, for those who go on with it later.

@@ -127,18 +127,18 @@ impl Engine {
             return Err(Error::internal());
         };
         let AuthorizedTask { stored, extensions } = self.find_task(&call, &request.id).await?;
-        let stream_guard = self.open_stream(&call.caller)?;
+        let stream_guard = self.open_stream(&call.context.caller)?;
         // From here on nothing is missed, and what the store says is at least as new.
         let live = self.0.live_tasks.get_or_create(&stored.key).subscribe();
         let stored = self.store().load(&stored.key).await.map_err(store_error)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(&request.id))?;
         live.sync_from_store(&stored);
         let state = stored.header.state;
-        if call.resume_after.is_none() && state.is_terminal() {
+        if call.context.resume_after.is_none() && state.is_terminal() {
             let message = format!("task {} is over ({state}); get it instead", request.id);
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
-        let after = check_resume_cursor(call.resume_after, stored.revision)?;
+        let after = check_resume_cursor(call.context.resume_after, stored.revision)?;
         let start = ReaderStart {
             cursor: after.unwrap_or(stored.revision),
             ignore_end_through: Revision::START,

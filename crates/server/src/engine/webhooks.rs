@@ -30,7 +30,8 @@ impl Engine {
         let WebhookTarget { dispatcher, authorized } = self.webhook_target(&call, &task).await?;
         let AuthorizedTask { stored, extensions } = authorized;
         let cursor = stored.revision;
-        let webhook = dispatcher.validate(config.clone(), stored.key, cursor, call.dialect).await?;
+        let webhook =
+            dispatcher.validate(config.clone(), stored.key, cursor, call.context.dialect).await?;
         let config = webhook.config.clone();
         self.register_webhook(webhook).await?;
         Ok(CallResponse { extensions, ..Reply::PushConfig(config).into() })

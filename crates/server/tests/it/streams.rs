@@ -119,11 +119,11 @@ async fn last_event_id_becomes_the_resume_cursor() {
     let (server, script) = scripted_stream_server(Settings::default(), Vec::new, false).await;
     let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"t"}}"#;
     server.v1().with_header("last-event-id", "41").post("/a2a", subscribe).await;
-    assert_eq!(script.last_call().resume_after, Some(Revision::new(41)));
+    assert_eq!(script.last_call().context.resume_after, Some(Revision::new(41)));
     server.v1().with_header("last-event-id", "7").get("/a2a/tasks/t:subscribe").await;
-    assert_eq!(script.last_call().resume_after, Some(Revision::new(7)));
+    assert_eq!(script.last_call().context.resume_after, Some(Revision::new(7)));
     server.v1().get("/a2a/tasks/t:subscribe").await;
-    assert_eq!(script.last_call().resume_after, None);
+    assert_eq!(script.last_call().context.resume_after, None);
     let invalid = server.v1().with_header("last-event-id", "x-1").post("/a2a", subscribe).await;
     assert_eq!(invalid.events()[0]["error"]["code"], -32602);
 }

@@ -97,7 +97,8 @@ async fn strict_policy_requires_declared_1_0() {
 async fn extensions_are_echoed_in_the_version_specific_header() {
     let script = ScriptedService::new(|call| {
         let reply = Reply::PushConfigsDeleted(1);
-        Ok(CallResponse { extensions: call.extensions.clone(), ..CallResponse::from(reply) })
+        let extensions = call.context.extensions.clone();
+        Ok(CallResponse { extensions, ..CallResponse::from(reply) })
     });
     let server = Server::empty().with_service(script.clone());
     let server = start_server(server).await;
@@ -108,7 +109,7 @@ async fn extensions_are_echoed_in_the_version_specific_header() {
     let params = r#"{"taskId":"t","id":"c"}"#;
     let response = caller.post("/a2a", rpc_body("DeleteTaskPushNotificationConfig", params)).await;
     assert_eq!(response.header("a2a-extensions"), "urn:a, urn:b, urn:c");
-    assert_eq!(script.last_call().dialect, Dialect::V1_0);
+    assert_eq!(script.last_call().context.dialect, Dialect::V1_0);
     let caller = server.with_header("x-a2a-extensions", "urn:c");
     let params = r#"{"id":"t","pushNotificationConfigId":"c"}"#;
     let response =

@@ -65,7 +65,7 @@ impl Grpc {
     async fn prepare(&self, call: &Call) -> Result<(Rpc<'_>, RequestCredentials), Error> {
         let version = self.endpoint.version();
         let mut headers = HeaderMap::new();
-        insert_call_headers(&mut headers, call, version)?;
+        insert_call_headers(&mut headers, &call.context, version)?;
         let credentials = self.channel.credentials_for(&self.endpoint).await?;
         if credentials.has_query_parameters() {
             let problem = "the API key goes into a query, and gRPC has none";

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_protocol::{
-    CancelTaskRequest, Finality, GetTaskRequest, ListTasksRequest, Message, ReplyKind, Revision,
-    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamEvent, StreamResponse,
-    SubscribeToTaskRequest, TaskState,
+    CallContext, CancelTaskRequest, Finality, GetTaskRequest, ListTasksRequest, Message, ReplyKind,
+    Revision, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamEvent,
+    StreamResponse, SubscribeToTaskRequest, TaskState,
 };
 use latimer_store::MemoryStore;
 
@@ -125,7 +125,8 @@ fn stream(text: &str) -> Call {
 
 fn subscribe(task: &Task, after: Option<u64>) -> Call {
     let request = Request::SubscribeToTask(SubscribeToTaskRequest::from(task.id.clone()));
-    Call { resume_after: after.map(Revision::new), ..Call::new(request) }
+    let resume_after = after.map(Revision::new);
+    Call { context: CallContext { resume_after, ..CallContext::default() }, request }
 }
 
 async fn get(engine: &Engine, task: &Task) -> Result<Arc<Task>, Error> {
@@ -389,8 +390,8 @@ async fn concurrent_duplicate_messages_run_once() {
 async fn other_callers_get_task_not_found() {
     let engine = engine();
     let owned = send_for_task(&engine, user_request("hello")).await;
-    let call = Call::new(Request::GetTask(GetTaskRequest::from(owned.id.clone())));
-    let call = Call { caller: latimer_protocol::Caller::new("eve"), ..call };
+    let mut call = Call::new(Request::GetTask(GetTaskRequest::from(owned.id.clone())));
+    call.context.caller = latimer_protocol::Caller::new("eve");
     let error = engine.call(call).await.unwrap_err();
     assert_eq!(error, Error::task_not_found(&owned.id));
 }
@@ -469,8 +470,9 @@ async fn concurrent_sends_with_same_client_task_id_share_task() {
     let named = |text: &str| {
         let mut request = user_request(text);
         request.message.task_id = Some(latimer_protocol::TaskId::new("mine").unwrap());
-        let call = Call::new(Request::SendMessage(request));
-        Call { dialect: Dialect::V0_1, ..call }
+        let mut call = Call::new(Request::SendMessage(request));
+        call.context.dialect = Dialect::V0_1;
+        call
     };
     let (one, other) =
         tokio::join!(engine.call(named("ask what?")), engine.call(named("this is the answer")),);
@@ -508,8 +510,8 @@ async fn direct_reply_can_be_flushed() {
 
 #[tokio::test]
 async fn turn_exposes_caller_id() {
-    let call = Call::new(Request::SendMessage(user_request("who")));
-    let call = Call { caller: latimer_protocol::Caller::new("alice"), ..call };
+    let mut call = Call::new(Request::SendMessage(user_request("who")));
+    call.context.caller = latimer_protocol::Caller::new("alice");
     let ReplyKind::Single(Reply::SendMessage(SendMessageResponse::Message(message))) =
         engine().call(call).await.unwrap().kind
     else {

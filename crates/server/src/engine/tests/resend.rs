@@ -3,8 +3,9 @@
 use super::*;
 
 fn resend_call(request: &SendMessageRequest, after: Option<u64>) -> Call {
-    let call = Call::new(Request::SendStreamingMessage(request.clone()));
-    Call { resume_after: after.map(Revision::new), ..call }
+    let mut call = Call::new(Request::SendStreamingMessage(request.clone()));
+    call.context.resume_after = after.map(Revision::new);
+    call
 }
 
 #[tokio::test]
