@@ -20,10 +20,19 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | feature | adds |
+//! | --- | --- |
+//! | `client` | [`HttpClient`], for plain HTTP |
+//! | `tls` | HTTPS and client certificates for [`HttpClient`]; needs a C compiler |
+//!
+//! Without features the crate contains the guard and [`Network`].
 
 mod address_class;
 mod allow_rule;
+#[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "client")]
 mod dial;
 mod forbidden;
 mod guard;
@@ -33,10 +42,12 @@ mod resolve;
 mod target;
 
 pub use allow_rule::{AllowRule, InvalidAllowRule};
+#[cfg(feature = "client")]
 pub use client::{
     Body, HttpClient, HttpClientBuilder, InvalidTls, Protocol, RedirectError, RequestError,
     RequestLimits,
 };
+#[cfg(feature = "client")]
 pub use dial::Dial;
 pub use forbidden::Forbidden;
 pub use guard::{Guard, Rules};

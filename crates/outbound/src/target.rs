@@ -47,6 +47,7 @@ impl Target {
     }
 
     /// The target that `location` means on a page of this one.
+    #[cfg(feature = "client")]
     pub(crate) fn join(&self, location: &str) -> Result<Self, Forbidden> {
         let base = Url::parse(&self.uri.to_string()).map_err(|_| Forbidden::Url)?;
         Self::new(&base.join(location).map_err(|_| Forbidden::Url)?)
@@ -79,6 +80,7 @@ impl Target {
         self.port
     }
 
+    #[cfg(feature = "client")]
     pub(crate) fn same_origin(&self, other: &Self) -> bool {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
     }

@@ -11,19 +11,16 @@ use std::time::Duration;
 
 use http::Uri;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
 use super::Protocol;
-use super::stream::Stream;
-use super::tls::Tls;
+use super::tls::{Stream, Tls};
 use crate::dial::Dial;
 use crate::forbidden::Forbidden;
 use crate::guard::{Guard, ResolveError};
-use crate::host::Host;
-use crate::target::{Scheme, Target};
+use crate::target::Target;
 
 /// Connects to what the guard lets through.
 #[derive(Clone)]
@@ -57,15 +54,7 @@ impl Inner {
     async fn connect(&self, target: &Target) -> Result<Stream, ConnectError> {
         let addresses = self.guard.resolve_allowed(target).await?;
         let stream = self.dial(&addresses).await?;
-        match target.scheme() {
-            Scheme::Http => Ok(Stream::Plain(stream)),
-            Scheme::Https => {
-                let name = server_name(target.host())?;
-                let connector = self.tls.connector(target);
-                let stream = connector.connect(name, stream).await.map_err(ConnectError::Tls)?;
-                Ok(Stream::Tls(Box::new(stream)))
-            }
-        }
+        self.tls.connect(target, stream).await.map_err(ConnectError::Tls)
     }
 
     /// One of some addresses, each with its share of the time.
@@ -100,14 +89,6 @@ impl Service<Uri> for Connector {
             let stream = timeout(inner.connect_timeout, inner.connect(&target)).await;
             Ok(TokioIo::new(stream.map_err(|_| ConnectError::Timeout)??))
         })
-    }
-}
-
-fn server_name(host: &Host) -> Result<ServerName<'static>, ConnectError> {
-    match host {
-        Host::Address(address) => Ok(ServerName::from(*address)),
-        Host::Name(name) => ServerName::try_from(name.clone())
-            .map_err(|error| ConnectError::Tls(io::Error::other(error))),
     }
 }
 

@@ -4,7 +4,7 @@ mod body;
 mod connector;
 mod error;
 mod redirect;
-mod stream;
+#[cfg_attr(not(feature = "tls"), path = "tls/disabled.rs")]
 mod tls;
 
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::guard::Guard;
 use crate::target::Target;
 use body::RequestBody;
 use connector::Connector;
-use tls::{Identity, Tls};
+use tls::{Tls, TlsSettings};
 
 pub use body::Body;
 pub use error::RequestError;
@@ -71,8 +71,7 @@ impl HttpClient {
             connect_timeout: Duration::from_secs(10),
             protocol: Protocol::Negotiated,
             user_agent: HeaderValue::from_static(DEFAULT_USER_AGENT),
-            root_pems: Vec::new(),
-            identity: None,
+            tls: TlsSettings::default(),
         }
     }
 
@@ -262,8 +261,7 @@ pub struct HttpClientBuilder {
     connect_timeout: Duration,
     protocol: Protocol,
     user_agent: HeaderValue,
-    root_pems: Vec<Vec<u8>>,
-    identity: Option<Identity>,
+    tls: TlsSettings,
 }
 
 impl HttpClientBuilder {
@@ -289,28 +287,6 @@ impl HttpClientBuilder {
         self
     }
 
-    /// Certificates, in PEM, that servers may be vouched for by, beside those that the operating
-    /// system trusts.
-    #[must_use]
-    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.root_pems.push(pem.into());
-        self
-    }
-
-    /// What the client shows to servers at the origin of a URL, and nowhere else, when they ask who it
-    /// is: a chain of certificates and the key of the first, both in PEM.
-    #[must_use]
-    pub fn identity(
-        mut self,
-        url: impl Into<String>,
-        certificates: impl Into<Vec<u8>>,
-        key: impl Into<Vec<u8>>,
-    ) -> Self {
-        let (url, certificates, key) = (url.into(), certificates.into(), key.into());
-        self.identity = Some(Identity { url, certificates, key });
-        self
-    }
-
     /// Opens sockets in another way.
     #[must_use]
     pub fn dialer(mut self, dial: Arc<dyn Dial>) -> Self {
@@ -323,7 +299,7 @@ impl HttpClientBuilder {
     /// # Errors
     /// [`InvalidTls`] when a certificate or key cannot be used.
     pub fn build(self) -> Result<HttpClient, InvalidTls> {
-        let tls = Tls::new(&self.root_pems, self.identity.as_ref())?;
+        let tls = Tls::new(&self.tls)?;
         let connector = Connector::new(self.guard.clone(), self.dialer, tls, self.connect_timeout);
         Ok(HttpClient::new(self.guard, &connector, self.protocol, self.user_agent))
     }

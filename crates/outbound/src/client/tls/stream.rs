@@ -11,7 +11,7 @@ use tokio_rustls::client::TlsStream;
 
 /// One connection, with TLS or without.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(in crate::client) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }

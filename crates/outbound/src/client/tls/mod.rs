@@ -1,23 +1,62 @@
 //! Whom to believe, and who to be.
 
+mod stream;
+
+use std::io;
 use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::Protocol;
+pub(super) use stream::Stream;
+
 use super::error::BoxError;
-use crate::target::Target;
+use super::{HttpClientBuilder, Protocol};
+use crate::host::Host;
+use crate::target::{Scheme, Target};
+
+/// Certificates and keys to set TLS up with, in PEM.
+#[derive(Default)]
+pub(super) struct TlsSettings {
+    /// Root certificates beside those of the operating system.
+    root_pems: Vec<Vec<u8>>,
+    identity: Option<Identity>,
+}
 
 /// What the client shows of itself to servers of one origin, in PEM.
-pub(super) struct Identity {
+struct Identity {
     /// A URL of the origin.
-    pub(super) url: String,
-    pub(super) certificates: Vec<u8>,
-    pub(super) key: Vec<u8>,
+    url: String,
+    certificates: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl HttpClientBuilder {
+    /// Certificates, in PEM, that servers may be vouched for by, beside those that the operating
+    /// system trusts.
+    #[must_use]
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.tls.root_pems.push(pem.into());
+        self
+    }
+
+    /// What the client shows to servers at the origin of a URL, and nowhere else, when they ask who it
+    /// is: a chain of certificates and the key of the first, both in PEM.
+    #[must_use]
+    pub fn identity(
+        mut self,
+        url: impl Into<String>,
+        certificates: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        let (url, certificates, key) = (url.into(), certificates.into(), key.into());
+        self.tls.identity = Some(Identity { url, certificates, key });
+        self
+    }
 }
 
 /// A certificate or key that cannot be used.
@@ -51,11 +90,8 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    pub(super) fn new(
-        root_pems: &[Vec<u8>],
-        identity: Option<&Identity>,
-    ) -> Result<Self, InvalidTls> {
-        let roots = Arc::new(load_roots(root_pems)?);
+    pub(super) fn new(settings: &TlsSettings) -> Result<Self, InvalidTls> {
+        let roots = Arc::new(load_roots(&settings.root_pems)?);
         let builder = || {
             let unsupported =
                 |error: rustls::Error| InvalidTls::Unsupported { source: error.into() };
@@ -64,7 +100,9 @@ impl Tls {
             Ok::<_, InvalidTls>(builder.with_root_certificates(Arc::clone(&roots)))
         };
         let anonymous = Arc::new(builder()?.with_no_client_auth()).into();
-        let Some(identity) = identity else { return Ok(Self { anonymous, with_identity: None }) };
+        let Some(identity) = &settings.identity else {
+            return Ok(Self { anonymous, with_identity: None });
+        };
         let (origin, chain, key) = identity.load()?;
         let invalid = |error: rustls::Error| InvalidTls::Identity { source: error.into() };
         let with_identity = builder()?.with_client_auth_cert(chain, key).map_err(invalid)?;
@@ -88,12 +126,31 @@ impl Tls {
         }
     }
 
+    /// Establishes TLS on a new connection if the target's scheme is HTTPS.
+    pub(super) async fn connect(&self, target: &Target, stream: TcpStream) -> io::Result<Stream> {
+        match target.scheme() {
+            Scheme::Http => Ok(Stream::Plain(stream)),
+            Scheme::Https => {
+                let name = server_name(target.host())?;
+                let stream = self.connector(target).connect(name, stream).await?;
+                Ok(Stream::Tls(Box::new(stream)))
+            }
+        }
+    }
+
     /// What connects to a target.
-    pub(super) fn connector(&self, target: &Target) -> &TlsConnector {
+    fn connector(&self, target: &Target) -> &TlsConnector {
         match &self.with_identity {
             Some((origin, connector)) if origin.same_origin(target) => connector,
             Some(_) | None => &self.anonymous,
         }
+    }
+}
+
+fn server_name(host: &Host) -> io::Result<ServerName<'static>> {
+    match host {
+        Host::Address(address) => Ok(ServerName::from(*address)),
+        Host::Name(name) => ServerName::try_from(name.clone()).map_err(io::Error::other),
     }
 }
 
