@@ -35,6 +35,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! | feature | adds |
+//! | --- | --- |
+//! | `signature` | signatures over cards, in [`mod@card`]; needs a C compiler |
+//!
 //! Identifiers and times are arguments everywhere: there is no clock and no randomness in here. In
 //! what is sent it is strict, per version; in what is read it is tolerant, and what it refuses it
 //! refuses with the path of the field.

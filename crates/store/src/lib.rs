@@ -7,7 +7,7 @@
 //! | backend | for |
 //! | --- | --- |
 //! | [`MemoryStore`] | tests, and agents whose tasks may be lost |
-//! | `SqliteStore` (feature `sqlite`, on by default) | one process: a single file, and nothing to set up |
+//! | `SqliteStore` (feature `sqlite`; needs a C compiler) | one process: a single file, and nothing to set up |
 //!
 //! Every backend passes the suite in `conformance` (feature `conformance`).
 

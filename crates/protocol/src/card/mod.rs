@@ -6,17 +6,20 @@
 
 mod build;
 mod interface;
+mod jws;
 mod manifest;
 mod model;
 mod oauth;
 mod read;
 mod security;
+#[cfg(feature = "signature")]
 mod signature;
 mod validate;
 mod write;
 
 pub use build::{AgentCardBuilder, InvalidCard};
 pub use interface::{AgentInterface, ProtocolBinding};
+pub use jws::{JwsAlgorithm, UnknownAlgorithm};
 pub use manifest::{DefaultSkills, Manifest, ManifestTool, build_agent_card};
 pub use model::{
     AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentProvider, AgentSkill,
@@ -30,10 +33,10 @@ pub use security::{
     ApiKeySecurityScheme, HttpAuthSecurityScheme, MutualTlsSecurityScheme, OAuth2SecurityScheme,
     OpenIdConnectSecurityScheme, SecurityRequirement, SecurityScheme,
 };
+#[cfg(feature = "signature")]
 pub use signature::{
-    AcceptedForms, CanonicalForm, InvalidKey, JwsAlgorithm, KeySet, ProtectedHeader,
-    SignatureError, SignatureRejection, SigningKey, UnknownAlgorithm, VerifiedCard, VerifyPolicy,
-    VerifyingKey, sign, verify,
+    AcceptedForms, CanonicalForm, InvalidKey, KeySet, ProtectedHeader, SignatureError,
+    SignatureRejection, SigningKey, VerifiedCard, VerifyPolicy, VerifyingKey, sign, verify,
 };
 pub use validate::{CardProblem, CardRule, RULES, Severity, validate};
 pub(crate) use write::V0_3_CARD_VERSION;

@@ -3,6 +3,7 @@
 //! The happy path is one pass of `serde_json` over the bytes. Only when that fails are they read
 //! again, slowly, to say which field is wrong and how. Nothing here knows what is being read.
 
+mod safe_integer;
 mod strict_objects;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use serde::de::{
 use serde_json::Value;
 use serde_path_to_error::Track;
 
+pub(crate) use self::safe_integer::is_unsafe_integer;
 pub(crate) use self::strict_objects::StrictObjects;
 
 /// How deeply arrays and objects may nest.

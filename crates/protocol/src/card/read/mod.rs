@@ -9,9 +9,11 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+#[cfg(feature = "signature")]
+pub(super) use upgrade::camel_case;
 pub(crate) use upgrade::major_minor;
 use upgrade::{ReadMode, declared_version};
-pub(super) use upgrade::{UpgradedCard, camel_case, upgrade};
+pub(super) use upgrade::{UpgradedCard, upgrade};
 
 use super::AgentCard;
 use super::model::PLAIN_TEXT;

@@ -1,10 +1,11 @@
 //! The header that is signed along with a card.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{SignatureRejection, SigningKey, from_base64url};
+use super::{SignatureRejection, SigningKey};
 use crate::card::AgentCardSignature;
+use crate::card::jws::from_base64url;
 
 /// What a signature says about itself. Until it has been verified, anybody may have written it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,11 +63,5 @@ impl AgentCardSignature {
     /// When the protected header cannot be read, so that the signature proves nothing.
     pub fn protected_header(&self) -> Result<ProtectedHeader, SignatureRejection> {
         ProtectedHeader::read(&self.protected)
-    }
-
-    /// Whether it has the form of a signature, so that somebody may find that it holds.
-    pub(crate) fn is_well_formed(&self) -> bool {
-        let header = from_base64url(&self.protected);
-        header.is_some_and(|it| serde_json::from_slice::<Map<String, Value>>(&it).is_ok())
     }
 }

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::der::{self, KEY_BYTES};
 use super::key::InvalidKey;
-use super::{JwsAlgorithm, from_base64url};
+use crate::card::JwsAlgorithm;
+use crate::card::jws::from_base64url;
 
 /// The members of a JWK that matter here.
 #[derive(Deserialize)]

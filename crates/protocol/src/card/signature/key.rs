@@ -3,11 +3,12 @@
 use std::fmt;
 
 use jsonwebtoken::jwk::Jwk as LibraryJwk;
-use jsonwebtoken::{DecodingKey, EncodingKey, crypto};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, crypto};
 use serde_json::{Value, json};
 
+use super::SignatureError;
 use super::jwk::Jwk;
-use super::{JwsAlgorithm, SignatureError};
+use crate::card::JwsAlgorithm;
 
 /// A private key with its name. `Debug` shows nothing of the key itself.
 #[derive(Clone)]
@@ -94,14 +95,14 @@ impl SigningKey {
     /// # Errors
     /// When the key is broken.
     pub fn verifying_key(&self) -> Result<VerifyingKey, InvalidKey> {
-        let jwk = LibraryJwk::from_encoding_key(&self.key, self.algorithm.to_jsonwebtoken())
+        let jwk = LibraryJwk::from_encoding_key(&self.key, library_algorithm(self.algorithm))
             .map_err(|_| InvalidKey::Malformed)?;
         let key = DecodingKey::from_jwk(&jwk).map_err(|_| InvalidKey::Malformed)?;
         Ok(VerifyingKey { kid: Some(self.kid.clone()), algorithm: self.algorithm, key })
     }
 
     pub(super) fn sign(&self, message: &[u8]) -> Result<String, SignatureError> {
-        crypto::sign(message, &self.key, self.algorithm.to_jsonwebtoken())
+        crypto::sign(message, &self.key, library_algorithm(self.algorithm))
             .map_err(|error| SignatureError::Signing(error.to_string()))
     }
 
@@ -188,7 +189,7 @@ impl VerifyingKey {
     /// # Errors
     /// When the key is broken.
     pub fn to_jwk(&self) -> Result<Value, InvalidKey> {
-        let jwk = LibraryJwk::from_decoding_key(&self.key, Some(self.algorithm.to_jsonwebtoken()))
+        let jwk = LibraryJwk::from_decoding_key(&self.key, Some(library_algorithm(self.algorithm)))
             .map_err(|_| InvalidKey::Malformed)?;
         let mut jwk = serde_json::to_value(jwk).map_err(|_| InvalidKey::Malformed)?;
         jwk["use"] = json!("sig");
@@ -199,7 +200,7 @@ impl VerifyingKey {
     }
 
     pub(super) fn verify(&self, message: &[u8], signature: &str) -> bool {
-        crypto::verify(signature, message, &self.key, self.algorithm.to_jsonwebtoken())
+        crypto::verify(signature, message, &self.key, library_algorithm(self.algorithm))
             .unwrap_or(false)
     }
 }
@@ -286,4 +287,12 @@ pub enum InvalidKey {
     /// A signature has to name its key.
     #[error("the key has no kid")]
     MissingKid,
+}
+
+const fn library_algorithm(algorithm: JwsAlgorithm) -> Algorithm {
+    match algorithm {
+        JwsAlgorithm::Es256 => Algorithm::ES256,
+        JwsAlgorithm::EdDsa => Algorithm::EdDSA,
+        JwsAlgorithm::Rs256 => Algorithm::RS256,
+    }
 }

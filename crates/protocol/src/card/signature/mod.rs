@@ -3,7 +3,6 @@
 //! What is signed is the canonical form of the card, which [`canonical`] makes. Keys are given by
 //! the caller: where a card says its key can be found is told, and never followed here.
 
-mod algorithm;
 mod canonical;
 mod der;
 mod header;
@@ -19,14 +18,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-pub use algorithm::{JwsAlgorithm, UnknownAlgorithm};
 pub use canonical::CanonicalForm;
-pub(super) use canonical::is_unsafe_integer;
 use canonical::{Candidate, candidates, payload};
 pub use header::ProtectedHeader;
 pub use key::{InvalidKey, KeySet, SigningKey, VerifyingKey};
 
-use super::{AgentCard, AgentCardSignature};
+use super::{AgentCard, AgentCardSignature, JwsAlgorithm};
 use crate::json::InvalidField;
 
 /// How many signatures of one card are looked at. More than that is not a rotation of keys but
@@ -208,11 +205,6 @@ pub enum SignatureRejection {
 
 fn join(rejections: &[SignatureRejection]) -> String {
     rejections.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// The bytes of base64url without padding.
-pub(super) fn from_base64url(text: &str) -> Option<Vec<u8>> {
-    URL_SAFE_NO_PAD.decode(text).ok()
 }
 
 fn signing_input(protected: &str, payload: &[u8]) -> String {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::card::jws::from_base64url;
 use crate::card::{CardFormat, TransitionHistory};
 
 /// The key of RFC 8037, appendix A.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::node::Node;
 use super::rules;
 use super::{Report, interface, security, signature};
-use crate::card::signature::is_unsafe_integer;
+use crate::json::is_unsafe_integer;
 use crate::version::Version;
 
 /// Which version's words a card uses.

@@ -3,7 +3,7 @@
 use super::node::Node;
 use super::{Report, rules};
 use crate::card::JwsAlgorithm;
-use crate::card::signature::from_base64url;
+use crate::card::jws::from_base64url;
 
 pub(super) fn check(card: &Node<'_>, report: &mut Report) {
     for signature in report.objects(card, "signatures") {

@@ -1,9 +1,13 @@
-//! The algorithms that prove a card.
+//! What can be read of a signature without a key: its algorithm and its form.
 
 use std::fmt;
 use std::str::FromStr;
 
-use jsonwebtoken::Algorithm;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Map, Value};
+
+use super::AgentCardSignature;
 
 /// An algorithm that proves who signed. A key is for exactly one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,14 +33,6 @@ impl JwsAlgorithm {
             Self::Rs256 => "RS256",
         }
     }
-
-    pub(super) const fn to_jsonwebtoken(self) -> Algorithm {
-        match self {
-            Self::Es256 => Algorithm::ES256,
-            Self::EdDsa => Algorithm::EdDSA,
-            Self::Rs256 => Algorithm::RS256,
-        }
-    }
 }
 
 /// A name that is not one of [`JwsAlgorithm`].
@@ -56,4 +52,17 @@ impl fmt::Display for JwsAlgorithm {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
     }
+}
+
+impl AgentCardSignature {
+    /// Whether it has the form of a signature, so that somebody may find that it holds.
+    pub(crate) fn is_well_formed(&self) -> bool {
+        let header = from_base64url(&self.protected);
+        header.is_some_and(|it| serde_json::from_slice::<Map<String, Value>>(&it).is_ok())
+    }
+}
+
+/// The bytes of base64url without padding.
+pub(super) fn from_base64url(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text).ok()
 }

@@ -1,0 +1,33 @@
+//! Integers that every JSON reader keeps exactly.
+
+use serde_json::Number;
+
+/// The largest of them: 2^53 - 1.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+/// Whether it is an integer that not every JSON reader keeps exactly.
+pub(crate) fn is_unsafe_integer(number: &Number) -> bool {
+    let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+    magnitude.is_some_and(|it| it > MAX_SAFE_INTEGER)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn integers_beyond_double_precision_are_unsafe() {
+        for (number, is_unsafe) in [
+            (json!(MAX_SAFE_INTEGER), false),
+            (json!(MAX_SAFE_INTEGER + 1), true),
+            (json!(-9_007_199_254_740_991_i64), false),
+            (json!(-9_007_199_254_740_992_i64), true),
+            (json!(u64::MAX), true),
+            (json!(1e300), false),
+        ] {
+            assert_eq!(number.as_number().map(is_unsafe_integer), Some(is_unsafe), "{number}");
+        }
+    }
+}
