@@ -74,7 +74,7 @@ impl SoakContext {
         Ok(Self {
             address: address.to_owned(),
             receiver: Receiver::start().await?,
-            scenarios: scenarios,
+            scenarios,
             status: watch::Sender::default(),
             finished: AtomicBool::new(false),
             run_id: Uuid::now_v7(),

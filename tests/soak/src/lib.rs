@@ -103,7 +103,7 @@ pub async fn run(plan: &Plan, sink: SampleSink<'_>) -> Result<SoakResult, BenchE
     server.start().await?;
     let sampler = Sampler::new(&server);
     let mut initial = sampler.sample(&context).await?;
-    let mut monitor = Monitor { context: &context, sampler, samples: Vec::new(), sink: sink };
+    let mut monitor = Monitor { context: &context, sampler, samples: Vec::new(), sink };
     context.mark_up();
     let start = Instant::now();
     let mut callers = JoinSet::new();

@@ -153,7 +153,7 @@ async fn run_stream(
 ) -> Result<usize, Error> {
     let stub = Stub::start(move |_| respond()).await;
     let pair = (ProtocolBinding::HttpJson, Version::V1_0);
-    let limits = CallLimits { idle_timeout: idle_timeout, ..TEST_LIMITS };
+    let limits = CallLimits { idle_timeout, ..TEST_LIMITS };
     run_to_end(&*transport_with_limits(stub.address(), pair, limits), stream_call()).await
 }
 

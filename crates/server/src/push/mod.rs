@@ -180,7 +180,7 @@ impl WebhookDispatcher {
         config.id = Some(id.clone());
         config.task_id = Some(task.id.clone());
         config.tenant = None;
-        let progress = DeliveryProgress { cursor: cursor, ..DeliveryProgress::default() };
+        let progress = DeliveryProgress { cursor, ..DeliveryProgress::default() };
         let webhook = Webhook { task, id, config, dialect, generation: 0, progress };
         let empty = Notification { media_type: "", body: Vec::new() };
         match delivery::request(&webhook, empty, "", None) {

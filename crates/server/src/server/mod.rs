@@ -398,7 +398,7 @@ impl Server {
         let address_resolver = AddressResolver {
             public_url: self.settings.public_url.as_deref().map(str::parse).transpose()?,
             trusted_proxies: self.settings.trusted_proxies.clone(),
-            listen_address: listen_address,
+            listen_address,
             scheme: if self.tls.is_some() { Scheme::Https } else { Scheme::Http },
         };
         if self.keyring.is_some() && !address_resolver.has_authoritative() {

@@ -93,7 +93,7 @@ impl Listener {
             accepted: AtomicUsize::new(0),
             requests: Mutex::default(),
             handler: Box::new(handler),
-            transport: transport,
+            transport,
         });
         let task = tokio::spawn(accept(listener, state.clone()));
         Ok(Self { address, state, task })

@@ -193,7 +193,7 @@ impl Tool for AgentTool {
         arguments: Map<String, Value>,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let Arguments { message, context_id: context_id } = Arguments::parse(arguments)?;
+        let Arguments { message, context_id } = Arguments::parse(arguments)?;
         let hop_error =
             |it: &dyn fmt::Display| ToolError::new(ToolErrorCode::A2aError, it.to_string());
         let hop_path = context.hop_path().push(&self.hop_id).map_err(|it| hop_error(&it))?;

@@ -32,7 +32,7 @@ impl<'a> Peer<'a> {
             client.unwrap_or_else(|error| panic!("{port}, {version}, {binding:?}: {error}"))
         };
         let (client, minimal_client) = (connect_to("http").await, connect_to("bare_http").await);
-        Self { target: target, version, binding, client, minimal_client }
+        Self { target, version, binding, client, minimal_client }
     }
 
     /// Another client of the agent, which speaks these versions.
