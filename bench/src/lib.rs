@@ -4,9 +4,9 @@
 //! | --- | --- |
 //! | [`measure`] | two ways to do one thing, taking turns in one process |
 //! | [`role`] | what a process is told to be: a server, or the load on one |
-//! | [`floor`], [`subject`] | the servers: one that only answers, and ours |
-//! | [`load`], [`hold`], [`watch`], [`call`] | what is done to them |
-//! | [`process`], [`home`], [`disk`], [`report`] | what the machine says about it |
+//! | [`baseline`], [`server_under_test`] | the servers: one that only answers, and ours |
+//! | [`load`], [`hold_open`], [`readers`], [`call`] | what is done to them |
+//! | [`process`], [`temp_dir`], [`disk`], [`report`] | what the machine says about it |
 //!
 //! A program here starts servers and load as processes of their own, each on its own core: itself
 //! again, in another [`role`].
