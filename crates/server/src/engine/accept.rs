@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use latimer_protocol::{
-    Call, Caller, Content, ContextId, Dialect, Error, ErrorKind, InvalidField, Message, Metadata,
-    Part, Request, Revision, SendMessageConfiguration, SendMessageRequest, TaskId,
+    CallContext, Caller, Content, ContextId, Dialect, Error, ErrorKind, InvalidField, Message,
+    Metadata, Operation, Part, Revision, SendMessageConfiguration, SendMessageRequest, TaskId,
 };
 
+use super::Engine;
+use super::agent_lookup::{CallRef, authorize};
 use super::send::shutting_down_error;
 use super::task_scope::TaskScope;
-use super::{Engine, authorize};
 use crate::agent::Agent;
 
 /// What a caller that sends a message waits for.
@@ -53,10 +54,16 @@ impl InboundMessage {
 
 impl Engine {
     /// Checks a message before anything is done about it.
-    pub(super) async fn accept(&self, mut call: Call) -> Result<InboundMessage, Error> {
-        let scope = TaskScope::for_call(&call)?;
-        let agent = Arc::clone(self.resolve_agent(&call, &scope).await?);
-        self.check_streaming_supported(&call, &agent)?;
+    pub(super) async fn accept(
+        &self,
+        context: CallContext,
+        operation: Operation,
+        request: SendMessageRequest,
+    ) -> Result<InboundMessage, Error> {
+        let call = CallRef { context: &context, operation, tenant: request.tenant.as_deref() };
+        let scope = call.scope()?;
+        let agent = Arc::clone(self.resolve_agent(call, &scope, &request).await?);
+        self.check_streaming_supported(operation, &agent)?;
         if self.is_draining() {
             return Err(shutting_down_error());
         }
@@ -64,13 +71,7 @@ impl Engine {
             let message = "too many tasks are being worked on; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
-        let extensions = self.active_extensions(&call, &agent)?;
-        let request = std::mem::replace(&mut call.request, Request::GetAgentCard);
-        let (request, is_streaming) = match request {
-            Request::SendMessage(request) => (request, false),
-            Request::SendStreamingMessage(request) => (request, true),
-            _ => return Err(Error::internal()),
-        };
+        let extensions = self.active_extensions(&context, &agent)?;
         let SendMessageRequest { message, configuration, metadata, .. } = request;
         let configuration = configuration.unwrap_or_default();
         let has_webhook = configuration.task_push_notification_config.is_some();
@@ -78,7 +79,7 @@ impl Engine {
             self.dispatcher(&agent)?;
         }
         check_parts(&message, &agent, self.0.limits.max_parts)?;
-        let reply_mode = match (is_streaming, configuration.return_immediately) {
+        let reply_mode = match (operation.is_streaming(), configuration.return_immediately) {
             (true, _) => ReplyMode::Streaming,
             (false, true) => ReplyMode::Immediate,
             (false, false) => ReplyMode::Blocking,
@@ -87,26 +88,26 @@ impl Engine {
             message: Arc::new(message),
             configuration,
             metadata,
-            caller: call.context.caller,
+            caller: context.caller,
             scope,
             agent,
             extensions,
-            dialect: call.context.dialect,
+            dialect: context.dialect,
             reply_mode,
             starts_context: false,
             result_only: reply_mode == ReplyMode::Blocking && !has_webhook,
-            resume_after: call.context.resume_after,
+            resume_after: context.resume_after,
         })
     }
 
     /// The agent that a message is for: the one that is named, or whose task it continues, or that
     /// its metadata name, or the primary one.
-    async fn resolve_agent(&self, call: &Call, scope: &TaskScope) -> Result<&Arc<Agent>, Error> {
-        let (Request::SendMessage(request) | Request::SendStreamingMessage(request)) =
-            &call.request
-        else {
-            return Err(Error::internal());
-        };
+    async fn resolve_agent(
+        &self,
+        call: CallRef<'_>,
+        scope: &TaskScope,
+        request: &SendMessageRequest,
+    ) -> Result<&Arc<Agent>, Error> {
         if let Some(agent) = self.named_agent(call)? {
             return Ok(agent);
         }
@@ -114,7 +115,7 @@ impl Engine {
         let agent_name =
             metadata.into_iter().find_map(|it| it.get("agent").and_then(|it| it.as_str()));
         if let Some(agent) = agent_name.and_then(|name| self.0.registry.get(name)) {
-            return authorize(call, agent);
+            return authorize(&call.context.caller, agent);
         }
         match &request.message.task_id {
             Some(id) if !call.context.dialect.clients_assign_task_ids() => {

@@ -3,20 +3,26 @@
 use std::sync::Arc;
 
 use latimer_protocol::{
-    Call, CallResponse, Error, ErrorKind, Event, Reply, ReplyKind, Request, Revision, Task,
-    TaskState, TaskStatus, TaskStatusUpdateEvent,
+    CallContext, CallResponse, CancelTaskRequest, Error, ErrorKind, Event, Operation, Reply,
+    ReplyKind, Revision, Task, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
 use latimer_store::{Append, Error as StoreError, PendingWork, StoredTask, TaskHeader};
 use tokio::sync::oneshot;
 
+use super::agent_lookup::CallRef;
 use super::live::{CommittedState, LiveTaskRef};
 use super::tasks::AuthorizedTask;
 use super::{Engine, ids, store_error};
 
 impl Engine {
-    pub(super) async fn cancel(&self, call: Call) -> Result<CallResponse, Error> {
-        let Request::CancelTask(request) = &call.request else { return Err(Error::internal()) };
-        let AuthorizedTask { stored, extensions } = self.find_task(&call, &request.id).await?;
+    pub(super) async fn cancel(
+        &self,
+        context: CallContext,
+        request: CancelTaskRequest,
+    ) -> Result<CallResponse, Error> {
+        let (operation, tenant) = (Operation::CancelTask, request.tenant.as_deref());
+        let call = CallRef { context: &context, operation, tenant };
+        let AuthorizedTask { stored, extensions } = self.find_task(call, &request.id).await?;
         let task_dialect = Some(stored.header.created_in);
         let task = match stored.header.state.is_terminal() {
             true => stored.task,

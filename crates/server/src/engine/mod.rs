@@ -5,6 +5,7 @@
 //! visible. See `ARCHITECTURE.md` for the invariants.
 
 mod accept;
+mod agent_lookup;
 mod cancel;
 mod context_queue;
 mod idempotency;
@@ -31,9 +32,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use latimer_protocol::binding::parameters::CURSOR_EXTENSION;
-use latimer_protocol::{
-    Call, CallResponse, Dialect, Error, ErrorKind, Message, Reply, Request, Service, Task,
-};
+use latimer_protocol::{Call, CallResponse, Error, ErrorKind, Message, Request, Service, Task};
 use latimer_store::{Error as StoreError, TaskKey, TaskStore};
 use tokio_util::task::TaskTracker;
 use tracing::error;
@@ -45,9 +44,8 @@ pub use self::quota::CallerLimits;
 use self::quota::{CallerQuota, CallerStreamGuard};
 use self::shutdown::Shutdown;
 pub use self::task_scope::AccessRule;
-use self::task_scope::TaskScope;
 pub(crate) use self::task_scope::weight;
-use crate::agent::{Agent, AgentRegistry};
+use crate::agent::AgentRegistry;
 use crate::push::WebhookDispatcher;
 
 /// How long turns that are stopped have to write down what was said.
@@ -207,83 +205,6 @@ impl Engine {
     fn shutdown(&self) -> &Shutdown {
         &self.0.shutdown
     }
-
-    /// The agent that a call names, if it names one, and whoever the caller is.
-    fn named_agent_unchecked(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
-        let name = match (&call.context.agent, call.request.tenant()) {
-            (Some(agent), _) => &**agent,
-            (None, Some(tenant)) => tenant,
-            (None, None) => return Ok(None),
-        };
-        let unknown =
-            || Error::new(ErrorKind::InvalidParams, format!("there is no agent {name:?}"));
-        self.0.registry.get(name).map(Some).ok_or_else(unknown)
-    }
-
-    /// The agent that is meant when none is named, whoever the caller is.
-    fn primary(&self) -> Result<&Arc<Agent>, Error> {
-        let missing = || Error::new(ErrorKind::Unavailable, "no agent is published here");
-        self.0.registry.primary().ok_or_else(missing)
-    }
-
-    /// The agent that a call names, if it names one.
-    fn named_agent(&self, call: &Call) -> Result<Option<&Arc<Agent>>, Error> {
-        self.named_agent_unchecked(call)?.map(|agent| authorize(call, agent)).transpose()
-    }
-
-    /// The agent that a call names, else the primary one.
-    fn target_agent(&self, call: &Call) -> Result<&Arc<Agent>, Error> {
-        match self.named_agent(call)? {
-            Some(agent) => Ok(agent),
-            None => authorize(call, self.primary()?),
-        }
-    }
-
-    /// The extensions that are active for a call.
-    ///
-    /// # Errors
-    /// When the agent needs one that the caller did not activate.
-    fn active_extensions(&self, call: &Call, agent: &Agent) -> Result<Vec<String>, Error> {
-        let is_requested = |uri: &str| call.context.extensions.iter().any(|it| it == uri);
-        let card = agent.card();
-        let supported = &card.capabilities.extensions;
-        if let Some(missing) = supported.iter().find(|it| it.required && !is_requested(&it.uri)) {
-            let message = format!("the agent needs the extension {}", missing.uri);
-            return Err(Error::new(ErrorKind::ExtensionSupportRequired, message));
-        }
-        let is_supported =
-            |uri: &str| uri == CURSOR_EXTENSION || supported.iter().any(|it| it.uri == uri);
-        Ok(call.context.extensions.iter().filter(|it| is_supported(it)).cloned().collect())
-    }
-
-    /// §3.3.4: whether the card of the agent that is asked offers it comes before anything else.
-    fn check_streaming_supported(&self, call: &Call, agent: &Agent) -> Result<(), Error> {
-        if call.request.operation().is_streaming() && !agent.supports_streaming() {
-            let message = "the agent does not stream; send without, and get the task";
-            return Err(Error::new(ErrorKind::UnsupportedOperation, message));
-        }
-        Ok(())
-    }
-
-    /// A card is for everybody, whoever may use the agent.
-    fn card(&self, call: &Call) -> Result<Reply, Error> {
-        TaskScope::for_call(call)?.check_card_access()?;
-        let agent = self.named_agent_unchecked(call)?.map_or_else(|| self.primary(), Ok)?;
-        Ok(Reply::Card(Box::new((*agent.card()).clone())))
-    }
-
-    fn extended_card(&self, call: &Call) -> Result<Reply, Error> {
-        TaskScope::for_call(call)?.check_card_access()?;
-        let agent = self.target_agent(call)?;
-        match agent.extended_card() {
-            Some(card) => Ok(Reply::Card(Box::new(card.clone()))),
-            // §3.3.4: 1.0 does not know the operation without the capability.
-            None if call.context.dialect == Dialect::V1_0 => {
-                Err(Error::new(ErrorKind::UnsupportedOperation, "the agent has no extended card"))
-            }
-            None => Err(ErrorKind::ExtendedAgentCardNotConfigured.into()),
-        }
-    }
 }
 
 /// What `#[async_trait]` makes of a method.
@@ -296,21 +217,28 @@ impl Service for Engine {
         'a: 'b,
         Self: 'b,
     {
-        match &call.request {
-            Request::SendMessage(_) => Box::pin(self.send(call)),
-            Request::SendStreamingMessage(_) => Box::pin(self.stream(call)),
-            Request::GetTask(_) => Box::pin(self.get(call)),
-            Request::ListTasks(_) => Box::pin(self.list(call)),
-            Request::CancelTask(_) => Box::pin(self.cancel(call)),
-            Request::SubscribeToTask(_) => Box::pin(self.subscribe(call)),
-            Request::CreateTaskPushNotificationConfig(_) => Box::pin(self.create_webhook(call)),
-            Request::GetTaskPushNotificationConfig(_) => Box::pin(self.get_webhook(call)),
-            Request::ListTaskPushNotificationConfigs(_) => Box::pin(self.list_webhooks(call)),
-            Request::DeleteTaskPushNotificationConfig(_) => Box::pin(self.delete_webhook(call)),
-            Request::GetExtendedAgentCard(_) => {
-                Box::pin(ready(self.extended_card(&call).map(Into::into)))
+        let Call { context, request } = call;
+        match request {
+            Request::SendMessage(it) => Box::pin(self.send(context, it)),
+            Request::SendStreamingMessage(it) => Box::pin(self.stream(context, it)),
+            Request::GetTask(it) => Box::pin(self.get(context, it)),
+            Request::ListTasks(it) => Box::pin(self.list(context, it)),
+            Request::CancelTask(it) => Box::pin(self.cancel(context, it)),
+            Request::SubscribeToTask(it) => Box::pin(self.subscribe(context, it)),
+            Request::CreateTaskPushNotificationConfig(it) => {
+                Box::pin(self.create_webhook(context, it))
             }
-            Request::GetAgentCard => Box::pin(ready(self.card(&call).map(Into::into))),
+            Request::GetTaskPushNotificationConfig(it) => Box::pin(self.get_webhook(context, it)),
+            Request::ListTaskPushNotificationConfigs(it) => {
+                Box::pin(self.list_webhooks(context, it))
+            }
+            Request::DeleteTaskPushNotificationConfig(it) => {
+                Box::pin(self.delete_webhook(context, it))
+            }
+            Request::GetExtendedAgentCard(it) => {
+                Box::pin(ready(self.extended_card(&context, &it).map(Into::into)))
+            }
+            Request::GetAgentCard => Box::pin(ready(self.card(&context).map(Into::into))),
         }
     }
 }
@@ -319,11 +247,6 @@ impl fmt::Debug for Engine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Engine").field("activity", &self.activity()).finish_non_exhaustive()
     }
-}
-
-/// The agent, if the caller may use it. Every operation on an agent or its tasks comes by here.
-fn authorize<'a>(call: &Call, agent: &'a Arc<Agent>) -> Result<&'a Arc<Agent>, Error> {
-    agent.access().check(&call.context.caller).map(|()| agent)
 }
 
 /// What a caller learns of a failure of the store. The log has the rest.

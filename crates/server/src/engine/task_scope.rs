@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use latimer_protocol::{Call, Error, ErrorKind, Operation, TaskId};
+use latimer_protocol::{Caller, Error, ErrorKind, Operation, TaskId};
 use latimer_store::TaskKey;
 
 /// What an operation may touch.
@@ -75,13 +75,13 @@ pub(super) struct TaskScope {
 }
 
 impl TaskScope {
-    /// What a call may touch, by the rule of its operation.
+    /// Creates the scope that an operation has for a caller.
     ///
     /// # Errors
-    /// When the operation has no rule.
-    pub(super) fn for_call(call: &Call) -> Result<Self, Error> {
-        let rule = AccessRule::for_operation(call.request.operation()).ok_or_else(denied)?;
-        Ok(Self { owner: call.context.caller.id().clone(), rule })
+    /// When the operation has no access rule.
+    pub(super) fn for_operation(operation: Operation, caller: &Caller) -> Result<Self, Error> {
+        let rule = AccessRule::for_operation(operation).ok_or_else(denied)?;
+        Ok(Self { owner: caller.id().clone(), rule })
     }
 
     /// What the message that made a task might touch, for those who go on with it later.

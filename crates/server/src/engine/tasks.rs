@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use latimer_protocol::{
-    Call, CallResponse, Caller, DEFAULT_PAGE_SIZE, Error, ErrorKind, InvalidField,
-    ListTasksResponse, Reply, ReplyKind, Request, Revision, Task, TaskId, TaskState,
+    CallContext, CallResponse, Caller, DEFAULT_PAGE_SIZE, Error, ErrorKind, GetTaskRequest,
+    InvalidField, ListTasksRequest, ListTasksResponse, Operation, Reply, ReplyKind, Revision,
+    SubscribeToTaskRequest, Task, TaskId, TaskState,
 };
 use latimer_store::{StoredTask, TaskQuery};
 
+use super::agent_lookup::{CallRef, authorize};
 use super::reader::{EndsAt, Reader, ReaderStart};
 use super::task_scope::TaskScope;
 use super::{
-    CURSOR_EXTENSION, Engine, StreamGuard, authorize, last_messages, page_token, store_error,
-    trim_history,
+    CURSOR_EXTENSION, Engine, StreamGuard, last_messages, page_token, store_error, trim_history,
 };
 use crate::agent::Agent;
 
@@ -23,9 +24,14 @@ pub(super) struct AuthorizedTask {
 }
 
 impl Engine {
-    pub(super) async fn get(&self, call: Call) -> Result<CallResponse, Error> {
-        let Request::GetTask(request) = &call.request else { return Err(Error::internal()) };
-        let authorized = self.find_task(&call, &request.id).await?;
+    pub(super) async fn get(
+        &self,
+        context: CallContext,
+        request: GetTaskRequest,
+    ) -> Result<CallResponse, Error> {
+        let (operation, tenant) = (Operation::GetTask, request.tenant.as_deref());
+        let call = CallRef { context: &context, operation, tenant };
+        let authorized = self.find_task(call, &request.id).await?;
         let task = trim_history(authorized.stored.task, request.history_length);
         Ok(CallResponse {
             kind: ReplyKind::Single(Reply::Task(task)),
@@ -37,16 +43,16 @@ impl Engine {
     /// The task of this id that is the caller's. Every operation on a task finds it here.
     pub(super) async fn find_task(
         &self,
-        call: &Call,
+        call: CallRef<'_>,
         id: &TaskId,
     ) -> Result<AuthorizedTask, Error> {
-        let scope = TaskScope::for_call(call)?;
+        let scope = call.scope()?;
         let agent = match self.named_agent(call)? {
             Some(agent) => agent,
             None => self.find_task_agent(call, &scope, id).await?,
         };
-        self.check_streaming_supported(call, agent)?;
-        let extensions = self.active_extensions(call, agent)?;
+        self.check_streaming_supported(call.operation, agent)?;
+        let extensions = self.active_extensions(call.context, agent)?;
         let key = scope.task_key(agent.name(), id)?;
         let stored = self.store().load(&key).await.map_err(store_error)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(id))?;
@@ -56,35 +62,42 @@ impl Engine {
     /// The agent that has a task of this id: the root address knows the tasks of all.
     pub(super) async fn find_task_agent(
         &self,
-        call: &Call,
+        call: CallRef<'_>,
         scope: &TaskScope,
         id: &TaskId,
     ) -> Result<&Arc<Agent>, Error> {
-        let primary = self.primary()?;
+        let (primary, caller) = (self.primary()?, &call.context.caller);
         if self.0.registry.len() == 1 {
-            return authorize(call, primary);
+            return authorize(caller, primary);
         }
         let agents = self.store().find_agents(scope.owner()?, id).await.map_err(store_error)?;
         let missing = || Error::task_not_found(id);
         let has = |agent: &&Arc<Agent>| agents.iter().any(|it| it == agent.name());
         let first = Some(primary).filter(has).or_else(|| self.0.registry.iter().find(has));
         match first {
-            Some(agent) => authorize(call, agent),
+            Some(agent) => authorize(caller, agent),
             // Then the card that leads here is the primary one's.
             None => {
-                Err(self.check_streaming_supported(call, primary).err().unwrap_or_else(missing))
+                let unsupported = self.check_streaming_supported(call.operation, primary).err();
+                Err(unsupported.unwrap_or_else(missing))
             }
         }
     }
 
-    pub(super) async fn list(&self, call: Call) -> Result<CallResponse, Error> {
-        let Request::ListTasks(request) = &call.request else { return Err(Error::internal()) };
-        let owner = TaskScope::for_call(&call)?.list_owner()?;
-        let named = self.named_agent(&call)?;
+    pub(super) async fn list(
+        &self,
+        context: CallContext,
+        request: ListTasksRequest,
+    ) -> Result<CallResponse, Error> {
+        let (operation, tenant) = (Operation::ListTasks, request.tenant.as_deref());
+        let call = CallRef { context: &context, operation, tenant };
+        let owner = call.scope()?.list_owner()?;
+        let named = self.named_agent(call)?;
         let extensions =
-            self.active_extensions(&call, named.map_or_else(|| self.primary(), Ok)?)?;
+            self.active_extensions(&context, named.map_or_else(|| self.primary(), Ok)?)?;
         // Those of agents that the caller may not use any more are not shown.
-        let inaccessible = self.0.registry.iter().filter(|it| authorize(&call, it).is_err());
+        let inaccessible =
+            self.0.registry.iter().filter(|it| authorize(&context.caller, it).is_err());
         let page_size = request.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
         let query = TaskQuery {
             after: request
@@ -95,7 +108,7 @@ impl Engine {
             owner,
             agent: named.map(|it| it.name().clone()),
             excluded_agents: inaccessible.map(|it| it.name().clone()).collect(),
-            context: request.context_id.clone(),
+            context: request.context_id,
             state: request.status.filter(|it| *it != TaskState::Unspecified),
             status_changed_since: request.status_timestamp_after,
             limit: usize::try_from(page_size).unwrap_or(usize::MAX),
@@ -122,23 +135,26 @@ impl Engine {
         Ok(CallResponse { extensions, ..Reply::TaskList(page).into() })
     }
 
-    pub(super) async fn subscribe(&self, call: Call) -> Result<CallResponse, Error> {
-        let Request::SubscribeToTask(request) = &call.request else {
-            return Err(Error::internal());
-        };
-        let AuthorizedTask { stored, extensions } = self.find_task(&call, &request.id).await?;
-        let stream_guard = self.open_stream(&call.context.caller)?;
+    pub(super) async fn subscribe(
+        &self,
+        context: CallContext,
+        request: SubscribeToTaskRequest,
+    ) -> Result<CallResponse, Error> {
+        let (operation, tenant) = (Operation::SubscribeToTask, request.tenant.as_deref());
+        let call = CallRef { context: &context, operation, tenant };
+        let AuthorizedTask { stored, extensions } = self.find_task(call, &request.id).await?;
+        let stream_guard = self.open_stream(&context.caller)?;
         // From here on nothing is missed, and what the store says is at least as new.
         let live = self.0.live_tasks.get_or_create(&stored.key).subscribe();
         let stored = self.store().load(&stored.key).await.map_err(store_error)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(&request.id))?;
         live.sync_from_store(&stored);
         let state = stored.header.state;
-        if call.context.resume_after.is_none() && state.is_terminal() {
+        if context.resume_after.is_none() && state.is_terminal() {
             let message = format!("task {} is over ({state}); get it instead", request.id);
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
-        let after = check_resume_cursor(call.context.resume_after, stored.revision)?;
+        let after = check_resume_cursor(context.resume_after, stored.revision)?;
         let start = ReaderStart {
             cursor: after.unwrap_or(stored.revision),
             ignore_end_through: Revision::START,

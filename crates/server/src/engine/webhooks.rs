@@ -1,12 +1,15 @@
 //! Webhooks of a task: registered, shown and removed by its caller.
 
 use latimer_protocol::{
-    Call, CallResponse, Error, ErrorKind, ListTaskPushNotificationConfigsResponse, PushConfigId,
-    Reply, Request, Revision, TaskId,
+    CallContext, CallResponse, DeleteTaskPushNotificationConfigRequest, Error, ErrorKind,
+    GetTaskPushNotificationConfigRequest, InvalidField, ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse, Operation, PushConfigId, Reply, Revision, TaskId,
+    TaskPushNotificationConfig,
 };
 use latimer_store::{AddWebhookOutcome, TaskKey, Webhook};
 
 use super::accept::InboundMessage;
+use super::agent_lookup::CallRef;
 use super::tasks::AuthorizedTask;
 use super::{Engine, store_error};
 use crate::agent::Agent;
@@ -22,27 +25,32 @@ impl Engine {
         dispatcher.ok_or_else(|| ErrorKind::PushNotificationNotSupported.into())
     }
 
-    pub(super) async fn create_webhook(&self, call: Call) -> Result<CallResponse, Error> {
-        let Request::CreateTaskPushNotificationConfig(config) = &call.request else {
-            return Err(Error::internal());
-        };
-        let task = config.task_id.clone().ok_or_else(Error::internal)?;
-        let WebhookTarget { dispatcher, authorized } = self.webhook_target(&call, &task).await?;
+    pub(super) async fn create_webhook(
+        &self,
+        context: CallContext,
+        config: TaskPushNotificationConfig,
+    ) -> Result<CallResponse, Error> {
+        let task = config.task_id.as_ref().ok_or_else(|| InvalidField::missing("taskId"))?;
+        let operation = Operation::CreateTaskPushNotificationConfig;
+        let call = CallRef { context: &context, operation, tenant: config.tenant.as_deref() };
+        let WebhookTarget { dispatcher, authorized } = self.webhook_target(call, task).await?;
         let AuthorizedTask { stored, extensions } = authorized;
         let cursor = stored.revision;
-        let webhook =
-            dispatcher.validate(config.clone(), stored.key, cursor, call.context.dialect).await?;
+        let webhook = dispatcher.validate(config, stored.key, cursor, context.dialect).await?;
         let config = webhook.config.clone();
         self.register_webhook(webhook).await?;
         Ok(CallResponse { extensions, ..Reply::PushConfig(config).into() })
     }
 
     /// Without a name, the first one is meant.
-    pub(super) async fn get_webhook(&self, call: Call) -> Result<CallResponse, Error> {
-        let Request::GetTaskPushNotificationConfig(request) = &call.request else {
-            return Err(Error::internal());
-        };
-        let WebhookTarget { authorized, .. } = self.webhook_target(&call, &request.task_id).await?;
+    pub(super) async fn get_webhook(
+        &self,
+        context: CallContext,
+        request: GetTaskPushNotificationConfigRequest,
+    ) -> Result<CallResponse, Error> {
+        let operation = Operation::GetTaskPushNotificationConfig;
+        let call = CallRef { context: &context, operation, tenant: request.tenant.as_deref() };
+        let WebhookTarget { authorized, .. } = self.webhook_target(call, &request.task_id).await?;
         let webhooks = self.webhooks(&authorized.stored.key, request.id.as_ref()).await?;
         let webhook = webhooks.into_iter().next();
         let webhook = webhook.ok_or_else(|| webhook_not_found(&request.task_id))?;
@@ -50,11 +58,14 @@ impl Engine {
         Ok(CallResponse { extensions: authorized.extensions, ..reply.into() })
     }
 
-    pub(super) async fn list_webhooks(&self, call: Call) -> Result<CallResponse, Error> {
-        let Request::ListTaskPushNotificationConfigs(request) = &call.request else {
-            return Err(Error::internal());
-        };
-        let WebhookTarget { authorized, .. } = self.webhook_target(&call, &request.task_id).await?;
+    pub(super) async fn list_webhooks(
+        &self,
+        context: CallContext,
+        request: ListTaskPushNotificationConfigsRequest,
+    ) -> Result<CallResponse, Error> {
+        let operation = Operation::ListTaskPushNotificationConfigs;
+        let call = CallRef { context: &context, operation, tenant: request.tenant.as_deref() };
+        let WebhookTarget { authorized, .. } = self.webhook_target(call, &request.task_id).await?;
         let webhooks = self.webhooks(&authorized.stored.key, None).await?;
         let reply = Reply::PushConfigList(ListTaskPushNotificationConfigsResponse {
             configs: webhooks.into_iter().map(|it| it.config).collect(),
@@ -64,15 +75,18 @@ impl Engine {
     }
 
     /// Without a name, all are meant.
-    pub(super) async fn delete_webhook(&self, call: Call) -> Result<CallResponse, Error> {
-        let Request::DeleteTaskPushNotificationConfig(request) = &call.request else {
-            return Err(Error::internal());
-        };
+    pub(super) async fn delete_webhook(
+        &self,
+        context: CallContext,
+        request: DeleteTaskPushNotificationConfigRequest,
+    ) -> Result<CallResponse, Error> {
+        let operation = Operation::DeleteTaskPushNotificationConfig;
+        let call = CallRef { context: &context, operation, tenant: request.tenant.as_deref() };
         let WebhookTarget { dispatcher, authorized } =
-            self.webhook_target(&call, &request.task_id).await?;
+            self.webhook_target(call, &request.task_id).await?;
         let key = authorized.stored.key;
-        let ids = match &request.id {
-            Some(id) => vec![id.clone()],
+        let ids = match request.id {
+            Some(id) => vec![id],
             None => self.webhooks(&key, None).await?.into_iter().map(|it| it.id).collect(),
         };
         let mut removed = 0;
@@ -118,7 +132,11 @@ impl Engine {
     }
 
     /// §3.3.4: whether there are webhooks at all comes before anything else.
-    async fn webhook_target(&self, call: &Call, task: &TaskId) -> Result<WebhookTarget<'_>, Error> {
+    async fn webhook_target(
+        &self,
+        call: CallRef<'_>,
+        task: &TaskId,
+    ) -> Result<WebhookTarget<'_>, Error> {
         match self.named_agent(call)? {
             Some(agent) => drop(self.dispatcher(agent)?),
             None if self.0.dispatcher.get().is_none() => {

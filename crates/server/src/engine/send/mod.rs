@@ -9,8 +9,8 @@ use std::task::Poll;
 use std::time::Instant;
 
 use latimer_protocol::{
-    Call, CallResponse, ContextId, Dialect, Error, ErrorKind, Reply, ReplyKind, Revision,
-    SendMessageResponse, Task, TaskId,
+    CallContext, CallResponse, ContextId, Dialect, Error, ErrorKind, Operation, Reply, ReplyKind,
+    Revision, SendMessageRequest, SendMessageResponse, Task, TaskId,
 };
 use latimer_store::{StoredTask, TaskKey};
 use tokio::sync::SetOnce;
@@ -66,8 +66,12 @@ impl Attachment {
 }
 
 impl Engine {
-    pub(super) async fn send(&self, call: Call) -> Result<CallResponse, Error> {
-        let inbound = self.accept(call).await?;
+    pub(super) async fn send(
+        &self,
+        context: CallContext,
+        request: SendMessageRequest,
+    ) -> Result<CallResponse, Error> {
+        let inbound = self.accept(context, Operation::SendMessage, request).await?;
         let (agent, reply_mode) = (inbound.agent.clone(), inbound.reply_mode);
         let (history_length, extensions) =
             (inbound.configuration.history_length, inbound.extensions.clone());
@@ -90,8 +94,12 @@ impl Engine {
         Ok(CallResponse { kind, task_dialect: Some(submission.task_dialect), extensions })
     }
 
-    pub(super) async fn stream(&self, call: Call) -> Result<CallResponse, Error> {
-        let inbound = self.accept(call).await?;
+    pub(super) async fn stream(
+        &self,
+        context: CallContext,
+        request: SendMessageRequest,
+    ) -> Result<CallResponse, Error> {
+        let inbound = self.accept(context, Operation::SendStreamingMessage, request).await?;
         let stream_guard = self.open_stream(&inbound.caller)?;
         let extensions = inbound.extensions.clone();
         let requested_cursor = inbound.resume_after;
