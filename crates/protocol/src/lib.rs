@@ -26,7 +26,7 @@
 //! let Request::SendMessage(send) = &call.request else { panic!("a message") };
 //! let answer = Message::agent(new_message_id(), send.message.text().to_uppercase());
 //! let reply = Reply::SendMessage(SendMessageResponse::Message(answer));
-//! let sent = jsonrpc::write_reply(call.dialect, &call.id, &call.request, &reply)?;
+//! let sent = jsonrpc::write_reply(call.dialect, &call.id, &call.request, &reply);
 //! assert_eq!(
 //!     String::from_utf8(sent)?,
 //!     r#"{"jsonrpc":"2.0","id":7,"result":{"kind":"message","messageId":"m2","role":"agent","#

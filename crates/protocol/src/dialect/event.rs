@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::{Dialect, v0_1, v0_3};
-use crate::error::Error;
 use crate::json::write;
 use crate::model::{ArtifactId, Metadata, StreamResponse, Task, TaskArtifactUpdateEvent};
 use crate::service::Request;
@@ -53,16 +52,9 @@ impl EventWriter {
     }
 
     /// Writes one event, as one or several.
-    ///
-    /// # Errors
-    /// When the dialect has no way to say it.
-    pub fn write(
-        &mut self,
-        event: &StreamResponse,
-        finality: Finality,
-    ) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn write(&mut self, event: &StreamResponse, finality: Finality) -> Vec<Vec<u8>> {
         match Self::write_reader_independent(self.dialect, event, finality) {
-            Some(written) => Ok(vec![written]),
+            Some(written) => vec![written],
             None => self.write_v0_1(event, finality),
         }
     }
@@ -81,23 +73,18 @@ impl EventWriter {
         })
     }
 
-    fn write_v0_1(
-        &mut self,
-        event: &StreamResponse,
-        finality: Finality,
-    ) -> Result<Vec<Vec<u8>>, Error> {
+    fn write_v0_1(&mut self, event: &StreamResponse, finality: Finality) -> Vec<Vec<u8>> {
         match event {
-            StreamResponse::Task(task) => Ok(self.write_task(task, finality)),
+            StreamResponse::Task(task) => self.write_task(task, finality),
             StreamResponse::Message(message) => {
-                Ok(self
-                    .write_task(&v0_1::task_from_message(message, &self.requested_ids)?, finality))
+                self.write_task(&v0_1::task_from_message(message, &self.requested_ids), finality)
             }
             StreamResponse::StatusUpdate(it) => {
-                Ok(vec![v0_1::write_status(&it.task_id, &it.status, &it.metadata, finality)])
+                vec![v0_1::write_status(&it.task_id, &it.status, &it.metadata, finality)]
             }
             StreamResponse::ArtifactUpdate(update) => {
                 let index = self.artifact_index(&update.artifact.artifact_id);
-                Ok(vec![v0_1::write_artifact(update, index)])
+                vec![v0_1::write_artifact(update, index)]
             }
         }
     }

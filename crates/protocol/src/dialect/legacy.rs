@@ -59,27 +59,22 @@ pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) -> Result<(), 
 }
 
 /// Writes the body of a reply.
-pub(super) fn write_reply(
-    out: &mut Vec<u8>,
-    request: &Request,
-    reply: &Reply,
-) -> Result<(), Error> {
+pub(super) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     match reply {
         Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task) => {
             write(out, &Task::from(&**task))
         }
         Reply::SendMessage(SendMessageResponse::Message(message)) => {
-            write(out, &Task::from(&v0_1::task_from_message(message, &request.into())?))
+            write(out, &Task::from(&v0_1::task_from_message(message, &request.into())))
         }
         Reply::Card(card) => write(out, &card.to_json(CardFormat::V0_1(TRANSITION_HISTORY))),
         Reply::TaskList(_)
         | Reply::PushConfig(_)
         | Reply::PushConfigList(_)
         | Reply::PushConfigsDeleted(_) => {
-            json::write_reply(out, request, reply)?;
+            json::write_reply(out, request, reply);
         }
     }
-    Ok(())
 }
 
 /// Writes an error: a status, and an object that says what happened.

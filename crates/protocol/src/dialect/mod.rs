@@ -184,23 +184,17 @@ impl Dialect {
         FastReplyReader { dialect: self, operation }
     }
 
-    /// Writes the reply to `request`; of a stream, see [`EventWriter`].
-    ///
-    /// # Errors
-    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) when the reply is a stream.
-    pub fn write_reply(self, request: &Request, reply: &Reply) -> Result<Vec<u8>, Error> {
+    /// Writes the reply to `request`. Every dialect can encode every reply; for a stream, see
+    /// [`EventWriter`].
+    #[must_use]
+    pub fn write_reply(self, request: &Request, reply: &Reply) -> Vec<u8> {
         let mut out = Vec::with_capacity(INITIAL_BUFFER_BYTES);
-        self.write_reply_to(&mut out, request, reply)?;
-        Ok(out)
+        self.write_reply_to(&mut out, request, reply);
+        out
     }
 
-    /// The same, behind whatever is in `out`.
-    pub(crate) fn write_reply_to(
-        self,
-        out: &mut Vec<u8>,
-        request: &Request,
-        reply: &Reply,
-    ) -> Result<(), Error> {
+    /// Appends the reply to `request` to `out`.
+    pub(crate) fn write_reply_to(self, out: &mut Vec<u8>, request: &Request, reply: &Reply) {
         match self {
             Self::V1_0 => v1_0::write_reply(out, request, reply),
             Self::V0_3 => v0_3::json::write_reply(out, request, reply),
@@ -329,5 +323,59 @@ impl<'de> DeserializeSeed<'de> for FastReplyReader {
             true => Reply::SendMessage(SendMessageResponse::Task(task)),
             false => Reply::Task(task),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::card::AgentCard;
+    use crate::model::{
+        ContextId, GetTaskRequest, ListTaskPushNotificationConfigsResponse, ListTasksResponse,
+        Message, MessageId, SendMessageResponse, Task, TaskId, TaskPushNotificationConfig,
+        TaskState,
+    };
+
+    /// Returns the sample that follows `reply`, so that a new variant does not compile without one.
+    fn next_sample(reply: Option<&Reply>) -> Option<Reply> {
+        let (id, context) = (TaskId::new("t").unwrap(), ContextId::new("c").unwrap());
+        let task = Task::new(id, context, TaskState::Completed);
+        let Some(reply) = reply else {
+            let message = Message::agent(MessageId::new("m").unwrap(), "hi");
+            return Some(Reply::SendMessage(SendMessageResponse::Message(message)));
+        };
+        match reply {
+            Reply::SendMessage(SendMessageResponse::Message(_)) => {
+                Some(Reply::SendMessage(SendMessageResponse::Task(task.into())))
+            }
+            Reply::SendMessage(SendMessageResponse::Task(_)) => Some(Reply::Task(task.into())),
+            Reply::Task(_) => Some(Reply::TaskList(ListTasksResponse::default())),
+            Reply::TaskList(_) => Some(Reply::PushConfig(TaskPushNotificationConfig::default())),
+            Reply::PushConfig(_) => {
+                Some(Reply::PushConfigList(ListTaskPushNotificationConfigsResponse::default()))
+            }
+            Reply::PushConfigList(_) => Some(Reply::PushConfigsDeleted(1)),
+            Reply::PushConfigsDeleted(_) => {
+                Some(Reply::Card(AgentCard::placeholder("https://a.example/").into()))
+            }
+            Reply::Card(_) => None,
+        }
+    }
+
+    #[test]
+    fn every_dialect_writes_every_reply() {
+        let samples: Vec<_> =
+            std::iter::successors(next_sample(None), |it| next_sample(Some(it))).collect();
+        assert_eq!(samples.len(), 8);
+        let request = Request::GetTask(GetTaskRequest::from(TaskId::new("t").unwrap()));
+        for dialect in Dialect::ALL {
+            for reply in &samples {
+                let written = dialect.write_reply(&request, reply);
+                let parsed = serde_json::from_slice::<Value>(&written);
+                assert!(parsed.is_ok(), "{dialect:?} {reply:?}: {parsed:?}");
+            }
+        }
     }
 }

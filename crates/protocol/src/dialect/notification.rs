@@ -38,19 +38,17 @@ impl Dialect {
         Ok(Notification { media_type: rest::A2A_JSON, body })
     }
 
-    /// Writes what a webhook is sent that wants the whole task.
-    ///
-    /// # Errors
-    /// When the dialect has no way to say it.
-    pub fn write_task_notification(self, task: &Arc<Task>) -> Result<Notification, Error> {
+    /// Writes the notification for a webhook that receives the whole task.
+    #[must_use]
+    pub fn write_task_notification(self, task: &Arc<Task>) -> Notification {
         // Whatever the transport, receivers of 0.3 read the JSON of its schema.
         let dialect = match self {
             Self::V0_3Proto => Self::V0_3,
             other => other,
         };
         let request = Request::GetTask(GetTaskRequest::from(task.id.clone()));
-        let body = dialect.write_reply(&request, &Reply::Task(Arc::clone(task)))?;
-        Ok(Notification { media_type: rest::JSON, body })
+        let body = dialect.write_reply(&request, &Reply::Task(Arc::clone(task)));
+        Notification { media_type: rest::JSON, body }
     }
 
     /// Writes an event for a webhook that wants what a stream of JSON-RPC has, envelope included.
@@ -109,13 +107,13 @@ mod tests {
     #[test]
     fn pitfall_31_pre_v1_webhooks_receive_whole_task() {
         for dialect in [Dialect::V0_3, Dialect::V0_3Proto] {
-            let notification = dialect.write_task_notification(&task()).unwrap();
+            let notification = dialect.write_task_notification(&task());
             assert_eq!(notification.media_type, "application/json");
             let body = read(&notification);
             assert_eq!((&body["kind"], &body["id"]), (&json!("task"), &json!("t")), "{dialect:?}");
             assert_eq!(body["status"]["state"], "working");
         }
-        let body = read(&Dialect::V0_1.write_task_notification(&task()).unwrap());
+        let body = read(&Dialect::V0_1.write_task_notification(&task()));
         assert_eq!(
             (&body["sessionId"], &body["status"]["state"]),
             (&json!("c"), &json!("working"))

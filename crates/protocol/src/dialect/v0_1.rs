@@ -56,49 +56,37 @@ pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) -> Result<(), 
 }
 
 /// Writes the result of a call.
-pub(super) fn write_reply(
-    out: &mut Vec<u8>,
-    request: &Request,
-    reply: &Reply,
-) -> Result<(), Error> {
+pub(super) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     match reply {
         Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task) => {
             write(out, &Task::from(&**task))
         }
         Reply::SendMessage(SendMessageResponse::Message(message)) => {
-            write(out, &Task::from(&task_from_message(message, &request.into())?))
+            write(out, &Task::from(&task_from_message(message, &request.into())))
         }
         Reply::PushConfig(config) => write(out, &PushConfig::from(config)),
         Reply::TaskList(_)
         | Reply::PushConfigList(_)
         | Reply::PushConfigsDeleted(_)
         | Reply::Card(_) => {
-            json::write_reply(out, request, reply)?;
+            json::write_reply(out, request, reply);
         }
     }
-    Ok(())
 }
 
 /// The task that a direct message becomes: finished, under the ids that the caller chose.
-pub(super) fn task_from_message(
-    message: &model::Message,
-    requested: &RequestedIds,
-) -> Result<model::Task, Error> {
+pub(super) fn task_from_message(message: &model::Message, requested: &RequestedIds) -> model::Task {
     let id = requested.task_id.clone().or_else(|| message.task_id.clone());
-    let id = match id {
-        Some(id) => id,
-        // A caller that chose no id does not look for the task again.
-        None => TaskId::new(&message.message_id).map_err(|_| Error::internal())?,
-    };
     let status = TaskStatus::from(TaskState::Completed).with_message(message.clone());
-    Ok(model::Task {
-        id,
+    model::Task {
+        // A caller that chose no id does not ask for the task again.
+        id: id.unwrap_or_else(|| TaskId::from(&message.message_id)),
         context_id: message.context_id.clone().or_else(|| requested.context_id.clone()),
         status,
         artifacts: Vec::new(),
         history: Vec::new(),
         metadata: Metadata::new(),
-    })
+    }
 }
 
 /// The ids that a caller chose for what it began.

@@ -149,6 +149,13 @@ impl ArtifactId {
     }
 }
 
+impl From<&MessageId> for TaskId {
+    /// Uses the id of a message as the id of the task that it stands for. Both obey the same rules.
+    fn from(id: &MessageId) -> Self {
+        Self(Arc::clone(&id.0))
+    }
+}
+
 struct IdVisitor<F>(F);
 
 impl<T, F: FnOnce(&str) -> Result<T, InvalidId>> Visitor<'_> for IdVisitor<F> {

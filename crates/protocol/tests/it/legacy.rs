@@ -31,7 +31,7 @@ fn artifact_output_is_also_written_as_message() {
     let (id, context) = (TaskId::new("t").unwrap(), ContextId::new("c").unwrap());
     let task = Task::completed_with_text(id, context, request.clone(), "hello");
     let send_request = Request::SendMessage(request.into());
-    let written = Dialect::Legacy.write_reply(&send_request, &Reply::Task(task.into())).unwrap();
+    let written = Dialect::Legacy.write_reply(&send_request, &Reply::Task(task.into()));
     let written: Value = serde_json::from_slice(&written).unwrap();
     let agent = json!({"role": "agent", "parts": [{"type": "text", "text": "hello"}]});
     assert_eq!(written["messages"][1], agent, "{written}");
@@ -62,7 +62,7 @@ fn request_is_enveloped_and_reply_is_bare_task() {
         Message::agent(new_id(), "I found 2 potential issues").into(),
     ];
     let reply = Reply::SendMessage(SendMessageResponse::Task(task.into()));
-    let written = Dialect::Legacy.write_reply(&send_request, &reply).unwrap();
+    let written = Dialect::Legacy.write_reply(&send_request, &reply);
     assert_eq!(
         serde_json::from_slice::<Value>(&written).unwrap(),
         json!({
@@ -105,8 +105,7 @@ fn files_data_roles_and_states_round_trip() {
             vec![Message::user(new_id(), "q").into(), Message::agent(new_id(), "a").into()];
         let (_, body) = request();
         let send_request = request().0.read_request(body.to_string().as_bytes(), &new_id).unwrap();
-        let written =
-            Dialect::Legacy.write_reply(&send_request, &Reply::Task(task.clone().into())).unwrap();
+        let written = Dialect::Legacy.write_reply(&send_request, &Reply::Task(task.clone().into()));
         let text = String::from_utf8(written).unwrap();
         assert!(text.contains(&format!(r#""status":"{spelling}""#)), "{text}");
         assert!(
@@ -143,8 +142,7 @@ fn direct_message_is_written_as_completed_task() {
     let send_request = route.read_request(body.to_string().as_bytes(), &new_id).unwrap();
     let reply = Reply::SendMessage(SendMessageResponse::Message(Message::agent(new_id(), "yes")));
     let written: Value =
-        serde_json::from_slice(&Dialect::Legacy.write_reply(&send_request, &reply).unwrap())
-            .unwrap();
+        serde_json::from_slice(&Dialect::Legacy.write_reply(&send_request, &reply)).unwrap();
     assert_eq!(written["status"], "completed");
     assert_eq!(written.pointer("/messages/0/parts/0/text"), Some(&json!("yes")));
 }
@@ -157,7 +155,7 @@ fn deleting_all_webhooks_reports_count_before_v1_0() {
     ] {
         let operation = Operation::DeleteTaskPushNotificationConfig;
         let request = Dialect::V0_3.read_request(operation, &params.to_string(), &new_id).unwrap();
-        let written = Dialect::V0_3.write_reply(&request, &Reply::PushConfigsDeleted(2)).unwrap();
+        let written = Dialect::V0_3.write_reply(&request, &Reply::PushConfigsDeleted(2));
         assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), want);
     }
 }

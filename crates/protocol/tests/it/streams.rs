@@ -18,7 +18,7 @@ fn write_stream(dialect: Dialect, id: &jsonrpc::Id<'_>, events: &[StreamResponse
     let mut stream = Vec::new();
     for (revision, event) in (1..).zip(events) {
         let head = sse::FrameHead { id: Some(Revision::new(revision)), name: None };
-        for payload in writer.write(event, Finality::More).expect("an event") {
+        for payload in writer.write(event, Finality::More) {
             sse::write_frame(&mut stream, head, &envelope.wrap(&payload));
         }
         sse::write_comment(&mut stream, "still here");

@@ -119,7 +119,7 @@ impl Frontend {
             Ok(call) => self.service.call(call).await,
             Err(error) => Err(error),
         };
-        let response = result.and_then(|mut call_response| {
+        let response = result.map(|mut call_response| {
             self.complete_card(&mut call_response.kind, ctx, &reply_context);
             let dialect =
                 response_dialect(dialect, declared, &reply_context, call_response.task_dialect);
@@ -143,7 +143,7 @@ impl Frontend {
         id: &jsonrpc::Id<'_>,
         request: &Request,
         dialect: Dialect,
-    ) -> Result<Response<Body>, Error> {
+    ) -> Response<Body> {
         let response = match call_response.kind {
             ReplyKind::Stream(stream) => {
                 let writer = SseWriter::new(dialect, request, Some(id));
@@ -151,10 +151,10 @@ impl Frontend {
             }
             ReplyKind::Single(reply) => {
                 let reply = hide_history(reply, dialect, request);
-                respond::json(jsonrpc::write_reply(dialect, id, request, &reply)?)
+                respond::json(jsonrpc::write_reply(dialect, id, request, &reply))
             }
         };
-        Ok(respond::with_extensions_header(response, &call_response.extensions, dialect.version()))
+        respond::with_extensions_header(response, &call_response.extensions, dialect.version())
     }
 
     /// The answer to a body that is no call.

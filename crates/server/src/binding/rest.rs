@@ -127,7 +127,7 @@ impl Frontend {
                 respond::event_stream(SseBody::new(stream, writer, self.stream_options()))
             }
             ReplyKind::Single(reply) => {
-                let body = dialect.write_reply(&reply_context, &reply)?;
+                let body = dialect.write_reply(&reply_context, &reply);
                 respond::with_body(StatusCode::OK, media_type(ctx, dialect), body)
             }
         };

@@ -149,7 +149,7 @@ impl SseWriter {
             return Ok(());
         }
         let Some(event_writer) = &mut self.event_writer else { return Err(Error::internal()) };
-        let written = event_writer.write(event.event.event(), event.finality)?;
+        let written = event_writer.write(event.event.event(), event.finality);
         let last = written.len().saturating_sub(1);
         for (index, data) in written.iter().enumerate() {
             // Whoever has seen only a part of an event has not seen it.

@@ -239,7 +239,7 @@ pub(super) async fn build_payload(
         let Some(task) = replay.task_at(dispatcher, &webhook.task, revision).await? else {
             return Ok(Payload::Unsupported);
         };
-        dialect.write_task_notification(&task)
+        Ok(dialect.write_task_notification(&task))
     } else {
         let Some(event) = event.into_stream_response() else { return Ok(Payload::Skip) };
         match in_envelope {

@@ -133,22 +133,20 @@ pub fn write_call(
     Ok(out)
 }
 
-/// The answer to the call `id`, as a server sends it; of a stream, see [`super::Envelope`].
-///
-/// # Errors
-/// [`ErrorKind::Internal`] when the reply is a stream.
+/// Writes the response to the call `id`, as a server sends it; for a stream, see [`super::Envelope`].
+#[must_use]
 pub fn write_reply(
     dialect: Dialect,
     id: &Id<'_>,
     request: &service::Request,
     reply: &Reply,
-) -> Result<Vec<u8>, Error> {
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(INITIAL_BUFFER_BYTES);
     write_envelope_head(&mut out, id);
     out.extend_from_slice(br#""result":"#);
-    dialect.write_reply_to(&mut out, request, reply)?;
+    dialect.write_reply_to(&mut out, request, reply);
     out.push(b'}');
-    Ok(out)
+    out
 }
 
 fn read_single_pass<'de, S: DeserializeSeed<'de>>(

@@ -88,11 +88,7 @@ pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) {
 }
 
 /// Writes the result of a call.
-pub(super) fn write_reply(
-    out: &mut Vec<u8>,
-    request: &Request,
-    reply: &Reply,
-) -> Result<(), Error> {
+pub(super) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     match reply {
         Reply::SendMessage(it) => write(out, it),
         Reply::Task(it) => write(out, it),
@@ -107,7 +103,6 @@ pub(super) fn write_reply(
         Reply::PushConfigsDeleted(_) => out.extend_from_slice(b"{}"),
         Reply::Card(it) => write(out, &it.to_json(CardFormat::V1_0)),
     }
-    Ok(())
 }
 
 /// Reads the reply to `operation`; to a streaming one, when the peer answers with a single object.

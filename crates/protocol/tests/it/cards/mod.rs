@@ -84,7 +84,7 @@ proptest! {
         let request = Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default());
         let reply = Reply::Card(Box::new(card.clone()));
         for dialect in [Dialect::V1_0, Dialect::V0_3, Dialect::V0_3Proto] {
-            let written = dialect.write_reply(&request, &reply).unwrap();
+            let written = dialect.write_reply(&request, &reply);
             let read = dialect.read_reply(Operation::GetExtendedAgentCard, std::str::from_utf8(&written).unwrap());
             let Ok(Reply::Card(read)) = read else { panic!("{read:?}") };
             prop_assert_eq!(*read, Wire::Json(dialect).card(card.clone()), "{:?}", dialect);

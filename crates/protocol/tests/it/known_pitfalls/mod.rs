@@ -57,12 +57,12 @@ pub(super) fn write(dialect: Dialect, request: &Request) -> Value {
 }
 
 pub(super) fn reply(dialect: Dialect, request: &Request, reply: &Reply) -> Value {
-    parse(&dialect.write_reply(request, reply).unwrap())
+    parse(&dialect.write_reply(request, reply))
 }
 
 pub(super) fn event(dialect: Dialect, event: &StreamResponse, is_last: bool) -> Value {
     let mut writer = EventWriter::new(dialect, &send(message()), None);
-    parse(&writer.write(event, finality(is_last)).unwrap()[0])
+    parse(&writer.write(event, finality(is_last))[0])
 }
 
 pub(super) fn find_route(method: &Method, path: &str, declared: Option<Version>) -> Route {

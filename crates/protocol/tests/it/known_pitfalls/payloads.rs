@@ -85,7 +85,7 @@ fn pitfall_13_canceled_is_spelled_per_version() {
     }
     let legacy = Dialect::Legacy
         .write_reply(&send(message()), &Reply::Task(task(TaskState::Canceled).into()));
-    assert_eq!(parse(&legacy.unwrap())["status"], "cancelled");
+    assert_eq!(parse(&legacy)["status"], "cancelled");
 }
 
 #[test]

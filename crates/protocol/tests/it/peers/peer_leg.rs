@@ -170,7 +170,7 @@ impl<'a> PeerLeg<'a> {
             self.losses.iter().for_each(|it| it.reply(&mut want));
             let read = match self.wire {
                 Wire::Json(dialect) => {
-                    let written = dialect.write_reply(&request, &reply.to_reply()).unwrap();
+                    let written = dialect.write_reply(&request, &reply.to_reply());
                     let written = self.round_trip_text("reply", name, &utf8(written));
                     let read = self.reply_dialect.read_reply(operation, &written);
                     ComparableReply::from_reply(
@@ -215,7 +215,7 @@ impl<'a> PeerLeg<'a> {
         finality: Finality,
     ) -> StreamResponse {
         let mut writer = EventWriter::new(dialect, &Request::GetAgentCard, None);
-        let written = writer.write(event, finality).unwrap();
+        let written = writer.write(event, finality);
         let written = self.round_trip_text("reply", name, &utf8(written.concat()));
         let read = self.reply_dialect.read_event(&written);
         read.unwrap_or_else(|error| panic!("{name}: {error} in {written}"))
@@ -229,7 +229,7 @@ impl<'a> PeerLeg<'a> {
         };
         let operation = Operation::DeleteTaskPushNotificationConfig;
         let request = samples::requests(operation).remove(0);
-        let written = dialect.write_reply(&request, &Reply::PushConfigsDeleted(1)).unwrap();
+        let written = dialect.write_reply(&request, &Reply::PushConfigsDeleted(1));
         let written = self.round_trip_text("reply", name, &utf8(written));
         let read = self.reply_dialect.read_reply(operation, &written);
         assert!(matches!(read, Ok(Reply::PushConfigsDeleted(_))), "{name}: {read:?}");
@@ -242,7 +242,7 @@ impl<'a> PeerLeg<'a> {
             let read = match self.wire {
                 Wire::Json(dialect) => {
                     let reply = Reply::Card(Box::new(card.clone()));
-                    let written = dialect.write_reply(&request, &reply).unwrap();
+                    let written = dialect.write_reply(&request, &reply);
                     let written = self.round_trip_text("reply", name, &utf8(written));
                     AgentCard::read(written.as_bytes()).unwrap()
                 }

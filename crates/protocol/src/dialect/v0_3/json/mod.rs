@@ -50,11 +50,7 @@ pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
 }
 
 /// Writes the result of a call.
-pub(in crate::dialect) fn write_reply(
-    out: &mut Vec<u8>,
-    request: &Request,
-    reply: &Reply,
-) -> Result<(), Error> {
+pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     match reply {
         Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task) => {
             write(out, &Task::from(&**task))
@@ -70,7 +66,6 @@ pub(in crate::dialect) fn write_reply(
         Reply::PushConfigsDeleted(count) => write_deleted(out, request, *count),
         Reply::Card(card) => write(out, &card.to_json(CardFormat::V0_3(TRANSITION_HISTORY))),
     }
-    Ok(())
 }
 
 /// §7.8 answers with null. A caller who named no webhook asked for all of them to go, which is a

@@ -60,7 +60,7 @@ pub(in crate::dialect) fn rename_query_params(query: &mut [(String, String)]) {
 }
 
 /// Writes the body of a reply.
-pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) -> Result<(), Error> {
+pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) {
     match reply {
         Reply::SendMessage(SendMessageResponse::Task(task)) => {
             write(out, &Event::Task(Task::from(&**task)))
@@ -75,7 +75,6 @@ pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) -> Resul
         Reply::PushConfigsDeleted(_) => out.extend_from_slice(b"{}"),
         Reply::Card(card) => write(out, &write_card(card)),
     }
-    Ok(())
 }
 
 /// A card with each security scheme in both shapes: some SDKs read the JSON schema's here, and some
