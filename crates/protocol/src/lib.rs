@@ -46,6 +46,7 @@
 pub mod binding;
 pub mod card;
 mod dialect;
+mod display;
 mod error;
 mod json;
 mod lifecycle;
@@ -57,6 +58,7 @@ pub mod swarm;
 mod version;
 
 pub use dialect::{Dialect, EventWriter, Finality, Notification, protobuf};
+pub use display::{redact_query, truncate_for_display};
 pub use error::{Error, ErrorCodes, ErrorKind, GrpcStatus, HttpError, code};
 pub use json::{InvalidField, MAX_NESTING_DEPTH, ParseError, nesting_depth};
 pub use lifecycle::{ApplyError, Event};

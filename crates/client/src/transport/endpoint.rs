@@ -3,10 +3,13 @@
 use std::borrow::Cow;
 
 use http::Uri;
-use latimer_protocol::{Dialect, Request, TaskId, Version};
+use latimer_protocol::{Dialect, Request, TaskId, Version, redact_query};
 use url::Url;
 
 use crate::error::Error;
+
+/// How much of an invalid URL an error shows.
+const MAX_DISPLAYED_URL_CHARS: usize = 100;
 
 /// One way to call an agent: an address, the version that is spoken there, and a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +27,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::InvalidSetup`] when it is no such address.
     pub fn new(url: &str, version: Version) -> Result<Self, Error> {
-        let invalid_url =
-            || Error::InvalidSetup(format!("{:?} is not an http or https URL", redact_query(url)));
+        let invalid_url = || Error::InvalidSetup(describe_invalid_url(url));
         let url = Url::parse(url).map_err(|_| invalid_url())?;
         let origin = url_origin(&url).ok_or_else(invalid_url)?;
         let uri = url.as_str().parse().map_err(|_| invalid_url())?;
@@ -122,9 +124,11 @@ fn is_loopback_authority(address: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
 }
 
-/// A text that may hold a secret behind its host, cut off there.
-fn redact_query(url: &str) -> String {
-    url.split(['?', '#']).next().unwrap_or_default().chars().take(100).collect()
+/// Says that `url` is not a URL of HTTP, without its query.
+pub(crate) fn describe_invalid_url(url: &str) -> String {
+    // Control characters stay: they may be what is wrong with the URL, and are escaped here.
+    let displayed: String = redact_query(url).chars().take(MAX_DISPLAYED_URL_CHARS).collect();
+    format!("{displayed:?} is not an http or https URL")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use latimer_protocol::binding::jsonrpc::{Response, ResponsePayload};
-use latimer_protocol::{ErrorKind, Version};
+use latimer_protocol::{ErrorKind, Version, truncate_for_display};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -141,7 +141,7 @@ fn excerpt(body: &[u8]) -> String {
         }
     }
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(MAX_EXCERPT_CHARS).collect()
+    truncate_for_display(&words.join(" "), MAX_EXCERPT_CHARS)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use futures_util::StreamExt;
 use latimer_protocol::{Call, CallResponse, EventStream, ReplyKind, Service};
 
 pub use endpoint::Endpoint;
-pub(crate) use endpoint::{parse_origin, url_origin};
+pub(crate) use endpoint::{describe_invalid_url, parse_origin, url_origin};
 pub(crate) use error_response::status_error;
 pub use grpc::Grpc;
 pub use http_channel::{CallLimits, HttpChannel};

@@ -5,11 +5,16 @@ use std::time::{Duration, SystemTime};
 use http::header::{CONTENT_ENCODING, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use latimer_protocol::truncate_for_display;
+
 use super::endpoint::Endpoint;
 use crate::error::Error;
 
 /// The longest time that a server is waited for because it says so.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How much of the name of an encoding an error shows.
+const MAX_ENCODING_CHARS: usize = 16;
 
 /// What the head of an answer says, should the answer be an error.
 #[derive(Debug)]
@@ -31,7 +36,7 @@ impl<'a> ResponseHead<'a> {
             retry_after: parse_retry_after(headers, SystemTime::now()),
             encoding: header_value(CONTENT_ENCODING)
                 .filter(|it| *it != "identity")
-                .map(truncate_for_display),
+                .map(|it| truncate_for_display(it, MAX_ENCODING_CHARS)),
         }
     }
 
@@ -51,11 +56,6 @@ impl<'a> ResponseHead<'a> {
             (_, None) => error,
         }
     }
-}
-
-/// The name of an encoding, no longer than names are.
-fn truncate_for_display(text: &str) -> String {
-    text.chars().take(16).collect()
 }
 
 /// How long `RetryPolicy-After` asks to wait: so many seconds, or until a date.

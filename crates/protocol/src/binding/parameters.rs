@@ -3,7 +3,8 @@
 //! Names are in lower case, as gRPC and HTTP/2 want them; HTTP/1.1 does not care.
 
 use crate::binding::rest;
-use crate::error::{Error, ErrorKind, truncate_for_display};
+use crate::display::truncate_for_display;
+use crate::error::{Error, ErrorKind, MAX_DISPLAYED_CHARS};
 use crate::json::InvalidField;
 use crate::revision::{InvalidRevision, Revision};
 use crate::version::Version;
@@ -51,8 +52,10 @@ pub fn parse_extensions<'a>(
     let names = values.into_iter().flat_map(|it| it.split(',')).map(str::trim);
     for name in names.filter(|it| !it.is_empty()) {
         if name.len() > MAX_EXTENSION_BYTES {
-            let message =
-                format!("the extension {:?}… has too long a name", truncate_for_display(name));
+            let message = format!(
+                "the extension {:?}… has too long a name",
+                truncate_for_display(name, MAX_DISPLAYED_CHARS)
+            );
             return Err(Error::new(ErrorKind::InvalidRequest, message));
         }
         if extensions.iter().any(|it| it == name) {

@@ -19,6 +19,7 @@ pub use http::HttpError;
 pub use jsonrpc::code;
 pub use table::{ErrorCodes, ErrorKind};
 
+use crate::display::truncate_for_display;
 use crate::json::{InvalidField, ParseError};
 use crate::version::Version;
 
@@ -54,7 +55,7 @@ impl Error {
     #[must_use]
     pub fn version_not_supported(declared: &str) -> Self {
         let supported = Version::ALL.map(Version::as_str).join(", ");
-        let declared = truncate_for_display(declared);
+        let declared = truncate_for_display(declared, MAX_DISPLAYED_CHARS);
         let message =
             format!("A2A version {declared:?} is not supported; supported are {supported}");
         Self::new(ErrorKind::VersionNotSupported, message)
@@ -123,12 +124,7 @@ impl Error {
 const RETRY_AFTER_KEY: &str = "retryAfter";
 
 /// How much of a caller's text is repeated in a message.
-const MAX_DISPLAYED_CHARS: usize = 64;
-
-/// A caller's text, fit to stand in a message to that caller.
-pub(crate) fn truncate_for_display(text: &str) -> String {
-    text.chars().filter(|it| !it.is_control()).take(MAX_DISPLAYED_CHARS).collect()
-}
+pub(crate) const MAX_DISPLAYED_CHARS: usize = 64;
 
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use latimer_client::{CardSource, Client, ClientBuilder, Error as ClientError};
 use latimer_protocol::card::AgentCard;
-use latimer_protocol::{Error, ErrorKind, TaskId};
+use latimer_protocol::{Error, ErrorKind, TaskId, redact_query};
 use latimer_server::{CardHandle, Health};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -135,8 +135,7 @@ impl Upstream {
 
     /// Where it is looked for, without what may be secret of that.
     fn redacted_url(&self) -> &str {
-        let url = self.source.url().unwrap_or_default();
-        url.split(['?', '#']).next().unwrap_or_default()
+        redact_query(self.source.url().unwrap_or_default())
     }
 
     fn breaker(&self) -> MutexGuard<'_, CircuitBreaker> {

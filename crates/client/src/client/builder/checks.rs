@@ -3,6 +3,7 @@
 use super::ClientBuilder;
 use crate::discovery::{CardSource, CardTrust};
 use crate::error::Error;
+use crate::transport::describe_invalid_url;
 
 impl ClientBuilder {
     /// What cannot be used where there is no card to go by.
@@ -38,9 +39,7 @@ pub(super) fn no_origin_error(what: &str, instead: &str) -> Error {
 
 /// The error of an address that is none.
 pub(super) fn invalid_url_error(url: &str) -> Error {
-    let redacted: String =
-        url.split(['?', '#']).next().unwrap_or_default().chars().take(100).collect();
-    let problem = format!("{redacted:?} is not an http or https URL");
+    let problem = describe_invalid_url(url);
     let looks_like_path =
         !url.contains("://") && (url.starts_with(['.', '/', '~']) || url.ends_with(".json"));
     Error::InvalidSetup(match looks_like_path {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request, StatusCode};
 use latimer_outbound::{HttpClient as Http, RequestLimits};
-use latimer_protocol::Secret;
+use latimer_protocol::{Secret, truncate_for_display};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -17,6 +17,9 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 use crate::credentials::sensitive_header;
 use crate::error::Error;
 use crate::transport::parse_origin;
+
+/// How much of the text of an error response an error shows.
+const MAX_DISPLAYED_CHARS: usize = 120;
 
 /// What an authorization server knows us as.
 #[derive(Clone, Debug)]
@@ -197,19 +200,16 @@ impl TokenError {
 
 impl From<TokenError> for Error {
     fn from(error: TokenError) -> Self {
+        let displayed = |text: &str| truncate_for_display(text, MAX_DISPLAYED_CHARS);
         let message = match error {
             TokenError::Denied { code, description: Some(description) } => {
-                format!("{}: {}", truncate_for_display(&code), truncate_for_display(&description))
+                format!("{}: {}", displayed(&code), displayed(&description))
             }
-            TokenError::Denied { code, description: None } => truncate_for_display(&code),
+            TokenError::Denied { code, description: None } => displayed(&code),
             TokenError::Transient(problem) | TokenError::Other(problem) => problem,
         };
         Self::NoCredentials(format!("the authorization server: {message}"))
     }
-}
-
-fn truncate_for_display(text: &str) -> String {
-    text.chars().filter(|it| !it.is_control()).take(120).collect()
 }
 
 #[derive(Deserialize)]

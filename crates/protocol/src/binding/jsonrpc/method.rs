@@ -1,7 +1,8 @@
 //! Which operation a method asks for, and which version serves it.
 
 use crate::binding::VersionPolicy;
-use crate::error::{Error, ErrorKind, truncate_for_display};
+use crate::display::truncate_for_display;
+use crate::error::{Error, ErrorKind, MAX_DISPLAYED_CHARS};
 use crate::operation::Operation;
 use crate::version::Version;
 
@@ -35,7 +36,8 @@ pub fn resolve_method(
     version_policy: VersionPolicy,
 ) -> Result<(Operation, Version), Error> {
     let Some((operation, native)) = Operation::from_method(method) else {
-        let message = format!("there is no method {:?}", truncate_for_display(method));
+        let message =
+            format!("there is no method {:?}", truncate_for_display(method, MAX_DISPLAYED_CHARS));
         return Err(Error::new(ErrorKind::MethodNotFound, message));
     };
     let version = match (declared, version_policy) {

@@ -5,7 +5,8 @@ use http::Method;
 use super::encoding::{self, MALFORMED_ENCODING, decode, decode_form, is_literal};
 use super::{ReplyFormat, Route, param_names};
 use crate::binding::VersionPolicy;
-use crate::error::{Error, ErrorKind, truncate_for_display};
+use crate::display::truncate_for_display;
+use crate::error::{Error, ErrorKind, MAX_DISPLAYED_CHARS};
 use crate::json::InvalidField;
 use crate::operation::route::{self as table, Row};
 use crate::version::Version;
@@ -214,11 +215,11 @@ fn allow_header(methods: &[&Method]) -> Option<&'static str> {
 }
 
 fn unmatched_route_error(request: &RouteRequest<'_>, allow: Option<&str>) -> Error {
-    let path = truncate_for_display(request.path);
+    let path = truncate_for_display(request.path, MAX_DISPLAYED_CHARS);
     let message = match allow {
         Some(allow) => format!(
             "{path} takes {allow} and not {}",
-            truncate_for_display(request.method.as_str())
+            truncate_for_display(request.method.as_str(), MAX_DISPLAYED_CHARS)
         ),
         None => format!("there is nothing at {path}"),
     };
@@ -233,8 +234,12 @@ fn query_pairs(query: &str) -> Result<Vec<(String, String)>, InvalidField> {
         .filter(|(name, _)| !encoding::is_version_parameter(name))
         .map(|(name, value)| {
             let name = decode_form(name).map_err(|it| InvalidField::new("query", it))?;
-            let value = decode_form(value)
-                .map_err(|_| InvalidField::new(truncate_for_display(&name), MALFORMED_ENCODING))?;
+            let value = decode_form(value).map_err(|_| {
+                InvalidField::new(
+                    truncate_for_display(&name, MAX_DISPLAYED_CHARS),
+                    MALFORMED_ENCODING,
+                )
+            })?;
             Ok((name, value))
         })
         .collect()
