@@ -8,7 +8,7 @@ use http::StatusCode;
 use latimer_runtime::DiscoveryHandle;
 use latimer_server::{AgentRegistry, Keyring, RunningServer, Server};
 use tokio::net::lookup_host;
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::agents::build_agents;
 use crate::auth;
@@ -25,19 +25,9 @@ pub struct Daemon {
     running: RunningServer,
     banner: Banner,
     /// Goes on as long as the daemon does.
-    _key_watcher: Option<AbortOnDropHandle>,
+    _key_watcher: Option<AbortOnDropHandle<()>>,
     /// The same for those who look for agents elsewhere.
     _discovery_handles: Vec<DiscoveryHandle>,
-}
-
-/// Something that goes on until this is dropped.
-#[derive(Debug)]
-struct AbortOnDropHandle(JoinHandle<()>);
-
-impl Drop for AbortOnDropHandle {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl Daemon {
@@ -55,7 +45,7 @@ impl Daemon {
         let running = server.listen().await.map_err(StartError::Server)?;
         let banner = Banner::new(config, running.address(), running.recovered_tasks());
         let key_watcher = keyring.zip(config.signing.clone()).map(|(keyring, signing)| {
-            AbortOnDropHandle(tokio::spawn(signing::watch_keys(
+            AbortOnDropHandle::new(tokio::spawn(signing::watch_keys(
                 signing,
                 keyring,
                 key_files,

@@ -8,7 +8,6 @@ mod banner;
 pub mod config;
 mod daemon;
 mod error;
-mod files;
 mod operator;
 mod redact;
 mod remote;

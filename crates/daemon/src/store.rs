@@ -2,12 +2,12 @@
 
 use std::net::ToSocketAddrs;
 
+use latimer_runtime::create_private_dir;
 use latimer_server::Server;
 use latimer_store::{MemoryStore, SqliteConfig, SqliteStore, TaskStore};
 
 use crate::config::{Config, StoreLocation};
 use crate::error::StartError;
-use crate::files::create_private_dir;
 
 /// The server, with the store that a configuration names.
 pub(crate) fn attach(server: Server, config: &Config) -> Result<Server, StartError> {

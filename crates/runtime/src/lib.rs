@@ -14,6 +14,7 @@
 mod command;
 mod demo;
 mod echo;
+mod peer;
 mod process;
 mod remote;
 pub mod tools;
@@ -21,6 +22,7 @@ pub mod tools;
 pub use command::{CommandAgent, Input, InvalidCommand, shell_command};
 pub use demo::DemoAgent;
 pub use echo::EchoAgent;
+pub use process::create_private_dir;
 pub use remote::{DiscoveryHandle, RemoteAgent};
 
 /// The code of the guide, as tests.

@@ -92,8 +92,12 @@ async fn drain(pipe: Option<impl AsyncRead + Unpin>) {
     }
 }
 
-/// Makes a folder, and those above it, that only its owner can look into.
-pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
+/// Creates a directory, and its missing parents, readable by their owner only. Directories that exist
+/// keep their permissions.
+///
+/// # Errors
+/// When one of them cannot be created.
+pub fn create_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     Group::set_private_mode(&mut builder);

@@ -5,7 +5,7 @@ use latimer_protocol::card::AgentCard;
 use latimer_server::CURSOR_EXTENSION;
 use serde_json::Value;
 
-use super::redaction::Redactor;
+use crate::peer::redaction::Redactor;
 
 /// The card without where the agent is, and without what only those who call it there need: its
 /// addresses, its ways to be let in, its signatures. What the server serves is the server's to fill in.

@@ -8,20 +8,17 @@
 //! | module | what is in it |
 //! | --- | --- |
 //! | `upstream` | the agent behind: found in the background, looked after, and left alone when it fails |
-//! | `outgoing`, `note`, `path` | a message on its way: under which ids, and through whom |
-//! | `relay`, `told` | what comes back, and how much of it our task has already |
-//! | `words`, `card` | what callers may read of it: never where it is |
+//! | `breaker` | the circuit breaker of the upstream |
+//! | `outgoing` | the message that is sent upstream |
+//! | `relay`, `mirror` | upstream events as events of the local task, and what that task already has |
+//! | `card` | the upstream's card as callers see it |
 
 mod breaker;
 mod card;
-mod context_cache;
-mod hops;
 mod mirror;
 mod outgoing;
-mod redaction;
 mod relay;
 mod upstream;
-mod upstream_ids;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -33,25 +30,20 @@ use latimer_protocol::Task;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::Directive;
 use latimer_server::{Agent, AgentFailure, CardHandle, Executor, Health, Turn};
+use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
-pub(crate) use context_cache::{ContextCache, context_id_for};
-pub(crate) use hops::{HopPath, hop_id};
-use outgoing::{TaskIdSource, UpstreamRequest};
-pub(crate) use redaction::Redactor;
-use relay::Relay;
-pub(crate) use upstream::ConfigureClient;
-use upstream::{DiscoveryTask, Upstream};
-use upstream_ids::UpstreamIds;
+use self::outgoing::{TaskIdSource, UpstreamRequest};
+use self::relay::Relay;
+use self::upstream::Upstream;
+use crate::peer::hops::{HopPath, hop_id};
+use crate::peer::upstream_ids::UpstreamIds;
 
 /// How long a call waits for an agent that has not been found yet.
 const DISCOVERY_WAIT: Duration = Duration::from_secs(5);
 
 /// How long a turn that was interrupted by a restart waits for it, and a task that is to be stopped.
 const RECOVERY_WAIT: Duration = Duration::from_secs(120);
-
-/// How many agents a message may pass on its way, if nobody says.
-pub(crate) const DEFAULT_MAX_HOPS: u32 = 8;
 
 /// What those read who give directives. They would come with our credentials, as if we gave them.
 const DIRECTIVES_NOT_FORWARDED: &str = "directives are for the server that gets them, and are not passed on to \
@@ -71,16 +63,19 @@ pub struct RemoteAgent {
     hop_id: OnceLock<String>,
     max_hops: u32,
     forwards_caller: bool,
-    discovery: OnceLock<DiscoveryTask>,
+    discovery: OnceLock<AbortOnDropHandle<()>>,
 }
 
 impl RemoteAgent {
+    /// Number of agents a message may pass by default, this one included.
+    pub const DEFAULT_MAX_HOPS: u32 = 8;
+
     /// The agent at an address, or of a card.
     pub fn new(source: impl Into<CardSource>) -> Self {
         Self {
             upstream: Arc::new(Upstream::new(source.into())),
             hop_id: OnceLock::new(),
-            max_hops: DEFAULT_MAX_HOPS,
+            max_hops: Self::DEFAULT_MAX_HOPS,
             forwards_caller: false,
             discovery: OnceLock::new(),
         }
@@ -148,7 +143,7 @@ impl RemoteAgent {
     #[must_use]
     pub fn discover_in_background(mut self, name: &str) -> DiscoveryHandle {
         self.update_upstream(|it| it.name = name.to_owned());
-        DiscoveryHandle { _discovery: DiscoveryTask::spawn(self.upstream, None) }
+        DiscoveryHandle { _discovery: self.upstream.start_discovery(None) }
     }
 
     fn update_upstream(&mut self, update: impl FnOnce(&mut Upstream)) {
@@ -164,8 +159,7 @@ impl RemoteAgent {
     }
 
     fn start_discovery(&self, card_handle: Option<&CardHandle>) {
-        self.discovery
-            .get_or_init(|| DiscoveryTask::spawn(Arc::clone(&self.upstream), card_handle.cloned()));
+        self.discovery.get_or_init(|| self.upstream.start_discovery(card_handle.cloned()));
     }
 }
 
@@ -237,7 +231,7 @@ impl Executor for RemoteAgent {
 
 /// Looks for an agent until it is dropped.
 pub struct DiscoveryHandle {
-    _discovery: DiscoveryTask,
+    _discovery: AbortOnDropHandle<()>,
 }
 
 impl fmt::Debug for DiscoveryHandle {

@@ -8,9 +8,9 @@ use latimer_protocol::{
 };
 use latimer_server::{AgentFailure, CURSOR_EXTENSION, Turn};
 
-use super::context_cache::{self, ContextCache};
-use super::hops::{self, HopPath};
-use super::upstream_ids::UpstreamIds;
+use crate::peer::context_cache::ContextCache;
+use crate::peer::hops::{self, HopPath};
+use crate::peer::upstream_ids::{self, UpstreamIds};
 
 /// The member of a message's metadata that says who calls.
 const USER_ID_KEY: &str = "userId";
@@ -52,7 +52,7 @@ impl UpstreamRequest {
         let mut ids = turn.note().and_then(UpstreamIds::parse).unwrap_or_default();
         if task_id_source == TaskIdSource::Client && ids.task.is_none() {
             // So that it can be canceled before there is an answer.
-            ids.task = context_cache::task_id(turn);
+            ids.task = upstream_ids::task_id(turn);
         }
         let context = match &ids.context {
             Some(context) => Some(context.clone()),
@@ -60,7 +60,7 @@ impl UpstreamRequest {
         };
         let original = turn.message();
         let mut message = Message {
-            message_id: context_cache::message_id(turn)
+            message_id: upstream_ids::message_id(turn)
                 .unwrap_or_else(|| original.message_id.clone()),
             context_id: context.clone(),
             task_id: ids.task.clone(),
@@ -98,7 +98,7 @@ async fn upstream_context(
     turn: &Turn,
     contexts: &ContextCache,
 ) -> Result<Option<ContextId>, AgentFailure> {
-    let derived_id = context_cache::context_id(turn);
+    let derived_id = upstream_ids::context_id(turn);
     if turn.starts_context() {
         return Ok(derived_id);
     }

@@ -15,11 +15,10 @@ use tokio::runtime::Handle;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::context_cache;
 use super::mirror::{ArtifactDelta, MirrorState, agent_messages};
 use super::outgoing::forwardable_metadata;
 use super::upstream::{CallPermit, Upstream};
-use super::upstream_ids::UpstreamIds;
+use crate::peer::upstream_ids::{self, UpstreamIds};
 
 /// How long a note waits for an event to go with.
 const NOTE_DELAY: Duration = Duration::from_millis(200);
@@ -231,7 +230,7 @@ impl<'a> Relay<'a> {
         let context = context.clone().or_else(|| self.ids.context.clone());
         if self.ids.context != context
             && let (Some(upstream_id), Some(derived_id)) =
-                (&context, context_cache::context_id(self.turn))
+                (&context, upstream_ids::context_id(self.turn))
         {
             self.upstream.contexts.insert(derived_id, upstream_id.clone());
         }

@@ -4,20 +4,21 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use latimer_client::{CardSource, Client, ClientBuilder, Error as ClientError};
+use latimer_client::{CardSource, Client, Error as ClientError};
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind, TaskId, redact_query};
 use latimer_server::{CardHandle, Health};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, info, warn};
 
 use super::RECOVERY_WAIT;
 use super::breaker::CircuitBreaker;
 use super::card;
-use super::context_cache::ContextCache;
-use super::redaction::Redactor;
+use crate::peer::ConfigureClient;
+use crate::peer::context_cache::ContextCache;
+use crate::peer::redaction::Redactor;
 
 /// How often an agent that was found is looked at again: its card may have changed.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(300);
@@ -34,8 +35,6 @@ const MAX_CANCEL_BACKOFF: Duration = Duration::from_secs(10);
 /// The least time between two looks, however many want one.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
-pub(crate) type ConfigureClient =
-    dyn Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync;
 type EditCard = dyn Fn(&mut AgentCard) + Send + Sync;
 
 /// The agent behind.
@@ -143,6 +142,17 @@ impl Upstream {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Discovers the agent in the background until the handle is dropped.
+    pub(super) fn start_discovery(
+        self: &Arc<Self>,
+        card_handle: Option<CardHandle>,
+    ) -> AbortOnDropHandle<()> {
+        let upstream = Arc::clone(self);
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            upstream.run_discovery(card_handle).await;
+        }))
+    }
+
     /// Looks for the agent, for as long as somebody wants it.
     async fn run_discovery(&self, card_handle: Option<CardHandle>) {
         let mut backoff = INITIAL_BACKOFF;
@@ -232,20 +242,5 @@ impl CallPermit<'_> {
             }
             Some(_) | None => self.upstream.breaker().record_success(),
         }
-    }
-}
-
-/// Looks for the agent until this is dropped.
-pub(super) struct DiscoveryTask(JoinHandle<()>);
-
-impl DiscoveryTask {
-    pub(super) fn spawn(upstream: Arc<Upstream>, card_handle: Option<CardHandle>) -> Self {
-        Self(tokio::spawn(async move { upstream.run_discovery(card_handle).await }))
-    }
-}
-
-impl Drop for DiscoveryTask {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

@@ -4,7 +4,9 @@ use latimer_protocol::ContextId;
 use latimer_server::Turn;
 use tokio_util::sync::CancellationToken;
 
-use crate::remote::{DEFAULT_MAX_HOPS, HopPath, context_id_for};
+use crate::peer::hops::HopPath;
+use crate::peer::upstream_ids;
+use crate::remote::RemoteAgent;
 
 /// What a tool is called for: the turn of an agent, or nothing that it knows of.
 ///
@@ -38,14 +40,15 @@ impl ToolContext {
     /// Through whom it came so far.
     pub(super) fn hop_path(&self) -> HopPath {
         match &self.turn {
-            Some(turn) => HopPath::from_message(turn.message(), DEFAULT_MAX_HOPS),
-            None => HopPath::new(DEFAULT_MAX_HOPS),
+            Some(turn) => HopPath::from_message(turn.message(), RemoteAgent::DEFAULT_MAX_HOPS),
+            None => HopPath::new(RemoteAgent::DEFAULT_MAX_HOPS),
         }
     }
 
     /// The name that a conversation has for others: callers who call theirs alike do not meet.
     pub(super) fn upstream_context_id(&self, local_id: &ContextId) -> ContextId {
-        let derived_id = self.turn.as_ref().and_then(|turn| context_id_for(turn, local_id));
+        let derived_id =
+            self.turn.as_ref().and_then(|turn| upstream_ids::context_id_for(turn, local_id));
         derived_id.unwrap_or_else(|| local_id.clone())
     }
 }

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use latimer_runtime::RemoteAgent;
+
 use super::Resolver;
-use super::upstream::{DEFAULT_MAX_HOPS, UpstreamInput};
+use super::upstream::UpstreamInput;
 use crate::config::raw::{self, TransportKind};
 use crate::config::{Diagnostic, McpServer, McpTransport, RemoteAgentConfig};
 
@@ -59,7 +61,7 @@ impl Resolver<'_> {
             binding: raw.binding,
             signatures: raw.signatures,
             trusted_keys: raw.trusted_keys,
-            hops: DEFAULT_MAX_HOPS,
+            hops: RemoteAgent::DEFAULT_MAX_HOPS,
             forward_user: false,
         };
         let upstream = self.upstream(path, input);

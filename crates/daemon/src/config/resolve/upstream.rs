@@ -14,9 +14,6 @@ use crate::config::{IdentityConfig, OAuthConfig, SignaturePolicy, UpstreamConfig
 /// How long a call may take unless told otherwise.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How many agents a message may pass where nobody can say.
-pub(super) const DEFAULT_MAX_HOPS: u32 = 8;
-
 /// What is said of an agent elsewhere, wherever it is said.
 pub(super) struct UpstreamInput {
     pub(super) url: String,

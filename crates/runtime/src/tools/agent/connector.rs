@@ -9,7 +9,8 @@ use latimer_client::{CardSource, Client, Error as ClientError};
 use latimer_protocol::card::AgentCard;
 use tracing::warn;
 
-use crate::remote::{ConfigureClient, Redactor};
+use crate::peer::ConfigureClient;
+use crate::peer::redaction::Redactor;
 use crate::tools::{ToolError, ToolErrorCode};
 
 /// How long a description may be: model APIs take no more.

@@ -29,7 +29,8 @@ use self::call::{AgentCall, CallOutcome};
 use self::connector::AgentConnector;
 use self::detached_calls::{DetachedCall, DetachedCalls};
 use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolErrorCode, ToolOutput};
-use crate::remote::{ContextCache, HopPath, hop_id};
+use crate::peer::context_cache::ContextCache;
+use crate::peer::hops::{HopPath, hop_id};
 
 /// The capability of tools that call other machines.
 pub const NETWORK_FETCH: &str = "network:fetch";

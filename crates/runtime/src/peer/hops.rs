@@ -11,10 +11,10 @@ use latimer_protocol::{Message, Metadata};
 use serde_json::{Value, json};
 
 /// The member of a message's metadata that names everybody it passed, the first at first.
-pub(super) const PATH_KEY: &str = "latimer/path";
+pub(crate) const PATH_KEY: &str = "latimer/path";
 
 /// The member that says how many more it may pass.
-pub(super) const HOPS_KEY: &str = "latimer/hops";
+pub(crate) const HOPS_KEY: &str = "latimer/hops";
 
 /// How much of a path is believed. Nobody's budget is larger.
 const MAX_PATH_LEN: usize = 64;

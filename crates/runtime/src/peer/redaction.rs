@@ -47,7 +47,7 @@ impl Redactor {
     }
 
     /// Whether a text has an address that nobody is told.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         let patterns = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let text = text.to_ascii_lowercase();
         patterns.iter().any(|it| it.matches_in(&text).next().is_some())

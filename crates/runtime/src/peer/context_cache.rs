@@ -1,15 +1,13 @@
-//! Conversations: which of theirs is which of ours.
+//! Cache of what an upstream agent calls the contexts of callers.
 //!
-//! An agent is told a conversation's name that follows from whose it is and what we call it, so that
-//! nobody needs to remember it. An agent that calls it otherwise all the same is asked under its own
-//! name from then on: that is remembered here for a while, and with its tasks for good.
+//! The context id sent upstream is derived from the caller and the local id (see
+//! [`upstream_ids`](super::upstream_ids)), so it need not be stored. An agent that replies with another
+//! id is called with that one from then on: it is cached here, and stored in the notes of its tasks.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use latimer_protocol::{ContextId, MessageId, TaskId};
-use latimer_server::Turn;
-use sha2::{Digest, Sha256};
+use latimer_protocol::ContextId;
 
 /// How many are remembered of late; as many again of before.
 const GENERATION_SIZE: usize = 4096;
@@ -51,43 +49,6 @@ impl<T: Clone> ContextCache<T> {
         // Entries are put in whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The name that a conversation has for the agent behind: callers who call theirs alike do not meet.
-pub(super) fn context_id(turn: &Turn) -> Option<ContextId> {
-    context_id_for(turn, turn.context_id())
-}
-
-/// The name that any conversation of the caller has there.
-pub(crate) fn context_id_for(turn: &Turn, local_id: &ContextId) -> Option<ContextId> {
-    ContextId::new(derive(turn, "context", local_id.as_str())).ok()
-}
-
-/// The name that a task has for an agent behind whose callers name its tasks.
-pub(super) fn task_id(turn: &Turn) -> Option<TaskId> {
-    TaskId::new(derive(turn, "task", turn.task_id().as_str())).ok()
-}
-
-/// The id that a message has for the agent behind: the caller's own, and whose it is. The same message
-/// has the same one.
-pub(super) fn message_id(turn: &Turn) -> Option<MessageId> {
-    let local_id = turn.message().message_id.as_str();
-    let derived = derive(turn, "message", local_id);
-    let (prefix, _) = derived.split_at(18);
-    MessageId::new(format!("{local_id}-{prefix}")).or_else(|_| MessageId::new(derived)).ok()
-}
-
-/// A UUID that follows from whose something is, and what it is called.
-fn derive(turn: &Turn, kind: &str, local_id: &str) -> String {
-    let mut digest = Sha256::new();
-    for field in [kind, turn.caller().id(), turn.agent(), local_id] {
-        // With its length, so that no two lists of texts are the same bytes.
-        digest.update((field.len() as u64).to_be_bytes());
-        digest.update(field);
-    }
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest.finalize()[..16]);
-    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }
 
 #[cfg(test)]
