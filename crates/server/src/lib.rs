@@ -21,6 +21,7 @@ mod server;
 mod settings;
 mod signing;
 mod swarm;
+mod sync;
 mod turn;
 
 pub use agent::{Agent, AgentRegistry, ContextConcurrency, InvalidAgents, Policy};

@@ -62,7 +62,7 @@ struct Inner {
     /// None when nobody is told about tasks.
     dispatcher: OnceLock<WebhookDispatcher>,
     live_tasks: Arc<LiveTasks>,
-    context_queue: Arc<ContextQueue>,
+    context_queue: ContextQueue,
     in_flight_messages: Arc<InFlightMessages>,
     quota: Arc<CallerQuota>,
     /// Everything that goes on when nobody waits for it.
@@ -122,7 +122,7 @@ impl Engine {
             store,
             dispatcher: OnceLock::new(),
             live_tasks: Arc::default(),
-            context_queue: Arc::default(),
+            context_queue: ContextQueue::default(),
             in_flight_messages: Arc::default(),
             quota: Arc::new(CallerQuota::new(limits.per_caller.clone())),
             tracker: TaskTracker::new(),

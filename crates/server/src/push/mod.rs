@@ -7,7 +7,6 @@
 
 mod dead_letters;
 mod delivery;
-mod gates;
 mod retry;
 mod run;
 mod settings;
@@ -30,12 +29,12 @@ use tracing::{info, warn};
 
 pub use dead_letters::{DeadLetterView, ReplayOutcome};
 use delivery::Signer;
-use gates::KeyedSemaphore;
 pub use settings::{PushSettings, V0_3Body};
 
 use crate::engine::ids;
 use crate::metrics::{DeliveryCounters, DeliveryOutcome};
 use crate::signing::Keyring;
+use crate::sync::KeyedSemaphore;
 
 /// How many deliveries of one caller go on at a time, to one receiver and to all.
 const MAX_CONCURRENT_PER_RECEIVER: usize = 32;

@@ -149,11 +149,11 @@ pub(super) async fn attempt(
     };
     let target = dispatcher.guard.check_without_dns(&webhook.config.url);
     let target = target.map_err(|it| delivery_error(format!("the URL {it}")))?;
-    let (caller, receiver) = (webhook.task.owner.clone(), target.origin());
+    let (caller, receiver) = (&webhook.task.owner, target.origin());
     // In this order: whoever waits for a slow receiver is in nobody's way.
-    let _receiver_permit =
-        dispatcher.receiver_permits.acquire(&(caller.clone(), receiver.clone())).await;
-    let _caller_permit = dispatcher.caller_permits.acquire(&caller).await;
+    let receiver_slot = dispatcher.receiver_permits.slot((caller.clone(), receiver.clone()));
+    let _receiver_permit = receiver_slot.acquire().await;
+    let _caller_permit = dispatcher.caller_permits.slot(caller.clone()).acquire().await;
     let id = delivery::delivery_id(webhook, revision);
     let request = delivery::request(webhook, notification, &id, dispatcher.signer.get());
     let request = request.map_err(|it| delivery_error(it.to_owned()))?;

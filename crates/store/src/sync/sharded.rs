@@ -161,11 +161,11 @@ where
         self.remove_if(|_| true)
     }
 
-    /// Removes the value if `condition` holds for it, and returns it.
-    pub fn remove_if(&mut self, condition: impl FnOnce(&V) -> bool) -> Option<V> {
+    /// Removes the value if `condition`, which may change it, holds for it, and returns it.
+    pub fn remove_if(&mut self, condition: impl FnOnce(&mut V) -> bool) -> Option<V> {
         let is_it = |(key, _): &(K, V)| key.borrow() == self.key;
-        let occupied = self.shard.find_entry(self.hash, is_it).ok()?;
-        if !condition(&occupied.get().1) {
+        let mut occupied = self.shard.find_entry(self.hash, is_it).ok()?;
+        if !condition(&mut occupied.get_mut().1) {
             return None;
         }
         let ((_, value), _) = occupied.remove();

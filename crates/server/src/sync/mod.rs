@@ -1,0 +1,6 @@
+//! Synchronization that several modules share: locks and sharded maps of `latimer-store`, and
+//! semaphores by key.
+
+mod keyed_semaphore;
+
+pub(crate) use self::keyed_semaphore::{KeyedPermit, KeyedSemaphore, SemaphoreSlot};
