@@ -1,9 +1,11 @@
 //! What an agent says about itself, while it is served.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::SystemTime;
 
 use latimer_protocol::card::AgentCard;
+
+use crate::sync::{read_unpoisoned, write_unpoisoned};
 
 /// Where the card of an agent hangs, for everybody to read, and for the agent to change. Cheap to
 /// clone; clones are the same.
@@ -43,7 +45,7 @@ impl CardHandle {
 
     /// Shows another card. Whether it differs is found out here.
     pub fn set(&self, card: AgentCard) {
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = write_unpoisoned(&self.0);
         if *state.card != card {
             let generation = state.generation + 1;
             *state = CardState { card: Arc::new(card), generation, modified_at: SystemTime::now() };
@@ -62,6 +64,6 @@ impl CardHandle {
 
     fn read<T>(&self, project: impl FnOnce(&CardState) -> T) -> T {
         // A card is replaced whole: whoever panicked left a whole one.
-        project(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        project(&read_unpoisoned(&self.0))
     }
 }

@@ -3,10 +3,8 @@
 //! Somebody who did not get an answer sends the same message again. It is recognised while the first
 //! is being worked on here, and afterwards by the store.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 use latimer_protocol::{Error, Message, Metadata, Revision, Timestamp};
 use latimer_store::{IdempotencyKey, IdempotencyRecord, PriorOutcome, TaskKey};
 use sha2::{Digest, Sha256};
@@ -16,6 +14,7 @@ use super::accept::InboundMessage;
 use super::live::LiveTaskRef;
 use super::send::{Submission, SubmissionKind, attach};
 use super::{Engine, ids, store_error};
+use crate::sync::ShardedMap;
 
 /// Whether a message was sent before.
 pub(super) enum DuplicateCheck {
@@ -31,19 +30,15 @@ pub(super) enum DuplicateCheck {
 pub(super) type IdempotencyClaim = Option<(IdempotencyRecord, Arc<ClaimGuard>)>;
 
 /// Messages that are being worked on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct InFlightMessages {
-    shards: Vec<Shard>,
+    /// Where each is being worked on, as soon as that is known.
+    turns: ShardedMap<IdempotencyKey, Option<InFlightTurn>, SHARDS>,
+    /// Notified when a turn becomes known or a claim ends; selected by a byte of the key.
+    changed: [Notify; SHARDS],
 }
 
 const SHARDS: usize = 16;
-
-#[derive(Debug, Default)]
-struct Shard {
-    /// Where each is being worked on, as soon as that is known.
-    in_flight: Mutex<HashMap<IdempotencyKey, Option<InFlightTurn>>>,
-    changed: Notify,
-}
 
 /// Where a message is being worked on, and the revision of its task before it.
 #[derive(Clone, Debug)]
@@ -60,40 +55,33 @@ pub(super) enum Claim {
     InFlight(InFlightTurn),
 }
 
-impl Default for InFlightMessages {
-    fn default() -> Self {
-        Self { shards: (0..SHARDS).map(|_| Shard::default()).collect() }
-    }
-}
-
 impl InFlightMessages {
     /// Enters a message. Waits while it is unknown where an equal one is worked on.
     pub(super) async fn claim(self: &Arc<Self>, key: IdempotencyKey) -> Claim {
         loop {
-            let changed = self.shard(key).changed.notified();
-            match self.shard(key).lock().entry(key) {
-                Entry::Vacant(slot) => {
-                    slot.insert(None);
-                    return Claim::First(ClaimGuard { messages: Arc::clone(self), key });
-                }
-                Entry::Occupied(slot) => {
-                    if let Some(turn) = slot.get() {
-                        return Claim::InFlight(turn.clone());
-                    }
-                }
+            let changed = self.changed(key).notified();
+            if let Some(claim) = self.try_claim(key) {
+                return claim;
             }
             changed.await;
         }
     }
 
-    fn shard(&self, key: IdempotencyKey) -> &Shard {
-        &self.shards[usize::from(key.0[0]) % SHARDS]
+    /// Claims a key, or returns the turn that an equal message started. None while the equal message
+    /// has no turn yet.
+    fn try_claim(self: &Arc<Self>, key: IdempotencyKey) -> Option<Claim> {
+        let mut entry = self.turns.entry(&key);
+        match entry.get() {
+            Some(turn) => turn.clone().map(Claim::InFlight),
+            None => {
+                entry.insert(key, None);
+                Some(Claim::First(ClaimGuard { messages: Arc::clone(self), key }))
+            }
+        }
     }
-}
 
-impl Shard {
-    fn lock(&self) -> MutexGuard<'_, HashMap<IdempotencyKey, Option<InFlightTurn>>> {
-        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    fn changed(&self, key: IdempotencyKey) -> &Notify {
+        &self.changed[usize::from(key.0[0]) % SHARDS]
     }
 }
 
@@ -107,19 +95,17 @@ pub(super) struct ClaimGuard {
 impl ClaimGuard {
     /// Says where the message is worked on.
     pub(super) fn set_location(&self, turn: InFlightTurn) {
-        let shard = self.messages.shard(self.key);
-        shard.lock().insert(self.key, Some(turn));
-        shard.changed.notify_waiters();
+        self.messages.turns.entry(&self.key).insert(self.key, Some(turn));
+        self.messages.changed(self.key).notify_waiters();
     }
 }
 
 impl Drop for ClaimGuard {
     fn drop(&mut self) {
-        let shard = self.messages.shard(self.key);
         // The guard of a live task takes another lock when it goes.
-        let turn = shard.lock().remove(&self.key);
+        let turn = self.messages.turns.entry(&self.key).remove();
         drop(turn);
-        shard.changed.notify_waiters();
+        self.messages.changed(self.key).notify_waiters();
     }
 }
 

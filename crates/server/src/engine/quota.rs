@@ -4,12 +4,12 @@
 //! all together holds for them.
 
 use std::collections::HashSet;
-use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashMap};
 use latimer_protocol::{Error, ErrorKind, TaskId};
 use latimer_store::TaskKey;
+
+use crate::sync::{EntryGuard, ShardedMap};
 
 /// What one caller can have at the same time. Whoever did not say who they are is not one caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,11 +31,8 @@ impl Default for CallerLimits {
 #[derive(Debug)]
 pub(super) struct CallerQuota {
     limits: CallerLimits,
-    hasher: DefaultHashBuilder,
-    shards: Vec<Mutex<Shard>>,
+    usage: ShardedMap<Arc<str>, Usage, SHARDS>,
 }
-
-type Shard = HashMap<Arc<str>, Usage>;
 
 const SHARDS: usize = 16;
 
@@ -49,8 +46,7 @@ struct Usage {
 
 impl CallerQuota {
     pub(super) fn new(limits: CallerLimits) -> Self {
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { limits, hasher: DefaultHashBuilder::default(), shards }
+        Self { limits, usage: ShardedMap::default() }
     }
 
     /// Counts a task that is about to be made.
@@ -58,31 +54,26 @@ impl CallerQuota {
     /// # Errors
     /// [`ErrorKind::RateLimited`] when its caller has as many as may be.
     pub(super) fn reserve_task(&self, key: &TaskKey) -> Result<(), Error> {
-        let Some(mut shard) = self.shard(&key.owner) else { return Ok(()) };
-        let usage = shard.entry(key.owner.clone()).or_default();
-        let result =
-            check_limit(usage.tasks.len(), self.limits.max_tasks, "tasks are going on; end one");
-        if result.is_ok() {
-            usage.tasks.insert((key.agent.clone(), key.id.clone()));
-        }
-        remove_if_idle(&mut shard, &key.owner);
-        result
+        let Some(mut entry) = self.entry(&key.owner) else { return Ok(()) };
+        let tasks = entry.get().map_or(0, |it| it.tasks.len());
+        check_limit(tasks, self.limits.max_tasks, "tasks are going on; end one")?;
+        usage(&mut entry, &key.owner).tasks.insert((key.agent.clone(), key.id.clone()));
+        Ok(())
     }
 
     /// Counts a task that was made before, however many there are.
     pub(super) fn count_task(&self, key: &TaskKey) {
-        let Some(mut shard) = self.shard(&key.owner) else { return };
-        let usage = shard.entry(key.owner.clone()).or_default();
-        usage.tasks.insert((key.agent.clone(), key.id.clone()));
+        let Some(mut entry) = self.entry(&key.owner) else { return };
+        usage(&mut entry, &key.owner).tasks.insert((key.agent.clone(), key.id.clone()));
     }
 
     /// Counts a task no more: it is over, or did not come to be.
     pub(super) fn release_task(&self, key: &TaskKey) {
-        let Some(mut shard) = self.shard(&key.owner) else { return };
-        if let Some(usage) = shard.get_mut(&key.owner) {
+        let Some(mut entry) = self.entry(&key.owner) else { return };
+        entry.remove_if(|usage| {
             usage.tasks.remove(&(key.agent.clone(), key.id.clone()));
-        }
-        remove_if_idle(&mut shard, &key.owner);
+            usage.is_idle()
+        });
     }
 
     /// Counts a stream until what is returned is dropped.
@@ -93,27 +84,29 @@ impl CallerQuota {
         self: &Arc<Self>,
         caller: &Arc<str>,
     ) -> Result<CallerStreamGuard, Error> {
-        if let Some(mut shard) = self.shard(caller) {
-            let usage = shard.entry(caller.clone()).or_default();
-            let result =
-                check_limit(usage.streams, self.limits.max_streams, "streams are open; close one");
-            if result.is_ok() {
-                usage.streams += 1;
-            }
-            remove_if_idle(&mut shard, caller);
-            result?;
+        if let Some(mut entry) = self.entry(caller) {
+            let streams = entry.get().map_or(0, |it| it.streams);
+            check_limit(streams, self.limits.max_streams, "streams are open; close one")?;
+            usage(&mut entry, caller).streams += 1;
         }
         Ok(CallerStreamGuard { quota: Arc::clone(self), caller: caller.clone() })
     }
 
-    /// Where the share of a caller is; nowhere when the caller is anybody.
-    fn shard(&self, caller: &str) -> Option<MutexGuard<'_, Shard>> {
-        if caller.is_empty() {
-            return None;
-        }
-        let hash = self.hasher.hash_one(caller);
-        let shard = &self.shards[(hash >> 32) as usize % SHARDS];
-        Some(shard.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Locks the usage of a caller; None for anonymous callers.
+    fn entry<'a>(&'a self, caller: &'a str) -> Option<UsageEntry<'a>> {
+        (!caller.is_empty()).then(|| self.usage.entry(caller))
+    }
+}
+
+type UsageEntry<'a> = EntryGuard<'a, Arc<str>, Usage, str>;
+
+fn usage<'a>(entry: &'a mut UsageEntry<'_>, caller: &Arc<str>) -> &'a mut Usage {
+    entry.get_or_insert_with(|| (caller.clone(), Usage::default()))
+}
+
+impl Usage {
+    fn is_idle(&self) -> bool {
+        self.tasks.is_empty() && self.streams == 0
     }
 }
 
@@ -126,18 +119,11 @@ pub(super) struct CallerStreamGuard {
 
 impl Drop for CallerStreamGuard {
     fn drop(&mut self) {
-        let Some(mut shard) = self.quota.shard(&self.caller) else { return };
-        if let Some(usage) = shard.get_mut(&self.caller) {
+        let Some(mut entry) = self.quota.entry(&self.caller) else { return };
+        entry.remove_if(|usage| {
             usage.streams = usage.streams.saturating_sub(1);
-        }
-        remove_if_idle(&mut shard, &self.caller);
-    }
-}
-
-/// Nothing is kept of a caller that has nothing going on.
-fn remove_if_idle(shard: &mut Shard, caller: &str) {
-    if shard.get(caller).is_some_and(|it| it.tasks.is_empty() && it.streams == 0) {
-        shard.remove(caller);
+            usage.is_idle()
+        });
     }
 }
 
@@ -201,7 +187,6 @@ mod tests {
         drop(quota.open_stream(&Arc::from("bob")).unwrap());
         quota.release_task(&key("alice", "1"));
         quota.release_task(&key("alice", "2"));
-        let remaining: usize = quota.shards.iter().map(|it| it.lock().unwrap().len()).sum();
-        assert_eq!(remaining, 0);
+        assert!(quota.usage.is_empty());
     }
 }

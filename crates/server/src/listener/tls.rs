@@ -3,7 +3,7 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
 
 use rustls::RootCertStore;
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::error::Error;
+use crate::sync::{read_unpoisoned, write_unpoisoned};
 
 /// How often to look whether a file has changed.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
@@ -177,7 +178,7 @@ impl ReloadingTls {
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        let config = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let config = read_unpoisoned(&self.0);
         TlsAcceptor::from(Arc::clone(&config))
     }
 
@@ -196,7 +197,7 @@ impl ReloadingTls {
             fingerprints = current;
             match tls.load() {
                 Ok(config) => {
-                    *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+                    *write_unpoisoned(&self.0) = Arc::new(config);
                     info!("certificate files have changed and are in use");
                 }
                 Err(error) => {

@@ -5,8 +5,10 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
+
+use crate::sync::lock_unpoisoned;
 
 /// A future that has a waker of its own, and is polled only when that was woken.
 pub(super) struct WakeGated<T> {
@@ -41,7 +43,7 @@ impl<T> WakeGated<T> {
 
 impl GateWaker {
     fn lock_task(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
-        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_unpoisoned(&self.task)
     }
 }
 

@@ -13,6 +13,7 @@ use latimer_protocol::{ErrorKind, Operation, Version};
 
 use crate::agent::AgentRegistry;
 use crate::executor::Health;
+use crate::sync::lock_unpoisoned;
 pub(crate) use exposition::ExpositionFormat;
 use exposition::{Exposition, Labels, MetricKind};
 
@@ -214,7 +215,7 @@ impl Metrics {
     }
 
     fn gauges(&self) -> std::sync::MutexGuard<'_, Vec<Gauge>> {
-        self.0.gauges.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        lock_unpoisoned(&self.0.gauges)
     }
 
     /// Everything that is counted, as text.

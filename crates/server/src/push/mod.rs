@@ -14,7 +14,7 @@ mod settings;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use latimer_outbound::{Guard, HttpClient, InvalidTls, Rules};
 use latimer_protocol::{
@@ -34,7 +34,7 @@ pub use settings::{PushSettings, V0_3Body};
 use crate::engine::ids;
 use crate::metrics::{DeliveryCounters, DeliveryOutcome};
 use crate::signing::Keyring;
-use crate::sync::KeyedSemaphore;
+use crate::sync::{KeyedSemaphore, lock_unpoisoned};
 
 /// How many deliveries of one caller go on at a time, to one receiver and to all.
 const MAX_CONCURRENT_PER_RECEIVER: usize = 32;
@@ -314,7 +314,7 @@ impl WebhookDispatcher {
     }
 
     fn lock(&self) -> MutexGuard<'_, ActiveWebhooks> {
-        self.0.active.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_unpoisoned(&self.0.active)
     }
 }
 

@@ -1,15 +1,14 @@
 //! Where it is kept how often everybody has asked. There is a limit on that, too.
 
-use std::hash::BuildHasher;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use governor::nanos::Nanos;
 use governor::state::StateStore;
 use governor::state::keyed::ShrinkableKeyedStateStore;
-use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::RateKey;
+use crate::sync::ShardedMap;
 
 /// One question to the buckets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,14 +27,11 @@ pub(super) enum Charge {
 /// The buckets: for each the time at which it will be full again.
 #[derive(Debug)]
 pub(super) struct Buckets {
-    hasher: DefaultHashBuilder,
-    shards: Vec<Mutex<Shard>>,
+    full_at: ShardedMap<RateKey, Nanos, SHARD_COUNT>,
     count: AtomicUsize,
     /// How many were ever made.
     created: Arc<AtomicUsize>,
 }
-
-type Shard = HashMap<RateKey, Nanos>;
 
 const SHARD_COUNT: usize = 64;
 /// How many buckets there may be in one shard.
@@ -47,26 +43,7 @@ impl Buckets {
     pub(super) const MAX_BUCKETS: usize = SHARD_COUNT * MAX_BUCKETS_PER_SHARD;
 
     pub(super) fn new(created: Arc<AtomicUsize>) -> Self {
-        Self {
-            hasher: DefaultHashBuilder::default(),
-            shards: (0..SHARD_COUNT).map(|_| Mutex::default()).collect(),
-            count: AtomicUsize::new(0),
-            created,
-        }
-    }
-
-    fn shard(&self, key: &RateKey) -> MutexGuard<'_, Shard> {
-        let hash = self.hasher.hash_one(key);
-        lock(&self.shards[(hash >> 32) as usize % SHARD_COUNT])
-    }
-
-    /// Removes the bucket that is the nearest to being full: the least is lost with it.
-    fn evict_fullest(&self, shard: &mut Shard) {
-        let fullest = shard.iter().min_by_key(|(_, full_at)| **full_at).map(|(key, _)| key.clone());
-        if let Some(key) = fullest {
-            shard.remove(&key);
-            self.count.fetch_sub(1, Relaxed);
-        }
+        Self { full_at: ShardedMap::default(), count: AtomicUsize::new(0), created }
     }
 }
 
@@ -77,8 +54,8 @@ impl StateStore for Buckets {
     where
         F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
     {
-        let mut shard = self.shard(&query.key);
-        if let Some(full_at) = shard.get_mut(&query.key) {
+        let mut entry = self.full_at.entry(&query.key);
+        if let Some(full_at) = entry.get_mut() {
             let (outcome, next_full_at) = measure(Some(*full_at))?;
             if query.charge == Charge::Weight {
                 *full_at = next_full_at;
@@ -87,10 +64,13 @@ impl StateStore for Buckets {
         }
         let (outcome, full_at) = measure(None)?;
         if query.charge == Charge::Weight {
-            if shard.len() >= MAX_BUCKETS_PER_SHARD {
-                self.evict_fullest(&mut shard);
+            // The bucket that is the nearest to being full: the least is lost with it.
+            if entry.shard_len() >= MAX_BUCKETS_PER_SHARD
+                && entry.evict_min_by_key(|full_at| *full_at).is_some()
+            {
+                self.count.fetch_sub(1, Relaxed);
             }
-            shard.insert(query.key.clone(), full_at);
+            entry.insert(query.key.clone(), full_at);
             self.count.fetch_add(1, Relaxed);
             self.created.fetch_add(1, Relaxed);
         }
@@ -100,14 +80,9 @@ impl StateStore for Buckets {
 
 impl ShrinkableKeyedStateStore<BucketQuery> for Buckets {
     fn retain_recent(&self, drop_below: Nanos) {
-        for shard in &self.shards {
-            let mut shard = lock(shard);
-            let before = shard.len();
-            shard.retain(|_, full_at| *full_at > drop_below);
-            self.count.fetch_sub(before - shard.len(), Relaxed);
-            let len = shard.len();
-            shard.shrink_to(len);
-        }
+        let removed = self.full_at.retain(|_, full_at| *full_at > drop_below);
+        self.count.fetch_sub(removed, Relaxed);
+        self.full_at.shrink_to_fit();
     }
 
     fn len(&self) -> usize {
@@ -117,8 +92,4 @@ impl ShrinkableKeyedStateStore<BucketQuery> for Buckets {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@ mod generate;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -13,6 +13,8 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 pub use generate::{KeyGenerationError, generate_key};
+
+use crate::sync::{read_unpoisoned, write_unpoisoned};
 
 /// Where the keys are published.
 pub(crate) const JWKS_PATH: &str = "/.well-known/jwks.json";
@@ -95,11 +97,11 @@ impl Keyring {
     }
 
     fn set_state(&self, state: KeyringState) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+        *write_unpoisoned(&self.0) = Arc::new(state);
     }
 
     fn state(&self) -> Arc<KeyringState> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&read_unpoisoned(&self.0))
     }
 
     /// The name of the key that signs.

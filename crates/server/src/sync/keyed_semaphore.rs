@@ -3,8 +3,9 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use latimer_store::sync::ShardedMap;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError};
+
+use super::ShardedMap;
 
 const SHARDS: usize = 16;
 

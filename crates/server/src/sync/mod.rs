@@ -3,4 +3,8 @@
 
 mod keyed_semaphore;
 
+pub(crate) use latimer_store::sync::{
+    EntryGuard, ShardedMap, lock_unpoisoned, read_unpoisoned, write_unpoisoned,
+};
+
 pub(crate) use self::keyed_semaphore::{KeyedPermit, KeyedSemaphore, SemaphoreSlot};

@@ -1,6 +1,6 @@
 //! What an agent said and nobody has stored yet.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use latimer_protocol::{
     Content, Message, Part, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent,
@@ -8,6 +8,7 @@ use latimer_protocol::{
 use tokio::sync::Notify;
 
 use super::TurnError;
+use crate::sync::lock_unpoisoned;
 
 /// Something an agent said.
 #[derive(Debug)]
@@ -162,7 +163,7 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_unpoisoned(&self.state)
     }
 }
 

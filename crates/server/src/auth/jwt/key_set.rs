@@ -3,7 +3,7 @@
 //! A key that is not known is a reason to ask, once: providers change their keys. When that did not
 //! help, nobody asks for a while, whatever the tokens say; so garbage costs the provider nothing.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use tracing::{debug, warn};
 
 use super::provider::Provider;
+use crate::sync::{read_unpoisoned, write_unpoisoned};
 
 /// How long nobody asks when asking did not help.
 const REFRESH_COOLDOWN: Duration = Duration::from_secs(10);
@@ -122,7 +123,7 @@ impl KeySet {
                     let fetched = Arc::new(FetchedKeys { keys, fetched_at: Instant::now() });
                     debug!(keys = fetched.keys.len(), "keys of the identity provider have come");
                     let updated = Some(fetched.clone());
-                    *current.write().unwrap_or_else(PoisonError::into_inner) = updated;
+                    *write_unpoisoned(&current) = updated;
                     (Some(fetched), failed_at)
                 }
                 Err(error) => {
@@ -134,7 +135,7 @@ impl KeySet {
     }
 
     fn current(&self) -> Option<Arc<FetchedKeys>> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        read_unpoisoned(&self.current).clone()
     }
 }
 

@@ -7,7 +7,7 @@ mod etag;
 mod render;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use crate::address::{BaseUrl, FORWARDING_HEADERS};
 use crate::card_handle::CardHandle;
 use crate::settings::Settings;
 use crate::signing::Keyring;
+use crate::sync::lock_unpoisoned;
 
 /// How many written cards are kept. Whoever makes up addresses gets no more than these.
 const MAX_CACHED_CARDS: usize = 256;
@@ -102,7 +103,7 @@ impl Cards {
     }
 
     fn lock_cache(&self) -> MutexGuard<'_, HashMap<CardCacheKey, RenderedDocument>> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_unpoisoned(&self.cache)
     }
 }
 

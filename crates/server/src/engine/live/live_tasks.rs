@@ -1,32 +1,21 @@
 //! All live tasks, and who uses them.
 
 use std::collections::VecDeque;
-use std::hash::BuildHasher;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hashbrown::{DefaultHashBuilder, HashMap};
 use latimer_protocol::TaskState;
 use latimer_store::TaskKey;
 
 use super::{LiveTask, State};
+use crate::sync::{EntryGuard, ShardedMap};
 
 /// All live tasks.
-#[derive(Debug)]
-pub(crate) struct LiveTasks {
-    hasher: DefaultHashBuilder,
-    shards: Vec<Mutex<HashMap<TaskKey, Arc<LiveTask>>>>,
-}
+#[derive(Debug, Default)]
+pub(crate) struct LiveTasks(ShardedMap<TaskKey, Arc<LiveTask>, SHARDS>);
 
 const SHARDS: usize = 64;
-
-impl Default for LiveTasks {
-    fn default() -> Self {
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { hasher: DefaultHashBuilder::default(), shards }
-    }
-}
 
 impl LiveTasks {
     /// A task that nobody knows of yet, in its first turn.
@@ -38,26 +27,20 @@ impl LiveTasks {
 
     /// The live task of this key, which may not exist in the store.
     pub(crate) fn get_or_create(self: &Arc<Self>, key: &TaskKey) -> LiveTaskRef {
-        let mut shard = self.shard(key);
-        if let Some(live) = shard.get(key) {
+        let mut entry = self.0.entry(key);
+        if let Some(live) = entry.get() {
             live.ref_count.fetch_add(1, Ordering::Relaxed);
             return LiveTaskRef { live: Arc::clone(live), live_tasks: Arc::clone(self) };
         }
         let live = Arc::new(LiveTask::new(key.clone(), State::default(), 1));
         live.registered.store(true, Ordering::Relaxed);
-        shard.insert(key.clone(), Arc::clone(&live));
+        entry.insert(key.clone(), Arc::clone(&live));
         LiveTaskRef { live, live_tasks: Arc::clone(self) }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        let sizes = self.shards.iter().map(|it| lock(it).len());
-        sizes.sum()
-    }
-
-    fn shard(&self, key: &TaskKey) -> MutexGuard<'_, HashMap<TaskKey, Arc<LiveTask>>> {
-        let hash = self.hasher.hash_one(key);
-        lock(&self.shards[(hash >> 32) as usize % SHARDS])
+        self.0.len()
     }
 }
 
@@ -72,16 +55,13 @@ impl LiveTaskRef {
     /// Lets others find the task. Must come before its first event that does not end it.
     pub(crate) fn register(&self) {
         if !self.live.registered.swap(true, Ordering::AcqRel) {
-            let key = self.live.key.clone();
-            self.live_tasks.shard(&self.live.key).insert(key, Arc::clone(&self.live));
+            let (key, live) = (self.live.key.clone(), Arc::clone(&self.live));
+            self.live_tasks.0.entry(&self.live.key).insert(key, live);
         }
     }
 
-    fn remove(&self, mut shard: MutexGuard<'_, HashMap<TaskKey, Arc<LiveTask>>>) {
-        let registered = shard.get(&self.live.key);
-        if registered.is_some_and(|it| Arc::ptr_eq(it, &self.live)) {
-            shard.remove(&self.live.key);
-        }
+    fn remove(&self, mut entry: EntryGuard<'_, TaskKey, Arc<LiveTask>, TaskKey>) {
+        entry.remove_if(|it| Arc::ptr_eq(it, &self.live));
     }
 
     /// A user that reads events: recent ones are kept for it.
@@ -114,14 +94,13 @@ impl Drop for LiveTaskRef {
                 return;
             }
             // Listed by another guard meanwhile, which went before this one.
-            let shard = self.live_tasks.shard(&self.live.key);
-            self.remove(shard);
+            self.remove(self.live_tasks.0.entry(&self.live.key));
             return;
         }
         // Others can only find it under this lock.
-        let shard = self.live_tasks.shard(&self.live.key);
+        let entry = self.live_tasks.0.entry(&self.live.key);
         if self.live.ref_count.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.remove(shard);
+            self.remove(entry);
         }
     }
 }
@@ -147,8 +126,4 @@ impl Drop for Subscription {
             state.tail_bytes = 0;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,7 +9,7 @@ mod permit;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use latimer_protocol::{
     Error, Event, Message, MessageId, Part, Revision, SharedEvent, StreamResponse, Task, TaskState,
@@ -21,6 +21,7 @@ use tokio::sync::{Notify, Semaphore};
 pub(crate) use self::live_tasks::{LiveTaskRef, LiveTasks, Subscription};
 pub(in crate::engine) use self::permit::WriterPermit;
 
+use crate::sync::lock_unpoisoned;
 use crate::turn::{Turn, estimated_part_size};
 
 /// A task that somebody works on, or watches.
@@ -116,7 +117,7 @@ impl LiveTask {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_unpoisoned(&self.state)
     }
 
     /// Changes what is known, and tells everybody who waits.
