@@ -1,12 +1,12 @@
 //! Makes the agents that a configuration lists.
 
-use latimer_protocol::card::AgentCard;
+use latimer_protocol::card::{AgentCard, AgentSkill};
 use latimer_runtime::{CommandAgent, DemoAgent, EchoAgent, Input};
 use latimer_server::Agent;
 use tracing::warn;
 
 use crate::config::{
-    AgentConfig, AgentKind, CardConfig, CommandConfig, Config, DemoConfig, StoreLocation,
+    AgentConfig, AgentKind, CardConfig, CommandInput, CommandKeys, Config, DemoKeys, StoreLocation,
 };
 use crate::error::StartError;
 use crate::remote::build_remote_agent;
@@ -16,7 +16,7 @@ pub(crate) fn build_agents(config: &Config) -> Result<Vec<Agent>, StartError> {
     config.agents.iter().map(|it| build_agent(it, config)).collect()
 }
 
-fn build_demo(name: &str, config: DemoConfig) -> Agent {
+fn build_demo(name: &str, config: &DemoKeys) -> Agent {
     let demo = DemoAgent::default();
     let demo = if config.open_ended { demo.open_ended() } else { demo };
     let agent = demo.into_agent(name);
@@ -28,17 +28,18 @@ fn build_demo(name: &str, config: DemoConfig) -> Agent {
 
 fn build_agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError> {
     let name = &agent.name;
-    let unsupported = |kind| Err(StartError::UnsupportedKind { agent: name.clone(), kind });
     let built = match &agent.kind {
         AgentKind::Echo => EchoAgent::new_agent(name),
-        AgentKind::Demo(demo) => build_demo(name, *demo),
+        AgentKind::Demo(demo) => build_demo(name, demo),
         AgentKind::Command(command) => build_command(agent, command, config)?.into_agent(name),
         AgentKind::A2a(upstream) => {
-            let built = build_remote_agent(agent, upstream)?.with_policy(agent.policy.clone());
-            return Ok(built.with_access(agent.access.clone()));
+            let built = build_remote_agent(agent, upstream, config)?;
+            return Ok(built.with_policy(agent.policy()).with_access(agent.access()));
         }
-        AgentKind::Mcp { .. } => return unsupported("mcp"),
-        AgentKind::Model { .. } => return unsupported("model"),
+        AgentKind::Mcp(_) | AgentKind::Model(_) => {
+            let (agent, kind) = (name.clone(), agent.kind.name());
+            return Err(StartError::UnsupportedKind { agent, kind });
+        }
     };
     let apply_config = |card: &AgentCard| {
         let mut card = card.clone();
@@ -48,8 +49,8 @@ fn build_agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError
     };
     let card = apply_config(&built.card());
     let extended = built.extended_card().map(apply_config);
-    let built = built.with_card(card).with_policy(agent.policy.clone());
-    let built = built.with_access(agent.access.clone());
+    let built = built.with_card(card).with_policy(agent.policy());
+    let built = built.with_access(agent.access());
     Ok(match extended {
         Some(extended) => built.with_extended_card(extended),
         None => built,
@@ -71,39 +72,38 @@ pub(crate) fn apply_card_config(card: &mut AgentCard, config: &CardConfig) {
         card.default_output_modes.clone_from(modes);
     }
     if !config.skills.is_empty() {
-        card.skills.clone_from(&config.skills);
+        card.skills = config.skills.iter().map(AgentSkill::from).collect();
     }
 }
 
 fn build_command(
     agent: &AgentConfig,
-    command_config: &CommandConfig,
+    keys: &CommandKeys,
     config: &Config,
 ) -> Result<CommandAgent, StartError> {
     let command_error = |source| StartError::Command { agent: agent.name.clone(), source };
-    let mut command =
-        CommandAgent::new(command_config.command.iter().cloned()).map_err(command_error)?;
+    let mut command = CommandAgent::new(keys.command.iter().cloned()).map_err(command_error)?;
     command = command
-        .inherit_env(command_config.env.iter().cloned())
-        .max_output_bytes(command_config.max_output_bytes)
-        .kill_grace(agent.policy.cancel_grace);
-    if command_config.json_input {
+        .inherit_env(keys.env.iter().cloned())
+        .max_output_bytes(keys.max_output.0)
+        .kill_grace(agent.cancel_grace);
+    if keys.input == CommandInput::Json {
         command = command.input(Input::Json);
     }
-    if let Some(delimiter) = &command_config.chunk_delimiter {
+    if let Some(delimiter) = &keys.chunk {
         command = command.delimiter(delimiter.as_bytes());
     }
-    if let Some(directory) = &command_config.dir {
+    if let Some(directory) = &keys.dir {
         command = command.current_dir(directory);
     }
-    if let Some(limit) = command_config.timeout {
+    if let Some(limit) = keys.timeout {
         command = command.timeout(limit);
     }
-    if command_config.show_stderr {
+    if keys.show_stderr {
         command = command.expose_stderr();
     }
     // What a program keeps stays beside the tasks, and goes with them when they are in memory.
-    if command_config.inherit_home {
+    if keys.inherit_home {
         command = command.inherit_home();
     } else if let StoreLocation::Sqlite { path, .. } = &config.store.location
         && let Some(directory) = path.parent()

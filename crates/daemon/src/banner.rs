@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::config::{AgentKind, Config, Serving, StoreLocation};
+use crate::config::{Config, Serving, StoreLocation};
 
 /// What a daemon serves, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Banner {
         let if_enabled = |url: String| disabled_reason.is_none().then_some(url);
         let agents = config.agents.iter().map(|agent| PublishedAgent {
             name: agent.name.clone(),
-            kind: kind_name(&agent.kind),
+            kind: agent.kind.name(),
             url: format!("{base}/agents/{}", agent.name),
         });
         Self {
@@ -92,15 +92,4 @@ fn loopback_if_unspecified(mut address: SocketAddr) -> SocketAddr {
         });
     }
     address
-}
-
-fn kind_name(kind: &AgentKind) -> &'static str {
-    match kind {
-        AgentKind::Echo => "echo",
-        AgentKind::Demo(_) => "demo",
-        AgentKind::Command(_) => "command",
-        AgentKind::A2a(_) => "a2a",
-        AgentKind::Mcp { .. } => "mcp",
-        AgentKind::Model { .. } => "model",
-    }
 }

@@ -1,7 +1,8 @@
 //! Makes an agent of one that is elsewhere, or looks for it only.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use latimer_client::credentials::oauth::OAuthClient;
@@ -13,19 +14,22 @@ use latimer_runtime::RemoteAgent;
 use latimer_server::Agent;
 
 use crate::agents::apply_card_config;
-use crate::config::{
-    AgentConfig, CardConfig, Config, OAuthConfig, Serving, SignaturePolicy, UpstreamConfig,
-};
+use crate::config::{A2aKeys, AgentConfig, CardConfig, Config, Serving, SignaturePolicy, Upstream};
 use crate::error::StartError;
 use crate::signing;
+
+/// Time allowed for a call to a remote agent if its configuration has no `timeout`.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The agent, which is looked for as soon as it is served.
 pub(crate) fn build_remote_agent(
     agent: &AgentConfig,
-    upstream: &UpstreamConfig,
+    keys: &A2aKeys,
+    config: &Config,
 ) -> Result<Agent, StartError> {
     let (card, streaming) = (agent.card.clone(), agent.streaming);
-    let remote = build_remote(&agent.name, upstream)?;
+    let remote = build_remote(&agent.name, &keys.upstream, config)?;
+    let remote = remote.max_hops(keys.hops).forward_caller(keys.forward_user);
     let remote =
         remote.map_card(move |upstream_card| override_card(upstream_card, &card, streaming));
     Ok(remote.into_agent(&agent.name))
@@ -34,23 +38,33 @@ pub(crate) fn build_remote_agent(
 /// Agents that are looked for, and not published, by their names.
 pub(crate) fn build_unpublished(config: &Config) -> Result<Vec<(&str, RemoteAgent)>, StartError> {
     let remote_agents = config.remote_agents.iter().filter(|_| config.serving != Serving::Disabled);
-    remote_agents.map(|it| Ok((&*it.name, build_remote(&it.name, &it.upstream)?))).collect()
+    remote_agents.map(|it| Ok((&*it.name, build_remote(&it.name, &it.upstream, config)?))).collect()
 }
 
-fn build_remote(name: &str, upstream: &UpstreamConfig) -> Result<RemoteAgent, StartError> {
+fn build_remote(
+    name: &str,
+    upstream: &Upstream,
+    config: &Config,
+) -> Result<RemoteAgent, StartError> {
     let (upstream, files) = (upstream.clone(), UpstreamFiles::read(name, upstream)?);
+    let user_agent = config.user_agent.clone();
     let source = match &upstream.card_url {
-        Some(url) => CardSource::CardUrl(url.clone()),
+        Some(url) => CardSource::CardUrl(url.as_str().to_owned()),
         None => upstream.url.as_str().into(),
     };
     let upstream_error = |source| StartError::Upstream { agent: name.to_owned(), source };
+    let remote = RemoteAgent::new(source.clone()).redact_host(upstream.url.as_str());
+    let configure = move |client: ClientBuilder| {
+        let client = match &user_agent {
+            Some(name) => client.user_agent(name.clone()),
+            None => client,
+        };
+        configure_client(client, &upstream, &files)
+    };
     // Whether it can be set up at all is known now, and told now.
-    let builder =
-        configure_client(latimer_client::Client::builder(source.clone()), &upstream, &files);
+    let builder = configure(latimer_client::Client::builder(source));
     builder.and_then(|it| it.check()).map_err(upstream_error)?;
-    let remote = RemoteAgent::new(source).redact_host(&upstream.url).max_hops(upstream.max_hops);
-    let remote = remote.forward_caller(upstream.forward_user);
-    Ok(remote.configure_client(move |builder| configure_client(builder, &upstream, &files)))
+    Ok(remote.configure_client(configure))
 }
 
 /// Says what the configuration says in place of what the agent does.
@@ -63,36 +77,35 @@ fn override_card(
     agent_card.capabilities.streaming = Some(streaming);
 }
 
+/// Sets up the client of a remote agent: every key of [`Upstream`] is used here, or in
+/// [`add_credentials`] and [`UpstreamFiles`].
 fn configure_client(
     client: ClientBuilder,
-    upstream: &UpstreamConfig,
+    upstream: &Upstream,
     files: &UpstreamFiles,
 ) -> Result<ClientBuilder, Error> {
     let limits = CallLimits {
-        timeout: upstream.timeout,
+        timeout: upstream.timeout.unwrap_or(DEFAULT_TIMEOUT),
         idle_timeout: upstream.idle_timeout,
         ..CallLimits::default()
     };
     let mut client = client.limits(limits).trust(files.trust.clone());
     client = client.versions(
         upstream
-            .version
+            .protocol_version
             .map_or_else(|| latimer_protocol::Version::ALL.to_vec(), |version| vec![version]),
     );
-    if let Some(binding) = &upstream.binding {
-        client = client.bindings([binding.clone()]);
+    if let Some(binding) = upstream.binding {
+        client = client.bindings([binding.into()]);
     }
     if upstream.card_url.is_some() {
-        client = client.agent_url(&upstream.url);
+        client = client.agent_url(upstream.url.as_str());
     }
-    if upstream.ignore_card_urls {
+    if upstream.call_url {
         client = client.ignore_card_urls();
     }
-    if !upstream.use_streams {
+    if !upstream.stream {
         client = client.disable_streaming();
-    }
-    if let Some(name) = &upstream.user_agent {
-        client = client.user_agent(name.clone());
     }
     if let Some(tenant) = &upstream.tenant {
         client = client.tenant(tenant);
@@ -103,34 +116,38 @@ fn configure_client(
 /// Says who we are to the agent: at the origin of `url`, and nowhere else.
 fn add_credentials(
     mut client: ClientBuilder,
-    upstream: &UpstreamConfig,
+    upstream: &Upstream,
     files: &UpstreamFiles,
 ) -> Result<ClientBuilder, Error> {
+    let url = upstream.url.as_str();
     if let Some(pem) = &files.root_certificates {
         client = client.root_certificates(pem.clone());
     }
     if let Some((certificate, key)) = &files.identity {
-        client = client.client_certificate_for(&upstream.url, certificate.clone(), key.reveal());
+        client = client.client_certificate_for(url, certificate.clone(), key.reveal());
     }
     if !upstream.headers.is_empty() {
-        client = client.credentials_for(&upstream.url, Credentials::headers(&headers(upstream)?));
+        client = client.credentials_for(url, Credentials::headers(&headers(upstream)?));
     }
     if let Some(token) = &files.token {
-        client = client.credentials_for(&upstream.url, Credentials::bearer(token.clone())?);
+        client = client.credentials_for(url, Credentials::bearer(token.clone())?);
     }
-    if let Some(OAuthConfig { client_id, client_secret, scopes, trusted_servers: servers }) =
-        upstream.oauth.clone()
-    {
-        let oauth_client =
-            OAuthClient { client_id, client_secret, scopes, trusted_servers: servers };
+    if let Some(client_id) = &upstream.oauth.client_id {
+        let servers = upstream.oauth.servers.iter();
+        let oauth_client = OAuthClient {
+            client_id: client_id.clone(),
+            client_secret: upstream.oauth.client_secret.clone(),
+            scopes: upstream.oauth.scopes.clone(),
+            trusted_servers: servers.map(|it| it.as_str().to_owned()).collect(),
+        };
         let credential_set =
             CredentialSet { oauth_client: Some(oauth_client), ..CredentialSet::default() };
-        client = client.credential_set_for(&upstream.url, credential_set);
+        client = client.credential_set_for(url, credential_set);
     }
     Ok(client)
 }
 
-fn headers(upstream: &UpstreamConfig) -> Result<HeaderMap, Error> {
+fn headers(upstream: &Upstream) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     for (name, value) in &upstream.headers {
         let invalid = |problem| Error::InvalidSetup(format!("`headers`: {name:?} {problem}"));
@@ -152,36 +169,37 @@ struct UpstreamFiles {
 }
 
 impl UpstreamFiles {
-    fn read(agent: &str, upstream: &UpstreamConfig) -> Result<Self, StartError> {
-        let read = |path: &PathBuf| {
+    fn read(agent: &str, upstream: &Upstream) -> Result<Self, StartError> {
+        let read = |path: &Path| {
             let read_error = |source| {
-                let (agent, path) = (agent.to_owned(), path.clone());
+                let (agent, path) = (agent.to_owned(), path.to_owned());
                 StartError::UpstreamFile { agent, path, source }
             };
             fs::read_to_string(path).map_err(read_error)
         };
-        let token = match (&upstream.token, &upstream.token_file) {
+        let token = match (&upstream.auth.auth_token, &upstream.auth.auth_token_file) {
             (None, Some(path)) => Some(Secret::new(read(path)?.trim_end())),
             (token, _) => token.clone(),
         };
-        let identity = upstream.identity.as_ref();
-        let identity = identity.map(|it| Ok((read(&it.certificate)?, Secret::new(read(&it.key)?))));
+        let identity = upstream.identity.files();
+        let identity =
+            identity.map(|(certificate, key)| Ok((read(certificate)?, Secret::new(read(key)?))));
         Ok(Self {
             token,
             trust: card_trust(upstream)?,
-            root_certificates: upstream.root_certificates.as_ref().map(read).transpose()?,
+            root_certificates: upstream.root_certificates.as_deref().map(read).transpose()?,
             identity: identity.transpose()?,
         })
     }
 }
 
-fn card_trust(upstream: &UpstreamConfig) -> Result<CardTrust, StartError> {
+fn card_trust(upstream: &Upstream) -> Result<CardTrust, StartError> {
     let mut keys = KeySet::default();
     for path in &upstream.trusted_keys {
         let key_set = signing::read_key_file(path, KeySet::read)?;
         key_set.iter().for_each(|it| keys.insert(it.clone()));
     }
-    Ok(match upstream.signature_policy {
+    Ok(match upstream.signatures {
         SignaturePolicy::Ignore => CardTrust::Unverified,
         SignaturePolicy::IfSigned => CardTrust::IfSigned(keys),
         SignaturePolicy::Required => CardTrust::Required(keys),

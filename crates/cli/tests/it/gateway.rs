@@ -93,7 +93,7 @@ fn external_agent_is_discovered_but_not_published() {
 #[test]
 fn invalid_proxy_urls_are_rejected() {
     for (url, want) in [
-        ("partner.example.com", "begin it with https:// or http://"),
+        ("partner.example.com", "start it with https:// or http://"),
         ("https://user:word@partner.example.com", "a user name or a password"),
         ("http://", "not an http or https URL"),
     ] {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::location::Location;
 use super::tree::{Layer, Provenance};
 
 /// Something about a configuration that is wrong, or should be known.
@@ -39,6 +40,43 @@ impl fmt::Display for Diagnostic {
         match &self.hint {
             Some(hint) => write!(out, "\n  hint: {hint}"),
             None => Ok(()),
+        }
+    }
+}
+
+/// What was found wrong so far.
+#[derive(Debug, Default)]
+pub(crate) struct Diagnostics {
+    pub(crate) errors: Vec<Diagnostic>,
+    pub(crate) warnings: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// Adds an error.
+    pub(crate) fn push(&mut self, error: Diagnostic) {
+        self.errors.push(error);
+    }
+
+    /// Adds an error of a value, with what to do about it.
+    pub(crate) fn error(
+        &mut self,
+        at: &Location<'_>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.push(Diagnostic::new(at.provenance.clone(), message).with_hint(hint));
+    }
+
+    /// Adds a warning of a value.
+    pub(crate) fn warning(&mut self, at: &Location<'_>, message: impl Into<String>) {
+        self.warnings.push(Diagnostic::new(at.provenance.clone(), message));
+    }
+
+    /// Returns the errors as one, if there are any.
+    pub(crate) fn check(&mut self) -> Result<(), ConfigError> {
+        match self.errors.is_empty() {
+            true => Ok(()),
+            false => Err(ConfigError::Invalid(std::mem::take(&mut self.errors))),
         }
     }
 }

@@ -35,10 +35,11 @@ fn collect_settings(
     prefix: &str,
     settings: &mut Vec<EffectiveSetting>,
 ) {
-    for key in section.keys {
-        let Some(inner) = node.get([key.name()]) else { continue };
+    let NodeKind::Table(members) = &node.kind else { return };
+    for key in section.keys_of(members) {
+        let Some(inner) = members.get(key.name()) else { continue };
         let name = format!("{prefix}{}", key.name());
-        match (key.kind, &inner.kind) {
+        match (key.spec.kind, &inner.kind) {
             (KeyKind::Value(_, value_kind), _) => settings.push(EffectiveSetting {
                 key: name,
                 value: redacted_value(inner, value_kind),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::diagnostic::Diagnostic;
-use super::key::{KeyKind, KeySpec, SectionSpec, ValueKind};
+use super::key::{Key, KeyKind, SectionSpec, ValueKind};
 use super::schema_check::suggest_key;
 use super::tree::{Layer, Node, Provenance};
 
@@ -24,7 +24,7 @@ pub(crate) fn read<'a>(
         let provenance = Provenance::from(Layer::Environment(Arc::from(name.as_str())));
         match find_path(&path, root) {
             Ok((keys, key)) => {
-                let node = Node::from_value(parse_env_value(text, key), &provenance);
+                let node = Node::from_value(parse_env_value(text, &key), &provenance);
                 tree.set(keys.iter().map(|it| it.name()), node);
             }
             Err((message, hint)) => {
@@ -41,17 +41,17 @@ pub(crate) fn read<'a>(
 fn find_path(
     path: &[String],
     root: &SectionSpec,
-) -> Result<(Vec<&'static KeySpec>, &'static KeySpec), (String, Option<String>)> {
+) -> Result<(Vec<Key>, Key), (String, Option<String>)> {
     let mut section = root;
     let mut keys = Vec::new();
     for (depth, name) in path.iter().enumerate() {
         let Some(key) = section.find_key(name) else {
             let suggest = |it: &str| format!("did you mean {}?", variable_name(&path[..depth], it));
-            let hint = suggest_key(name, section).map(suggest);
+            let hint = suggest_key(name, &section.keys()).map(suggest);
             return Err(("there is no such key in a configuration".to_owned(), hint));
         };
         keys.push(key);
-        match key.kind {
+        match key.spec.kind {
             KeyKind::Value(..) if depth + 1 == path.len() => return Ok((keys, key)),
             KeyKind::Table(inner) => section = inner,
             KeyKind::Value(..) => break,
@@ -70,8 +70,8 @@ fn variable_name(sections: &[String], key: &str) -> String {
 }
 
 /// Text is text; anything else is written as in TOML.
-fn parse_env_value(text: &str, key: &KeySpec) -> Value {
-    match key.kind {
+fn parse_env_value(text: &str, key: &Key) -> Value {
+    match key.spec.kind {
         KeyKind::Value(_, ValueKind::Text | ValueKind::Secret) => Value::from(text),
         _ => Node::parse_value(text.trim()).unwrap_or_else(|| Value::from(text)),
     }

@@ -1,88 +1,232 @@
-//! What a configuration may say: every key, its type, its default and what it means.
+//! Declares what a configuration may contain: every key, its type, its default and its description.
 //!
-//! A section is written down once, with [`section!`]. From that come the type that is read, the
-//! check for keys that do not exist, the defaults, and the reference in the documents.
+//! A table of keys is declared once, with `section!`. The declaration yields
+//!
+//! | from a section | used for |
+//! | --- | --- |
+//! | a struct with one field per key | the configuration that the daemon runs with |
+//! | `ConfigValue::read` | reading it; every error names its line |
+//! | `Resolve` | paths, environment variables and checks of its values |
+//! | `PartialEq` | finding out what changed between two configurations |
+//! | [`SectionSpec`] | unknown keys, defaults, `latimer config show` and `docs/reference/config.md` |
+//!
+//! Two kinds of fields share the table of the section that has them: `flat` has the keys of another
+//! section, and `kind` has the keys of the section that its value selects.
+//!
+//! # Adding a key
+//!
+//! A new key of remote agents takes two edits:
+//!
+//! 1. Declare it in the section `Upstream` (`raw/upstream.rs`), with its type, its default, its
+//!    description and an example.
+//! 2. Use its field in `configure_client` (`src/remote.rs`).
+//!
+//! `[[agents]]` with `kind = "a2a"`, `[[a2a.external_agents]]` and `[a2a.remote_agents]` accept it
+//! from then on, other kinds of agents refuse it, and the test of the reference asks for
+//! `UPDATE_REFERENCE=1`. A key of another kind of agent is declared in the section of that kind.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::time::Duration;
 
-use latimer_protocol::Secret;
+use super::tree::{Node, NodeKind};
 
-/// A table of a configuration.
+/// The key that selects the kind of a table.
+pub(crate) const KIND_KEY: &str = "kind";
+
+/// Keys of a table of a configuration.
 #[derive(Debug)]
 pub(crate) struct SectionSpec {
-    pub(crate) keys: &'static [KeySpec],
+    pub(crate) entries: &'static [Entry],
 }
 
-/// A key of a section.
+/// Part of a section.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// One key.
+    Key(KeySpec),
+    /// The keys of another section, in the table of this one.
+    Flat(&'static SectionSpec, &'static [KeyOverride]),
+    /// The key `kind`, and the sections it selects from, in the table of this one.
+    Kind(KeySpec, &'static [KindSpec]),
+}
+
+/// One key of a section.
 #[derive(Debug)]
 pub(crate) struct KeySpec {
-    /// Its name in Rust.
+    /// Name of the field.
     pub(crate) rust_name: &'static str,
-    /// Other names that are understood.
+    /// Other accepted names.
     pub(crate) aliases: &'static [&'static str],
     pub(crate) description: &'static [&'static str],
     pub(crate) kind: KeyKind,
     pub(crate) presence: Presence,
-    pub(crate) example: Option<&'static str>,
+    pub(crate) example: &'static str,
 }
 
-/// What stands behind a key.
+/// What differs for a key where its section is used.
+#[derive(Debug)]
+pub(crate) struct KeyOverride {
+    /// Name of the field.
+    pub(crate) rust_name: &'static str,
+    /// Name of the key.
+    pub(crate) name: &'static str,
+    /// Other accepted names.
+    pub(crate) aliases: &'static [&'static str],
+    /// Default in TOML, and an example.
+    pub(crate) default: Option<(&'static str, &'static str)>,
+    /// What a plain number counts, for a duration.
+    pub(crate) number_unit: Duration,
+}
+
+/// One value of a key `kind`, and the keys that come with it.
+#[derive(Debug)]
+pub(crate) struct KindSpec {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static [&'static str],
+    pub(crate) section: &'static SectionSpec,
+}
+
+/// What a key holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyKind {
-    /// A value, with its type in words.
+    /// A value, with the name of its type.
     Value(&'static str, ValueKind),
     /// A table.
     Table(&'static SectionSpec),
-    /// Any number of tables.
+    /// A list of tables.
     TableList(&'static SectionSpec),
-    /// Any number of tables, each under a name.
+    /// Tables by name.
     NamedTables(&'static SectionSpec),
 }
 
-/// What is to be known about a value.
+/// How a value is parsed from an environment variable, and whether it is displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueKind {
-    /// A text, as it is.
+    /// A string, taken literally.
     Text,
-    /// A text that nobody should see.
+    /// A secret string, taken literally and never displayed.
     Secret,
-    /// Texts of which nobody should see the contents.
+    /// A table or list of secrets, never displayed.
     Secrets,
-    /// A number, a list and so on; or a text with a form.
+    /// A number, a boolean, a list, or a string with a syntax.
     Other,
 }
 
-/// Whether a key must be there, and what holds when it is not.
+/// What holds for a key that is absent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Presence {
-    /// Then this holds, in TOML.
+    /// This value, in TOML.
     Default(&'static str),
-    /// Then something else decides, in words.
+    /// This behavior.
     Optional(&'static str),
-    /// It must.
+    /// Absence is an error.
     Required,
-    /// Then its own keys have their defaults.
+    /// A table with the defaults of its keys.
     Section,
 }
 
+/// A key as it is used in one table: its declaration, and what differs there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    pub(crate) spec: &'static KeySpec,
+    overrides: Option<&'static KeyOverride>,
+}
+
 impl SectionSpec {
-    /// The key of a name, in any of its spellings.
-    pub(crate) fn find_key(&self, name: &str) -> Option<&'static KeySpec> {
-        let name = to_snake_case(name);
-        self.keys.iter().find(|key| key.name() == name || key.aliases.contains(&&*name))
+    /// Returns the keys that the table has whatever its kind is, in the order of the declaration.
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        let mut keys = Vec::new();
+        self.collect_keys(&[], &mut keys);
+        keys
+    }
+
+    fn collect_keys(&self, overrides: &'static [KeyOverride], keys: &mut Vec<Key>) {
+        for entry in self.entries {
+            match entry {
+                Entry::Key(spec) | Entry::Kind(spec, _) => {
+                    let overrides = overrides.iter().find(|it| it.rust_name == spec.rust_name);
+                    keys.push(Key { spec, overrides });
+                }
+                Entry::Flat(section, overrides) => section.collect_keys(overrides, keys),
+            }
+        }
+    }
+
+    /// Returns the kinds that the key `kind` selects from; none if the section has no such key.
+    pub(crate) fn kinds(&self) -> &'static [KindSpec] {
+        let kinds = self.entries.iter().find_map(|it| match it {
+            Entry::Kind(_, kinds) => Some(*kinds),
+            Entry::Key(_) | Entry::Flat(..) => None,
+        });
+        kinds.unwrap_or_default()
+    }
+
+    /// Returns the kind that a table selects; none if that is missing or unknown.
+    pub(crate) fn kind_of(&self, members: &BTreeMap<String, Node>) -> Option<&'static KindSpec> {
+        let mut nodes = members.iter().filter(|(name, _)| to_snake_case(name) == KIND_KEY);
+        let NodeKind::Scalar(value) = &nodes.next()?.1.kind else { return None };
+        let name = value.as_str()?;
+        self.kinds().iter().find(|it| it.name == name)
+    }
+
+    /// Returns the keys of a table, including those of its kind.
+    pub(crate) fn keys_of(&self, members: &BTreeMap<String, Node>) -> Vec<Key> {
+        let mut keys = self.keys();
+        keys.extend(self.kind_of(members).iter().flat_map(|it| it.section.keys()));
+        keys
+    }
+
+    /// Returns the key with a name or an alias, among those that the table has whatever its kind is.
+    pub(crate) fn find_key(&self, name: &str) -> Option<Key> {
+        find_key(&self.keys(), name)
     }
 }
 
-impl KeySpec {
-    /// Its name, as it should be written.
+/// Returns the key with a name or an alias, in snake case or camel case.
+pub(crate) fn find_key(keys: &[Key], name: &str) -> Option<Key> {
+    let name = to_snake_case(name);
+    keys.iter().find(|key| key.name() == name || key.aliases().any(|it| it == name)).copied()
+}
+
+impl Key {
+    /// Returns the name of the key in this table.
     pub(crate) fn name(&self) -> &'static str {
-        self.rust_name.trim_start_matches("r#")
+        match self.overrides {
+            Some(overrides) => overrides.name,
+            None => self.spec.rust_name.trim_start_matches("r#"),
+        }
+    }
+
+    /// Returns the other accepted names.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = &'static str> {
+        let overrides = self.overrides.map(|it| it.aliases).unwrap_or_default();
+        self.spec.aliases.iter().chain(overrides).copied()
+    }
+
+    /// Returns what holds if the key is absent.
+    pub(crate) fn presence(&self) -> Presence {
+        match self.overrides.and_then(|it| it.default) {
+            Some((default, _)) => Presence::Default(default),
+            None => self.spec.presence,
+        }
+    }
+
+    /// Returns an example value in TOML; empty for a table.
+    pub(crate) fn example(&self) -> &'static str {
+        match self.overrides.and_then(|it| it.default) {
+            Some((_, example)) => example,
+            None => self.spec.example,
+        }
+    }
+
+    /// Whether a plain number counts milliseconds and not seconds.
+    pub(crate) fn counts_milliseconds(&self) -> bool {
+        self.overrides.is_some_and(|it| it.number_unit == Duration::from_millis(1))
     }
 }
 
-/// `bind_address` of `bindAddress`: configurations in JSON are written like that.
-fn to_snake_case(name: &str) -> String {
+/// Converts `bindAddress` to `bind_address`: keys may be written in camel case.
+pub(crate) fn to_snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len());
     for letter in name.chars() {
         if letter.is_ascii_uppercase() && !snake.is_empty() {
@@ -92,107 +236,3 @@ fn to_snake_case(name: &str) -> String {
     }
     snake
 }
-
-/// A type that can stand behind a key.
-pub(crate) trait ConfigValue {
-    /// What it looks like in a configuration.
-    const KIND: KeyKind;
-}
-
-/// A type that is a table.
-pub(crate) trait ConfigSection {
-    /// Its keys.
-    const SECTION: SectionSpec;
-}
-
-impl<T: ConfigSection> ConfigValue for T {
-    const KIND: KeyKind = KeyKind::Table(&T::SECTION);
-}
-
-impl<T: ConfigSection> ConfigValue for Vec<T> {
-    const KIND: KeyKind = KeyKind::TableList(&T::SECTION);
-}
-
-impl<T: ConfigSection> ConfigValue for BTreeMap<String, T> {
-    const KIND: KeyKind = KeyKind::NamedTables(&T::SECTION);
-}
-
-/// Says what values of a type look like in a configuration.
-macro_rules! config_value {
-    ($($type:ty: $value_kind:ident $type_name:literal;)+) => {$(
-        impl crate::config::key::ConfigValue for $type {
-            const KIND: crate::config::key::KeyKind = crate::config::key::KeyKind::Value(
-                $type_name,
-                crate::config::key::ValueKind::$value_kind,
-            );
-        }
-    )+};
-}
-
-config_value! {
-    bool: Other "boolean";
-    String: Text "string";
-    u16: Other "integer";
-    u32: Other "integer";
-    u64: Other "integer";
-    PathBuf: Text "path";
-    Secret: Secret "string, secret";
-    Vec<String>: Other "list of strings";
-    BTreeMap<String, Secret>: Secrets "table of strings, secret";
-}
-
-/// Writes a section down: a struct that is read, and its keys.
-macro_rules! section {
-    (
-        $(#[doc = $description:literal])+
-        $section:ident {
-            $(
-                $(#[doc = $doc:literal])+
-                $key:ident $(| $alias:ident)*: $type:ty,
-                $presence:ident $(($text:literal))? $(=> $example:literal)?;
-            )+
-        }
-    ) => {
-        $(#[doc = $description])+
-        #[derive(Clone, Debug, serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub(crate) struct $section {
-            $($(#[doc = $doc])+ pub(crate) $key: section!(@type $presence $type),)+
-        }
-
-        impl crate::config::key::ConfigSection for $section {
-            const SECTION: crate::config::key::SectionSpec = crate::config::key::SectionSpec {
-                keys: &[$(crate::config::key::KeySpec {
-                    aliases: &[$(stringify!($alias)),*],
-                    description: &[$($doc),+],
-                    example: section!(@example $($example)?),
-                    rust_name: stringify!($key),
-                    kind: <$type as crate::config::key::ConfigValue>::KIND,
-                    presence: section!(@presence $presence $($text)?),
-                }),+],
-            };
-        }
-    };
-    (@type optional $type:ty) => { Option<$type> };
-    (@type $presence:ident $type:ty) => { $type };
-    (@example) => { None };
-    (@example $example:literal) => { Some($example) };
-    (@presence default $text:literal) => { crate::config::key::Presence::Default($text) };
-    (@presence optional $text:literal) => { crate::config::key::Presence::Optional($text) };
-    (@presence required) => { crate::config::key::Presence::Required };
-    (@presence section) => { crate::config::key::Presence::Section };
-}
-
-/// Writes a choice between words down.
-macro_rules! choice {
-    ($(#[doc = $description:literal])+ $choice:ident: $type_name:literal { $($(#[doc = $doc:literal])+ $variant:ident,)+ }) => {
-        $(#[doc = $description])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub(crate) enum $choice { $($(#[doc = $doc])+ $variant,)+ }
-
-        crate::config::key::config_value! { $choice: Other $type_name; }
-    };
-}
-
-pub(crate) use {choice, config_value, section};

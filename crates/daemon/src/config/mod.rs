@@ -9,15 +9,18 @@ mod effective;
 mod env_vars;
 mod environment;
 mod key;
+mod location;
 mod model;
 mod raw;
+mod read;
 mod reference;
 mod resolve;
 mod schema_check;
+mod section;
 mod size;
 mod time;
 mod tree;
-mod upstream;
+mod url;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,14 +31,24 @@ pub use diagnostic::{ConfigError, Diagnostic};
 pub use effective::EffectiveSetting;
 pub use environment::Environment;
 pub use model::{
-    AgentConfig, AgentKind, AuthConfig, CardConfig, CommandConfig, Config, DemoConfig, LogConfig,
-    McpServer, McpTransport, RemoteAgentConfig, Serving, SigningConfig, StoreConfig, StoreLocation,
+    AuthConfig, Config, LogConfig, McpServer, McpTransport, RemoteAgentConfig, Serving,
+    SigningConfig, StoreConfig, StoreLocation,
+};
+pub use raw::{
+    A2aKeys, AgentConfig, AgentKind, Allow, Binding, CardConfig, ClientIdentity, CommandInput,
+    CommandKeys, ContextConcurrency, DemoKeys, McpKeys, ModelKeys, OAuth, SignaturePolicy, Skill,
+    Token, Upstream,
 };
 pub use reference::reference;
+pub use size::ByteSize;
 pub use tree::{Layer, Provenance};
-pub use upstream::{IdentityConfig, OAuthConfig, SignaturePolicy, UpstreamConfig};
+pub use url::HttpUrl;
 
-use key::{ConfigSection, KeyKind, SectionSpec, ValueKind};
+use diagnostic::Diagnostics;
+use key::SectionSpec;
+use location::Location;
+use read::{ConfigSection, ConfigValue};
+use resolve::Resolve;
 use tree::Node;
 
 /// What to make a configuration of.
@@ -85,7 +98,7 @@ pub struct LoadedConfig {
     tree: Node,
 }
 
-const ROOT_SECTION: SectionSpec = raw::Root::SECTION;
+static ROOT_SECTION: SectionSpec = raw::Root::SECTION;
 
 impl LoadedConfig {
     /// Finds, reads and checks a configuration.
@@ -94,30 +107,30 @@ impl LoadedConfig {
     /// When a file cannot be read, or anything in it cannot be understood.
     pub fn load(request: &LoadRequest) -> Result<Self, ConfigError> {
         let LoadRequest { environment, .. } = request;
-        let mut errors = Vec::new();
+        let mut diagnostics = Diagnostics::default();
         let file = match &request.file {
             ConfigFile::Discover => environment.find_config_file(),
             ConfigFile::Path(path) => Some(path.clone()),
             ConfigFile::None => None,
         };
+        let errors = &mut diagnostics.errors;
         let mut tree = match &file {
-            Some(path) => read_file(path, &environment.current_dir, &mut errors)?,
+            Some(path) => read_file(path, &environment.current_dir, errors)?,
             None => Node::empty_table(Layer::Default),
         };
-        tree.merge(env_vars::read(&environment.vars, &ROOT_SECTION, &mut errors));
-        tree.merge(read_flags(&request.flags, &mut errors));
+        tree.merge(env_vars::read(&environment.vars, &ROOT_SECTION, errors));
+        tree.merge(read_flags(&request.flags, errors));
         if file.is_none() && tree.get(["agents"]).is_none() {
             tree.set(["agents"], default_agent());
         }
         let has_a2a_section = tree.get(["a2a"]).is_some();
         schema_check::fill_defaults(&mut tree, &ROOT_SECTION);
-        if !errors.is_empty() {
-            return Err(ConfigError::Invalid(errors));
-        }
-        let raw = deserialize(&tree)?;
-        let resolved = resolve::resolve(raw, &mut tree, environment, has_a2a_section)?;
-        let (config, warnings) = resolved;
-        Ok(Self { config, warnings, file, tree })
+        diagnostics.check()?;
+        let raw = read_values(&tree, environment, &mut diagnostics)?;
+        let config =
+            resolve::resolve(raw, &mut tree, environment, has_a2a_section, &mut diagnostics);
+        diagnostics.check()?;
+        Ok(Self { config, warnings: diagnostics.warnings, file, tree })
     }
 
     /// How many values come from the environment.
@@ -156,35 +169,18 @@ fn default_agent() -> Node {
     Node::from_value(json!([{"name": "echo", "kind": "echo"}]), &Layer::Default.into())
 }
 
-fn deserialize(tree: &Node) -> Result<raw::Root, Diagnostic> {
-    serde_path_to_error::deserialize(tree.to_value()).map_err(|error| {
-        let path: Vec<String> = error.path().iter().map(ToString::to_string).collect();
-        let path: Vec<String> =
-            path.iter().map(|it| it.trim_matches(['[', ']']).to_owned()).collect();
-        let provenance = tree.deepest_existing(path.iter().map(String::as_str)).provenance.clone();
-        // What was said is shown, unless nobody should see it.
-        let detail = match is_secret(&path) {
-            true => "must be a text".to_owned(),
-            false => error.inner().to_string(),
-        };
-        Diagnostic::new(provenance, format!("`{}`: {detail}", tree::format_path(&path)))
-    })
-}
-
-/// Whether what stands at a path is a secret.
-fn is_secret(path: &[String]) -> bool {
-    let mut section = &ROOT_SECTION;
-    for step in path {
-        let Some(key) = section.find_key(step) else { continue };
-        match key.kind {
-            KeyKind::Value(_, ValueKind::Secret | ValueKind::Secrets) => return true,
-            KeyKind::Value(_, ValueKind::Text | ValueKind::Other) => return false,
-            KeyKind::Table(inner) | KeyKind::TableList(inner) | KeyKind::NamedTables(inner) => {
-                section = inner
-            }
-        }
-    }
-    false
+/// Reads all sections, and resolves the values in them that depend on where they were written.
+fn read_values(
+    tree: &Node,
+    environment: &Environment,
+    diagnostics: &mut Diagnostics,
+) -> Result<raw::Root, ConfigError> {
+    let at = Location::root(tree, environment);
+    let Some(mut raw) = raw::Root::read(&at, diagnostics) else {
+        return Err(ConfigError::Invalid(std::mem::take(&mut diagnostics.errors)));
+    };
+    raw.resolve(&at, diagnostics);
+    Ok(raw)
 }
 
 #[cfg(test)]

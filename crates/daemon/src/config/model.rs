@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::HeaderValue;
 use latimer_protocol::Secret;
-use latimer_protocol::card::AgentSkill;
-use latimer_server::{Access, ApiKeys, CertificateAuth, JwtSettings, Policy, Settings, Tls};
+use latimer_server::{ApiKeys, CertificateAuth, JwtSettings, Settings, Tls};
 use latimer_store::{Durability, Retention};
 
-use super::{Provenance, UpstreamConfig};
+use super::{AgentConfig, Upstream};
 
 /// What there is to know before a server can start.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct Config {
     pub serving: Serving,
     /// How the server is set up.
     pub settings: Settings,
+    /// How the server identifies itself to remote agents, if not by the default.
+    pub user_agent: Option<HeaderValue>,
     /// Agents elsewhere.
     pub remote_agents: Vec<RemoteAgentConfig>,
     /// The agents.
@@ -78,103 +80,6 @@ pub enum Serving {
     Disabled,
     /// Nobody spoke of it: it has no addresses.
     NotConfigured,
-}
-
-/// An agent to serve.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct AgentConfig {
-    /// Its name.
-    pub name: String,
-    /// What stands behind it.
-    pub kind: AgentKind,
-    /// What its card says in place of what its kind says.
-    pub card: CardConfig,
-    /// Whether its answers can be streamed.
-    pub streaming: bool,
-    /// How it is run.
-    pub policy: Policy,
-    /// Who may use it.
-    pub access: Access,
-    /// Where this was said.
-    pub provenance: Provenance,
-}
-
-/// What a card says in place of what an agent's kind says.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct CardConfig {
-    /// What the agent is for.
-    pub description: Option<String>,
-    /// Its own version.
-    pub version: Option<String>,
-    /// Media types it reads.
-    pub input_modes: Option<Vec<String>>,
-    /// Media types it writes.
-    pub output_modes: Option<Vec<String>>,
-    /// What it can do; what its kind says when empty.
-    pub skills: Vec<AgentSkill>,
-}
-
-/// How the demonstration behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DemoConfig {
-    /// Whether it has an extended card.
-    pub extended_card: bool,
-    /// Whether it asks for more after every message that is no command.
-    pub open_ended: bool,
-}
-
-/// What stands behind an agent.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum AgentKind {
-    /// Says again what was said.
-    Echo,
-    /// Reaches every state on request.
-    Demo(DemoConfig),
-    /// A program.
-    Command(CommandConfig),
-    /// An agent elsewhere.
-    A2a(Box<UpstreamConfig>),
-    /// A server of the Model Context Protocol. Not available in this version.
-    Mcp {
-        /// Its name among them.
-        server: String,
-    },
-    /// A model with tools. Not available in this version.
-    Model {
-        /// Who runs it.
-        provider: Option<String>,
-        /// Which one.
-        model: String,
-        /// The tools it may use.
-        tools: Vec<String>,
-    },
-}
-
-/// A program to run.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CommandConfig {
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// Whether it reads the whole message.
-    pub json_input: bool,
-    /// Where pieces of its answer end.
-    pub chunk_delimiter: Option<String>,
-    /// Variables that it gets.
-    pub env: Vec<String>,
-    /// Where it runs.
-    pub dir: Option<PathBuf>,
-    /// Whether it sees the home of the server.
-    pub inherit_home: bool,
-    /// How long it may run.
-    pub timeout: Option<Duration>,
-    /// How much it may write, in bytes.
-    pub max_output_bytes: usize,
-    /// Whether callers see the end of its standard error.
-    pub show_stderr: bool,
 }
 
 /// Where tasks are kept.
@@ -231,7 +136,7 @@ pub struct RemoteAgentConfig {
     /// What it is for, if its card is not to say that.
     pub description: Option<String>,
     /// Where it is, and how it is called.
-    pub upstream: UpstreamConfig,
+    pub upstream: Upstream,
 }
 
 /// A server of the Model Context Protocol.

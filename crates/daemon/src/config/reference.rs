@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::ROOT_SECTION;
-use super::key::{KeyKind, KeySpec, Presence, SectionSpec};
+use super::key::{KIND_KEY, Key, KeyKind, Presence, SectionSpec};
 
 const HEADER: &str = "\
 # Configuration
@@ -60,25 +60,40 @@ fn write_section(section: &SectionSpec, header: &str, description: &str, text: &
         "" => "Keys outside of any section".to_owned(),
         header => format!("`{header}`"),
     };
+    write_keys(section, &title, header, description, text);
+    for kind in section.kinds().iter().filter(|it| !it.section.keys().is_empty()) {
+        let title = format!("{title} with `{KIND_KEY} = \"{}\"`", kind.name);
+        write_keys(kind.section, &title, header, &paragraph(kind.description), text);
+    }
+}
+
+fn write_keys(
+    section: &SectionSpec,
+    title: &str,
+    header: &str,
+    description: &str,
+    text: &mut String,
+) {
     // Writing to a string does not fail.
     let _ = writeln!(text, "\n## {title}");
     if !description.is_empty() {
         let _ = writeln!(text, "\n{description}");
     }
-    if section.keys.iter().any(|key| matches!(key.kind, KeyKind::Value(..))) {
+    let keys = section.keys();
+    if keys.iter().any(|key| matches!(key.spec.kind, KeyKind::Value(..))) {
         text.push_str(TABLE_HEADER);
     }
-    for key in section.keys {
-        if let KeyKind::Value(type_name, _) = key.kind {
+    for key in &keys {
+        if let KeyKind::Value(type_name, _) = key.spec.kind {
             let _ = writeln!(text, "{}", row(key, type_name));
         }
     }
     let path = header.trim_matches(['[', ']']);
     let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
-    for key in section.keys {
+    for key in &keys {
         let path = format!("{prefix}{}", key.name());
-        let description = paragraph(key.description);
-        match key.kind {
+        let description = paragraph(key.spec.description);
+        match key.spec.kind {
             KeyKind::Value(..) => {}
             KeyKind::Table(inner) => write_section(inner, &format!("[{path}]"), &description, text),
             KeyKind::TableList(inner) => {
@@ -91,17 +106,21 @@ fn write_section(section: &SectionSpec, header: &str, description: &str, text: &
     }
 }
 
-fn row(key: &KeySpec, type_name: &str) -> String {
-    let default = match key.presence {
+fn row(key: &Key, type_name: &str) -> String {
+    let default = match key.presence() {
         Presence::Default(text) => format!("`{text}`"),
         Presence::Optional(fallback) => fallback.to_owned(),
-        Presence::Required => "must be there".to_owned(),
+        Presence::Required => "required".to_owned(),
         Presence::Section => String::new(),
     };
-    let aliases = key.aliases.iter().map(|it| format!(" or `{it}`")).collect::<String>();
-    let example = key.example.map(|it| format!("`{it}`")).unwrap_or_default();
-    let meaning = paragraph(key.description);
-    format!("| `{}`{aliases} | {type_name} | {default} | {meaning} | {example} |", key.name())
+    let aliases = key.aliases().map(|it| format!(" or `{it}`")).collect::<String>();
+    let unit = match key.counts_milliseconds() {
+        true => " A plain number counts milliseconds.",
+        false => "",
+    };
+    let meaning = paragraph(key.spec.description);
+    let (name, example) = (key.name(), key.example());
+    format!("| `{name}`{aliases} | {type_name} | {default} | {meaning}{unit} | `{example}` |")
 }
 
 fn paragraph(lines: &[&str]) -> String {

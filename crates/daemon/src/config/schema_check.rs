@@ -1,4 +1,4 @@
-//! Holds a tree against the keys that there are.
+//! Compares a tree with the declared keys.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use serde_json::Value;
 use strsim::damerau_levenshtein;
 
 use super::diagnostic::Diagnostic;
-use super::key::{KeyKind, KeySpec, Presence, SectionSpec};
+use super::key::{KIND_KEY, Key, KeyKind, KindSpec, Presence, SectionSpec, find_key};
 use super::tree::{Layer, Node, NodeKind, Provenance, format_path};
 
-/// Gives every key its proper name, and reports what nobody understands.
+/// Replaces aliases and camel case by the names of keys, and reports unknown and missing keys.
 pub(crate) fn normalize(node: &mut Node, section: &SectionSpec, errors: &mut Vec<Diagnostic>) {
     SchemaCheck { path: Vec::new(), errors }.check_table(node, section);
 }
 
-/// Adds the defaults of everything that nobody said.
+/// Adds the defaults of all absent keys.
 pub(crate) fn fill_defaults(node: &mut Node, section: &SectionSpec) {
     let NodeKind::Table(members) = &mut node.kind else { return };
-    for key in section.keys {
+    for key in section.keys_of(members) {
         let missing = !members.contains_key(key.name());
-        if let Some(value) = default_value(key).filter(|_| missing) {
+        if let Some(value) = default_value(&key).filter(|_| missing) {
             members.insert(key.name().to_owned(), value);
         }
         let Some(inner) = members.get_mut(key.name()) else { continue };
-        match (key.kind, &mut inner.kind) {
+        match (key.spec.kind, &mut inner.kind) {
             (KeyKind::Table(section), _) => fill_defaults(inner, section),
             (KeyKind::TableList(section), NodeKind::List(items)) => {
                 items.iter_mut().for_each(|it| fill_defaults(it, section));
@@ -36,10 +36,10 @@ pub(crate) fn fill_defaults(node: &mut Node, section: &SectionSpec) {
     }
 }
 
-/// What holds when a key is not there.
-fn default_value(key: &KeySpec) -> Option<Node> {
+/// Returns what an absent key stands for, if that is a value.
+fn default_value(key: &Key) -> Option<Node> {
     let provenance = Provenance::from(Layer::Default);
-    match (key.presence, key.kind) {
+    match (key.presence(), key.spec.kind) {
         (Presence::Default(text), _) => {
             Some(Node::from_value(Node::parse_value(text)?, &provenance))
         }
@@ -63,13 +63,20 @@ impl SchemaCheck<'_> {
             let message = format!("`{}` must be a table, not {type_name}", format_path(&self.path));
             return self.errors.push(Diagnostic::new(node.provenance.clone(), message));
         };
+        let kind = section.kind_of(members);
+        let (mut keys, common) = (section.keys(), section.keys().len());
+        match kind {
+            Some(kind) => keys.extend(kind.section.keys()),
+            // Without a kind, a key of any kind may be right.
+            None => keys.extend(section.kinds().iter().flat_map(|it| it.section.keys())),
+        }
         let mut normalized = BTreeMap::new();
         for (name, mut inner) in std::mem::take(members) {
-            let Some(key) = section.find_key(&name) else {
-                self.report_unknown_key(&name, inner.provenance, section);
+            let Some(key) = find_key(&keys, &name) else {
+                self.report_unknown_key(&name, &inner, section, kind, &keys);
                 continue;
             };
-            self.within(key.name(), |check| check.check_value(&mut inner, key.kind));
+            self.within(key.name(), |check| check.check_value(&mut inner, key.spec.kind));
             if normalized.contains_key(key.name()) {
                 let message = format!("{} has `{}` twice", self.location(), key.name());
                 self.errors.push(Diagnostic::new(inner.provenance, message));
@@ -77,19 +84,26 @@ impl SchemaCheck<'_> {
             }
             normalized.insert(key.name().to_owned(), inner);
         }
-        for key in section.keys {
-            let required = matches!(key.presence, Presence::Required);
-            if required && !normalized.contains_key(key.name()) {
-                let message = format!("{} needs `{}`", self.location(), key.name());
+        *members = normalized;
+        let (common, of_kind) = keys.split_at(common);
+        self.check_required(node, common, "");
+        if let Some(kind) = kind {
+            self.check_required(node, of_kind, &format!(": its kind is \"{}\"", kind.name));
+        }
+    }
+
+    fn check_required(&mut self, node: &Node, keys: &[Key], reason: &str) {
+        for key in keys.iter().filter(|it| matches!(it.presence(), Presence::Required)) {
+            if node.get([key.name()]).is_none() {
+                let message = format!("{} needs `{}`{reason}", self.location(), key.name());
                 self.errors.push(Diagnostic::new(node.provenance.clone(), message));
             }
         }
-        *members = normalized;
     }
 
     fn check_value(&mut self, node: &mut Node, kind: KeyKind) {
         match (kind, &mut node.kind) {
-            // Whether a value fits is for its type to say.
+            // The type of the key checks the value.
             (KeyKind::Value(..), _) => {}
             (KeyKind::Table(section), _) => self.check_table(node, section),
             (KeyKind::TableList(section), NodeKind::List(items)) => {
@@ -119,12 +133,25 @@ impl SchemaCheck<'_> {
         }
     }
 
-    fn report_unknown_key(&mut self, name: &str, provenance: Provenance, section: &SectionSpec) {
-        let message = format!("{} has no key `{name}`", self.location());
-        let diagnostic = Diagnostic::new(provenance, message);
-        self.errors.push(match suggest_key(name, section) {
-            Some(suggestion) => diagnostic.with_hint(format!("did you mean `{suggestion}`?")),
-            None => diagnostic,
+    fn report_unknown_key(
+        &mut self,
+        name: &str,
+        node: &Node,
+        section: &SectionSpec,
+        kind: Option<&KindSpec>,
+        keys: &[Key],
+    ) {
+        let location = self.location();
+        let diagnostic = |message| Diagnostic::new(node.provenance.clone(), message);
+        self.errors.push(match (kinds_with(name, section), kind, suggest_key(name, keys)) {
+            (kinds, Some(kind), _) if !kinds.is_empty() => diagnostic(format!(
+                "`{name}` belongs to {}, and the kind of {location} is \"{}\"",
+                kinds.join(" or "),
+                kind.name
+            )),
+            (_, _, Some(suggestion)) => diagnostic(format!("{location} has no key `{name}`"))
+                .with_hint(format!("did you mean `{suggestion}`?")),
+            (_, _, None) => diagnostic(format!("{location} has no key `{name}`")),
         });
     }
 
@@ -142,9 +169,15 @@ impl SchemaCheck<'_> {
     }
 }
 
-/// The key that is spelled most like this, if it is much like it.
-pub(crate) fn suggest_key(name: &str, section: &SectionSpec) -> Option<&'static str> {
-    let distance = |key: &KeySpec| damerau_levenshtein(&name.to_lowercase(), key.name());
-    let closest = section.keys.iter().min_by_key(|key| distance(key))?;
+/// Returns the kinds of a section that have a key.
+fn kinds_with(name: &str, section: &SectionSpec) -> Vec<String> {
+    let kinds = section.kinds().iter().filter(|it| it.section.find_key(name).is_some());
+    kinds.map(|it| format!("`{KIND_KEY} = \"{}\"`", it.name)).collect()
+}
+
+/// Returns the key with the most similar name, unless none is similar.
+pub(crate) fn suggest_key(name: &str, keys: &[Key]) -> Option<&'static str> {
+    let distance = |key: &Key| damerau_levenshtein(&name.to_lowercase(), key.name());
+    let closest = keys.iter().min_by_key(|key| distance(key))?;
     (distance(closest) <= 2.max(name.len() / 3)).then(|| closest.name())
 }

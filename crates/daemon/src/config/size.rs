@@ -3,13 +3,13 @@
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::key::config_value;
+use super::section::plain_value;
 
 /// A number of bytes: a text such as `"10MiB"` or `"64kB"`, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ByteSize(pub(crate) usize);
+pub struct ByteSize(pub usize);
 
-config_value! { ByteSize: Other "size"; }
+plain_value! { ByteSize: Other "size"; }
 
 impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,41 +1,48 @@
-//! Lengths of time in a configuration.
+//! Durations in a configuration.
 
 use std::time::Duration;
 
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::key::config_value;
+use super::diagnostic::Diagnostics;
+use super::key::{KeyKind, ValueKind};
+use super::location::Location;
+use super::read::{ConfigValue, read_value};
+use super::resolve::Resolve;
 
-/// A length of time: a text such as `"90s"`, `"1h30m"` or `"7d"`, or a number of seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DurationValue(pub(crate) Duration);
-
-/// The same, where what a number counts depends on where it stands.
+/// A duration as it was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum DurationInput {
-    /// A text.
+enum DurationInput {
+    /// A string such as `"90s"`, `"1h30m"` or `"7d"`.
     Text(Duration),
-    /// A number.
+    /// A number, of seconds unless the key counts another unit.
     Number(f64),
 }
 
-config_value! {
-    DurationValue: Other "duration";
-    DurationInput: Other "duration";
-}
-
-const EXPECTED: &str = "a length of time such as \"30s\", \"5m\" or \"7d\", or a number of seconds";
+const EXPECTED: &str = "a duration such as \"30s\", \"5m\" or \"7d\", or a number of seconds";
 
 impl DurationInput {
-    /// The time, where a number counts units of this length.
-    pub(crate) fn to_duration(self, unit: Duration) -> Option<Duration> {
+    /// Returns the duration, where a number counts this unit; none if it is out of range.
+    fn to_duration(self, unit: Duration) -> Option<Duration> {
         match self {
             Self::Text(time) => Some(time),
             Self::Number(count) => Duration::try_from_secs_f64(count * unit.as_secs_f64()).ok(),
         }
     }
 }
+
+impl ConfigValue for Duration {
+    const KIND: KeyKind = KeyKind::Value("duration", ValueKind::Other);
+
+    fn read(at: &Location<'_>, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let input: DurationInput = read_value(at, Self::KIND, diagnostics)?;
+        // What serde accepts as a number of seconds is in range for any smaller unit, too.
+        input.to_duration(at.number_unit)
+    }
+}
+
+impl Resolve for Duration {}
 
 impl<'de> Deserialize<'de> for DurationInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -70,14 +77,6 @@ impl<'de> Deserialize<'de> for DurationInput {
         }
 
         deserializer.deserialize_any(DurationInputVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for DurationValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = DurationInput::deserialize(deserializer)?;
-        let time = number.to_duration(Duration::from_secs(1));
-        time.map(Self).ok_or_else(|| de::Error::custom(format!("is no {EXPECTED}")))
     }
 }
 
@@ -195,7 +194,8 @@ mod tests {
             ("[]", None),
             ("null", None),
         ] {
-            let time = serde_json::from_str::<DurationValue>(text).ok().map(|it| it.0);
+            let input = serde_json::from_str::<DurationInput>(text).ok();
+            let time = input.and_then(|it| it.to_duration(Duration::from_secs(1)));
             assert_eq!(time, want.map(Duration::from_millis), "{text}");
         }
     }

@@ -138,7 +138,7 @@ fn jwt_and_access_settings_are_loaded() {
     want.keys_max_age = std::time::Duration::from_secs(3600);
     assert_eq!(config.auth.jwt, Some(want));
     let access = Access { scopes: vec!["deploy".into()], ..Access::default() };
-    assert_eq!(config.agents[0].access, access);
+    assert_eq!(config.agents[0].access(), access);
     let defaults = ConfigFixture::with_config(
         "[auth.jwt]\nissuer = \"https://x.example\"\naudience = [\"a\"]\n",
     );

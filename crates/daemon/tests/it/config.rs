@@ -4,9 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use latimer_daemon::config::{
-    AgentKind, McpTransport, Serving, SignaturePolicy, StoreLocation, UpstreamConfig,
+    AgentKind, Binding, CommandInput, McpTransport, Serving, SignaturePolicy, StoreLocation,
+    Upstream,
 };
 use latimer_daemon::validate;
+use latimer_protocol::card::AgentSkill;
 use latimer_server::{CallerLimits, ContextConcurrency, EngineLimits, RateLimit, StreamTerminator};
 use latimer_store::Durability;
 
@@ -131,7 +133,7 @@ fn errors_name_the_line_and_suggest_keys() {
         ),
         (
             "[store]\nmax_age = \"5 parsecs\"",
-            "latimer.toml:2: `store.max_age`: invalid value: string \"5 parsecs\", expected a length of time such as \"30s\", \"5m\" or \"7d\", or a number of seconds",
+            "latimer.toml:2: `store.max_age`: invalid value: string \"5 parsecs\", expected a duration such as \"30s\", \"5m\" or \"7d\", or a number of seconds",
         ),
         (
             "[store]\nkind = \"redis\"",
@@ -149,24 +151,24 @@ fn errors_name_the_line_and_suggest_keys() {
         ),
         (
             "[[agents]]\nname = \"a\"\nkind = \"command\"",
-            "latimer.toml:1: the agent \"a\" needs `command`: its kind is \"command\"",
+            "latimer.toml:1: `agents[0]` needs `command`: its kind is \"command\"",
         ),
         (
             "[[agents]]\nname = \"a\"\nkind = \"echo\"\ntimeout = \"5s\"",
-            "latimer.toml:4: `timeout` means nothing for the agent \"a\": its kind is \"echo\"",
+            "latimer.toml:4: `timeout` belongs to `kind = \"command\"` or `kind = \"a2a\"`, and the kind of `agents[0]` is \"echo\"",
         ),
         (
             "[[agents]]\nname = \"a\"\nkind = \"command\"\ncommand = \"ls -l\"",
             "latimer.toml:4: `agents[0].command`: invalid type: string \"ls -l\", expected a sequence",
         ),
-        ("api_key = 5", "latimer.toml:1: `api_key`: must be a text"),
+        ("api_key = 5", "latimer.toml:1: `api_key`: must be a string"),
         (
             "listen = \"here\"",
             "latimer.toml:1: `listen`: \"here\" is no address with a port\n  hint: write it like \"127.0.0.1:50051\"",
         ),
         (
             "public_url = \"example.com\"",
-            "latimer.toml:1: `public_url` is no address\n  hint: begin it with https:// or http://",
+            "latimer.toml:1: `public_url` is not a URL\n  hint: start it with https:// or http://",
         ),
         (
             "primary_agent = \"b\"\n[[agents]]\nname = \"a\"\nkind = \"echo\"",
@@ -265,18 +267,17 @@ fn agent_table_is_resolved() {
     let fixture = ConfigFixture::with_config(text);
     let config = fixture.load().unwrap().config;
     let agent = &config.agents[0];
-    assert_eq!(agent.policy.context_concurrency, ContextConcurrency::Queue);
-    assert_eq!(agent.policy.max_wait, Duration::from_secs(30));
-    assert_eq!(agent.policy.turn_timeout, Some(Duration::from_secs(3600)));
-    assert_eq!(agent.policy.idempotency_window, Duration::ZERO);
-    assert_eq!(agent.card.skills[0].name, "shout");
+    let policy = agent.policy();
+    assert_eq!(policy.context_concurrency, ContextConcurrency::Queue);
+    assert_eq!(policy.max_wait, Duration::from_secs(30));
+    assert_eq!(policy.turn_timeout, Some(Duration::from_secs(3600)));
+    assert_eq!(policy.idempotency_window, Duration::ZERO);
+    assert_eq!(AgentSkill::from(&agent.card.skills[0]).name, "shout");
     let AgentKind::Command(command) = &agent.kind else { panic!("{agent:?}") };
     assert_eq!(Path::new(&command.command[0]), fixture.temp_dir.path().join("./shout"));
-    assert!(command.json_input && command.show_stderr && !command.inherit_home);
-    assert_eq!(
-        (command.max_output_bytes, command.timeout),
-        (1 << 20, Some(Duration::from_secs(30)))
-    );
+    assert_eq!(command.input, CommandInput::Json);
+    assert!(command.show_stderr && !command.inherit_home);
+    assert_eq!((command.max_output.0, command.timeout), (1 << 20, Some(Duration::from_secs(30))));
 }
 
 #[test]
@@ -352,8 +353,9 @@ fn remote_agent_timeout_unit_depends_on_the_table() {
                 [[a2a.external_agents]]\nname = \"three\"\nurl = \"https://three\"\n";
     let config = ConfigFixture::with_config(text).load().unwrap().config;
     let times: Vec<_> =
-        config.remote_agents.iter().map(|it| (&*it.name, it.upstream.timeout.as_secs())).collect();
-    assert_eq!(times, [("two", 60), ("three", 120), ("one", 60)]);
+        config.remote_agents.iter().map(|it| (&*it.name, it.upstream.timeout)).collect();
+    let minute = Some(Duration::from_secs(60));
+    assert_eq!(times, [("two", minute), ("three", None), ("one", minute)]);
 }
 
 #[test]
@@ -404,34 +406,36 @@ servers = ["https://login.example.com"]
         .with_env_var("SECRET", "s3cret");
     let config = fixture.load().unwrap().config;
     let AgentKind::A2a(published) = &config.agents[0].kind else { panic!("{config:?}") };
-    assert_eq!((published.max_hops, published.forward_user), (3, true));
+    assert_eq!((published.hops, published.forward_user), (3, true));
     assert!(!format!("{config:?}").contains("s3cret"));
     let listed = config.remote_agents.iter().map(|it| &it.upstream);
-    for upstream in listed.chain([&**published]) {
+    for upstream in listed.chain([&published.upstream]) {
         assert_every_field(upstream, fixture.temp_dir.path());
     }
     assert_eq!(config.remote_agents.len(), 2);
+    assert_eq!(config.user_agent.as_ref().unwrap(), "Example/1.0");
 }
 
-fn assert_every_field(upstream: &UpstreamConfig, directory: &Path) {
-    assert_eq!(upstream.url, "https://partner.example.com");
-    assert_eq!(upstream.card_url.as_deref(), Some("https://cards.example.com/partner.json"));
+fn assert_every_field(upstream: &Upstream, directory: &Path) {
+    assert_eq!(upstream.url.as_str(), "https://partner.example.com");
+    let card_url = upstream.card_url.as_ref().map(|it| it.as_str());
+    assert_eq!(card_url, Some("https://cards.example.com/partner.json"));
     assert_eq!(upstream.headers["X-Team"].reveal(), "blue");
-    assert_eq!(upstream.token.as_ref().map(|it| it.reveal()), Some("t0ken"));
-    assert_eq!(upstream.token_file, Some(directory.join("token")));
-    assert_eq!((upstream.timeout.as_secs(), upstream.idle_timeout.as_secs()), (60, 30));
-    assert!(!upstream.use_streams);
+    assert_eq!(upstream.auth.auth_token.as_ref().map(|it| it.reveal()), Some("t0ken"));
+    assert_eq!(upstream.auth.auth_token_file, Some(directory.join("token")));
+    assert_eq!(upstream.timeout, Some(Duration::from_secs(60)));
+    assert_eq!(upstream.idle_timeout, Duration::from_secs(30));
+    assert!(!upstream.stream);
     assert_eq!(upstream.tenant.as_deref(), Some("blue"));
-    assert_eq!(upstream.version, Some(latimer_protocol::Version::V0_3));
-    assert_eq!(upstream.binding, Some(latimer_protocol::card::ProtocolBinding::HttpJson));
-    assert_eq!(upstream.signature_policy, SignaturePolicy::Required);
+    assert_eq!(upstream.protocol_version, Some(latimer_protocol::Version::V0_3));
+    assert_eq!(upstream.binding, Some(Binding::HttpJson));
+    assert_eq!(upstream.signatures, SignaturePolicy::Required);
     assert_eq!(upstream.trusted_keys, [directory.join("keys.json")]);
-    assert_eq!(upstream.user_agent.as_ref().unwrap(), "Example/1.0");
-    let oauth = upstream.oauth.as_ref().unwrap();
-    assert_eq!(oauth.client_id, "gateway");
+    let oauth = &upstream.oauth;
+    assert_eq!(oauth.client_id.as_deref(), Some("gateway"));
     assert_eq!(oauth.client_secret.as_ref().map(|it| it.reveal()), Some("s3cret"));
     assert_eq!(oauth.scopes, ["agents"]);
-    assert_eq!(oauth.trusted_servers, ["https://login.example.com"]);
+    assert_eq!(oauth.servers[0].as_str(), "https://login.example.com");
 }
 
 #[test]
@@ -447,15 +451,21 @@ fn invalid_user_agent_is_rejected() {
 fn invalid_remote_agents_are_reported() {
     for (keys, want) in [
         ("", "needs `url`"),
-        ("url = \"partner\"", "begin it with https:// or http://"),
-        ("url = \"https://a\"\nprotocol_version = \"7\"", "\"7\" is no version of A2A"),
+        (
+            "url = \"partner\"",
+            "`agents[0].url` is not a URL\n  hint: start it with https:// or http://",
+        ),
+        (
+            "url = \"https://a\"\nprotocol_version = \"7\"",
+            "`agents[0].protocol_version`: \"7\" is not a version of A2A",
+        ),
         ("url = \"https://a\"\nsignatures = \"required\"", "no key is trusted"),
         ("url = \"https://a\"\nhops = -1", "hops"),
-        ("url = \"https://a\"\ncommand = [\"a\"]", "`command` means nothing"),
+        ("url = \"https://a\"\ncommand = [\"a\"]", "`command` belongs to `kind = \"command\"`"),
         ("url = \"https://a\"\n[agents.oauth]\nscopes = [\"a\"]", "`oauth` needs `client_id`"),
         (
             "url = \"https://a\"\n[agents.oauth]\nclient_id = \"a\"\nservers = [\"login.example\"]",
-            "`agents.0.oauth.servers.0` is no address",
+            "`agents[0].oauth.servers[0]` is not a URL",
         ),
     ] {
         let error = ConfigFixture::with_config(&format!(
@@ -466,5 +476,5 @@ fn invalid_remote_agents_are_reported() {
     }
     let error = ConfigFixture::with_config("[[agents]]\nname = \"a\"\nkind = \"echo\"\nhops = 3")
         .load_error();
-    assert!(error.contains("`hops` means nothing"), "{error}");
+    assert!(error.contains("`hops` belongs to `kind = \"a2a\"`"), "{error}");
 }

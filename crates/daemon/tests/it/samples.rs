@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use latimer_daemon::config::{ConfigFile, Environment, LoadRequest, LoadedConfig, Serving};
 use latimer_daemon::{StartError, validate};
@@ -35,10 +36,10 @@ fn json_sample_resolves_the_remote_agent() {
     assert_eq!((config.serving, &*config.listen), (Serving::Enabled, "0.0.0.0:3000"));
     let partner = &config.remote_agents[0];
     let (name, partner) = (&*partner.name, &partner.upstream);
-    assert_eq!((name, &*partner.url), ("partner-bot", "https://partner.example.com"));
-    assert_eq!(partner.token.as_ref().unwrap().reveal(), "sk-...");
-    assert_eq!(partner.timeout.as_secs(), 60);
-    assert!(partner.card_url.as_deref().unwrap().ends_with("/agent-card.json"));
+    assert_eq!((name, partner.url.as_str()), ("partner-bot", "https://partner.example.com"));
+    assert_eq!(partner.auth.auth_token.as_ref().unwrap().reveal(), "sk-...");
+    assert_eq!(partner.timeout, Some(Duration::from_secs(60)));
+    assert!(partner.card_url.as_ref().unwrap().as_str().ends_with("/agent-card.json"));
 }
 
 #[test]

@@ -1,17 +1,13 @@
 //! `[a2a]`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use latimer_protocol::Secret;
-
-use super::{Binding, OAuth, SignaturePolicy};
-use crate::config::key::{choice, section};
-use crate::config::time::{DurationInput, DurationValue};
+use super::upstream::Upstream;
+use crate::config::section::{choice, section};
 
 section! {
     /// How A2A is served, and which agents elsewhere are known.
-    A2a {
+    pub(crate) A2a {
         /// Whether A2A is served. When it is switched off, its addresses answer 503.
         enabled: bool, optional("`true` when there are agents") => "true";
         /// Where the protocol is served.
@@ -33,15 +29,15 @@ section! {
         server: A2aServer, section;
         /// Agents elsewhere that are looked for at the start, and not published: `[[agents]]` of
         /// `kind = "a2a"` are.
-        external_agents: Vec<RemoteAgent>, section;
-        /// The same by name. A number for `timeout` is in milliseconds here.
+        external_agents: Vec<ExternalAgent>, section;
+        /// Agents elsewhere that are looked for at the start, and not published, by name.
         remote_agents: BTreeMap<String, RemoteAgent>, section;
     }
 }
 
 section! {
     /// The address to listen on, as other configurations have it.
-    A2aServer {
+    pub(crate) A2aServer {
         /// The port.
         port: u16, optional("that of `listen`") => "3000";
         /// The address, without a port.
@@ -52,58 +48,43 @@ section! {
 }
 
 section! {
-    /// An agent elsewhere.
-    RemoteAgent {
+    /// An agent elsewhere that is not published.
+    pub(crate) ExternalAgent {
         /// Its name.
-        name: String, optional("its name in the table of agents, if it stands in one") => "\"research-agent\"";
+        name: String, required => "\"research-agent\"";
         /// What it is for.
         description: String, optional("what its card says") => "\"Finds papers\"";
-        /// Where it is.
-        url | endpoint: String, required => "\"https://research.example.com\"";
-        /// Where its card is.
-        card_url | agent_card_url: String, optional("the well-known places of `url`") => "\"https://research.example.com/.well-known/agent-card.json\"";
-        /// Calls `url` itself, whatever address the card names, as for `[[agents]]`.
-        call_url: bool, default("false") => "true";
-        /// A file with certificates, in PEM, that the agent may be vouched for by, beside those that the
-        /// operating system trusts.
-        root_certificates: PathBuf, optional("those of the system only") => "\"research-ca.pem\"";
-        /// The file with the certificate that is shown to the agent, in PEM.
-        client_certificate: PathBuf, optional("none") => "\"gateway.pem\"";
-        /// The file with its key, in PEM. Both are read at the start.
-        client_key: PathBuf, optional("none") => "\"gateway.key\"";
-        /// Headers that go with every call.
-        headers: BTreeMap<String, Secret>, default("{}") => "{ X-Team = \"blue\" }";
-        /// A bearer token that goes with every call.
-        auth_token: Secret, optional("none") => "\"s3cret\"";
-        /// The variable of the environment that has the token.
-        auth_token_env: String, optional("none") => "\"RESEARCH_TOKEN\"";
-        /// The file that has the token.
-        auth_token_file: PathBuf, optional("none") => "\"/run/secrets/research\"";
-        /// What an authorization server knows us as, to get tokens from it as the card of the agent
-        /// says.
-        oauth: OAuth, section;
-        /// How long a call may take.
-        timeout: DurationInput, optional("120 seconds") => "\"60s\"";
-        /// How long a stream may be silent before it is begun anew.
-        idle_timeout: DurationValue, default("\"2m\"") => "\"30s\"";
-        /// Whether to have answers streamed.
-        stream: bool, default("false") => "true";
-        /// Which of several agents at that address.
-        tenant: String, optional("none") => "\"blue\"";
-        /// The version of A2A to speak.
-        version: String, optional("what its card offers") => "\"0.3\"";
-        /// The transport to speak.
-        binding: Binding, optional("the first that its card offers") => "\"grpc\"";
-        /// Whose cards are believed, as for `[[agents]]`.
-        signatures: SignaturePolicy, default("\"ignore\"") => "\"required\"";
-        /// Files with the public keys that its card is signed with, as JWK, JWKS or PEM.
-        trusted_keys: Vec<String>, default("[]") => "[\"research.jwks.json\"]";
+        /// The agent, and how it is called.
+        upstream: Upstream, flat {
+            url | endpoint;
+            card_url | agent_card_url;
+            stream = "false" => "true";
+            protocol_version as version;
+        };
+    }
+}
+
+section! {
+    /// An agent elsewhere that is not published, in a table of its name.
+    pub(crate) RemoteAgent {
+        /// Its name.
+        name: String, optional("the name of its table") => "\"research-agent\"";
+        /// What it is for.
+        description: String, optional("what its card says") => "\"Finds papers\"";
+        /// The agent, and how it is called.
+        upstream: Upstream, flat {
+            url | endpoint;
+            card_url | agent_card_url;
+            timeout in milliseconds;
+            stream = "false" => "true";
+            protocol_version as version;
+        };
     }
 }
 
 choice! {
     /// What a stream of server-sent events ends with.
-    Terminator: "`none`, `done_event` or `done_line`" {
+    pub(crate) Terminator: "`none`, `done_event` or `done_line`" {
         /// Nothing more.
         None,
         /// An event named `done`.

@@ -1,15 +1,15 @@
 //! `[auth]` and `[tls]`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use latimer_protocol::Secret;
 
-use crate::config::key::{choice, section};
-use crate::config::time::DurationValue;
+use crate::config::section::{choice, section};
 
 section! {
     /// Who may call, besides those with the `api_key`.
-    Auth {
+    pub(crate) Auth {
         /// Keys, each with a name. Callers show one as a bearer token or in the header `X-API-Key`,
         /// and whoever does is the caller `key:NAME`.
         keys: Vec<ApiKey>, section;
@@ -20,7 +20,7 @@ section! {
 
 section! {
     /// A key.
-    ApiKey {
+    pub(crate) ApiKey {
         /// Its name.
         name: String, required => "\"ci\"";
         /// Its SHA-256 digest, in hexadecimal digits: `latimer config hash-key` makes it.
@@ -32,7 +32,7 @@ section! {
 
 section! {
     /// Tokens of an identity provider.
-    Jwt {
+    pub(crate) Jwt {
         /// Who issues them: a URL, as it stands in the claim `iss`. Keys are found by OpenID Connect
         /// discovery. Without it, no tokens count.
         issuer: String, optional("no tokens count") => "\"https://login.example.com\"";
@@ -44,20 +44,20 @@ section! {
         /// `ES256`, `ES384` and `EdDSA`.
         algorithms: Vec<String>, default("[\"RS256\", \"PS256\", \"ES256\", \"ES384\", \"EdDSA\"]") => "[\"ES256\"]";
         /// How far clocks may be apart.
-        leeway: DurationValue, default("\"1m\"") => "\"10s\"";
+        leeway: Duration, default("\"1m\"") => "\"10s\"";
         /// Scopes that each must have, in the claim `scope` or `scp`.
         scopes: Vec<String>, default("[]") => "[\"agents\"]";
         /// The claim that names the caller.
         principal_claim: String, default("\"sub\"") => "\"client_id\"";
         /// How long keys are used without asking for them again. One that is not known is asked for
         /// at once.
-        keys_max_age: DurationValue, default("\"10m\"") => "\"1h\"";
+        keys_max_age: Duration, default("\"10m\"") => "\"1h\"";
     }
 }
 
 section! {
     /// Certificates: that of the server, and those that callers show.
-    Tls {
+    pub(crate) Tls {
         /// The certificate of the server, with those between it and its root, in PEM. It is read
         /// again when it changes. Without it, there is no TLS.
         certificate: PathBuf, optional("no TLS") => "\"/etc/latimer/server.pem\"";
@@ -79,7 +79,7 @@ section! {
 
 choice! {
     /// Whether callers must show certificates.
-    ClientCertificateMode: "`required` or `optional`" {
+    pub(crate) ClientCertificateMode: "`required` or `optional`" {
         /// They must.
         Required,
         /// They may.
@@ -89,7 +89,7 @@ choice! {
 
 choice! {
     /// What of a certificate names the caller.
-    CertificateName: "`subject`, `dns`, `uri` or `email`" {
+    pub(crate) CertificateName: "`subject`, `dns`, `uri` or `email`" {
         /// The subject.
         Subject,
         /// A host.

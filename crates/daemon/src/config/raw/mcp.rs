@@ -1,10 +1,10 @@
 //! `[[mcp_servers]]`.
 
-use crate::config::key::{choice, section};
+use crate::config::section::{choice, section};
 
 section! {
     /// A server of the Model Context Protocol.
-    McpServer {
+    pub(crate) McpServer {
         /// Its name. Its tools are named after it.
         name: String, required => "\"github\"";
         /// How to reach it.
@@ -20,7 +20,7 @@ section! {
 
 section! {
     /// How to reach a server of the Model Context Protocol.
-    Transport {
+    pub(crate) Transport {
         /// `stdio` starts a program and talks to it over its standard input and output; `sse` and
         /// `http` talk to an address.
         r#type: TransportKind, required => "\"stdio\"";
@@ -35,7 +35,7 @@ section! {
 
 choice! {
     /// How to reach a server of the Model Context Protocol.
-    TransportKind: "`stdio`, `sse` or `http`" {
+    pub(crate) TransportKind: "`stdio`, `sse` or `http`" {
         /// As a program.
         Stdio,
         /// At an address, the old way.

@@ -2,33 +2,36 @@
 
 mod a2a;
 mod agent;
+mod agent_kind;
 mod auth;
 mod mcp;
 mod push;
 mod service;
+mod upstream;
 
 use latimer_protocol::Secret;
 
-pub(crate) use a2a::{A2a, RemoteAgent, Terminator};
-pub(crate) use agent::{
-    Agent, AgentKindTag, Binding, CommandInput, ContextConcurrency, OAuth, SignaturePolicy, Skill,
-};
+pub(crate) use a2a::{A2a, ExternalAgent, RemoteAgent, Terminator};
+pub use agent::{AgentConfig, AgentKind, Allow, CardConfig, ContextConcurrency, Skill};
+pub use agent_kind::{A2aKeys, CommandInput, CommandKeys, DemoKeys, McpKeys, ModelKeys};
 pub(crate) use auth::{ApiKey, Auth, CertificateName, ClientCertificateMode, Jwt, Tls};
 pub(crate) use mcp::{McpServer, Transport, TransportKind};
 pub(crate) use push::{Push, V0_3Body};
 pub(crate) use service::{Durability, Limits, Log, LogFormat, Server, Signing, Store, StoreKind};
+pub use upstream::{Binding, ClientIdentity, OAuth, SignaturePolicy, Token, Upstream};
 
-use super::key::section;
+use super::section::section;
+use super::url::HttpUrl;
 
 section! {
     /// Keys outside of any section.
-    Root {
+    pub(crate) Root {
         /// The address to listen on, with a port. Port 0 lets the system choose one. Anything but a
         /// loopback address needs an `api_key`, or somebody in `auth` or `tls` who may call.
         listen: String, default("\"127.0.0.1:50051\"") => "\"0.0.0.0:8080\"";
         /// How callers reach the server, when that is not what they connect to: behind a proxy, for
         /// example. Cards are made with it.
-        public_url: String, optional("what callers connect to") => "\"https://agents.example.com\"";
+        public_url: HttpUrl, optional("what callers connect to") => "\"https://agents.example.com\"";
         /// What callers must show as a bearer token or in the header `X-API-Key`. Whoever does is the
         /// caller `api-key`. Cards and the health of the server are open all the same.
         api_key: Secret, optional("everybody on this machine may call") => "\"correct horse battery staple\"";
@@ -45,7 +48,7 @@ section! {
         /// How A2A is served, and which agents elsewhere are known.
         a2a: A2a, section;
         /// The agents that are served. Without this and without a file, there is one that echoes.
-        agents: Vec<Agent>, section;
+        agents: Vec<AgentConfig>, section;
         /// Who may call, besides those with the `api_key`.
         auth: Auth, section;
         /// Certificates: that of the server, and those that callers show.

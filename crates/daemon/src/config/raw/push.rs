@@ -1,11 +1,12 @@
 //! `[push]`.
 
-use crate::config::key::{choice, section};
-use crate::config::time::DurationValue;
+use std::time::Duration;
+
+use crate::config::section::{choice, section};
 
 section! {
     /// How webhooks are told about tasks.
-    Push {
+    pub(crate) Push {
         /// Whether callers may register webhooks.
         enabled: bool, default("true") => "false";
         /// Lets webhooks lead to this machine, also over plain HTTP.
@@ -18,16 +19,16 @@ section! {
         /// How many webhooks with something to do a caller may have.
         max_per_caller: u64, default("10000") => "100";
         /// How long a receiver may take to answer.
-        timeout: DurationValue, default("\"15s\"") => "\"30s\"";
+        timeout: Duration, default("\"15s\"") => "\"30s\"";
         /// How often a delivery is tried before it becomes a dead letter.
         attempts: u32, default("12") => "3";
         /// For how long a receiver may fail. From then on a delivery is tried once, until one
         /// arrives.
-        max_age: DurationValue, default("\"1d\"") => "\"1h\"";
+        max_age: Duration, default("\"1d\"") => "\"1h\"";
         /// How long to wait after the first failure. Each further one doubles it.
-        first_pause: DurationValue, default("\"1s\"") => "\"500ms\"";
+        first_pause: Duration, default("\"1s\"") => "\"500ms\"";
         /// The longest wait between two attempts.
-        longest_pause: DurationValue, default("\"10m\"") => "\"1m\"";
+        longest_pause: Duration, default("\"10m\"") => "\"1m\"";
         /// What receivers get whose webhooks were registered in 0.3: the `task`, as the official
         /// SDKs have it, or the event in the `envelope` of JSON-RPC, as a stream has it.
         older_body: V0_3Body, default("\"task\"") => "\"envelope\"";
@@ -36,7 +37,7 @@ section! {
 
 choice! {
     /// What receivers of 0.3 get.
-    V0_3Body: "`task` or `envelope`" {
+    pub(crate) V0_3Body: "`task` or `envelope`" {
         /// The whole task.
         Task,
         /// The event, as a stream has it.

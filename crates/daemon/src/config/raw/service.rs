@@ -1,14 +1,14 @@
 //! The store, limits, the log, signing, and the server as such.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::config::key::{choice, section};
+use crate::config::section::{choice, section};
 use crate::config::size::ByteSize;
-use crate::config::time::DurationValue;
 
 section! {
     /// Where tasks are kept, and for how long.
-    Store {
+    pub(crate) Store {
         /// `sqlite` keeps tasks in a file, so that they survive; `memory` forgets them when the
         /// server ends.
         kind: StoreKind, default("\"sqlite\"") => "\"memory\"";
@@ -23,19 +23,19 @@ section! {
         /// The most conversations there may be. `0` means any number.
         max_contexts: u64, optional("any number, or 500 in memory") => "500";
         /// How long a finished task is kept.
-        max_age: DurationValue, optional("7 days, or an hour in memory") => "\"30d\"";
+        max_age: Duration, optional("7 days, or an hour in memory") => "\"30d\"";
         /// How often to look for what is too old.
-        sweep_every: DurationValue, default("\"5m\"") => "\"1m\"";
+        sweep_every: Duration, default("\"5m\"") => "\"1m\"";
     }
 }
 
 section! {
     /// What callers may ask for at most.
-    Limits {
+    pub(crate) Limits {
         /// The size of a request.
         max_body: ByteSize, default("\"10MiB\"") => "\"1MiB\"";
         /// How long a request may take to arrive.
-        body_time: DurationValue, default("\"30s\"") => "\"1m\"";
+        body_time: Duration, default("\"30s\"") => "\"1m\"";
         /// The length of an address with its query.
         max_url: ByteSize, default("\"8KiB\"") => "\"4KiB\"";
         /// How many headers a request may have.
@@ -43,7 +43,7 @@ section! {
         /// The size of all headers of a request, at least 8 KiB.
         max_header_bytes: ByteSize, default("\"64KiB\"") => "\"16KiB\"";
         /// How long headers may take to arrive, those of the next request on an open connection, too.
-        header_time: DurationValue, default("\"15s\"") => "\"5s\"";
+        header_time: Duration, default("\"15s\"") => "\"5s\"";
         /// How many connections may be open. More wait to be accepted.
         max_connections: u64, default("10000") => "500";
         /// How many calls may be under way on one connection of HTTP/2.
@@ -75,7 +75,7 @@ section! {
 
 section! {
     /// What the server writes to its log, which is its standard error.
-    Log {
+    pub(crate) Log {
         /// Which messages: a level, or levels by module. `LATIMER_LOG` and `RUST_LOG` go before it.
         /// Of the libraries in use, nothing below `info` is written: it has addresses in it.
         filter: String, default("\"info\"") => "\"info,latimer_server=debug\"";
@@ -86,15 +86,15 @@ section! {
 
 section! {
     /// How the server as such behaves.
-    Server {
+    pub(crate) Server {
         /// How long it waits for what is going on when it is told to end.
-        drain: DurationValue, default("\"30s\"") => "\"1m\"";
+        drain: Duration, default("\"30s\"") => "\"1m\"";
         /// How long a stream may be silent before something is sent to keep its connection alive.
-        keep_alive: DurationValue, default("\"15s\"") => "\"30s\"";
+        keep_alive: Duration, default("\"15s\"") => "\"30s\"";
         /// What the server calls itself where it calls others: agents elsewhere and webhooks.
         user_agent: String, optional("`Latimer/VERSION A2A`") => "\"Example-Agents/2.1\"";
         /// How long a card may be kept without asking again.
-        card_max_age: DurationValue, default("\"5m\"") => "\"1h\"";
+        card_max_age: Duration, default("\"5m\"") => "\"1h\"";
         /// Whether `/metrics` is served. Where callers must say who they are, they must say it there,
         /// too.
         metrics: bool, optional("only to this machine, or to callers that said who they are") => "true";
@@ -111,19 +111,19 @@ section! {
 
 section! {
     /// The keys that vouch for cards and webhooks. They are made with `latimer card keygen`.
-    Signing {
+    pub(crate) Signing {
         /// The private key that signs: PEM or a JWK. Cards are signed where their addresses are the
         /// server's own for certain: with `public_url`, and on this machine.
         key: PathBuf, optional("nothing is signed") => "\"signing.pem\"";
         /// More keys that are published at `/.well-known/jwks.json`, in any form: those that signed
         /// before, and those that will.
-        publish: Vec<String>, default("[]") => "[\"former.pem\"]";
+        publish: Vec<PathBuf>, default("[]") => "[\"former.pem\"]";
     }
 }
 
 choice! {
     /// Where tasks are kept.
-    StoreKind: "`sqlite` or `memory`" {
+    pub(crate) StoreKind: "`sqlite` or `memory`" {
         /// In a file.
         Sqlite,
         /// In memory.
@@ -133,7 +133,7 @@ choice! {
 
 choice! {
     /// What an event survives before anybody sees it.
-    Durability: "`full` or `process`" {
+    pub(crate) Durability: "`full` or `process`" {
         /// The loss of power.
         Full,
         /// The end of the process.
@@ -143,7 +143,7 @@ choice! {
 
 choice! {
     /// How messages are written.
-    LogFormat: "`text` or `json`" {
+    pub(crate) LogFormat: "`text` or `json`" {
         /// For people.
         Text,
         /// For programs.

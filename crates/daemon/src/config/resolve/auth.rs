@@ -37,7 +37,7 @@ impl Resolver<'_> {
             if name.is_empty() || seen.iter().any(|(it, _)| *it == name) {
                 let provenance = self.provenance(&["auth", "keys", &index, "name"]);
                 let message = format!("each key needs a name of its own, and {name:?} is none");
-                self.errors.push(Diagnostic::new(provenance, message));
+                self.diagnostics.push(Diagnostic::new(provenance, message));
             }
             // What stands there may be the key itself, so that it is not repeated.
             let Ok(digest) = sha256.reveal().parse() else {
@@ -67,10 +67,10 @@ impl Resolver<'_> {
         let mut settings = JwtSettings::new(issuer, "");
         settings.audiences = raw.audience;
         settings.keys_url = raw.jwks_url;
-        settings.leeway = raw.leeway.0;
+        settings.leeway = raw.leeway;
         settings.scopes = raw.scopes;
         settings.principal_claim = raw.principal_claim;
-        settings.keys_max_age = raw.keys_max_age.0;
+        settings.keys_max_age = raw.keys_max_age;
         let algorithms = raw.algorithms.iter().map(|it| it.parse()).collect::<Result<_, _>>();
         let checked = algorithms.and_then(|algorithms| {
             settings.algorithms = algorithms;
@@ -79,7 +79,7 @@ impl Resolver<'_> {
         if let Err(error) = checked {
             let provenance = self.provenance(&["auth", "jwt", error.setting]);
             let message = format!("`auth.jwt.{}`: {}", error.setting, error.problem);
-            self.errors.push(Diagnostic::new(provenance, message));
+            self.diagnostics.push(Diagnostic::new(provenance, message));
         }
         Some(settings)
     }
@@ -104,14 +104,13 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        let certificate = self.path(&["tls", "certificate"], &certificate);
-        let tls = Tls::new(certificate, self.path(&["tls", "key"], &key));
+        let tls = Tls::new(certificate, key);
         let mode = match client_certificates {
             raw::ClientCertificateMode::Required => ClientCertificateMode::Required,
             raw::ClientCertificateMode::Optional => ClientCertificateMode::Optional,
         };
         Some(match client_ca {
-            Some(file) => tls.client_ca(self.path(&["tls", "client_ca"], &file), mode),
+            Some(file) => tls.client_ca(file, mode),
             None => tls,
         })
     }
@@ -131,7 +130,7 @@ impl Resolver<'_> {
             self.report_error(&["card_requires_auth"], message, CONFIGURE_AUTH_HINT);
         }
         for (index, agent) in agents.iter().enumerate() {
-            if !agent.access.is_unrestricted() {
+            if !agent.access().is_unrestricted() {
                 let path = ["agents", &index.to_string(), "allow"];
                 let name = &agent.name;
                 let message =

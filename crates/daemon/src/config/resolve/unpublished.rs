@@ -1,74 +1,30 @@
-//! Agents and servers elsewhere that are not published. Servers are checked only, so that a file that
+//! Remote agents and MCP servers that are not published. Servers are checked only, so that a file that
 //! loads now loads later.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use latimer_runtime::RemoteAgent;
-
 use super::Resolver;
-use super::upstream::UpstreamInput;
 use crate::config::raw::{self, TransportKind};
 use crate::config::{Diagnostic, McpServer, McpTransport, RemoteAgentConfig};
 
+/// Returns the agents of the list, then those of the table.
+pub(super) fn remote_agents(
+    listed: Vec<raw::ExternalAgent>,
+    named: BTreeMap<String, raw::RemoteAgent>,
+) -> Vec<RemoteAgentConfig> {
+    let listed = listed.into_iter().map(|raw::ExternalAgent { name, description, upstream }| {
+        RemoteAgentConfig { name, description, upstream }
+    });
+    let named = named.into_iter().map(|(table, agent)| RemoteAgentConfig {
+        name: agent.name.unwrap_or(table),
+        description: agent.description,
+        upstream: agent.upstream,
+    });
+    listed.chain(named).collect()
+}
+
 impl Resolver<'_> {
-    pub(super) fn remote_agents(
-        &mut self,
-        listed: Vec<raw::RemoteAgent>,
-        named: BTreeMap<String, raw::RemoteAgent>,
-    ) -> Vec<RemoteAgentConfig> {
-        let mut agents = Vec::new();
-        for (index, raw) in listed.into_iter().enumerate() {
-            let index = index.to_string();
-            let path = ["a2a", "external_agents", &index];
-            if raw.name.is_none() {
-                self.report_error(&path, "an external agent needs `name`", "add `name`");
-            }
-            agents.push(self.remote_agent(&path, raw, "", Duration::from_secs(1)));
-        }
-        for (name, raw) in named {
-            let path = ["a2a", "remote_agents", &name];
-            agents.push(self.remote_agent(&path, raw, &name, Duration::from_millis(1)));
-        }
-        agents
-    }
-
-    /// An agent elsewhere. A number for its timeout counts units of a certain length.
-    fn remote_agent(
-        &mut self,
-        path: &[&str],
-        raw: raw::RemoteAgent,
-        name: &str,
-        unit: Duration,
-    ) -> RemoteAgentConfig {
-        let input = UpstreamInput {
-            url: raw.url,
-            card_url: raw.card_url,
-            call_url: raw.call_url,
-            root_certificates: raw.root_certificates,
-            client_certificate: raw.client_certificate,
-            client_key: raw.client_key,
-            headers: raw.headers,
-            auth_token: raw.auth_token,
-            auth_token_env: raw.auth_token_env,
-            auth_token_file: raw.auth_token_file,
-            oauth: raw.oauth,
-            timeout: raw.timeout.and_then(|it| it.to_duration(unit)),
-            idle_timeout: raw.idle_timeout.0,
-            stream: raw.stream,
-            tenant: raw.tenant,
-            version: ("version", raw.version),
-            binding: raw.binding,
-            signatures: raw.signatures,
-            trusted_keys: raw.trusted_keys,
-            hops: RemoteAgent::DEFAULT_MAX_HOPS,
-            forward_user: false,
-        };
-        let upstream = self.upstream(path, input);
-        let name = raw.name.unwrap_or_else(|| name.to_owned());
-        RemoteAgentConfig { name, description: raw.description, upstream }
-    }
-
     pub(super) fn mcp_servers(&mut self, raw: Vec<raw::McpServer>) -> Vec<McpServer> {
         if !raw.is_empty() {
             let names: Vec<_> = raw.iter().map(|it| it.name.as_str()).collect();
@@ -90,7 +46,7 @@ impl Resolver<'_> {
                 }
                 Some(_) => return value.unwrap_or_default(),
             };
-            self.errors.push(Diagnostic::new(provenance, message));
+            self.diagnostics.push(Diagnostic::new(provenance, message));
             String::new()
         };
         let transport = match r#type {
