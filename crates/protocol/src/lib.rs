@@ -1,18 +1,18 @@
-//! A2A as data: every version, every binding, both directions, and no I/O.
+//! The A2A protocol as data types and codecs, for all versions and bindings, without I/O.
 //!
 //! ```text
 //! bytes → binding → dialect → Request → Service
 //! bytes ← binding ← dialect ← Reply   ←
 //! ```
 //!
-//! The model ([`Task`], [`Message`], [`Part`], …) is A2A 1.0. A [`Dialect`] spells it in another
-//! version, and [`binding`] is the grammar of the transports: JSON-RPC envelopes, HTTP+JSON
-//! addresses, server-sent events, gRPC names. [`Error`] is an error by meaning, which one table
-//! spells for each of them. [`Task::apply`] is the one fold that every reader of a task's log
-//! shares, and [`Service`] the one seam between wire and meaning. [`mod@card`] is what an agent says
-//! about itself, in every form it ever had, and the signatures over it.
+//! The model ([`Task`], [`Message`], [`Part`], …) is A2A 1.0. A [`Dialect`] encodes it for another
+//! version. [`binding`] implements the transports: JSON-RPC envelopes, HTTP+JSON routes,
+//! server-sent events and gRPC method names. An [`Error`] has one kind, which a table maps to the
+//! codes of each binding. [`Task::apply`] computes a task from its events. [`Service`] is the
+//! boundary between the wire and the engine. [`mod@card`] reads, writes, validates and signs agent
+//! cards of every version.
 //!
-//! A server reads a call of whatever version, and writes the answer in the same:
+//! A server reads a call of any version and encodes the reply in the same version:
 //!
 //! ```
 //! use latimer_protocol::binding::{VersionPolicy, jsonrpc};
@@ -20,28 +20,28 @@
 //!
 //! let body = br#"{"jsonrpc":"2.0","id":7,"method":"message/send","params":{"message":{
 //!     "kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hi"}]}}}"#;
-//! let new_message_id = || MessageId::new("m2").expect("an id");
+//! let new_message_id = || MessageId::new("m2").expect("a valid id");
 //! let call = jsonrpc::Call::read(body, None, VersionPolicy::Lenient, &new_message_id)?;
 //!
-//! let Request::SendMessage(send) = &call.request else { panic!("a message") };
-//! let answer = Message::agent(new_message_id(), send.message.text().to_uppercase());
-//! let reply = Reply::SendMessage(SendMessageResponse::Message(answer));
-//! let sent = jsonrpc::write_reply(call.dialect, &call.id, &call.request, &reply);
+//! let Request::SendMessage(send) = &call.request else { panic!("expected SendMessage") };
+//! let message = Message::agent(new_message_id(), send.message.text().to_uppercase());
+//! let reply = Reply::SendMessage(SendMessageResponse::Message(message));
+//! let body = jsonrpc::write_reply(call.dialect, &call.id, &call.request, &reply);
 //! assert_eq!(
-//!     String::from_utf8(sent)?,
+//!     String::from_utf8(body)?,
 //!     r#"{"jsonrpc":"2.0","id":7,"result":{"kind":"message","messageId":"m2","role":"agent","#
 //!         .to_owned() + r#""parts":[{"kind":"text","text":"HI"}]}}"#,
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | feature | adds |
-//! | --- | --- |
-//! | `signature` | signatures over cards, in [`mod@card`]; needs a C compiler |
+//! # Features
 //!
-//! Identifiers and times are arguments everywhere: there is no clock and no randomness in here. In
-//! what is sent it is strict, per version; in what is read it is tolerant, and what it refuses it
-//! refuses with the path of the field.
+//! - `signature`: signatures over cards, in [`mod@card`]. Requires a C compiler.
+//!
+//! The crate uses no clock and no randomness: identifiers and times are arguments. Encoders follow
+//! each version strictly. Decoders are lenient, and their errors name the path of the invalid
+//! field.
 
 pub mod binding;
 pub mod card;

@@ -1,7 +1,8 @@
-//! How a task changes: events, and the one fold over them.
+//! Events of a task, and how they change it.
 //!
-//! A task is an append-only log of events. The engine, a replay and a client all come to the same
-//! task because they share [`Task::apply`]. It knows no clock and no store.
+//! A task is an append-only log of events. The engine, replay and the client all compute the task
+//! with [`Task::apply`], so they agree on the result. The function is deterministic: it uses no
+//! clock and no store.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,22 +14,31 @@ use crate::model::{
     TaskStatusUpdateEvent,
 };
 
-/// Something that happened to a task.
+/// One entry in the log of a task.
+///
+/// ```
+/// use latimer_protocol::{ContextId, Event, StreamResponse, Task, TaskId, TaskState};
+///
+/// let task = Task::new(TaskId::new("t1")?, ContextId::new("c1")?, TaskState::Submitted);
+/// let event = Event::from_stream_response(StreamResponse::Task(task.clone()));
+/// assert_eq!(event, Some(Event::Created(task)));
+/// # Ok::<(), latimer_protocol::InvalidId>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Event {
-    /// The task came into being as this, or stands like this by the word of whoever owns it.
+    /// The task was created, or a client received a complete snapshot of it.
     Created(Task),
-    /// Something was said. It has no form of its own on the wire: it shows in the history.
+    /// A message was added to the history. Streams do not carry this event.
     Message(Arc<Message>),
     /// The status changed.
     Status(TaskStatusUpdateEvent),
-    /// There is an artifact, or a further piece of one.
+    /// An artifact was added or replaced, or a chunk was appended to it.
     Artifact(TaskArtifactUpdateEvent),
 }
 
 impl Event {
-    /// The event that a stream tells of; none for a direct message, which has no task.
+    /// Converts an event of a stream; returns `None` for a direct reply, which belongs to no task.
     #[must_use]
     pub fn from_stream_response(response: StreamResponse) -> Option<Self> {
         match response {
@@ -39,7 +49,8 @@ impl Event {
         }
     }
 
-    /// What a stream tells of the event; none for a message, which only shows in the history.
+    /// Converts the event for a stream; returns `None` for a message, which appears only in the
+    /// history.
     #[must_use]
     pub fn into_stream_response(self) -> Option<StreamResponse> {
         match self {
@@ -69,45 +80,48 @@ impl Event {
     }
 }
 
-/// Why an event was not applied. The task is as it was.
+/// Reason why an event was not applied. The task is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// The task is over: nothing changes it any more.
-    #[error("task {task} is over ({state})")]
+    /// The task is in a terminal state.
+    #[error("task {task} is already terminal ({state})")]
     Finished {
-        /// The task.
+        /// Identifier of the task.
         task: TaskId,
-        /// How it ended.
+        /// The terminal state.
         state: TaskState,
     },
-    /// The event is about another task.
-    #[error("the event is about task {event_task}, not {task}")]
+    /// The event belongs to another task.
+    #[error("the event belongs to task {event_task}, not {task}")]
     WrongTask {
-        /// The task it was applied to.
+        /// Task that the event was applied to.
         task: TaskId,
-        /// The task it is about.
+        /// Task that the event belongs to.
         event_task: TaskId,
     },
-    /// The event is about another conversation.
-    #[error("task {task} belongs to another conversation")]
+    /// The event belongs to another context.
+    #[error("the event belongs to another context than task {task}")]
     WrongContext {
-        /// The task it was applied to.
+        /// Task that the event was applied to.
         task: TaskId,
     },
-    /// The event carries a status without a state.
+    /// The event sets a status without a state.
     #[error("the new status of task {task} has no state")]
     MissingState {
-        /// The task.
+        /// Identifier of the task.
         task: TaskId,
     },
-    /// The first event of a log was not the creation of the task.
-    #[error("a task must be created before anything happens to it")]
+    /// The first event of the log does not create the task.
+    #[error("the first event of a log must create the task")]
     NotCreated,
 }
 
 impl Task {
-    /// Folds one event into the task. Pure: the engine, replay and the client share it.
+    /// Applies one event to the task.
+    ///
+    /// A status message moves to the history when the next status or message arrives. A repeated
+    /// snapshot of a terminal task is ignored (§11.7).
     ///
     /// ```
     /// # use latimer_protocol::{ContextId, Event, Task, TaskId, TaskState, TaskStatusUpdateEvent};
@@ -117,12 +131,13 @@ impl Task {
     /// assert_eq!(task.status.state, TaskState::Completed);
     ///
     /// let late = Event::Status(TaskStatusUpdateEvent::new(id, TaskState::Working));
-    /// assert!(task.apply(late).is_err(), "a finished task never changes");
+    /// assert!(task.apply(late).is_err(), "a terminal task never changes");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// When the task is over, or the event is about another task or has no state.
+    /// Returns [`ApplyError`] if the task is terminal, the event belongs to another task or
+    /// context, or the event sets no state. The task is unchanged.
     pub fn apply(&mut self, event: Event) -> Result<(), ApplyError> {
         if self.is_repeated_snapshot(&event) {
             return Ok(());
@@ -152,10 +167,11 @@ impl Task {
         Ok(())
     }
 
-    /// The task that a whole log amounts to; none when the log is empty.
+    /// Computes the task from its complete log; returns `None` if the log is empty.
     ///
     /// # Errors
-    /// When the log does not begin with the task's creation, or an event of it is refused.
+    /// Returns [`ApplyError`] if the first event does not create the task, or an event cannot be
+    /// applied.
     pub fn replay(log: impl IntoIterator<Item = Event>) -> Result<Option<Self>, ApplyError> {
         let mut log = log.into_iter();
         let mut task = match log.next() {
@@ -172,7 +188,7 @@ impl Task {
         Ok(Some(task))
     }
 
-    /// §11.7: a stream may end with the finished task once more. It says nothing new.
+    /// Returns whether the event repeats a terminal task, as a stream may do at its end (§11.7).
     fn is_repeated_snapshot(&self, event: &Event) -> bool {
         let state = self.status.state;
         matches!(event, Event::Created(task)
@@ -203,14 +219,14 @@ impl Task {
         }
     }
 
-    /// What the agent said with a status stays in the history when the next thing happens.
+    /// Moves the message of the current status to the history.
     fn move_status_message_to_history(&mut self) {
         if let Some(message) = self.status.message.take() {
             self.push_history(message);
         }
     }
 
-    /// Adds to the history; a message that is repeated at once is one message.
+    /// Appends a message to the history, unless it repeats the newest one.
     fn push_history(&mut self, message: Arc<Message>) {
         let newest = self.history.last();
         if newest.is_none_or(|newest| newest.message_id != message.message_id) {
@@ -224,8 +240,8 @@ impl Task {
         }
     }
 
-    /// §4.2.2: a piece goes behind the parts that are there, a whole replaces what is there, and
-    /// either begins the artifact when there is none of that name.
+    /// §4.2.2: a chunk is appended to the artifact with its id, a complete artifact replaces it; if
+    /// there is none, either is added.
     fn merge_artifact(&mut self, chunk: Arc<Artifact>, append: bool) {
         let existing = self.artifacts.iter_mut().rfind(|it| it.artifact_id == chunk.artifact_id);
         match existing {

@@ -1,13 +1,14 @@
-//! The place of an event in the log of its task.
+//! Positions of events in the log of a task.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers one event in the log of a task: the first is 1, and each next one is one more.
+/// Position of an event in the log of its task. The first event has revision 1, and each event adds
+/// 1.
 ///
-/// It is the `id:` of an event on a stream, and what a reader resumes after.
+/// Streams send it as the SSE event id. A reader resumes after the last revision it received.
 ///
 /// ```
 /// # use latimer_protocol::Revision;
@@ -22,38 +23,38 @@ use serde::{Deserialize, Serialize};
 pub struct Revision(u64);
 
 impl Revision {
-    /// Before the first event: what a log without events is at.
+    /// Position before the first event; the revision of an empty log.
     pub const START: Self = Self(0);
 
-    /// The revision of this number.
+    /// Creates a revision from its number.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The one behind it. The last one there can be stays the last.
+    /// Returns the following revision; saturates at the maximum.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
-/// A text that is not a revision.
+/// A string is not a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is not a revision: write a number without a sign")]
+#[error("is not a revision: expected decimal digits")]
 pub struct InvalidRevision;
 
 impl FromStr for Revision {
     type Err = InvalidRevision;
 
     fn from_str(text: &str) -> Result<Self, InvalidRevision> {
-        // `u64` would take a leading plus.
+        // `u64::from_str` accepts a leading plus sign.
         if !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(InvalidRevision);
         }

@@ -1,4 +1,4 @@
-//! What members of a swarm ask of each other: directives, which travel as messages.
+//! Directives: control messages between the members of a swarm of agents.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::model::{Content, Message, MessageId, Part};
 
-/// The member of a message's metadata that makes it a directive.
+/// Metadata key that marks a message as a directive.
 const KIND_METADATA_KEY: &str = "swarmKind";
 
-/// Something that one member of a swarm asks of another, beside conversation.
+/// Control message from one member of a swarm to another.
 ///
-/// It is a message whose metadata has a `swarmKind`, and whose data part says the rest. A server takes
-/// it for one only when it was given a handler of directives; for every other it is a message. A
-/// gateway passes none on.
+/// On the wire, a directive is a message whose metadata contains `swarmKind` and whose data part
+/// contains the parameters. A server treats it as a directive only if a directive handler is
+/// registered; otherwise it is an ordinary message. Gateways do not forward directives.
 ///
 /// ```
 /// use latimer_protocol::swarm::{Directive, DirectiveKind};
@@ -28,29 +28,29 @@ const KIND_METADATA_KEY: &str = "swarmKind";
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Directive {
-    /// What it asks for.
+    /// Requested action.
     pub kind: DirectiveKind,
-    /// What there is to know for it; `null` when nothing was said.
+    /// Parameters of the action; `null` if the message has no data part.
     pub content: Value,
 }
 
-/// What a directive asks for.
+/// Action that a directive requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DirectiveKind {
-    /// To start an agent.
+    /// Start an agent.
     SpawnAgent,
-    /// To do a piece of work.
+    /// Execute a task.
     ExecuteTask,
-    /// To say what there is to work with.
+    /// Report the available resources.
     QueryResources,
-    /// To pass a message on.
+    /// Forward a message to another member.
     ForwardMessage,
-    /// To take over what another member knows.
+    /// Adopt the sender's state.
     SyncState,
 }
 
 impl DirectiveKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::SpawnAgent,
         Self::ExecuteTask,
@@ -59,7 +59,7 @@ impl DirectiveKind {
         Self::SyncState,
     ];
 
-    /// Its name in metadata.
+    /// Returns the value of `swarmKind` for this kind.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl fmt::Display for DirectiveKind {
     }
 }
 
-/// A message that says it is a directive, of none of the kinds there are.
+/// The `swarmKind` of a message is not one of the known kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "swarmKind must be one of spawn_agent, execute_task, query_resources, forward_message, sync_state"
@@ -86,12 +86,15 @@ impl fmt::Display for DirectiveKind {
 pub struct UnknownDirectiveKind;
 
 impl Directive {
-    /// A directive.
+    /// Creates a directive.
     pub fn new(kind: DirectiveKind, content: impl Into<Value>) -> Self {
         Self { kind, content: content.into() }
     }
 
-    /// The directive that a message is; none when it is not one.
+    /// Reads the directive from a message; returns `None` for an ordinary message.
+    ///
+    /// # Errors
+    /// The inner result is [`UnknownDirectiveKind`] if `swarmKind` has an unknown value.
     #[must_use]
     pub fn from_message(message: &Message) -> Option<Result<Self, UnknownDirectiveKind>> {
         let declared = message.metadata.get(KIND_METADATA_KEY)?;
@@ -105,7 +108,7 @@ impl Directive {
         Some(Ok(Self { kind, content: content.unwrap_or_default() }))
     }
 
-    /// The directive as a message.
+    /// Converts the directive into a message of the user.
     #[must_use]
     pub fn into_message(self, message_id: MessageId) -> Message {
         let mut message = Message::user(message_id, Part::data(self.content));

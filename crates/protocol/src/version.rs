@@ -1,32 +1,38 @@
-//! Versions of the protocol, and what a caller says about its own.
+//! Protocol versions, and how a caller declares one.
 //!
-//! Which shape a version has on the wire is the business of [`crate::dialect`].
+//! [`Dialect`](crate::Dialect) defines how each version encodes its payloads.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// The version of A2A that the model follows, as cards and headers write it.
+/// Version of A2A that the model follows, as written in cards and headers.
 pub const PROTOCOL_VERSION: &str = "1.0";
 
-/// A version of the protocol that we speak. The patch number never matters, and 0.2 is read and
-/// written as 0.3, of which it is a part.
+/// A supported protocol version. Patch numbers are ignored, and 0.2 is treated as 0.3.
+///
+/// ```
+/// use latimer_protocol::Version;
+///
+/// assert_eq!("0.2.5".parse(), Ok(Version::V0_3));
+/// assert_eq!(Version::V1_0.as_str(), "1.0");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// 0.1: `tasks/send`.
+    /// 0.1, whose send method is `tasks/send`.
     V0_1,
-    /// 0.3, and 0.2.x before it: `message/send`.
+    /// 0.3 and 0.2.x, whose send method is `message/send`.
     V0_3,
-    /// 1.0: `SendMessage`.
+    /// 1.0, whose send method is `SendMessage`.
     V1_0,
 }
 
 impl Version {
-    /// Every version, newest first.
+    /// All supported versions, newest first.
     pub const ALL: [Self; 3] = [Self::V1_0, Self::V0_3, Self::V0_1];
 
-    /// The version as headers and cards write it.
+    /// Returns the version as written in headers and cards.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -36,10 +42,11 @@ impl Version {
         }
     }
 
-    /// Reads what a caller said: the header, else the query parameter `A2A-Version`.
+    /// Parses the version that a caller declared in the header or, without one, in the query
+    /// parameter `A2A-Version`.
     ///
-    /// `None` when it said nothing. §3.6.2 reads that, and an empty text, as 0.3; whether a request
-    /// that only 1.0 can mean is served all the same is for the binding to decide.
+    /// Returns `None` if both are absent or empty. §3.6.2 treats such a request as 0.3; the binding
+    /// decides whether it also accepts a request that is only valid in 1.0.
     ///
     /// ```
     /// # use latimer_protocol::Version;
@@ -50,7 +57,8 @@ impl Version {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::VersionNotSupported`](crate::ErrorKind::VersionNotSupported), with the versions that are.
+    /// Returns [`ErrorKind::VersionNotSupported`](crate::ErrorKind::VersionNotSupported) for any
+    /// other version; its message lists the supported ones.
     pub fn declared(header: Option<&str>, query: Option<&str>) -> Result<Option<Self>, Error> {
         let declared =
             [header, query].into_iter().flatten().map(str::trim).find(|it| !it.is_empty());
@@ -62,7 +70,7 @@ impl Version {
     }
 }
 
-/// A text that is not a version we speak.
+/// A string is not a supported version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is not a supported A2A version")]
 pub struct UnknownVersion;
@@ -71,7 +79,7 @@ impl FromStr for Version {
     type Err = UnknownVersion;
 
     fn from_str(text: &str) -> Result<Self, UnknownVersion> {
-        // As nearly everybody writes it.
+        // Fast path: the canonical form.
         if let Some(version) = Self::ALL.into_iter().find(|it| it.as_str() == text) {
             return Ok(version);
         }
@@ -86,7 +94,7 @@ impl FromStr for Version {
     }
 }
 
-/// A number as versions write it: digits, and no zero before others.
+/// Parses a version component: decimal digits without leading zeros.
 fn parse_number(text: &str) -> Result<u32, UnknownVersion> {
     let plain =
         text.bytes().all(|it| it.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));

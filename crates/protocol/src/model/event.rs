@@ -1,4 +1,4 @@
-//! What is said about a task while it goes on.
+//! Results of a sent message, and the events of a stream.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::wire::{self, ExactlyOneError};
 use super::{Artifact, ContextId, Message, Metadata, Task, TaskId, TaskStatus};
 
-/// A task's status changed.
+/// A change of a task's status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskStatusUpdateEvent {
-    /// The task.
+    /// Identifier of the task.
     #[serde(alias = "task_id")]
     pub task_id: TaskId,
-    /// Its conversation. Always there in what we send; old or careless peers leave it out.
+    /// Context of the task. Latimer always writes it; peers may omit it when they send events.
     #[serde(
         default,
         alias = "context_id",
@@ -24,7 +24,7 @@ pub struct TaskStatusUpdateEvent {
     pub context_id: Option<ContextId>,
     /// The new status.
     pub status: TaskStatus,
-    /// Free-form members.
+    /// Application-defined metadata.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
@@ -33,14 +33,14 @@ pub struct TaskStatusUpdateEvent {
     pub metadata: Metadata,
 }
 
-/// A task made an artifact, or a further piece of one.
+/// A new artifact of a task, or a chunk of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskArtifactUpdateEvent {
-    /// The task.
+    /// Identifier of the task.
     #[serde(alias = "task_id")]
     pub task_id: TaskId,
-    /// Its conversation. Always there in what we send; old or careless peers leave it out.
+    /// Context of the task. Latimer always writes it; peers may omit it when they send events.
     #[serde(
         default,
         alias = "context_id",
@@ -48,16 +48,16 @@ pub struct TaskArtifactUpdateEvent {
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<ContextId>,
-    /// The artifact, or the further piece.
+    /// The complete artifact, or the chunk.
     pub artifact: Arc<Artifact>,
-    /// Whether the parts go behind those the artifact has already; else they replace it.
+    /// Whether the parts are appended to the existing artifact; otherwise the artifact is replaced.
     #[serde(
         default,
         deserialize_with = "wire::bool_or_false",
         skip_serializing_if = "wire::is_false"
     )]
     pub append: bool,
-    /// Whether the artifact is complete with this.
+    /// Whether this is the last chunk of the artifact.
     #[serde(
         default,
         alias = "last_chunk",
@@ -65,7 +65,7 @@ pub struct TaskArtifactUpdateEvent {
         skip_serializing_if = "wire::is_false"
     )]
     pub last_chunk: bool,
-    /// Free-form members.
+    /// Application-defined metadata.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
@@ -75,14 +75,14 @@ pub struct TaskArtifactUpdateEvent {
 }
 
 impl TaskStatusUpdateEvent {
-    /// A new status of a task.
+    /// Creates an update without a context and without metadata.
     pub fn new(task_id: TaskId, status: impl Into<TaskStatus>) -> Self {
         Self { task_id, context_id: None, status: status.into(), metadata: Metadata::new() }
     }
 }
 
 impl TaskArtifactUpdateEvent {
-    /// A whole artifact of a task.
+    /// Creates an update that carries a complete artifact.
     #[must_use]
     pub fn new(task_id: TaskId, artifact: impl Into<Arc<Artifact>>) -> Self {
         Self {
@@ -96,13 +96,13 @@ impl TaskArtifactUpdateEvent {
     }
 }
 
-/// The answer to a message: a task, or just another message.
+/// Result of sending a message: a task, or a direct reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "SendMessageResponseFields")]
 pub enum SendMessageResponse {
-    /// The task that the message began or went to.
+    /// The task that the message created or continued.
     Task(Arc<Task>),
-    /// A direct answer, without a task.
+    /// A direct reply; no task exists.
     Message(Message),
 }
 
@@ -110,18 +110,18 @@ pub enum SendMessageResponse {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "StreamResponseFields")]
 pub enum StreamResponse {
-    /// The task as it stands.
+    /// A complete task.
     Task(Task),
-    /// A direct answer, without a task.
+    /// A direct reply; no task exists.
     Message(Message),
-    /// The status changed.
+    /// A change of the task's status.
     StatusUpdate(TaskStatusUpdateEvent),
-    /// There is an artifact, or a further piece of one.
+    /// A new artifact, or a chunk of one.
     ArtifactUpdate(TaskArtifactUpdateEvent),
 }
 
 impl StreamResponse {
-    /// The task the event is about, if it is about one.
+    /// Returns the task that the event concerns; `None` for a direct reply without a task id.
     #[must_use]
     pub fn task_id(&self) -> Option<&TaskId> {
         match self {
@@ -132,7 +132,7 @@ impl StreamResponse {
         }
     }
 
-    /// The status the event tells of, if it tells of one.
+    /// Returns the status that the event carries, if it carries one.
     #[must_use]
     pub fn status(&self) -> Option<&TaskStatus> {
         match self {
@@ -152,7 +152,7 @@ impl From<SendMessageResponse> for StreamResponse {
     }
 }
 
-/// The members of a stream's event as they are read, before they are known to be exactly one.
+/// Members of a stream event before validation that exactly one of them is present.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StreamResponseFields {
@@ -183,7 +183,7 @@ impl TryFrom<StreamResponseFields> for StreamResponse {
     }
 }
 
-/// The members of an answer as they are read, before they are known to be exactly one.
+/// Members of a send result before validation that exactly one of them is present.
 #[derive(Deserialize)]
 struct SendMessageResponseFields {
     task: Option<Arc<Task>>,

@@ -1,4 +1,4 @@
-//! Identifiers, valid by construction and opaque afterwards.
+//! Identifiers of tasks, contexts, messages, artifacts and webhooks.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -8,20 +8,20 @@ use std::sync::Arc;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest identifier that is accepted, in bytes.
+/// Maximum length of an identifier, in bytes.
 pub const MAX_ID_BYTES: usize = 1024;
 
-/// Why a text is not an identifier.
+/// Reason why a string is not a valid identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidId {
-    /// Nothing is there.
+    /// The string is empty.
     #[error("must not be empty")]
     Empty,
-    /// More than [`MAX_ID_BYTES`] bytes.
+    /// The string is longer than [`MAX_ID_BYTES`].
     #[error("must not be longer than {MAX_ID_BYTES} bytes")]
     TooLong,
-    /// A control character, which no store and no log could keep faithfully.
+    /// The string contains a control character, which stores and logs may not preserve.
     #[error("must not contain control characters")]
     ControlCharacter,
 }
@@ -33,9 +33,9 @@ fn validate_id(text: &str) -> Result<(), InvalidId> {
     if text.len() > MAX_ID_BYTES {
         return Err(InvalidId::TooLong);
     }
-    // Plain ASCII is the rule; only other texts are looked at character by character.
-    let plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
-    if !plain && text.chars().any(char::is_control) {
+    // Fast path: identifiers are almost always printable ASCII.
+    let printable_ascii = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if !printable_ascii && text.chars().any(char::is_control) {
         return Err(InvalidId::ControlCharacter);
     }
     Ok(())
@@ -48,16 +48,17 @@ macro_rules! ids {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes `text` as an identifier.
+            /// Validates `text` and creates an identifier from it. Copies the string once; clones
+            /// share it.
             ///
             /// # Errors
-            /// When it is empty, too long, or holds a control character.
+            /// Returns [`InvalidId`] if `text` is empty, too long or contains a control character.
             pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidId> {
                 validate_id(text.as_ref())?;
                 Ok(Self(Arc::from(text.as_ref())))
             }
 
-            /// The identifier as text.
+            /// Returns the identifier as a string slice.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -123,26 +124,35 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Identifies one task. Opaque: compare it, print it, never look inside.
+    /// Identifier of a task. Opaque: it has no structure that callers may rely on.
+    ///
+    /// ```
+    /// use latimer_protocol::{InvalidId, TaskId};
+    ///
+    /// let id = TaskId::new("t1")?;
+    /// assert_eq!(id, "t1");
+    /// assert_eq!(TaskId::new(""), Err(InvalidId::Empty));
+    /// # Ok::<(), InvalidId>(())
+    /// ```
     TaskId
-    /// Identifies one conversation: the tasks and messages that belong together.
+    /// Identifier of a context, which groups related tasks and messages.
     ContextId
-    /// Identifies one message, chosen by whoever wrote it.
+    /// Identifier of a message, chosen by its sender.
     MessageId
-    /// Identifies one artifact within its task.
+    /// Identifier of an artifact, unique within its task.
     ArtifactId
-    /// Identifies one push notification configuration within its task.
+    /// Identifier of a push notification configuration, unique within its task.
     PushConfigId
 }
 
 impl ArtifactId {
-    /// The name of the only artifact of a task, where nothing better is known.
+    /// Returns the default identifier for the only artifact of a task.
     #[must_use]
     pub fn first() -> Self {
         Self::from_index(0)
     }
 
-    /// The name of the artifact at `index`, for peers whose artifacts have numbers only.
+    /// Creates the identifier of the artifact at `index`, for versions that number artifacts.
     #[must_use]
     pub fn from_index(index: u64) -> Self {
         Self(Arc::from(format!("artifact-{index}")))

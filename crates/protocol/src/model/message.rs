@@ -1,11 +1,11 @@
-//! One turn of a conversation.
+//! Messages between a user and an agent.
 
 use serde::{Deserialize, Serialize};
 
 use super::wire;
 use super::{ContextId, MessageId, Metadata, Part, Role, TaskId};
 
-/// One turn of a conversation, by the caller or by the agent.
+/// One message of a user or an agent.
 ///
 /// ```
 /// # use latimer_protocol::{Message, MessageId};
@@ -16,10 +16,10 @@ use super::{ContextId, MessageId, Metadata, Part, Role, TaskId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
-    /// Its identifier, chosen by whoever wrote it.
+    /// Identifier, chosen by the sender.
     #[serde(alias = "message_id")]
     pub message_id: MessageId,
-    /// The conversation it belongs to.
+    /// Context that the message belongs to.
     #[serde(
         default,
         alias = "context_id",
@@ -27,7 +27,7 @@ pub struct Message {
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<ContextId>,
-    /// The task it belongs to.
+    /// Task that the message belongs to.
     #[serde(
         default,
         alias = "task_id",
@@ -35,22 +35,22 @@ pub struct Message {
         skip_serializing_if = "Option::is_none"
     )]
     pub task_id: Option<TaskId>,
-    /// Who wrote it.
+    /// Whether the user or the agent wrote the message.
     pub role: Role,
-    /// What it says; at least one part in what we send and in what callers send.
+    /// Content of the message. Senders must include at least one part.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub parts: Vec<Part>,
-    /// Free-form members.
+    /// Application-defined metadata.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
         skip_serializing_if = "Metadata::is_empty"
     )]
     pub metadata: Metadata,
-    /// URIs of the extensions that took part in it.
+    /// URIs of the extensions that contributed to the message.
     #[serde(default, deserialize_with = "wire::nullable", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<String>,
-    /// Tasks it refers to, as a hint.
+    /// Tasks that the message refers to, as a hint for the agent.
     #[serde(
         default,
         alias = "reference_task_ids",
@@ -61,7 +61,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message of one part.
+    /// Creates a message with one part.
     pub fn new(message_id: MessageId, role: Role, part: impl Into<Part>) -> Self {
         Self {
             message_id,
@@ -75,45 +75,45 @@ impl Message {
         }
     }
 
-    /// A message of the caller.
+    /// Creates a message of the user with one part.
     pub fn user(message_id: MessageId, part: impl Into<Part>) -> Self {
         Self::new(message_id, Role::User, part)
     }
 
-    /// A message of the agent.
+    /// Creates a message of the agent with one part.
     pub fn agent(message_id: MessageId, part: impl Into<Part>) -> Self {
         Self::new(message_id, Role::Agent, part)
     }
 
-    /// The same message with one more part.
+    /// Appends a part.
     #[must_use]
     pub fn with_part(mut self, part: impl Into<Part>) -> Self {
         self.parts.push(part.into());
         self
     }
 
-    /// The same message, within a conversation.
+    /// Sets the context.
     #[must_use]
     pub fn with_context(mut self, context_id: ContextId) -> Self {
         self.context_id = Some(context_id);
         self
     }
 
-    /// The same message, to a task.
+    /// Sets the task.
     #[must_use]
     pub fn with_task(mut self, task_id: TaskId) -> Self {
         self.task_id = Some(task_id);
         self
     }
 
-    /// All its texts, joined by line breaks.
+    /// Returns the text parts, joined by line breaks.
     #[must_use]
     pub fn text(&self) -> String {
         join_texts(&self.parts)
     }
 }
 
-/// The texts among `parts`, joined by line breaks.
+/// Returns the text among `parts`, joined by line breaks.
 pub(super) fn join_texts(parts: &[Part]) -> String {
     parts.iter().filter_map(Part::as_text).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! Free-form members.
+//! Application-defined metadata.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// Free-form members of an object, in the order in which they came. Used like the map that it is.
+/// Application-defined members of a JSON object, in their original order. Dereferences to a map.
 ///
-/// Nearly every object of the protocol may have some, and nearly none has: without members it is one
-/// empty pointer, where a map would be most of the object.
+/// Most objects of the protocol allow metadata and few have any, so empty metadata is one null
+/// pointer instead of a map.
 ///
 /// ```
 /// use latimer_protocol::Metadata;
@@ -26,13 +26,13 @@ pub struct Metadata(Option<Box<Map<String, Value>>>);
 static NO_MEMBERS: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 impl Metadata {
-    /// No members.
+    /// Creates empty metadata. Does not allocate.
     #[must_use]
     pub const fn new() -> Self {
         Self(None)
     }
 
-    /// Whether there are no members.
+    /// Returns whether there are no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.as_deref().is_none_or(Map::is_empty)
@@ -53,7 +53,7 @@ impl DerefMut for Metadata {
     }
 }
 
-/// It is what its members are: a map that was emptied is like none.
+/// Compares the members: metadata with all members removed equals [`Metadata::new`].
 impl PartialEq for Metadata {
     fn eq(&self, other: &Self) -> bool {
         **self == **other

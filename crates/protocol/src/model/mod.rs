@@ -1,8 +1,23 @@
-//! The canonical model: A2A 1.0, as Rust types.
+//! The canonical model: A2A 1.0 as Rust types.
 //!
-//! Everything right of the dialects speaks in these types, whatever version a peer speaks. Their
-//! serde form is the ProtoJSON of 1.0: strict in what is written, and in what is read tolerant of
-//! both spellings of a name, of numbers for enums, of `null` for absent and of unknown members.
+//! All code outside the dialects uses these types, regardless of the version a peer speaks. Their
+//! serde representation is the ProtoJSON of 1.0. Serialization is strict. Deserialization accepts
+//! camelCase and snake_case names, numbers for enum values, `null` for absent members, and unknown
+//! members.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `event` | send results and stream events |
+//! | `id` | validated identifiers |
+//! | `message` | messages |
+//! | `metadata` | application-defined metadata |
+//! | `part` | content of messages and artifacts |
+//! | `push` | webhook configurations and secrets |
+//! | `request` | request and response types of the operations |
+//! | `state` | task states and message roles |
+//! | `task` | tasks, their status and artifacts |
+//! | `time` | timestamps |
+//! | `wire` | serde helpers for ProtoJSON |
 
 mod event;
 mod id;

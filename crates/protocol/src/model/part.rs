@@ -1,4 +1,4 @@
-//! A piece of content.
+//! Content of messages and artifacts.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Metadata;
 use super::wire::{self, ExactlyOneError};
 
-/// A piece of content: a text, bytes, an address or any JSON value.
+/// One piece of content: text, bytes, a URL or a JSON value.
 ///
 /// ```
 /// # use latimer_protocol::Part;
@@ -21,71 +21,71 @@ use super::wire::{self, ExactlyOneError};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "PartFields")]
 pub struct Part {
-    /// What it holds.
+    /// The content itself.
     pub content: Content,
-    /// Free-form members.
+    /// Application-defined metadata.
     pub metadata: Metadata,
-    /// The name of the file it is or came from.
+    /// File name of the content.
     pub filename: Option<String>,
-    /// The media type of the content, such as `image/png`.
+    /// Media type of the content, such as `image/png`.
     pub media_type: Option<String>,
 }
 
-/// What a part holds.
+/// Content of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
-    /// A text.
+    /// Text.
     Text(String),
-    /// Bytes, sent along.
+    /// Bytes, embedded in the part.
     Raw(Bytes),
-    /// An address where the bytes are.
+    /// URL of the content.
     Url(String),
-    /// Any JSON value, `null` included.
+    /// JSON value, including `null`.
     Data(Box<Value>),
 }
 
 impl Part {
-    /// A part with this content and nothing else.
+    /// Creates a part without metadata, file name or media type.
     #[must_use]
     pub fn new(content: Content) -> Self {
         Self { content, metadata: Metadata::new(), filename: None, media_type: None }
     }
 
-    /// A text.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(Content::Text(text.into()))
     }
 
-    /// Bytes of a media type.
+    /// Creates a part of embedded bytes.
     pub fn raw(bytes: impl Into<Bytes>, media_type: impl Into<String>) -> Self {
         Self::new(Content::Raw(bytes.into())).with_media_type(media_type)
     }
 
-    /// The address of a file of a media type.
+    /// Creates a part that refers to content by URL.
     pub fn url(url: impl Into<String>, media_type: impl Into<String>) -> Self {
         Self::new(Content::Url(url.into())).with_media_type(media_type)
     }
 
-    /// Any JSON value.
+    /// Creates a part of structured data.
     pub fn data(value: impl Into<Value>) -> Self {
         Self::new(Content::Data(Box::new(value.into())))
     }
 
-    /// The same part under a file name.
+    /// Sets the file name.
     #[must_use]
     pub fn with_filename(mut self, filename: impl Into<String>) -> Self {
         self.filename = Some(filename.into());
         self
     }
 
-    /// The same part with a media type.
+    /// Sets the media type.
     #[must_use]
     pub fn with_media_type(mut self, media_type: impl Into<String>) -> Self {
         self.media_type = Some(media_type.into());
         self
     }
 
-    /// The text, when it is one.
+    /// Returns the text of a text part.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match &self.content {
@@ -107,7 +107,7 @@ impl From<String> for Part {
     }
 }
 
-/// The members of a part as they are read, before they are known to hold exactly one content.
+/// Members of a part before validation that it has exactly one content.
 #[derive(Deserialize)]
 struct PartFields {
     #[serde(default)]
@@ -116,7 +116,7 @@ struct PartFields {
     raw: Option<Bytes>,
     #[serde(default)]
     url: Option<String>,
-    // A null is a value here, and the only place where it is.
+    // The only member where `null` is a value.
     #[serde(default, deserialize_with = "wire::present")]
     data: Option<Box<Value>>,
     #[serde(default, deserialize_with = "wire::nullable")]

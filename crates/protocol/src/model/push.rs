@@ -1,4 +1,4 @@
-//! Where and how a caller wants to be told about a task.
+//! Webhook configurations of tasks.
 
 use std::fmt;
 
@@ -8,25 +8,26 @@ use super::wire;
 use super::{PushConfigId, TaskId};
 use crate::json::InvalidField;
 
-/// A webhook for the events of one task.
+/// Webhook that receives the events of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskPushNotificationConfig {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// Its identifier within the task; the server makes one when there is none.
+    /// Identifier within the task; the server assigns one if it is absent.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub id: Option<PushConfigId>,
-    /// The task; absent when it comes along with the message that begins one.
+    /// Task whose events are delivered; absent in the configuration of a message that creates a
+    /// task.
     #[serde(
         default,
         alias = "task_id",
@@ -34,25 +35,26 @@ pub struct TaskPushNotificationConfig {
         skip_serializing_if = "Option::is_none"
     )]
     pub task_id: Option<TaskId>,
-    /// Where the events are posted to.
+    /// URL that events are posted to.
     pub url: String,
-    /// A text the receiver knows the sender by.
+    /// Token that the server sends with each notification, so that the receiver can verify the
+    /// sender.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub token: Option<Secret>,
-    /// How the sender authenticates.
+    /// Credentials that the server presents to the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authentication: Option<AuthenticationInfo>,
 }
 
 impl TaskPushNotificationConfig {
-    /// Checks what the protocol demands beyond the shape.
+    /// Checks the rules of the protocol that the types do not enforce.
     ///
     /// # Errors
-    /// The first field that breaks a rule.
+    /// Returns the first field that violates a rule.
     pub fn validate(&self) -> Result<(), InvalidField> {
         if self.url.is_empty() {
             return Err(InvalidField::missing("url"));
@@ -64,12 +66,12 @@ impl TaskPushNotificationConfig {
     }
 }
 
-/// How the sender of a notification authenticates: the two halves of an `Authorization` header.
+/// Content of the `Authorization` header of a notification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthenticationInfo {
-    /// The HTTP authentication scheme, such as `Bearer`, in the caller's spelling.
+    /// HTTP authentication scheme, such as `Bearer`, as the caller wrote it.
     pub scheme: String,
-    /// What goes behind it.
+    /// Credentials that follow the scheme in the header.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
@@ -78,18 +80,26 @@ pub struct AuthenticationInfo {
     pub credentials: Option<Secret>,
 }
 
-/// A text that must not be seen. `Debug` prints nothing of it.
+/// String that must not appear in logs. `Debug` does not print its content.
+///
+/// ```
+/// use latimer_protocol::Secret;
+///
+/// let secret = Secret::new("s3cret");
+/// assert_eq!(format!("{secret:?}"), "Secret");
+/// assert_eq!(secret.reveal(), "s3cret");
+/// ```
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text as a secret.
+    /// Creates a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself. Mind where it goes.
+    /// Returns the secret string. The caller must not log it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! What can be asked, and the rules that a question must keep.
+//! Request and response types of the operations, and the rules they must satisfy.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,27 +9,27 @@ use super::{
 };
 use crate::json::InvalidField;
 
-/// The number of tasks on a page when the caller names none.
+/// Number of tasks per page if the caller sets none.
 pub const DEFAULT_PAGE_SIZE: u32 = 50;
-/// The largest number of tasks on a page.
+/// Maximum number of tasks per page.
 pub const MAX_PAGE_SIZE: u32 = 100;
 
-/// Asks the agent to handle a message.
+/// Parameters of `SendMessage` and `SendStreamingMessage`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SendMessageRequest {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// The message.
+    /// The message to send.
     pub message: Message,
-    /// How the caller wants it handled.
+    /// How the server handles the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration: Option<SendMessageConfiguration>,
-    /// Free-form members.
+    /// Application-defined metadata.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
@@ -39,10 +39,10 @@ pub struct SendMessageRequest {
 }
 
 impl SendMessageRequest {
-    /// Checks what the protocol demands beyond the shape.
+    /// Checks the rules of the protocol that the types do not enforce.
     ///
     /// # Errors
-    /// The first field that breaks a rule.
+    /// Returns the first field that violates a rule.
     pub fn validate(&self) -> Result<(), InvalidField> {
         if self.message.role == Role::Unspecified {
             return Err(InvalidField::new("message.role", "must be a user's or an agent's"));
@@ -67,11 +67,11 @@ impl From<Message> for SendMessageRequest {
     }
 }
 
-/// How a caller wants a message handled.
+/// Options for handling a message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SendMessageConfiguration {
-    /// Media types the caller can read; any when empty.
+    /// Media types that the caller accepts; empty accepts any.
     #[serde(
         default,
         alias = "accepted_output_modes",
@@ -79,14 +79,14 @@ pub struct SendMessageConfiguration {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub accepted_output_modes: Vec<String>,
-    /// A webhook for the task, registered before the work begins.
+    /// Webhook to register before the turn starts.
     #[serde(
         default,
         alias = "task_push_notification_config",
         skip_serializing_if = "Option::is_none"
     )]
     pub task_push_notification_config: Option<Box<TaskPushNotificationConfig>>,
-    /// How many messages of the history to answer with; all when not given.
+    /// Maximum number of history messages to return; `None` returns all.
     #[serde(
         default,
         alias = "history_length",
@@ -94,7 +94,7 @@ pub struct SendMessageConfiguration {
         skip_serializing_if = "Option::is_none"
     )]
     pub history_length: Option<u32>,
-    /// Whether to answer as soon as the task exists, and not wait for its end.
+    /// Whether to return as soon as the task exists instead of waiting until it is settled.
     #[serde(
         default,
         alias = "return_immediately",
@@ -104,20 +104,20 @@ pub struct SendMessageConfiguration {
     pub return_immediately: bool,
 }
 
-/// Asks for one task.
+/// Parameters of `GetTask`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskRequest {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// The task.
+    /// Identifier of the task.
     pub id: TaskId,
-    /// How many messages of the history to answer with; all when not given.
+    /// Maximum number of history messages to return; `None` returns all.
     #[serde(
         default,
         alias = "history_length",
@@ -133,18 +133,18 @@ impl From<TaskId> for GetTaskRequest {
     }
 }
 
-/// Asks for the caller's tasks, newest first.
+/// Parameters of `ListTasks`, which returns the caller's tasks, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksRequest {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// Only tasks of this conversation.
+    /// Restricts the result to tasks of this context.
     #[serde(
         default,
         alias = "context_id",
@@ -152,10 +152,10 @@ pub struct ListTasksRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<ContextId>,
-    /// Only tasks in this state; `Unspecified` is the same as none.
+    /// Restricts the result to tasks in this state; `Unspecified` means no restriction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskState>,
-    /// How many tasks on a page, 1 to [`MAX_PAGE_SIZE`]; [`DEFAULT_PAGE_SIZE`] when not given.
+    /// Number of tasks per page, 1 to [`MAX_PAGE_SIZE`]; [`DEFAULT_PAGE_SIZE`] if absent.
     #[serde(
         default,
         alias = "page_size",
@@ -163,7 +163,7 @@ pub struct ListTasksRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub page_size: Option<u32>,
-    /// Where the page before this one ended.
+    /// Token of the next page, from the previous response.
     #[serde(
         default,
         alias = "page_token",
@@ -171,7 +171,7 @@ pub struct ListTasksRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub page_token: Option<String>,
-    /// How many messages of each history to answer with; all when not given.
+    /// Maximum number of history messages to return per task; `None` returns all.
     #[serde(
         default,
         alias = "history_length",
@@ -179,7 +179,8 @@ pub struct ListTasksRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub history_length: Option<u32>,
-    /// Only tasks whose status is of this time or later. Some clients call it when it was updated.
+    /// Restricts the result to tasks whose status changed at this time or later. The aliases are
+    /// member names that some clients use.
     #[serde(
         default,
         alias = "status_timestamp_after",
@@ -191,7 +192,7 @@ pub struct ListTasksRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub status_timestamp_after: Option<Timestamp>,
-    /// Whether to answer with artifacts.
+    /// Whether to include artifacts.
     #[serde(
         default,
         alias = "include_artifacts",
@@ -202,10 +203,10 @@ pub struct ListTasksRequest {
 }
 
 impl ListTasksRequest {
-    /// Checks what the protocol demands beyond the shape.
+    /// Checks the rules of the protocol that the types do not enforce.
     ///
     /// # Errors
-    /// The first field that breaks a rule.
+    /// Returns the first field that violates a rule.
     pub fn validate(&self) -> Result<(), InvalidField> {
         check_page_size(self.page_size)
     }
@@ -224,16 +225,16 @@ fn check_page_size(size: Option<u32>) -> Result<(), InvalidField> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksResponse {
-    /// The tasks.
+    /// The tasks, newest first.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub tasks: Vec<Task>,
-    /// What to ask for the next page with; empty on the last one.
+    /// Token that requests the next page; empty on the last page.
     #[serde(default, alias = "next_page_token", deserialize_with = "wire::nullable")]
     pub next_page_token: String,
-    /// How many tasks a page holds.
+    /// Maximum number of tasks per page.
     #[serde(default, alias = "page_size", deserialize_with = "count_or_zero")]
     pub page_size: u32,
-    /// How many tasks match, on all pages.
+    /// Number of matching tasks on all pages.
     #[serde(default, alias = "total_size", deserialize_with = "count_or_zero")]
     pub total_size: u32,
 }
@@ -242,19 +243,19 @@ fn count_or_zero<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u3
     Ok(wire::count(deserializer)?.unwrap_or_default())
 }
 
-/// Asks for a task to be stopped.
+/// Parameters of `CancelTask`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CancelTaskRequest {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// The task.
+    /// Identifier of the task.
     pub id: TaskId,
-    /// Free-form members.
+    /// Application-defined metadata.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
@@ -269,17 +270,17 @@ impl From<TaskId> for CancelTaskRequest {
     }
 }
 
-/// Asks for a task and all that happens to it from now on.
+/// Parameters of `SubscribeToTask`, which streams the task and its further events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscribeToTaskRequest {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// The task.
+    /// Identifier of the task.
     pub id: TaskId,
 }
 
@@ -289,21 +290,21 @@ impl From<TaskId> for SubscribeToTaskRequest {
     }
 }
 
-/// Asks for one push notification configuration of a task.
+/// Parameters of `GetTaskPushNotificationConfig`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTaskPushNotificationConfigRequest {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// The task.
+    /// Identifier of the task.
     #[serde(alias = "task_id")]
     pub task_id: TaskId,
-    /// The configuration; the first one when not given, which only versions before 1.0 allow.
+    /// Identifier of the configuration. Versions before 1.0 may omit it to get the first one.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
@@ -312,21 +313,21 @@ pub struct GetTaskPushNotificationConfigRequest {
     pub id: Option<PushConfigId>,
 }
 
-/// Asks for the removal of one push notification configuration of a task.
+/// Parameters of `DeleteTaskPushNotificationConfig`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteTaskPushNotificationConfigRequest {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// The task.
+    /// Identifier of the task.
     #[serde(alias = "task_id")]
     pub task_id: TaskId,
-    /// The configuration; all of them when not given, which only versions before 1.0 allow.
+    /// Identifier of the configuration. Versions before 1.0 may omit it to delete all.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
@@ -335,21 +336,21 @@ pub struct DeleteTaskPushNotificationConfigRequest {
     pub id: Option<PushConfigId>,
 }
 
-/// Asks for the push notification configurations of a task.
+/// Parameters of `ListTaskPushNotificationConfigs`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTaskPushNotificationConfigsRequest {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// The task.
+    /// Identifier of the task.
     #[serde(alias = "task_id")]
     pub task_id: TaskId,
-    /// How many on a page; the server decides when not given.
+    /// Number of configurations per page; the server decides if it is absent.
     #[serde(
         default,
         alias = "page_size",
@@ -357,7 +358,7 @@ pub struct ListTaskPushNotificationConfigsRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub page_size: Option<u32>,
-    /// Where the page before this one ended.
+    /// Token of the next page, from the previous response.
     #[serde(
         default,
         alias = "page_token",
@@ -374,7 +375,7 @@ pub struct ListTaskPushNotificationConfigsResponse {
     /// The configurations.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub configs: Vec<TaskPushNotificationConfig>,
-    /// What to ask for the next page with; absent on the last one.
+    /// Token that requests the next page; absent on the last page.
     #[serde(
         default,
         alias = "next_page_token",
@@ -384,10 +385,10 @@ pub struct ListTaskPushNotificationConfigsResponse {
     pub next_page_token: Option<String>,
 }
 
-/// Asks for the card that only authenticated callers see.
+/// Parameters of `GetExtendedAgentCard`, which returns the card for authenticated callers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetExtendedAgentCardRequest {
-    /// The tenant the call is for.
+    /// Tenant that the call addresses.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",

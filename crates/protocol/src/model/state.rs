@@ -6,44 +6,54 @@ use std::str::FromStr;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Where a task stands.
+/// State of a task.
+///
+/// ```
+/// use latimer_protocol::{Phase, TaskState};
+///
+/// let state: TaskState = "input-required".parse()?;
+/// assert_eq!(state.name(), "TASK_STATE_INPUT_REQUIRED");
+/// assert_eq!(state.phase(), Phase::Interrupted);
+/// assert!(TaskState::Failed.is_terminal());
+/// # Ok::<(), latimer_protocol::UnknownEnumName>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(i32)]
 pub enum TaskState {
-    /// Not known. Only ever read, never written by us.
+    /// Unknown. Accepted from peers, never written.
     #[default]
     Unspecified = 0,
-    /// Received, and not started.
+    /// Accepted, not started.
     Submitted = 1,
-    /// Being worked on.
+    /// The agent is processing the task.
     Working = 2,
-    /// Done, with success.
+    /// Finished successfully.
     Completed = 3,
-    /// Done, without success.
+    /// Finished with an error.
     Failed = 4,
-    /// Stopped on request.
+    /// Canceled on request.
     Canceled = 5,
-    /// Waiting for another message of the caller.
+    /// The agent waits for another message of the caller.
     InputRequired = 6,
-    /// Refused by the agent.
+    /// The agent declined the task.
     Rejected = 7,
-    /// Waiting for the caller to authenticate or to consent.
+    /// The agent waits for the caller to authenticate or to give consent.
     AuthRequired = 8,
 }
 
-/// What a state means for those who wait.
+/// Classification of a [`TaskState`] by what can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Something is, or will be, at work.
+    /// The agent works on the task or will start to.
     Active,
-    /// Nothing happens until somebody answers.
+    /// The agent waits for the caller.
     Interrupted,
-    /// Over, for good.
+    /// The task never changes again.
     Terminal,
 }
 
 impl TaskState {
-    /// Every state, in the order of their numbers.
+    /// All states, ordered by protobuf number.
     pub const ALL: [Self; 9] = [
         Self::Unspecified,
         Self::Submitted,
@@ -56,7 +66,7 @@ impl TaskState {
         Self::AuthRequired,
     ];
 
-    /// What the state means for those who wait.
+    /// Returns the phase of the state.
     #[must_use]
     pub const fn phase(self) -> Phase {
         match self {
@@ -66,19 +76,19 @@ impl TaskState {
         }
     }
 
-    /// Whether the task is over, for good.
+    /// Returns whether a task in this state never changes again.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self.phase(), Phase::Terminal)
     }
 
-    /// Whether the task waits for its caller.
+    /// Returns whether a task in this state waits for its caller.
     #[must_use]
     pub const fn is_interrupted(self) -> bool {
         matches!(self.phase(), Phase::Interrupted)
     }
 
-    /// The protobuf name, which is the JSON value in 1.0.
+    /// Returns the protobuf name, which is also the JSON value in 1.0.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -94,37 +104,37 @@ impl TaskState {
         }
     }
 
-    /// The protobuf number.
+    /// Returns the protobuf number.
     #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
     }
 
-    /// The state with this protobuf number.
+    /// Returns the state with this protobuf number.
     #[must_use]
     pub fn from_number(number: i64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 }
 
-/// Who wrote a message.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(i32)]
 pub enum Role {
-    /// Not known. Only ever read, never written by us.
+    /// Unknown. Accepted from peers, never written.
     #[default]
     Unspecified = 0,
-    /// The caller.
+    /// The user, or the client that acts for the user.
     User = 1,
     /// The agent.
     Agent = 2,
 }
 
 impl Role {
-    /// Every role, in the order of their numbers.
+    /// All roles, ordered by protobuf number.
     pub const ALL: [Self; 3] = [Self::Unspecified, Self::User, Self::Agent];
 
-    /// The protobuf name, which is the JSON value in 1.0.
+    /// Returns the protobuf name, which is also the JSON value in 1.0.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -134,20 +144,20 @@ impl Role {
         }
     }
 
-    /// The protobuf number.
+    /// Returns the protobuf number.
     #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
     }
 
-    /// The role with this protobuf number.
+    /// Returns the role with this protobuf number.
     #[must_use]
     pub fn from_number(number: i64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 }
 
-/// A name that no version of the protocol gives to a state or role.
+/// A string is not the name of a state or role in any version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is not a known {0}")]
 pub struct UnknownEnumName(&'static str);
@@ -155,7 +165,7 @@ pub struct UnknownEnumName(&'static str);
 impl FromStr for TaskState {
     type Err = UnknownEnumName;
 
-    /// Reads every spelling that any version ever used: `TASK_STATE_CANCELED`,
+    /// Parses the name of a state in any version and common misspellings: `TASK_STATE_CANCELED`,
     /// `TASK_STATE_CANCELLED`, `canceled`, `cancelled`, `input-required`, `inputRequired`, …
     fn from_str(text: &str) -> Result<Self, UnknownEnumName> {
         match text {
@@ -165,7 +175,7 @@ impl FromStr for TaskState {
             "TASK_STATE_INPUT_REQUIRED" | "input-required" => return Ok(Self::InputRequired),
             _ => {}
         }
-        // The rarer ones, and every other way to write one.
+        // Less frequent states, and other case or separators.
         let bare = text.strip_prefix("TASK_STATE_").unwrap_or(text);
         let normalized: String = bare
             .chars()
@@ -190,7 +200,7 @@ impl FromStr for TaskState {
 impl FromStr for Role {
     type Err = UnknownEnumName;
 
-    /// Reads every spelling that any version ever used: `ROLE_USER`, `user`, …
+    /// Parses the name of a role in any version: `ROLE_USER`, `user`, …
     fn from_str(text: &str) -> Result<Self, UnknownEnumName> {
         Ok(match text {
             "ROLE_USER" | "user" => Self::User,

@@ -1,4 +1,4 @@
-//! A task, its status and what it made.
+//! Tasks, their status and their artifacts.
 
 use std::sync::Arc;
 
@@ -9,12 +9,23 @@ use super::wire;
 use super::{ArtifactId, ContextId, Message, Metadata, Part, TaskId, TaskState, Timestamp};
 
 /// Work that an agent does for a caller.
+///
+/// ```
+/// use latimer_protocol::{ContextId, Message, MessageId, Task, TaskId};
+///
+/// let request = Message::user(MessageId::new("m1")?, "hello");
+/// let (id, context_id) = (TaskId::new("t1")?, ContextId::new("c1")?);
+/// let task = Task::completed_with_text(id, context_id, request, "HELLO");
+/// assert!(task.status.state.is_terminal());
+/// assert_eq!(task.text(), "HELLO");
+/// # Ok::<(), latimer_protocol::InvalidId>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
-    /// Its identifier.
+    /// Identifier of the task.
     pub id: TaskId,
-    /// The conversation it belongs to.
+    /// Context that the task belongs to.
     #[serde(
         default,
         alias = "context_id",
@@ -22,15 +33,16 @@ pub struct Task {
         skip_serializing_if = "Option::is_none"
     )]
     pub context_id: Option<ContextId>,
-    /// Where it stands.
+    /// Current status.
     pub status: TaskStatus,
-    /// What it made. Shared, like what was said: a task, its log and those who read it hold the same.
+    /// Output of the task. Artifacts and messages are reference-counted, so the task, its events
+    /// and its readers share them.
     #[serde(default, deserialize_with = "wire::nullable", skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Arc<Artifact>>,
-    /// What was said, oldest first.
+    /// Messages of the task, oldest first.
     #[serde(default, deserialize_with = "wire::nullable", skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Arc<Message>>,
-    /// Free-form members.
+    /// Application-defined metadata.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
@@ -40,7 +52,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// A task that has just this status.
+    /// Creates a task without artifacts, history or metadata.
     pub fn new(id: TaskId, context_id: ContextId, status: impl Into<TaskStatus>) -> Self {
         Self {
             id,
@@ -52,10 +64,9 @@ impl Task {
         }
     }
 
-    /// A finished task whose one artifact is `text`, as the answer to `request`.
+    /// Creates a completed task whose only artifact is `text` and whose history is `request`.
     ///
-    /// The task takes its identifiers from the request where it names them, else from the
-    /// arguments, and keeps the request as its history.
+    /// The task id and context id of `request` take precedence over the arguments.
     pub fn completed_with_text(
         id: TaskId,
         context_id: ContextId,
@@ -72,7 +83,8 @@ impl Task {
         }
     }
 
-    /// What the task answered: the texts of its artifacts, else that of its status message.
+    /// Returns the output as text: the text of all artifacts, or of the status message if there are
+    /// no artifacts.
     #[must_use]
     pub fn text(&self) -> String {
         let texts: Vec<_> = self.artifacts.iter().map(|it| it.text()).collect();
@@ -82,7 +94,7 @@ impl Task {
         }
     }
 
-    /// Keeps only the newest `length` messages of the history; all of them when not given.
+    /// Truncates the history to the newest `length` messages; `None` keeps all.
     pub fn trim_history(&mut self, length: Option<u32>) {
         let Some(length) = length else { return };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
@@ -91,15 +103,15 @@ impl Task {
     }
 }
 
-/// Where a task stands, since when, and what the agent says about it.
+/// State of a task, when it was entered, and an optional message of the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskStatus {
     /// The state.
     pub state: TaskState,
-    /// What the agent says about it.
+    /// Message of the agent about the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Arc<Message>>,
-    /// Since when.
+    /// Time at which the task entered the state.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
@@ -109,14 +121,14 @@ pub struct TaskStatus {
 }
 
 impl TaskStatus {
-    /// The same status with a message.
+    /// Sets the message.
     #[must_use]
     pub fn with_message(mut self, message: Message) -> Self {
         self.message = Some(Arc::new(message));
         self
     }
 
-    /// The same status, since `timestamp`.
+    /// Sets the time.
     #[must_use]
     pub fn with_timestamp(mut self, timestamp: Timestamp) -> Self {
         self.timestamp = Some(timestamp);
@@ -130,44 +142,44 @@ impl From<TaskState> for TaskStatus {
     }
 }
 
-/// Something a task made.
+/// Output of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
-    /// Its identifier within the task.
+    /// Identifier, unique within the task.
     #[serde(alias = "artifact_id")]
     pub artifact_id: ArtifactId,
-    /// A name for people.
+    /// Human-readable name.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub name: Option<String>,
-    /// What it is, for people.
+    /// Human-readable description.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<String>,
-    /// What it holds; at least one part in what we send.
+    /// Content of the artifact. Agents must include at least one part.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub parts: Vec<Part>,
-    /// Free-form members.
+    /// Application-defined metadata.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
         skip_serializing_if = "Metadata::is_empty"
     )]
     pub metadata: Metadata,
-    /// URIs of the extensions that took part in it.
+    /// URIs of the extensions that contributed to the artifact.
     #[serde(default, deserialize_with = "wire::nullable", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<String>,
 }
 
 impl Artifact {
-    /// An artifact of one part.
+    /// Creates an artifact with one part.
     pub fn new(artifact_id: ArtifactId, part: impl Into<Part>) -> Self {
         Self {
             artifact_id,
@@ -179,7 +191,7 @@ impl Artifact {
         }
     }
 
-    /// All its texts, joined by line breaks.
+    /// Returns the text parts, joined by line breaks.
     #[must_use]
     pub fn text(&self) -> String {
         join_texts(&self.parts)

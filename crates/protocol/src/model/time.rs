@@ -1,4 +1,4 @@
-//! Points in time.
+//! Timestamps.
 
 use std::fmt::{self, Write};
 use std::ops::RangeInclusive;
@@ -11,10 +11,10 @@ use jiff::tz::Offset;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A point in time, in milliseconds. Anything finer that a peer sends is dropped.
+/// Point in time with millisecond precision, in the years 0000 to 9999.
 ///
-/// Written as `YYYY-MM-DDTHH:mm:ss.sssZ`; read from any RFC 3339 text, with any offset and any
-/// number of digits, and from one without an offset, which is taken for UTC.
+/// Formatted as `YYYY-MM-DDTHH:mm:ss.sssZ`. Parsing accepts any RFC 3339 string, truncates it to
+/// milliseconds, and assumes UTC if the offset is missing.
 ///
 /// ```
 /// # use latimer_protocol::Timestamp;
@@ -25,19 +25,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
-/// A text or number that is not a point in time between the years 0000 and 9999.
+/// A value is not a point in time between the years 0000 and 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is not a timestamp: write it like 2026-01-31T12:00:00.000Z")]
 pub struct InvalidTimestamp;
 
 impl Timestamp {
-    /// The beginning of 1970.
+    /// The Unix epoch, 1970-01-01T00:00:00Z.
     pub const EPOCH: Self = Self(0);
 
-    /// The point `milliseconds` after the start of 1970.
+    /// Creates a timestamp from milliseconds since the Unix epoch.
     ///
     /// # Errors
-    /// When it lies outside the years 0000 to 9999.
+    /// Returns [`InvalidTimestamp`] outside the years 0000 to 9999.
     pub fn from_millis(milliseconds: i64) -> Result<Self, InvalidTimestamp> {
         match VALID_MILLIS.contains(&milliseconds) {
             true => Ok(Self(milliseconds)),
@@ -45,20 +45,20 @@ impl Timestamp {
         }
     }
 
-    /// Milliseconds since the start of 1970.
+    /// Returns the milliseconds since the Unix epoch.
     #[must_use]
     pub fn as_millis(self) -> i64 {
         self.0
     }
 }
 
-/// The years 0000 to 9999, in milliseconds since the start of 1970.
+/// Valid range, the years 0000 to 9999, in milliseconds since the Unix epoch.
 const VALID_MILLIS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
-/// The start of 1970.
+/// The Unix epoch.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// The date and time in UTC, `milliseconds` after the start of 1970.
+/// Converts milliseconds since the Unix epoch to date and time in UTC.
 fn utc_date_time(milliseconds: i64) -> Option<DateTime> {
     EPOCH.checked_add(SignedDuration::from_millis(milliseconds)).ok()
 }
@@ -68,7 +68,7 @@ impl FromStr for Timestamp {
 
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
         let pieces = Pieces::parse(text).map_err(|_| InvalidTimestamp)?;
-        // A date alone is its midnight, and a time without an offset is in UTC.
+        // A date without a time means midnight.
         let local = pieces.date().to_datetime(pieces.time().unwrap_or_default());
         let offset = pieces.to_numeric_offset().map_or(0, Offset::seconds);
         let nanoseconds =
@@ -79,12 +79,12 @@ impl FromStr for Timestamp {
 }
 
 impl Timestamp {
-    /// The text, without the detour through a formatter: every event of every stream has one.
+    /// Formats the timestamp without `fmt` machinery, because every stream event contains one.
     fn to_ascii(self) -> [u8; 24] {
         let mut text = *b"0000-00-00T00:00:00.000Z";
-        // In range since it was made.
+        // The value is in range by construction.
         let time = utc_date_time(self.0).unwrap_or(EPOCH);
-        // The fields are in range, so none is negative and each has as many digits as its place.
+        // All fields are non-negative and have at most `digits` digits.
         for (index, digits, value) in [
             (0, 4, time.year()),
             (5, 2, i16::from(time.month())),
@@ -118,7 +118,7 @@ impl fmt::Debug for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Digits and a few marks: always a text.
+        // ASCII, so the conversion cannot fail.
         serializer.serialize_str(std::str::from_utf8(&self.to_ascii()).unwrap_or_default())
     }
 }

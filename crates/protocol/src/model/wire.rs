@@ -1,7 +1,7 @@
-//! How ProtoJSON says that something is, or is not, there.
+//! Serde helpers for the optional and lenient values of ProtoJSON, for use in `deserialize_with`.
 //!
-//! `null` means absent, an empty text in an implicit-presence field means absent, numbers may come
-//! as decimal texts, and bytes in either base64 alphabet. Used as `deserialize_with`.
+//! `null` means absent, and so does an empty string where the field has no explicit presence.
+//! Numbers may be encoded as decimal strings, and bytes in either base64 alphabet.
 
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// A value whose `null` is its default.
+/// Deserializes a value, with `null` as its default.
 pub(crate) fn nullable<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Default + Deserialize<'de>,
@@ -23,7 +23,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// A text that is absent when `null` or empty.
+/// Deserializes an optional value from a string; `null` and an empty string are `None`.
 pub(crate) fn optional_text<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: FromStr<Err: Display>,
@@ -32,22 +32,22 @@ where
     deserializer.deserialize_option(TextVisitor(PhantomData))
 }
 
-/// A count: a number that is not negative, a decimal text, or an integral float.
+/// Deserializes a non-negative integer from a number, a decimal string or an integral float.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     deserializer.deserialize_option(CountVisitor)
 }
 
-/// A flag: `true` or `false`, also as texts, for query strings.
+/// Deserializes a boolean; accepts the strings `true` and `false`, which query strings use.
 pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     deserializer.deserialize_option(BoolVisitor)
 }
 
-/// A flag that is false when absent.
+/// Deserializes a boolean that is false if absent.
 pub(crate) fn bool_or_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(flag(deserializer)?.unwrap_or_default())
 }
 
-/// Bytes as base64, in either alphabet, padded or not.
+/// Deserializes bytes from base64 in either alphabet, with or without padding.
 pub(crate) fn base64_bytes<'de, D>(deserializer: D) -> Result<Option<Bytes>, D::Error>
 where
     D: Deserializer<'de>,
@@ -55,17 +55,17 @@ where
     deserializer.deserialize_option(Base64Visitor)
 }
 
-/// Writes bytes as standard base64 with padding.
+/// Serializes bytes as standard base64 with padding.
 pub(crate) fn write_base64<S: Serializer>(bytes: &[u8], out: S) -> Result<S::Ok, S::Error> {
     out.serialize_str(&to_base64(bytes))
 }
 
-/// Standard base64 with padding.
+/// Encodes bytes as standard base64 with padding.
 pub(crate) fn to_base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// Bytes of a base64 text in either alphabet, padded or not.
+/// Decodes base64 in either alphabet, with or without padding.
 pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -77,7 +77,7 @@ pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     alphabet.decode(text).ok()
 }
 
-/// A value that is there, `null` included.
+/// Deserializes a present value; `null` is a value, not absence.
 pub(crate) fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -86,7 +86,7 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
-/// The one of several that is there.
+/// Returns the only candidate that is present.
 pub(crate) fn exactly_one<T>(
     candidates: impl IntoIterator<Item = Option<T>>,
 ) -> Result<T, ExactlyOneError> {
@@ -98,21 +98,22 @@ pub(crate) fn exactly_one<T>(
     }
 }
 
-/// Why there is not one of several.
+/// Reason why a set of alternatives is invalid.
 pub(crate) enum ExactlyOneError {
-    /// There is none of them.
+    /// No alternative is present.
     None,
-    /// There is more than one.
+    /// More than one alternative is present.
     Several,
 }
 
-/// Whether a flag is off, for `skip_serializing_if`.
+/// Returns whether a flag is false, for `skip_serializing_if`.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(crate) fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// A visitor of an optional text-like value: absent as `null`, else what `visit_str` makes of it.
+/// Implements the parts that visitors of optional values share: `null` is `None`, other values go
+/// to the `visit_*` methods.
 macro_rules! optional_visitor {
     ($what:literal) => {
         fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -89,7 +89,7 @@ fn help_lists_the_recorded_flags() {
 /// Subcommands, flags and arguments of a help text: the first column below the headings.
 fn entries(help: &str) -> impl Iterator<Item = &str> {
     let mut heading = "";
-    help.lines().filter_map(move |line| {
+    help.lines().filter(|line| !line.is_empty()).filter_map(move |line| {
         if !line.starts_with(' ') {
             heading = line;
             return None;
@@ -98,7 +98,9 @@ fn entries(help: &str) -> impl Iterator<Item = &str> {
         let indent = line.len() - line.trim_start().len();
         match heading {
             "Commands:" => (indent == 2).then(|| entry.split(' ').next()).flatten(),
-            "Options:" | "Arguments:" => (indent <= 6).then_some(entry),
+            "Options:" | "Arguments:" => {
+                (indent <= 6 && entry.starts_with(['-', '<', '['])).then_some(entry)
+            }
             _ => None,
         }
     })
