@@ -61,10 +61,10 @@ fn changed_or_foreign_signatures_do_not_verify() {
     for (key, card, code, want) in [
         ("one.pem", "signed.json", 0, ""),
         ("one.pem", "forged.json", 1, "does not match the card"),
-        ("other.pem", "signed.json", 1, "is not known"),
+        ("other.pem", "signed.json", 1, "is unknown"),
         ("one.pem", "card.json", 1, "the card is not signed"),
         ("other.pem", "again.json", 0, ""),
-        ("one.pem", "again.json", 1, "is not known"),
+        ("one.pem", "again.json", 1, "is unknown"),
         ("card.json", "signed.json", 2, "card.json: the key is malformed"),
         ("one.pem", "one.pem", 2, "one.pem: it is no JSON"),
         ("nothing.pem", "signed.json", 2, "cannot read nothing.pem"),

@@ -1,4 +1,4 @@
-//! Makes cards that are valid by construction.
+//! Builder for agent cards that are valid by construction.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::{
 use crate::version::Version;
 
 impl AgentCard {
-    /// Begins a card. It reads and writes plain text unless told otherwise.
+    /// Creates a builder. The input and output mode default to plain text.
     ///
     /// ```
     /// # use latimer_protocol::card::{AgentCard, AgentInterface, AgentSkill, ProtocolBinding};
@@ -19,7 +19,7 @@ impl AgentCard {
     ///     .skill(AgentSkill {
     ///         id: "forecast".into(),
     ///         name: "Forecast".into(),
-    ///         description: "Tells the weather of the next days".into(),
+    ///         description: "Forecasts the weather of the next days".into(),
     ///         tags: vec!["weather".into()],
     ///         ..Default::default()
     ///     })
@@ -44,8 +44,7 @@ impl AgentCard {
         AgentCardBuilder { card }
     }
 
-    /// The card of a server without agents, which still has to answer whoever asks for one: valid,
-    /// reachable at `url`, and without skills.
+    /// Creates a valid card without skills, reachable at `url`, for a server that has no agents.
     pub fn placeholder(url: impl Into<String>) -> Self {
         let interface = AgentInterface::new(url, ProtocolBinding::JsonRpc);
         Self {
@@ -58,28 +57,28 @@ impl AgentCard {
     }
 }
 
-/// A card in the making. See [`AgentCard::builder`].
+/// Builder for an [`AgentCard`], created by [`AgentCard::builder`].
 #[derive(Clone, Debug)]
 pub struct AgentCardBuilder {
     card: AgentCard,
 }
 
 impl AgentCardBuilder {
-    /// Adds a way to call the agent. The first one is preferred.
+    /// Adds an interface. The first one added is preferred.
     #[must_use]
     pub fn interface(mut self, interface: AgentInterface) -> Self {
         self.card.supported_interfaces.push(interface);
         self
     }
 
-    /// Adds something the agent can do.
+    /// Adds a skill.
     #[must_use]
     pub fn skill(mut self, skill: AgentSkill) -> Self {
         self.card.skills.push(skill);
         self
     }
 
-    /// Says which optional parts of the protocol the agent speaks.
+    /// Sets the capabilities, including the extensions.
     #[must_use]
     pub fn capabilities(mut self, capabilities: AgentCapabilities) -> Self {
         self.card.capabilities = capabilities;
@@ -93,21 +92,21 @@ impl AgentCardBuilder {
         self
     }
 
-    /// Says which media types the agent reads, in place of plain text.
+    /// Sets the accepted media types, replacing plain text.
     #[must_use]
     pub fn input_modes<S: Into<String>>(mut self, modes: impl IntoIterator<Item = S>) -> Self {
         self.card.default_input_modes = modes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Says which media types the agent writes, in place of plain text.
+    /// Sets the produced media types, replacing plain text.
     #[must_use]
     pub fn output_modes<S: Into<String>>(mut self, modes: impl IntoIterator<Item = S>) -> Self {
         self.card.default_output_modes = modes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Says who runs the agent.
+    /// Sets the operator of the agent.
     #[must_use]
     pub fn provider(mut self, organization: impl Into<String>, url: impl Into<String>) -> Self {
         let provider = AgentProvider { organization: organization.into(), url: url.into() };
@@ -115,38 +114,38 @@ impl AgentCardBuilder {
         self
     }
 
-    /// Says where more can be read about the agent.
+    /// Sets the URL of the documentation.
     #[must_use]
     pub fn documentation_url(mut self, url: impl Into<String>) -> Self {
         self.card.documentation_url = Some(url.into());
         self
     }
 
-    /// Gives the agent a picture.
+    /// Sets the URL of the icon.
     #[must_use]
     pub fn icon_url(mut self, url: impl Into<String>) -> Self {
         self.card.icon_url = Some(url.into());
         self
     }
 
-    /// Adds a way to authenticate. Nobody has to use it until it is required.
+    /// Adds a security scheme. Callers need it only if [`require`](Self::require) refers to it.
     #[must_use]
     pub fn security_scheme(mut self, name: impl Into<String>, scheme: SecurityScheme) -> Self {
         self.card.security_schemes.insert(name.into(), scheme);
         self
     }
 
-    /// Adds a combination of schemes that is enough to get in.
+    /// Adds a requirement. A caller must satisfy one of the added requirements.
     #[must_use]
     pub fn require(mut self, requirement: SecurityRequirement) -> Self {
         self.card.security_requirements.push(requirement);
         self
     }
 
-    /// The card.
+    /// Validates and returns the card.
     ///
     /// # Errors
-    /// When [`validate`] finds errors in it. Warnings do not count.
+    /// Returns [`InvalidCard`] if [`validate`] reports errors. Warnings are ignored.
     pub fn build(self) -> Result<AgentCard, InvalidCard> {
         let mut problems = validate(&self.card.to_json(CardFormat::V1_0));
         problems.retain(|it| it.severity == Severity::Error);
@@ -154,14 +153,14 @@ impl AgentCardBuilder {
     }
 }
 
-/// A card that must not be published, and why.
+/// The card has validation errors and must not be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidCard {
     problems: Vec<CardProblem>,
 }
 
 impl InvalidCard {
-    /// What is wrong with it; at least one thing is.
+    /// Returns the validation errors; there is at least one.
     #[must_use]
     pub fn problems(&self) -> &[CardProblem] {
         &self.problems
@@ -170,7 +169,7 @@ impl InvalidCard {
 
 impl fmt::Display for InvalidCard {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("the agent card is not valid")?;
+        out.write_str("the agent card is invalid")?;
         for (index, problem) in self.problems.iter().enumerate() {
             write!(out, "{} {problem}", if index == 0 { ":" } else { ";" })?;
         }
@@ -185,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_placeholder_is_valid_and_has_no_skills() {
+    fn placeholder_card_is_valid_and_has_no_skills() {
         let card = AgentCard::placeholder("http://127.0.0.1:50051/a2a");
         let problems = validate(&card.to_json(CardFormat::V1_0));
         assert!(problems.iter().all(|it| it.severity == Severity::Warning), "{problems:?}");
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_with_errors_is_not_built() {
+    fn card_with_errors_is_not_built() {
         let error = AgentCard::builder("", "d", "1")
             .interface(AgentInterface::new("/a2a", ProtocolBinding::JsonRpc))
             .require(SecurityRequirement::scheme("missing"))
@@ -204,6 +203,6 @@ mod tests {
             ids,
             ["card.name.missing", "card.interface.url.invalid", "card.requirement.undefined"]
         );
-        assert!(error.to_string().starts_with("the agent card is not valid: /name: "), "{error}");
+        assert!(error.to_string().starts_with("the agent card is invalid: /name: "), "{error}");
     }
 }

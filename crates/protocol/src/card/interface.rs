@@ -1,4 +1,4 @@
-//! One way to call an agent: an address, a binding and a version.
+//! Interfaces of an agent: URL, binding, version and tenant.
 
 use std::fmt;
 
@@ -7,30 +7,40 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::model::wire;
 use crate::version::{PROTOCOL_VERSION, Version};
 
-/// One way to call an agent.
+/// One interface of an agent: where and how it is called.
+///
+/// ```
+/// use latimer_protocol::Version;
+/// use latimer_protocol::card::{AgentInterface, ProtocolBinding};
+///
+/// let interface = AgentInterface::new("https://a.example/a2a", ProtocolBinding::JsonRpc);
+/// assert_eq!(interface.version(), Some(Version::V1_0));
+/// let interface = interface.with_version(Version::V0_3);
+/// assert_eq!(interface.protocol_version, "0.3");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentInterface {
-    /// Its address. Of gRPC it may be `host:port` alone.
+    /// URL of the interface. For gRPC it may be just `host:port`.
     pub url: String,
-    /// The transport that is spoken there.
+    /// Transport of the interface.
     #[serde(default, alias = "protocol_binding", deserialize_with = "wire::nullable")]
     pub protocol_binding: ProtocolBinding,
-    /// The tenant to name in each call.
+    /// Tenant to specify in each call.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub tenant: Option<String>,
-    /// The version of the protocol, as `1.0`. A card may name versions that we do not speak, and
-    /// some signed cards name none: [`AgentInterface::version`] tells.
+    /// Protocol version, such as `1.0`. May be unsupported, and may be empty in signed cards; see
+    /// [`AgentInterface::version`].
     #[serde(default, alias = "protocol_version", deserialize_with = "wire::nullable")]
     pub protocol_version: String,
 }
 
 impl AgentInterface {
-    /// An interface of the current version.
+    /// Creates an interface of the current protocol version without a tenant.
     pub fn new(url: impl Into<String>, binding: ProtocolBinding) -> Self {
         Self {
             url: url.into(),
@@ -40,21 +50,22 @@ impl AgentInterface {
         }
     }
 
-    /// The same interface in another version.
+    /// Sets the protocol version.
     #[must_use]
     pub fn with_version(mut self, version: Version) -> Self {
         self.protocol_version = version.as_str().to_owned();
         self
     }
 
-    /// The same interface, for one tenant.
+    /// Sets the tenant.
     #[must_use]
     pub fn with_tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = Some(tenant.into());
         self
     }
 
-    /// The version, when it is one we speak. One that is not named is the current one.
+    /// Returns the protocol version; `None` if it is not supported. An empty version means the
+    /// current one.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         let declared = Some(self.protocol_version.as_str()).filter(|it| !it.is_empty());
@@ -63,15 +74,16 @@ impl AgentInterface {
 }
 
 impl Default for AgentInterface {
-    /// JSON-RPC of the current version, at no address yet.
+    /// Creates a JSON-RPC interface of the current version with an empty URL.
     fn default() -> Self {
         Self::new("", ProtocolBinding::default())
     }
 }
 
-/// A transport, as cards name it.
+/// Transport of an interface, as named in cards.
 ///
-/// Read in every spelling that is in use, and written in that of the specification.
+/// Parsing accepts all spellings in use and ignores case; formatting uses the spelling of the
+/// specification.
 ///
 /// ```
 /// # use latimer_protocol::card::ProtocolBinding;
@@ -84,16 +96,16 @@ pub enum ProtocolBinding {
     /// JSON-RPC 2.0 over HTTP.
     #[default]
     JsonRpc,
-    /// HTTP with JSON bodies: the REST of A2A.
+    /// HTTP with JSON bodies, the REST API of A2A.
     HttpJson,
     /// gRPC.
     Grpc,
-    /// A binding of somebody's own, usually named by a URI.
+    /// Custom binding, usually identified by a URI.
     Other(String),
 }
 
 impl ProtocolBinding {
-    /// The name as cards write it.
+    /// Returns the name as written in cards.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -108,7 +120,7 @@ impl ProtocolBinding {
 impl From<&str> for ProtocolBinding {
     fn from(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
-            // Nothing said: what every version before 1.0 takes for granted.
+            // Versions before 1.0 default to JSON-RPC.
             "" | "jsonrpc" | "json-rpc" | "json_rpc" | "jsonrpc2.0" => Self::JsonRpc,
             "http+json" | "http_json" | "http-json" | "http" | "rest" => Self::HttpJson,
             "grpc" => Self::Grpc,
@@ -148,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bindings_are_read_in_every_spelling() {
+    fn binding_parses_from_all_spellings() {
         for (names, want) in [
             (&["JSONRPC", "jsonrpc", "json-rpc", "JSON-RPC", ""][..], ProtocolBinding::JsonRpc),
             (&["HTTP+JSON", "http+json", "REST", "rest"], ProtocolBinding::HttpJson),

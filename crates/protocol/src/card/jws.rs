@@ -1,4 +1,4 @@
-//! What can be read of a signature without a key: its algorithm and its form.
+//! Syntax of card signatures: algorithms and headers, readable without a key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,22 +9,22 @@ use serde_json::{Map, Value};
 
 use super::AgentCardSignature;
 
-/// An algorithm that proves who signed. A key is for exactly one of them.
+/// Signature algorithm. Each key supports exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum JwsAlgorithm {
     /// ECDSA with P-256 and SHA-256.
     Es256,
     /// Ed25519.
     EdDsa,
-    /// RSA PKCS#1 v1.5 with SHA-256, of 2048 bits or more.
+    /// RSA PKCS#1 v1.5 with SHA-256 and a key of at least 2048 bits.
     Rs256,
 }
 
 impl JwsAlgorithm {
-    /// Every algorithm.
+    /// All supported algorithms.
     pub const ALL: [Self; 3] = [Self::Es256, Self::EdDsa, Self::Rs256];
 
-    /// Its name in headers and keys.
+    /// Returns the JWS name of the algorithm.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl JwsAlgorithm {
     }
 }
 
-/// A name that is not one of [`JwsAlgorithm`].
+/// A name is not a supported algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is not ES256, EdDSA or RS256")]
 pub struct UnknownAlgorithm;

@@ -1,61 +1,62 @@
-//! Makes a card out of what an agent's manifest lists: its tools become its skills.
+//! Agent cards generated from a manifest: the tools of the agent become skills.
 //!
-//! Skills here are what a card tells other agents, and nothing that could be installed.
+//! These skills are descriptions for other agents, not installable packages.
 
 use super::model::PLAIN_TEXT;
 use super::{AgentCapabilities, AgentCard, AgentInterface, AgentSkill, ProtocolBinding};
 use crate::version::Version;
 
-/// What is known about an agent before it has a card.
+/// Input for [`build_agent_card`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
-    /// The agent's name.
+    /// Name of the agent.
     pub name: String,
-    /// What it is for.
+    /// Description of the agent.
     pub description: String,
-    /// Its own version.
+    /// Version of the agent.
     pub version: String,
-    /// Where it is called with JSON-RPC.
+    /// JSON-RPC URL of the agent.
     pub url: String,
-    /// Which optional parts of the protocol it speaks.
+    /// Optional protocol features that the agent supports.
     pub capabilities: AgentCapabilities,
-    /// The tools it may use.
+    /// Tools that the agent can use.
     pub tools: Vec<ManifestTool>,
-    /// What to say when there are no tools.
+    /// Skills to declare if `tools` is empty.
     pub default_skills: DefaultSkills,
 }
 
-/// Whether an agent without tools claims the skills of a general coding assistant.
+/// Skills of an agent without tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DefaultSkills {
-    /// It has no skills.
+    /// No skills.
     #[default]
     None,
-    /// It offers code generation, debugging, code review, architecture and search.
+    /// The skills of a general coding assistant: code generation, debugging, code review,
+    /// architecture and search.
     CodingAssistant,
 }
 
-/// A tool that an agent may use.
+/// Tool that an agent can use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManifestTool {
-    /// Its identifier, such as `file_read`.
+    /// Identifier of the tool, such as `file_read`.
     pub name: String,
-    /// What it does, if that is known.
+    /// Description of the tool, if known.
     pub description: Option<String>,
-    /// What it may do, such as `fs:read`. They become the tags of the skill.
+    /// Permissions of the tool, such as `fs:read`. They become the tags of the skill.
     pub capabilities: Vec<String>,
 }
 
 impl ManifestTool {
-    /// A tool of which only the name is known.
+    /// Creates a tool with a name only.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 }
 
 impl From<&ManifestTool> for AgentSkill {
-    /// With a description the skill speaks for itself; with a name alone it can only say that the
-    /// agent can use that tool.
+    /// Converts the tool to a skill. Without a description, the skill states only that the agent
+    /// can use the tool.
     fn from(tool: &ManifestTool) -> Self {
         let name = &tool.name;
         let description = tool.description.as_deref().filter(|it| !it.trim().is_empty());
@@ -83,8 +84,10 @@ impl From<&ManifestTool> for AgentSkill {
     }
 }
 
-/// Makes an agent's card: every tool becomes a skill. It is called at `url` with JSON-RPC of 1.0
-/// and 0.3; whoever serves more adds interfaces.
+/// Builds the card of an agent from its manifest. Each tool becomes a skill.
+///
+/// The card has JSON-RPC interfaces for 1.0 and 0.3 at the URL of the manifest. The caller adds
+/// further interfaces.
 ///
 /// ```
 /// # use latimer_protocol::card::{Manifest, ManifestTool, build_agent_card};
@@ -104,7 +107,7 @@ pub fn build_agent_card(manifest: &Manifest) -> AgentCard {
     let interface = AgentInterface::new(&manifest.url, ProtocolBinding::JsonRpc);
     let mut skills: Vec<AgentSkill> = Vec::new();
     for tool in &manifest.tools {
-        // A tool that is listed twice is still one skill: identifiers are unique within a card.
+        // Skill ids must be unique within a card.
         if !skills.iter().any(|it| it.id == tool.name) {
             skills.push(tool.into());
         }
@@ -144,16 +147,16 @@ fn default_skills() -> impl Iterator<Item = AgentSkill> {
     })
 }
 
-/// What a caller might say to have a well-known tool used.
+/// Returns example prompts for well-known tools.
 fn examples(tool: &str) -> &'static [&'static str] {
     match tool {
-        "file_read" | "read_file" => &["Read README.md and summarise it"],
+        "file_read" | "read_file" => &["Read README.md and summarize it"],
         "file_write" | "write_file" => &["Write the result to notes.md"],
         "file_edit" | "edit_file" => &["Rename this function in main.rs"],
         "file_list" | "list_files" | "list_directory" => &["Which files are in src?"],
-        "shell" | "shell_exec" | "bash" => &["Run the tests and tell what fails"],
+        "shell" | "shell_exec" | "bash" => &["Run the tests and report failures"],
         "web_search" => &["Find the latest release notes of Rust"],
-        "web_fetch" | "http_fetch" | "fetch" => &["Fetch https://example.com and summarise it"],
+        "web_fetch" | "http_fetch" | "fetch" => &["Fetch https://example.com and summarize it"],
         "grep" | "code_search" | "search" => &["Where is the retry limit set?"],
         "git" | "git_diff" | "git_log" => &["What changed since the last release?"],
         "memory_store" | "memory_recall" => &["Remember that I prefer metric units"],
@@ -161,7 +164,7 @@ fn examples(tool: &str) -> &'static [&'static str] {
     }
 }
 
-/// `File Read` of `file_read`.
+/// Converts `file_read` to `File Read`.
 fn title_case(name: &str) -> String {
     let words = name.split(['_', '-', ' ']).filter(|it| !it.is_empty());
     let titles: Vec<String> = words

@@ -1,8 +1,22 @@
-//! Agent cards: what an agent says about itself.
+//! Agent cards: how an agent describes itself and how it is called.
 //!
-//! [`AgentCard`] is the card of 1.0. [`AgentCard::read`] understands the cards of every version and
-//! [`AgentCard::to_json`] writes them; [`validate`] looks at a card as somebody published it, and
-//! [`sign`] and [`verify`] prove who did. Fetching cards, keys and addresses is for others to do.
+//! [`AgentCard`] is the card of 1.0. [`AgentCard::read`] reads cards of every version, and
+//! [`AgentCard::to_json`] writes them. [`validate`] checks the JSON of a published card. [`sign`]
+//! and [`verify`] create and check its signatures. The module does no I/O: the caller fetches cards
+//! and keys.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `build` | builder for valid cards |
+//! | `interface` | interfaces: URL, binding, version and tenant |
+//! | `manifest` | cards generated from an agent manifest |
+//! | `model` | the card of 1.0 and its capabilities and skills |
+//! | `oauth` | OAuth 2.0 flows |
+//! | `read` | reader for cards of every version |
+//! | `security` | security schemes and requirements |
+//! | `signature` | signing and verification |
+//! | `validate` | validation rules for published cards |
+//! | `write` | writer for cards of every version |
 
 mod build;
 mod interface;

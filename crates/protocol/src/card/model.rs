@@ -1,4 +1,4 @@
-//! The card of 1.0, as Rust types. Their serde form is its ProtoJSON.
+//! The agent card of 1.0 as Rust types. Their serde representation is its ProtoJSON.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{AgentInterface, SecurityRequirement, SecurityScheme};
 use crate::model::{Metadata, wire};
 use crate::operation::Capability;
 
-/// What an agent says about itself: who it is, what it can do, and how it is called.
+/// Self-description of an agent: its identity, skills and interfaces.
 ///
 /// ```
 /// # use latimer_protocol::card::{AgentCard, AgentInterface, AgentSkill, CardFormat, ProtocolBinding};
@@ -23,7 +23,7 @@ use crate::operation::Capability;
 ///     skills: vec![AgentSkill {
 ///         id: "forecast".into(),
 ///         name: "Forecast".into(),
-///         description: "Tells the weather of the next days".into(),
+///         description: "Forecasts the weather of the next days".into(),
 ///         tags: vec!["weather".into()],
 ///         ..Default::default()
 ///     }],
@@ -37,27 +37,27 @@ use crate::operation::Capability;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCard {
-    /// Its name, for people.
+    /// Human-readable name.
     pub name: String,
-    /// What it is for.
+    /// Human-readable description.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub description: String,
-    /// How it is called, the preferred way first.
+    /// Interfaces of the agent, most preferred first.
     #[serde(default, alias = "supported_interfaces", deserialize_with = "wire::nullable")]
     pub supported_interfaces: Vec<AgentInterface>,
-    /// Who runs it.
+    /// Operator of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<AgentProvider>,
-    /// The agent's own version. That of the protocol stands in each interface.
+    /// Version of the agent itself. Each interface declares its protocol version.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub version: String,
-    /// Where more can be read about it.
+    /// URL of the documentation.
     #[serde(default, alias = "documentation_url", skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
-    /// Which optional parts of the protocol it speaks.
+    /// Optional protocol features that the agent supports.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub capabilities: AgentCapabilities,
-    /// Ways to authenticate, by a name that requirements refer to.
+    /// Security schemes by name. Requirements refer to these names.
     #[serde(
         default,
         alias = "security_schemes",
@@ -65,7 +65,7 @@ pub struct AgentCard {
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub security_schemes: BTreeMap<String, SecurityScheme>,
-    /// What a caller needs: any one of these.
+    /// Requirements of which a caller must satisfy one. Empty requires no authentication.
     #[serde(
         default,
         alias = "security_requirements",
@@ -73,28 +73,28 @@ pub struct AgentCard {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub security_requirements: Vec<SecurityRequirement>,
-    /// Media types it reads, unless a skill says otherwise.
+    /// Media types that the agent accepts, unless a skill overrides them.
     #[serde(default, alias = "default_input_modes", deserialize_with = "wire::nullable")]
     pub default_input_modes: Vec<String>,
-    /// Media types it writes, unless a skill says otherwise.
+    /// Media types that the agent produces, unless a skill overrides them.
     #[serde(default, alias = "default_output_modes", deserialize_with = "wire::nullable")]
     pub default_output_modes: Vec<String>,
-    /// What it can do.
+    /// Skills of the agent.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub skills: Vec<AgentSkill>,
-    /// Signatures over the card; any valid one proves it.
+    /// Signatures over the card. One valid signature is sufficient.
     #[serde(default, deserialize_with = "wire::nullable", skip_serializing_if = "Vec::is_empty")]
     pub signatures: Vec<AgentCardSignature>,
-    /// A picture of it.
+    /// URL of an icon.
     #[serde(default, alias = "icon_url", skip_serializing_if = "Option::is_none")]
     pub icon_url: Option<String>,
 }
 
-/// The media type of plain text, which every agent reads and writes unless it says otherwise.
+/// Media type of plain text, the default input and output mode.
 pub(super) const PLAIN_TEXT: &str = "text/plain";
 
 impl Default for AgentCard {
-    /// An empty card that reads and writes plain text.
+    /// Creates an empty card whose input and output mode is plain text.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -115,27 +115,28 @@ impl Default for AgentCard {
     }
 }
 
-/// Who runs an agent.
+/// Operator of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentProvider {
-    /// Their website.
+    /// Website of the organization.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub url: String,
-    /// Their name.
+    /// Name of the organization.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub organization: String,
 }
 
-/// Which optional parts of the protocol an agent speaks.
+/// Optional protocol features that an agent supports.
 ///
-/// Not said is not the same as `false` on the wire, though it means the same.
+/// `None` and `Some(false)` both mean that the feature is not supported. They are distinct because
+/// a card that is written again must not change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCapabilities {
-    /// Answers as a stream of events.
+    /// Whether the agent streams events.
     #[serde(default, deserialize_with = "wire::flag", skip_serializing_if = "Option::is_none")]
     pub streaming: Option<bool>,
-    /// Posts events to webhooks.
+    /// Whether the agent posts events to webhooks.
     #[serde(
         default,
         alias = "push_notifications",
@@ -143,10 +144,10 @@ pub struct AgentCapabilities {
         skip_serializing_if = "Option::is_none"
     )]
     pub push_notifications: Option<bool>,
-    /// Extensions of the protocol.
+    /// Protocol extensions that the agent supports.
     #[serde(default, deserialize_with = "wire::nullable", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<AgentExtension>,
-    /// Shows authenticated callers another card.
+    /// Whether authenticated callers can fetch an extended card.
     #[serde(
         default,
         alias = "extended_agent_card",
@@ -157,7 +158,7 @@ pub struct AgentCapabilities {
 }
 
 impl AgentCapabilities {
-    /// Whether the agent declares `capability`.
+    /// Returns whether the agent declares support for `capability`.
     #[must_use]
     pub fn declares(&self, capability: Capability) -> bool {
         let declared = match capability {
@@ -169,31 +170,31 @@ impl AgentCapabilities {
     }
 }
 
-/// An extension of the protocol that an agent speaks.
+/// Protocol extension that an agent supports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentExtension {
-    /// What identifies it.
+    /// URI that identifies the extension.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
         skip_serializing_if = "String::is_empty"
     )]
     pub uri: String,
-    /// How the agent uses it.
+    /// How the agent uses the extension.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<String>,
-    /// Whether a caller must speak it too.
+    /// Whether callers must support the extension.
     #[serde(
         default,
         deserialize_with = "wire::bool_or_false",
         skip_serializing_if = "wire::is_false"
     )]
     pub required: bool,
-    /// Settings, of which the extension says what they mean.
+    /// Parameters, defined by the extension.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
@@ -202,24 +203,24 @@ pub struct AgentExtension {
     pub params: Metadata,
 }
 
-/// Something an agent can do.
+/// Something that an agent can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSkill {
-    /// Its identifier within the card.
+    /// Identifier, unique within the card.
     pub id: String,
-    /// Its name, for people.
+    /// Human-readable name.
     pub name: String,
-    /// What it does.
+    /// Human-readable description.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub description: String,
-    /// Words to find it by.
+    /// Keywords for search.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub tags: Vec<String>,
-    /// What a caller might say.
+    /// Example prompts.
     #[serde(default, deserialize_with = "wire::nullable", skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
-    /// Media types it reads; those of the card when empty.
+    /// Media types that the skill accepts; empty means those of the card.
     #[serde(
         default,
         alias = "input_modes",
@@ -227,7 +228,7 @@ pub struct AgentSkill {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub input_modes: Vec<String>,
-    /// Media types it writes; those of the card when empty.
+    /// Media types that the skill produces; empty means those of the card.
     #[serde(
         default,
         alias = "output_modes",
@@ -235,7 +236,7 @@ pub struct AgentSkill {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub output_modes: Vec<String>,
-    /// What a caller needs for this skill, in place of what the card says.
+    /// Requirements of this skill; they replace those of the card.
     #[serde(
         default,
         alias = "security_requirements",
@@ -245,14 +246,14 @@ pub struct AgentSkill {
     pub security_requirements: Vec<SecurityRequirement>,
 }
 
-/// A signature over a card: a JWS whose payload is the card itself and is left out.
+/// Signature over a card: a JWS with detached payload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentCardSignature {
-    /// The signed header, as base64url of its JSON.
+    /// Protected header, base64url-encoded JSON.
     pub protected: String,
-    /// The signature, as base64url.
+    /// Signature, base64url-encoded.
     pub signature: String,
-    /// A header that is not signed, and therefore proves nothing.
+    /// Unprotected header. It is not covered by the signature.
     #[serde(
         default,
         deserialize_with = "wire::nullable",

@@ -1,4 +1,4 @@
-//! How an OAuth 2.0 token is got.
+//! OAuth 2.0 flows.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 use super::security::exactly_one;
 use crate::model::wire;
 
-/// How a token is got. Since 1.0 a scheme has exactly one flow.
+/// Flow by which a caller obtains an OAuth 2.0 token. Since 1.0 a scheme has exactly one flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "FlowMembers")]
 pub enum OAuthFlows {
-    /// Somebody logs in with a browser.
+    /// The user logs in with a browser.
     AuthorizationCode(AuthorizationCodeOAuthFlow),
-    /// The caller is a program with its own credentials.
+    /// The client authenticates with its own credentials.
     ClientCredentials(ClientCredentialsOAuthFlow),
-    /// Deprecated.
+    /// Deprecated implicit flow.
     Implicit(ImplicitOAuthFlow),
-    /// Deprecated.
+    /// Deprecated password flow.
     Password(PasswordOAuthFlow),
-    /// Somebody logs in on another device.
+    /// The user logs in on another device.
     DeviceCode(DeviceCodeOAuthFlow),
 }
 
-/// The authorization code flow: somebody logs in with a browser.
+/// Authorization code flow: the user logs in with a browser.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizationCodeOAuthFlow {
-    /// Where somebody logs in.
+    /// URL at which the user logs in.
     #[serde(default, alias = "authorization_url", deserialize_with = "wire::nullable")]
     pub authorization_url: String,
-    /// Where a token is got.
+    /// URL that issues tokens.
     #[serde(default, alias = "token_url", deserialize_with = "wire::nullable")]
     pub token_url: String,
-    /// Where a token is renewed; the token address when not given.
+    /// URL that renews tokens; the token URL if absent.
     #[serde(
         default,
         alias = "refresh_url",
@@ -41,10 +41,10 @@ pub struct AuthorizationCodeOAuthFlow {
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
-    /// What may be asked for, and what each scope means.
+    /// Available scopes, with a description of each.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub scopes: BTreeMap<String, String>,
-    /// Whether PKCE (RFC 7636) is demanded.
+    /// Whether PKCE (RFC 7636) is required.
     #[serde(
         default,
         alias = "pkce_required",
@@ -54,14 +54,14 @@ pub struct AuthorizationCodeOAuthFlow {
     pub pkce_required: bool,
 }
 
-/// The client credentials flow: for programs.
+/// Client credentials flow: the client authenticates itself, without a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientCredentialsOAuthFlow {
-    /// Where a token is got.
+    /// URL that issues tokens.
     #[serde(default, alias = "token_url", deserialize_with = "wire::nullable")]
     pub token_url: String,
-    /// Where a token is renewed; the token address when not given.
+    /// URL that renews tokens; the token URL if absent.
     #[serde(
         default,
         alias = "refresh_url",
@@ -69,16 +69,16 @@ pub struct ClientCredentialsOAuthFlow {
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
-    /// What may be asked for, and what each scope means.
+    /// Available scopes, with a description of each.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub scopes: BTreeMap<String, String>,
 }
 
-/// The implicit flow. Deprecated: use the authorization code flow with PKCE.
+/// Implicit flow. Deprecated in favor of the authorization code flow with PKCE.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImplicitOAuthFlow {
-    /// Where somebody logs in.
+    /// URL at which the user logs in.
     #[serde(
         default,
         alias = "authorization_url",
@@ -86,7 +86,7 @@ pub struct ImplicitOAuthFlow {
         skip_serializing_if = "String::is_empty"
     )]
     pub authorization_url: String,
-    /// Where a token is renewed; the token address when not given.
+    /// URL that renews tokens; the token URL if absent.
     #[serde(
         default,
         alias = "refresh_url",
@@ -94,7 +94,7 @@ pub struct ImplicitOAuthFlow {
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
-    /// What may be asked for, and what each scope means.
+    /// Available scopes, with a description of each.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
@@ -103,11 +103,11 @@ pub struct ImplicitOAuthFlow {
     pub scopes: BTreeMap<String, String>,
 }
 
-/// The password flow. Deprecated: use the authorization code flow with PKCE.
+/// Password flow. Deprecated in favor of the authorization code flow with PKCE.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PasswordOAuthFlow {
-    /// Where a token is got.
+    /// URL that issues tokens.
     #[serde(
         default,
         alias = "token_url",
@@ -115,7 +115,7 @@ pub struct PasswordOAuthFlow {
         skip_serializing_if = "String::is_empty"
     )]
     pub token_url: String,
-    /// Where a token is renewed; the token address when not given.
+    /// URL that renews tokens; the token URL if absent.
     #[serde(
         default,
         alias = "refresh_url",
@@ -123,7 +123,7 @@ pub struct PasswordOAuthFlow {
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
-    /// What may be asked for, and what each scope means.
+    /// Available scopes, with a description of each.
     #[serde(
         default,
         deserialize_with = "wire::nullable",
@@ -132,17 +132,17 @@ pub struct PasswordOAuthFlow {
     pub scopes: BTreeMap<String, String>,
 }
 
-/// The device code flow: somebody logs in on another device.
+/// Device code flow: the user logs in on another device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeviceCodeOAuthFlow {
-    /// Where the code is got.
+    /// URL that issues device codes.
     #[serde(default, alias = "device_authorization_url", deserialize_with = "wire::nullable")]
     pub device_authorization_url: String,
-    /// Where a token is got.
+    /// URL that issues tokens.
     #[serde(default, alias = "token_url", deserialize_with = "wire::nullable")]
     pub token_url: String,
-    /// Where a token is renewed; the token address when not given.
+    /// URL that renews tokens; the token URL if absent.
     #[serde(
         default,
         alias = "refresh_url",
@@ -150,12 +150,12 @@ pub struct DeviceCodeOAuthFlow {
         skip_serializing_if = "Option::is_none"
     )]
     pub refresh_url: Option<String>,
-    /// What may be asked for, and what each scope means.
+    /// Available scopes, with a description of each.
     #[serde(default, deserialize_with = "wire::nullable")]
     pub scopes: BTreeMap<String, String>,
 }
 
-/// The members of the flows as they are read, before they are known to be exactly one.
+/// Members of the flows before validation that exactly one of them is present.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FlowMembers {

@@ -1,4 +1,4 @@
-//! How a caller authenticates: schemes, and which of them are required.
+//! Security schemes, and the requirements that refer to them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::OAuthFlows;
 use crate::model::wire;
 
-/// A way to authenticate. Exactly one kind, under the kind's own member on the wire.
+/// Method by which callers authenticate.
 ///
 /// ```
 /// # use latimer_protocol::card::SecurityScheme;
@@ -18,36 +18,36 @@ use crate::model::wire;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "SchemeMembers")]
 pub enum SecurityScheme {
-    /// A key in a header, a query parameter or a cookie.
+    /// API key in a header, query parameter or cookie.
     #[serde(rename = "apiKeySecurityScheme")]
     ApiKey(ApiKeySecurityScheme),
-    /// An `Authorization` header.
+    /// HTTP authentication with an `Authorization` header.
     #[serde(rename = "httpAuthSecurityScheme")]
     HttpAuth(HttpAuthSecurityScheme),
-    /// OAuth 2.0.
+    /// OAuth 2.0 access token.
     #[serde(rename = "oauth2SecurityScheme")]
     OAuth2(OAuth2SecurityScheme),
-    /// OpenID Connect.
+    /// OpenID Connect token.
     #[serde(rename = "openIdConnectSecurityScheme")]
     OpenIdConnect(OpenIdConnectSecurityScheme),
-    /// A client certificate.
+    /// TLS client certificate.
     #[serde(rename = "mtlsSecurityScheme")]
     MutualTls(MutualTlsSecurityScheme),
 }
 
 impl SecurityScheme {
-    /// A bearer token of any format.
+    /// Creates a scheme for bearer tokens of unspecified format.
     #[must_use]
     pub fn bearer() -> Self {
         Self::http("Bearer")
     }
 
-    /// An `Authorization` header of this HTTP authentication scheme.
+    /// Creates a scheme for the named HTTP authentication scheme.
     pub fn http(scheme: impl Into<String>) -> Self {
         Self::HttpAuth(HttpAuthSecurityScheme { scheme: scheme.into(), ..Default::default() })
     }
 
-    /// A key in the header `name`.
+    /// Creates a scheme for an API key in the header `name`.
     pub fn api_key(name: impl Into<String>) -> Self {
         Self::ApiKey(ApiKeySecurityScheme {
             location: "header".into(),
@@ -57,36 +57,36 @@ impl SecurityScheme {
     }
 }
 
-/// A key in a header, a query parameter or a cookie.
+/// API key in a header, query parameter or cookie.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKeySecurityScheme {
-    /// What it is, for people.
+    /// Human-readable description.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<String>,
-    /// Where the key goes: `header`, `query` or `cookie`.
+    /// Location of the key: `header`, `query` or `cookie`.
     pub location: String,
-    /// The name of the header, parameter or cookie.
+    /// Name of the header, parameter or cookie.
     pub name: String,
 }
 
-/// An `Authorization` header.
+/// HTTP authentication with an `Authorization` header.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpAuthSecurityScheme {
-    /// What it is, for people.
+    /// Human-readable description.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<String>,
-    /// The HTTP authentication scheme, such as `Bearer`.
+    /// HTTP authentication scheme, such as `Bearer`.
     pub scheme: String,
-    /// What a bearer token looks like, such as `JWT`.
+    /// Format of bearer tokens, such as `JWT`. Informational.
     #[serde(
         default,
         alias = "bearer_format",
@@ -96,20 +96,20 @@ pub struct HttpAuthSecurityScheme {
     pub bearer_format: Option<String>,
 }
 
-/// OAuth 2.0.
+/// Access token obtained by an OAuth 2.0 flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OAuth2SecurityScheme {
-    /// What it is, for people.
+    /// Human-readable description.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<String>,
-    /// How a token is got.
+    /// Flow by which a caller obtains a token.
     pub flows: OAuthFlows,
-    /// Where the authorization server describes itself (RFC 8414).
+    /// URL of the authorization server metadata (RFC 8414).
     #[serde(
         default,
         alias = "oauth2_metadata_url",
@@ -119,26 +119,26 @@ pub struct OAuth2SecurityScheme {
     pub oauth2_metadata_url: Option<String>,
 }
 
-/// OpenID Connect.
+/// Token obtained by OpenID Connect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenIdConnectSecurityScheme {
-    /// What it is, for people.
+    /// Human-readable description.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<String>,
-    /// Where the provider describes itself.
+    /// URL of the provider's discovery document.
     #[serde(alias = "open_id_connect_url")]
     pub open_id_connect_url: String,
 }
 
-/// A client certificate.
+/// TLS client certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MutualTlsSecurityScheme {
-    /// What it is, for people.
+    /// Human-readable description.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",
@@ -147,7 +147,7 @@ pub struct MutualTlsSecurityScheme {
     pub description: Option<String>,
 }
 
-/// One sufficient combination: all of these schemes together, each with the scopes it needs.
+/// Set of security schemes that a caller must satisfy together, with the required scopes.
 ///
 /// ```
 /// # use latimer_protocol::card::SecurityRequirement;
@@ -158,17 +158,17 @@ pub struct MutualTlsSecurityScheme {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "RequirementMembers", into = "RequirementMembers")]
 pub struct SecurityRequirement {
-    /// Scopes by the name of the scheme.
+    /// Required scopes by scheme name.
     pub schemes: BTreeMap<String, Vec<String>>,
 }
 
 impl SecurityRequirement {
-    /// The scheme `name` alone, without scopes.
+    /// Creates a requirement for the scheme `name` without scopes.
     pub fn scheme(name: impl Into<String>) -> Self {
         Self { schemes: BTreeMap::from([(name.into(), Vec::new())]) }
     }
 
-    /// The same requirement, with the scheme `name` and these scopes too.
+    /// Adds the scheme `name` with these scopes.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(
         mut self,
@@ -210,17 +210,17 @@ impl From<SecurityRequirement> for RequirementMembers {
     }
 }
 
-/// A kind of scheme, as the versions spell it.
+/// Names of one kind of security scheme in 0.3 and 1.0.
 pub(super) struct SchemeKind {
-    /// What 0.3 says in `type`.
+    /// Value of `type` in 0.3.
     pub(super) name: &'static str,
-    /// The member of 1.0 that holds a scheme of this kind.
+    /// Member that contains a scheme of this kind in 1.0.
     pub(super) member: &'static str,
-    /// A member by which a scheme of 0.3 without a `type` is known; the last kind needs none.
+    /// Member that identifies a 0.3 scheme without `type`; `None` for the fallback kind.
     pub(super) distinguishing_member: Option<&'static str>,
 }
 
-/// Every kind of scheme, in the order in which one without a `type` is tried.
+/// All kinds of security schemes, in the order in which a scheme without `type` is matched.
 pub(super) const SCHEME_KINDS: [SchemeKind; 5] = [
     SchemeKind {
         name: "apiKey",
@@ -245,7 +245,7 @@ pub(super) const SCHEME_KINDS: [SchemeKind; 5] = [
     SchemeKind { name: "mutualTLS", member: "mtlsSecurityScheme", distinguishing_member: None },
 ];
 
-/// The members of a scheme as they are read, before they are known to be exactly one.
+/// Members of a scheme before validation that exactly one of them is present.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SchemeMembers {
@@ -276,7 +276,7 @@ impl TryFrom<SchemeMembers> for SecurityScheme {
     }
 }
 
-/// The only item, if there is exactly one.
+/// Returns the only item; `None` if there is no item or more than one.
 pub(super) fn exactly_one<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
     let first = items.next()?;
     items.next().is_none().then_some(first)
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scheme_is_of_exactly_one_kind() {
+    fn scheme_requires_exactly_one_kind() {
         for (wire, fits) in [
             (json!({"mtlsSecurityScheme": {}}), true),
             (json!({"mtls_security_scheme": {"description": "d"}}), true),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_leave_empty_scopes_out() {
+    fn empty_scopes_are_omitted_from_requirements() {
         for (wire, written) in [
             (
                 json!({"schemes": {"a": {"list": []}, "b": {}}}),

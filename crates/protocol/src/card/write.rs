@@ -1,4 +1,4 @@
-//! Writes a card for readers of every version.
+//! Writer for cards of every version.
 
 use std::collections::HashSet;
 
@@ -11,40 +11,41 @@ use super::{
 };
 use crate::version::Version;
 
-/// The version that a card of 0.3 says.
+/// Value of `protocolVersion` in cards of 0.3.
 pub(crate) const V0_3_CARD_VERSION: &str = "0.3.0";
 
-/// The shape in which a card is written.
+/// JSON format of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardFormat {
-    /// 1.0, and nothing else. Carries everything.
+    /// 1.0 only. Lossless.
     V1_0,
-    /// 1.0 with the members of 0.3 beside them, for readers of either. Carries everything; without
-    /// an interface of 0.3 there is nothing to tell its readers, and this is the same as 1.0.
+    /// 1.0 merged with the members of 0.3, so that clients of both versions can read it. Lossless.
+    /// Equal to [`CardFormat::V1_0`] if the card has no interface of 0.3.
     Superset(TransitionHistory),
-    /// 0.3, which readers of 0.2 understand as well.
+    /// 0.3, also readable by 0.2 clients.
     ///
-    /// Cannot carry tenants, and signatures, which are made over the form of 1.0. Of the interfaces
-    /// it carries those of 0.3, and the others only when there is none of 0.3.
+    /// Omits tenants and signatures; signatures cover the 1.0 format. Writes only the interfaces of
+    /// 0.3, or all interfaces if there is none of 0.3.
     V0_3(TransitionHistory),
-    /// The oldest: 0.1, with modes in words.
+    /// 0.1, with `text` as input and output mode instead of `text/plain`.
     ///
-    /// Cannot carry more than one interface, extensions, the extended card, icon and signatures,
-    /// the media types and requirements of a skill, and of security anything but names.
+    /// Omits all interfaces except one, extensions, the extended card, the icon, signatures, the
+    /// media types and requirements of skills, and all security details except scheme names.
     V0_1(TransitionHistory),
 }
 
-/// Whether an agent keeps a log of its tasks' states. Only cards before 1.0 say so.
+/// Whether the agent records the state transitions of its tasks. Only cards before 1.0 declare it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransitionHistory {
-    /// It does.
+    /// State transitions are recorded.
     Recorded,
-    /// It does not.
+    /// State transitions are not recorded.
     NotRecorded,
 }
 
 impl AgentCard {
-    /// The card as JSON, in the shape its reader expects. See [`CardFormat`] for what each cannot carry.
+    /// Converts the card to JSON in the given format. See [`CardFormat`] for the members that each
+    /// format omits.
     ///
     /// ```
     /// # use latimer_protocol::card::{AgentCard, AgentInterface, CardFormat, TransitionHistory};
@@ -64,8 +65,9 @@ impl AgentCard {
         }
     }
 
-    /// The interfaces that speak one of these versions, JSON-RPC first, because it is the only one
-    /// that old readers know; all of them when none does. Tenants came with 1.0.
+    /// Returns the interfaces of the first version in `versions` that has any, or all interfaces.
+    /// JSON-RPC comes first, because it is the only binding that the oldest clients support.
+    /// Interfaces with a tenant, which 1.0 introduced, are used only if there are no others.
     fn pre_v1_interfaces(&self, versions: &[Version]) -> Vec<&AgentInterface> {
         let without_tenant = || self.supported_interfaces.iter().filter(|it| it.tenant.is_none());
         let mut interfaces: Vec<_> = versions
@@ -82,7 +84,7 @@ impl AgentCard {
         interfaces
     }
 
-    /// What a card of 0.3 names as its interfaces, the main one first and each once.
+    /// Returns the distinct interfaces for a 0.3 card, the main one first.
     pub(crate) fn v0_3_interfaces(&self) -> Vec<&AgentInterface> {
         let mut seen = HashSet::new();
         let mut interfaces = self.pre_v1_interfaces(&[Version::V0_3]);
@@ -91,7 +93,7 @@ impl AgentCard {
     }
 }
 
-/// Several cards as one object: `agents`, and how many they are as `total`.
+/// Converts several cards to one object with the members `agents` and `total`.
 pub fn list_to_json<'a>(
     cards: impl IntoIterator<Item = &'a AgentCard>,
     format: CardFormat,
@@ -111,7 +113,7 @@ fn superset(card: &AgentCard, history: TransitionHistory) -> Value {
     value
 }
 
-/// Adds what `value` does not have yet.
+/// Adds the members of `more` that `value` lacks, recursively.
 fn merge(value: &mut Value, more: Value) {
     match (value, more) {
         (Value::Object(members), Value::Object(more)) => {
@@ -198,8 +200,8 @@ fn v0_3_requirements(requirements: &[SecurityRequirement]) -> Value {
     requirements.iter().map(|it| json!(it.schemes)).collect()
 }
 
-/// The members of a scheme as OpenAPI has them, and `type` for the kind. Members that came with
-/// 1.0 stay: older readers pass over them, and some newer ones read no other form.
+/// Converts a scheme to the flat OpenAPI form of 0.3 with `type`. Members introduced in 1.0 are
+/// kept: 0.3 readers ignore them, and some newer clients accept only this form.
 fn v0_3_scheme(scheme: &SecurityScheme) -> Value {
     let value = json!(scheme);
     let matched = SCHEME_KINDS.iter().find_map(|kind| Some((kind, value.get(kind.member)?)));
@@ -221,7 +223,7 @@ fn v0_3_scheme(scheme: &SecurityScheme) -> Value {
     Value::Object(flattened)
 }
 
-/// Adds a member that 0.3 demands, and that is left out elsewhere when it is empty.
+/// Adds a member that 0.3 requires and 1.0 omits when empty.
 fn insert_if_required(value: &mut Value, name: &str, empty: impl FnOnce() -> Value) {
     if let Value::Object(members) = value {
         members.entry(name).or_insert_with(empty);
@@ -267,7 +269,7 @@ fn v0_1_skill(skill: &AgentSkill) -> Value {
     })
 }
 
-/// What 0.1 can say about authentication: the names of the schemes that are asked for.
+/// Returns the names of the required schemes, all that 0.1 can express about authentication.
 fn authentication_schemes(card: &AgentCard) -> Vec<String> {
     let required = card.security_requirements.iter().flat_map(|it| it.schemes.keys());
     let mut names: Vec<_> = required
@@ -306,7 +308,7 @@ mod tests {
         let text = include_str!("../../fixtures/cards/s0.json");
         let card = AgentCard::from_json(&fixture(text)).unwrap();
         let written = card.to_json(CardFormat::V0_1(RECORDED));
-        // As text, so that the order counts too.
+        // Compared as strings to check the member order as well.
         assert_eq!(written.to_string(), fixture(text).to_string());
         let list = list_to_json([&card], CardFormat::V0_1(RECORDED));
         assert_eq!(list.to_string(), format!(r#"{{"agents":[{written}],"total":1}}"#));
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_superset_has_the_members_of_both_versions() {
+    fn superset_contains_members_of_both_versions() {
         let text = include_str!("../../fixtures/cards/superset.json");
         let card = AgentCard::from_json(&fixture(text)).unwrap();
         assert_eq!(card.to_json(CardFormat::Superset(RECORDED)), fixture(text));

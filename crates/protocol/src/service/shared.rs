@@ -17,9 +17,9 @@ use crate::version::Version;
 /// # use latimer_protocol::{Dialect, Finality, Message, MessageId, SharedEvent, StreamResponse};
 /// let message = Message::agent(MessageId::new("m1")?, "hi");
 /// let event = SharedEvent::new(StreamResponse::Message(message));
-/// let written = event.encode_json(Dialect::V1_0, Finality::Last).expect("1.0 shares its events");
+/// let json = event.encode_json(Dialect::V1_0, Finality::Last).expect("1.0 shares its events");
 /// assert_eq!(
-///     written,
+///     json,
 ///     br#"{"message":{"messageId":"m1","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}"#[..],
 /// );
 /// # Ok::<(), latimer_protocol::InvalidId>(())

@@ -1,4 +1,9 @@
-//! Reads the cards of every version.
+//! Reader for cards of every version.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `security` | conversion of security schemes and requirements to 1.0 |
+//! | `upgrade` | conversion of all other members to 1.0 |
 
 mod security;
 #[cfg(test)]
@@ -21,17 +26,16 @@ use crate::json::{self, InvalidField, ParseError};
 use crate::version::PROTOCOL_VERSION;
 
 impl AgentCard {
-    /// Reads a card of any version: 1.0, 0.3, 0.2, 0.1, or several of them in one.
+    /// Reads a card of version 1.0, 0.3, 0.2 or 0.1, or one that combines several versions.
     ///
-    /// An address of 0.x becomes an interface of that version. Where a card says the same in the
-    /// words of 1.0 and of 0.3, those of 1.0 count. What is optional and malformed is left out;
-    /// [`validate`](super::validate) is there to complain. Lost are `stateTransitionHistory`, which
-    /// says nothing to a caller, all but one of several OAuth flows in one scheme, and credentials
-    /// that a card of 0.1 may give away.
+    /// URLs of 0.x cards become interfaces of that version. If a card contains both the 1.0 and the
+    /// 0.3 form of a member, the 1.0 form is used. Malformed optional members are dropped;
+    /// [`validate`](super::validate) reports them. Also dropped are `stateTransitionHistory`, all
+    /// but one of several OAuth flows of a scheme, and credentials in a 0.1 card.
     ///
-    /// Loose words are put right, such as `text` for `text/plain`, and what is missing is filled in
-    /// where the card tells. Not so in a card of 1.0 that is signed: it is taken as it is written, so
-    /// that its signatures still hold when it is written again.
+    /// Values are normalized, such as `text` to `text/plain`, and missing members are derived from
+    /// others where possible. A signed card of 1.0 is read verbatim, so that its signatures remain
+    /// valid when it is written again.
     ///
     /// ```
     /// # use latimer_protocol::{Version, card::{AgentCard, ProtocolBinding}};
@@ -49,17 +53,17 @@ impl AgentCard {
     /// ```
     ///
     /// # Errors
-    /// When the bytes are not JSON, or when what a card needs to be of use is missing or of the
-    /// wrong type: a name, and an address.
+    /// Returns [`ParseError`] if the bytes are not JSON, or a required member (the name or all
+    /// URLs) is missing or has the wrong type.
     pub fn read(bytes: &[u8]) -> Result<Self, ParseError> {
         let value: Value = json::from_str(json::utf8_str(bytes)?)?;
         Ok(Self::from_json(&value)?)
     }
 
-    /// Reads a card of any version from JSON that has been parsed already. See [`AgentCard::read`].
+    /// Reads a card of any version from parsed JSON. See [`AgentCard::read`].
     ///
     /// # Errors
-    /// The first member that is missing or wrong and that a card cannot do without.
+    /// Returns the first required member that is missing or has the wrong type.
     pub fn from_json(value: &Value) -> Result<Self, InvalidField> {
         let UpgradedCard { card, pre_v1_version, read_mode } = upgrade(value)?;
         let mut card: Self = json::from_value(&card)?;
@@ -71,7 +75,7 @@ impl AgentCard {
             card.fill_in_modes();
         }
         if read_mode == ReadMode::Normalized {
-            // Drafts of 1.0 said the version once for all interfaces.
+            // Drafts of 1.0 declared the version once for all interfaces.
             let version = value.as_object().and_then(declared_version);
             card.fill_in_versions(version.unwrap_or(PROTOCOL_VERSION));
             card.normalize_modes();
@@ -79,14 +83,15 @@ impl AgentCard {
         Ok(card)
     }
 
-    /// Many a card before 1.0 lists its main address among the others again, and some in another
-    /// spelling.
+    /// Removes repeated interfaces. Many cards before 1.0 list the main URL again under
+    /// `additionalInterfaces`.
     pub(crate) fn drop_repeated_interfaces(&mut self) {
         let mut seen = HashSet::new();
         self.supported_interfaces.retain(|it| seen.insert(it.clone()));
     }
 
-    /// Modes were optional in 0.1, and some later cards still leave them out.
+    /// Sets missing input and output modes to plain text. They were optional in 0.1, and some newer
+    /// cards omit them as well.
     pub(crate) fn fill_in_modes(&mut self) {
         for modes in [&mut self.default_input_modes, &mut self.default_output_modes] {
             if modes.is_empty() {
@@ -95,7 +100,7 @@ impl AgentCard {
         }
     }
 
-    /// An interface that names no version speaks this one.
+    /// Sets the version of interfaces that declare none.
     pub(crate) fn fill_in_versions(&mut self, version: &str) {
         for interface in &mut self.supported_interfaces {
             if interface.protocol_version.is_empty() {
@@ -104,7 +109,7 @@ impl AgentCard {
         }
     }
 
-    /// Modes became media types after 0.1, and many an agent still says `text`.
+    /// Replaces the mode `text` of 0.1, which some newer cards still use, by `text/plain`.
     pub(crate) fn normalize_modes(&mut self) {
         let modes = [&mut self.default_input_modes, &mut self.default_output_modes].into_iter();
         let skills = self.skills.iter_mut();

@@ -1,4 +1,4 @@
-//! Lifts the ways to authenticate of older cards to those of 1.0.
+//! Conversion of security schemes and requirements to 1.0.
 
 use serde_json::{Map, Value, json};
 
@@ -6,11 +6,11 @@ use super::upgrade::{camel_case, parses_as, retain_valid_items};
 use crate::card::security::SCHEME_KINDS;
 use crate::card::{SecurityRequirement, SecurityScheme};
 
-/// The flows of OAuth, in the order in which one of several is kept: 1.0 has room for one only.
+/// OAuth flows by preference. 1.0 allows one per scheme, so the first one present is kept.
 const FLOWS_BY_PREFERENCE: [&str; 5] =
     ["authorizationCode", "clientCredentials", "deviceCode", "implicit", "password"];
 
-/// What the protobuf file calls the choices between schemes and between flows.
+/// Names of the protobuf `oneof` fields for schemes and flows.
 const ONEOF_NAMES: [&str; 2] = ["scheme", "flow"];
 
 pub(super) fn upgrade_security(card: &mut Map<String, Value>) {
@@ -28,7 +28,7 @@ pub(super) fn upgrade_security(card: &mut Map<String, Value>) {
     }
 }
 
-/// Requirements are read in both shapes, and under both of their names.
+/// Converts `security` or `securityRequirements`, in the 0.3 or 1.0 form, to 1.0.
 pub(super) fn upgrade_requirements(members: &mut Map<String, Value>) {
     let pre_v1 = members.remove("security");
     if !members.contains_key("securityRequirements")
@@ -44,7 +44,7 @@ pub(super) fn upgrade_requirements(members: &mut Map<String, Value>) {
     retain_valid_items::<SecurityRequirement>(members, "securityRequirements");
 }
 
-/// `{"schemes": {"g": {"list": […]}}}` as it is, and `{"g": […]}` likewise.
+/// Converts `{"g": […]}` to `{"schemes": {"g": {"list": […]}}}`; the latter is accepted as it is.
 fn upgrade_requirement(item: &Value) -> Value {
     let schemes = match item.get("schemes") {
         Some(Value::Object(schemes)) => schemes,
@@ -63,8 +63,8 @@ fn upgrade_requirement(item: &Value) -> Value {
     json!({"schemes": upgraded})
 }
 
-/// The JavaScript SDK publishes its own way to hold one of several, `{"$case": name, "value": …}`
-/// under the name of the choice, in place of the one member that was chosen.
+/// Replaces the JavaScript SDK's encoding of a `oneof`, `{"$case": name, "value": …}` under the
+/// name of the `oneof`, by the member `name`.
 fn unwrap_js_oneof(value: &Value) -> Value {
     let Value::Object(members) = value else { return value.clone() };
     if members.len() == 1
@@ -76,7 +76,7 @@ fn unwrap_js_oneof(value: &Value) -> Value {
     members.iter().map(|(name, value)| (name.clone(), unwrap_js_oneof(value))).collect()
 }
 
-/// A scheme under the member of its kind.
+/// Wraps a flat scheme in the 1.0 member of its kind.
 fn upgrade_scheme(scheme: &Value) -> Value {
     let Value::Object(members) = scheme else { return scheme.clone() };
     let mut members = camel_case(members);
@@ -105,7 +105,8 @@ fn upgrade_scheme(scheme: &Value) -> Value {
     json!({ kind.member: members })
 }
 
-/// 0.1 names schemes of HTTP and nothing else about them. Each is enough for itself.
+/// Converts `authentication` of 0.1, which lists only scheme names, to schemes and alternative
+/// requirements.
 fn upgrade_authentication(card: &mut Map<String, Value>) {
     if card.contains_key("securitySchemes") {
         return;
@@ -119,7 +120,7 @@ fn upgrade_authentication(card: &mut Map<String, Value>) {
         .iter()
         .map(|name| {
             let scheme = match name.to_ascii_lowercase().as_str() {
-                // It does not say which header: this is the usual one.
+                // 0.1 does not name the header; this is the most common one.
                 "apikey" | "api_key" | "api-key" => SecurityScheme::api_key("X-API-Key"),
                 "bearer" | "oauth2" | "oauth" | "jwt" => SecurityScheme::bearer(),
                 _ => SecurityScheme::http(name),

@@ -7,7 +7,7 @@ use crate::card::{
     RULES, SecurityRequirement, SecurityScheme, TransitionHistory, VerifyPolicy, validate, verify,
 };
 
-/// A card of 0.3 with `more` members in place of its own; `null` removes one.
+/// Creates a 0.3 card in which the members of `more` replace the defaults; `null` removes a member.
 fn v0_3_card(more: Value) -> Value {
     let mut card = json!({
         "name": "n", "description": "d", "version": "1", "url": "https://a.example/rpc",
@@ -258,11 +258,11 @@ fn missing_or_invalid_required_member_is_named() {
     assert!(matches!(error, ParseError::Malformed(_)), "{error}");
 }
 
-/// Texts that mean something in a card.
+/// Strings that have a meaning in cards.
 const CARD_STRINGS: &[&str] =
     &["", "text", "a/b", "https://a.example", "h:1", "JSONRPC", "0.3.0", "header", "oauth2"];
 
-/// Names of members of cards and of what is in them.
+/// Names of members of cards and of nested objects.
 #[rustfmt::skip]
 const MEMBER_NAMES: &[&str] = &[
     "name", "url", "version", "protocolVersion", "protocol_version", "protocolBinding", "tenant",
@@ -274,7 +274,7 @@ const MEMBER_NAMES: &[&str] = &[
     "iconUrl",
 ];
 
-/// Values of a card's members, right and wrong ones.
+/// Generates valid and invalid values for card members.
 fn arbitrary_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -1,7 +1,8 @@
-//! Lifts a card of any version to the members of 1.0, as JSON.
+//! Conversion of a card of any version to the JSON members of 1.0.
 //!
-//! Where a card says something in the words of 1.0 and of 0.3, those of 1.0 count. What is optional
-//! and malformed is left out, because an agent with a broken icon can still be called.
+//! If a card contains both the 1.0 and the 0.3 form of a member, the 1.0 form is used. Malformed
+//! optional members are dropped, because an agent with, for example, an invalid icon can still be
+//! called.
 
 use std::collections::HashSet;
 
@@ -13,31 +14,31 @@ use crate::card::{AgentCardSignature, AgentExtension, AgentProvider};
 use crate::json::{self, InvalidField};
 use crate::version::Version;
 
-/// A card in the words of 1.0.
+/// Card converted to the members of 1.0.
 pub(crate) struct UpgradedCard {
-    /// Its members.
+    /// JSON object with the members of 1.0.
     pub(crate) card: Value,
-    /// The version of the card, as `0.3`, when it did not use the words of 1.0.
+    /// Version of the card, such as `0.3`, if it lacks interfaces of 1.0.
     pub(crate) pre_v1_version: Option<String>,
-    /// How its members are taken.
+    /// Whether members may be normalized.
     pub(crate) read_mode: ReadMode,
 }
 
-/// How the members of a card are taken.
+/// Whether members of a card may be normalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadMode {
-    /// As they are meant: loose words are put right, and what is missing is filled in.
+    /// Values are normalized, and missing members are derived from others.
     Normalized,
-    /// As they are written. A signature covers the members of a card of 1.0, and one that is put
-    /// right no longer has it. Cards before 1.0 change anyway when they are lifted.
+    /// Members are not changed. A signature covers the members of a 1.0 card, so normalizing a signed
+    /// card would invalidate it. Cards before 1.0 change in the conversion in any case.
     Verbatim,
 }
 
-/// The members of a card of any version, as a card of 1.0 has them. Nothing is made up that the
-/// card does not say, save for a version where older cards have none.
+/// Converts the members of a card to 1.0. Adds no information except the version of older
+/// interfaces.
 ///
 /// # Errors
-/// When the card is not an object, or its address is not a text.
+/// Returns [`InvalidField`] if the card is not an object or its URL is not a string.
 pub(crate) fn upgrade(value: &Value) -> Result<UpgradedCard, InvalidField> {
     let Value::Object(members) = value else {
         return Err(InvalidField::new("", "expected an object"));
@@ -59,22 +60,22 @@ pub(crate) fn upgrade(value: &Value) -> Result<UpgradedCard, InvalidField> {
     Ok(UpgradedCard { card: Value::Object(card), pre_v1_version, read_mode })
 }
 
-/// Whether a card says how it is called in the words of 1.0.
+/// Returns whether the card has interfaces of 1.0.
 fn has_interfaces(card: &Map<String, Value>) -> bool {
     card.get("supportedInterfaces").is_some_and(|it| it.as_array().is_none_or(|it| !it.is_empty()))
 }
 
-/// Whether a card has a signature that might hold.
+/// Returns whether the card has a well-formed signature.
 fn has_signature(card: &Map<String, Value>) -> bool {
     let items = card.get("signatures").and_then(Value::as_array).into_iter().flatten();
     let mut signatures = items.filter_map(|it| json::from_value::<AgentCardSignature>(it).ok());
     signatures.any(|it| it.is_well_formed())
 }
 
-/// The version of a card that has no interfaces of 1.0, as `0.3`.
+/// Returns the version of a card without interfaces of 1.0, such as `0.3`.
 ///
-/// 0.2.5 was the first to say it. Before that only details tell 0.1 from 0.2: members that came
-/// later, or that went away, and how modes were written.
+/// Versions before 0.2.5 do not declare it. 0.1 and 0.2 then differ only in members that were added
+/// or removed and in how they write modes.
 fn detect_pre_v1_version(card: &Map<String, Value>) -> String {
     if let Some(declared) = declared_version(card) {
         return major_minor(declared).to_owned();
@@ -94,12 +95,13 @@ fn detect_pre_v1_version(card: &Map<String, Value>) -> String {
     if is_v0_1 { Version::V0_1 } else { Version::V0_3 }.as_str().to_owned()
 }
 
-/// What a card says in `protocolVersion`, if anything.
+/// Returns the value of `protocolVersion`, unless it is empty.
 pub(super) fn declared_version(card: &Map<String, Value>) -> Option<&str> {
     card.get("protocolVersion")?.as_str().filter(|it| !it.is_empty())
 }
 
-/// In 0.1 modes were optional and mostly `text`, and all three capabilities were always written.
+/// Returns whether the modes and capabilities look like 0.1, where modes were optional or `text`,
+/// and all three capabilities were always present.
 fn looks_like_v0_1(card: &Map<String, Value>) -> bool {
     let Some(modes) = card.get("defaultInputModes").and_then(Value::as_array) else { return true };
     let all_bare_words = modes.iter().all(|it| it.as_str().is_some_and(|mode| !mode.contains('/')));
@@ -107,7 +109,7 @@ fn looks_like_v0_1(card: &Map<String, Value>) -> bool {
         && card.get("capabilities").is_some_and(|it| it.get("stateTransitionHistory").is_some())
 }
 
-/// `0.3` of `0.3.0`.
+/// Truncates `0.3.0` to `0.3`.
 pub(crate) fn major_minor(version: &str) -> &str {
     match version.match_indices('.').nth(1) {
         Some((end, _)) => &version[..end],
@@ -116,7 +118,7 @@ pub(crate) fn major_minor(version: &str) -> &str {
 }
 
 fn upgrade_interfaces(card: &mut Map<String, Value>, version: &str) -> Result<(), InvalidField> {
-    // A card may list very many, so that looking through all of them for each would take too long.
+    // A set keeps the cost linear for cards with very many interfaces.
     let mut seen = HashSet::new();
     let mut interfaces = Vec::new();
     let mut add = |url, binding: Option<_>| {
@@ -134,7 +136,7 @@ fn upgrade_interfaces(card: &mut Map<String, Value>, version: &str) -> Result<()
         Some(_) => return Err(InvalidField::new("url", "expected a string")),
         None => {}
     }
-    // `interfaces` is what one implementation of 1.0 calls them.
+    // One implementation of 1.0 uses the name `interfaces`.
     for name in ["additionalInterfaces", "interfaces"] {
         for item in card.get(name).and_then(Value::as_array).into_iter().flatten() {
             let binding = ["transport", "protocolBinding", "protocol", "type"]
@@ -183,7 +185,7 @@ fn upgrade_skills(card: &mut Map<String, Value>, read_mode: ReadMode) {
     skills.retain(|it| !it.is_object() || it.get("id").is_some());
 }
 
-/// Gives `name` the value of `other` where it has none of its own.
+/// Copies the value of `other` to `name` if that is missing or empty.
 fn default_from(members: &mut Map<String, Value>, name: &str, other: &str) {
     let missing = members.get(name).is_none_or(|it| it == "");
     if let Some(value) = members.get(other).filter(|_| missing).cloned() {
@@ -191,8 +193,8 @@ fn default_from(members: &mut Map<String, Value>, name: &str, other: &str) {
     }
 }
 
-/// The members that are there, under their names in camel case: ProtoJSON may use either spelling,
-/// and `null` for what is not there.
+/// Renames snake_case members to camelCase, as ProtoJSON allows both, and drops `null` members. The
+/// camelCase member wins if both are present.
 pub(crate) fn camel_case(members: &Map<String, Value>) -> Map<String, Value> {
     let present = || members.iter().filter(|(_, value)| !value.is_null());
     let mut renamed: Map<_, _> = present()
@@ -216,14 +218,15 @@ fn camel_name(name: &str) -> String {
     camel
 }
 
-/// Removes the member `name` unless it is a `T`.
+/// Removes the member `name` unless it deserializes as `T`.
 fn retain_if_valid<T: DeserializeOwned>(members: &mut Map<String, Value>, name: &str) {
     if members.get(name).is_some_and(|it| !parses_as::<T>(it)) {
         members.remove(name);
     }
 }
 
-/// Removes from the list `name` what is not a `T`, and the member itself unless it is a list.
+/// Removes items that do not deserialize as `T` from the list `name`, or the member if it is not a
+/// list.
 pub(super) fn retain_valid_items<T: DeserializeOwned>(
     members: &mut Map<String, Value>,
     name: &str,

@@ -1,10 +1,9 @@
-//! The bytes that a signature covers.
+//! Canonical forms of a card, the bytes that a signature covers.
 //!
-//! §8.4.1 defines one form, and the SDKs sign others. The differences, all of them seen in real
-//! signatures: empty texts, lists and objects are removed everywhere, also where the member is
-//! required (Python, JavaScript); characters other than ASCII are escaped and numbers are written
-//! as Python writes them (Python before 1.3); and cards of 0.3 are signed in their own words,
-//! without members that have their default (Python 0.3).
+//! §8.4.1 defines one form, but SDKs sign others. Observed differences:
+//! - Empty strings, lists and objects are removed, even required members (Python, JavaScript).
+//! - Non-ASCII characters are escaped and numbers are formatted as in Python (Python before 1.3).
+//! - Cards of 0.3 are signed with their 0.3 members, without default values (Python 0.3).
 
 use serde_json::{Map, Value, json};
 
@@ -14,35 +13,36 @@ use crate::card::AgentCard;
 use crate::card::read::{UpgradedCard, camel_case, upgrade};
 use crate::json::{self, InvalidField, is_unsafe_integer};
 
-/// A canonical form of a card.
+/// Canonical form of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CanonicalForm {
-    /// That of the specification: required members are there even when they are empty.
+    /// Form of the specification, which includes required members even if they are empty.
     Specification,
-    /// That of the SDKs for Python and JavaScript: nothing that is empty is there.
+    /// Form of the Python and JavaScript SDKs, without empty members.
     Stripped,
 }
 
-/// Something a signature might cover.
+/// Payload that a signature may cover, with the card that it proves.
 pub(super) struct Candidate {
-    /// The card as published, with what is empty in it and may therefore not be in the payload.
+    /// The published card. Its empty members may be missing from the payload.
     published: Value,
-    /// The card as far as the payload has it, where what is empty could change how the rest is read.
+    /// The members that the payload covers; `None` if it covers all members or if empty members
+    /// cannot change how the others are read.
     covered: Option<Value>,
-    /// The canonical form.
+    /// The canonical form, the payload of the signature.
     pub(super) payload: Vec<u8>,
 }
 
 impl Candidate {
-    /// The card that a signature over the payload proves.
+    /// Returns the card that a signature over the payload proves.
     ///
-    /// What is empty stays in it although it may not be covered: without a security requirement
-    /// that names no scopes, a caller would send no credentials. But something empty can also stand
-    /// in front of something that is covered, as `securityRequirements` do for `security`; then
-    /// only what is covered counts.
+    /// The card includes empty members, although the signature may not cover them: without a
+    /// security requirement that has no scopes, a caller would send no credentials. But an empty
+    /// member can also hide a covered one, as an empty `securityRequirements` hides `security`. In
+    /// that case only covered members are returned.
     ///
     /// # Errors
-    /// When it is not a card.
+    /// Returns [`InvalidField`] if the payload is not a valid card.
     pub(super) fn card(&self) -> Result<AgentCard, InvalidField> {
         let published = AgentCard::from_json(&self.published);
         let Some(covered) = &self.covered else { return published };
@@ -53,7 +53,7 @@ impl Candidate {
     }
 }
 
-/// The payload of a signature over `card`.
+/// Computes the payload of a signature over `card`.
 pub(super) fn payload(card: &AgentCard, form: CanonicalForm) -> Result<Vec<u8>, SignatureError> {
     let value = without_signatures(&json!(card));
     check_numbers(&value)?;
@@ -63,19 +63,20 @@ pub(super) fn payload(card: &AgentCard, form: CanonicalForm) -> Result<Vec<u8>, 
     }
 }
 
-/// Everything that a signature over `card`, as somebody published it, might cover; the form of the
-/// specification first.
+/// Returns all payloads that a signature over a published card may cover, that of the specification
+/// first.
 ///
 /// # Errors
-/// When it is not a card, or holds a number that has no canonical form.
+/// Returns [`SignatureError`] if the value is not a card or contains an integer without canonical
+/// form.
 pub(super) fn candidates(
     card: &Value,
     forms: AcceptedForms,
 ) -> Result<Vec<Candidate>, SignatureError> {
     let as_published = without_signatures(card);
     check_numbers(&as_published)?;
-    // A card may have members of other versions beside those of 1.0. They are not part of what
-    // is signed unless a reader would use them, so what our reader makes of the card is what counts.
+    // A card may contain members of other versions. Signatures cover only members that the reader
+    // uses, so the payload is computed from the card as it is read.
     let UpgradedCard { card: upgraded, pre_v1_version, .. } = upgrade(card)?;
     let members = without_signatures(&json!(json::from_value::<AgentCard>(&upgraded)?));
     let mut candidates = Candidates::default();
@@ -84,7 +85,7 @@ pub(super) fn candidates(
         let stripped = strip_empty(&members);
         candidates.add(jcs(&stripped)?, &members, None);
         candidates.add(python::dumps(&stripped), &members, None);
-        // Signatures came with 0.3, so that is what a card before 1.0 means when it does not say.
+        // Signatures were introduced in 0.3, so a signed card before 1.0 has the defaults of 0.3.
         let fill_defaults =
             |it: &Value| if pre_v1_version.is_some() { with_defaults(it) } else { it.clone() };
         let (stripped, published) = (strip_empty(&as_published), fill_defaults(&as_published));
@@ -121,13 +122,14 @@ fn without_signatures(card: &Value) -> Value {
     card
 }
 
-/// RFC 8785.
+/// Serializes a value according to RFC 8785.
 fn jcs(value: &Value) -> Result<Vec<u8>, SignatureError> {
     serde_json_canonicalizer::to_vec(value)
         .map_err(|error| SignatureError::NoCanonicalForm(error.to_string()))
 }
 
-/// Without `null`, and without empty texts, lists and objects, nor what they leave empty.
+/// Removes `null` and empty strings, lists and objects recursively, including containers that
+/// become empty.
 fn strip_empty(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -149,11 +151,11 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Members of a card of 0.3 that need not be written when they have this value.
+/// Members of a 0.3 card that may be omitted if they have these values.
 const DEFAULTS: [(&str, &str); 2] =
     [("protocolVersion", "0.3.0"), ("preferredTransport", "JSONRPC")];
 
-/// A card of 0.3 without the members that have their default. The kind of a scheme is one.
+/// Removes members with default values and the types of security schemes from a 0.3 card.
 fn without_defaults(mut card: Value) -> Value {
     let Value::Object(members) = &mut card else { return card };
     for (name, default) in DEFAULTS {
@@ -168,11 +170,11 @@ fn without_defaults(mut card: Value) -> Value {
     card
 }
 
-/// A card of 0.3 with what it means where it does not say. The kind of a scheme is not put back: no
-/// signature covers it, and the scheme's other members tell.
+/// Adds default values to a 0.3 card. Types of security schemes are not restored: no signature
+/// covers them, and the other members identify the scheme.
 fn with_defaults(card: &Value) -> Value {
     let Value::Object(members) = card else { return card.clone() };
-    // In one spelling, so that no default stands in front of what the card says in the other.
+    // Renames members first, so that a default does not hide a member in snake_case.
     let mut members = camel_case(members);
     for (name, default) in DEFAULTS {
         if members.get(name).is_none_or(is_empty) {
@@ -182,8 +184,8 @@ fn with_defaults(card: &Value) -> Value {
     Value::Object(members)
 }
 
-/// Two integers that a double cannot tell apart have one canonical form, so that one of them could
-/// be put in the place of the other.
+/// Rejects integers beyond the exact range of a double. Two such integers can have the same
+/// canonical form, so an attacker could replace one by the other.
 fn check_numbers(value: &Value) -> Result<(), SignatureError> {
     match value {
         Value::Number(number) if is_unsafe_integer(number) => {
@@ -210,7 +212,7 @@ mod tests {
         let card: AgentCard = json::from_value(&value).unwrap();
         let text =
             String::from_utf8(payload(&card, CanonicalForm::Specification).unwrap()).unwrap();
-        // The example leaves out what it does not talk about.
+        // The specification's example omits members that it does not discuss.
         assert_eq!(
             text,
             r#"{"capabilities":{"pushNotifications":false,"streaming":false},"defaultInputModes":[],"defaultOutputModes":[],"description":"","name":"Example Agent","skills":[],"supportedInterfaces":[],"version":""}"#

@@ -1,4 +1,4 @@
-//! The header that is signed along with a card.
+//! Protected header of a card signature.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,18 +7,18 @@ use super::{SignatureRejection, SigningKey};
 use crate::card::AgentCardSignature;
 use crate::card::jws::from_base64url;
 
-/// What a signature says about itself. Until it has been verified, anybody may have written it.
+/// Protected header of a signature. Untrusted until the signature has been verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProtectedHeader {
-    /// The algorithm, in the signer's spelling.
+    /// Algorithm, as written by the signer.
     pub alg: String,
-    /// The name of the key.
+    /// Key id.
     pub kid: String,
-    /// The type: `JOSE`.
+    /// Type, `JOSE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typ: Option<String>,
-    /// Where the key can be found, as a set of JWKs. Fetch it from hosts that are trusted already,
-    /// over HTTPS, or not at all: a forger would name an address of their own.
+    /// URL of a JWK set that contains the key. Callers must fetch it only over HTTPS and only from
+    /// hosts that they already trust, because an attacker can set any URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jku: Option<String>,
 }
@@ -40,11 +40,9 @@ impl ProtectedHeader {
             .ok()
             .filter(Value::is_object)
             .ok_or(SignatureRejection::Header("is not a JSON object"))?;
-        // RFC 7515 §4.1.11: a critical extension that is not understood is refused, and we know none.
+        // RFC 7515 §4.1.11: unknown critical extensions must be rejected, and none is supported.
         if value.get("crit").is_some() {
-            return Err(SignatureRejection::Header(
-                "has a critical extension that is not understood",
-            ));
+            return Err(SignatureRejection::Header("has an unsupported critical extension"));
         }
         let header: Self = crate::json::from_value(&value).map_err(|_| {
             SignatureRejection::Header("lacks alg or kid, or has members of the wrong type")
@@ -57,10 +55,10 @@ impl ProtectedHeader {
 }
 
 impl AgentCardSignature {
-    /// What the signature says about itself, unverified: for finding the key to verify it with.
+    /// Decodes the protected header without verifying it, to find the key to verify it with.
     ///
     /// # Errors
-    /// When the protected header cannot be read, so that the signature proves nothing.
+    /// Returns [`SignatureRejection::Header`] if the header is invalid.
     pub fn protected_header(&self) -> Result<ProtectedHeader, SignatureRejection> {
         ProtectedHeader::read(&self.protected)
     }

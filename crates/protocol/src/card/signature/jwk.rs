@@ -1,4 +1,4 @@
-//! Keys as JSON (RFC 7517), read strictly: what a key is for must be beyond doubt.
+//! JSON Web Keys (RFC 7517). Keys with contradictory or unsupported usage are rejected.
 
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::key::InvalidKey;
 use crate::card::JwsAlgorithm;
 use crate::card::jws::from_base64url;
 
-/// The members of a JWK that matter here.
+/// Supported members of a JWK.
 #[derive(Deserialize)]
 pub(super) struct Jwk {
     kty: String,
@@ -39,7 +39,7 @@ impl Jwk {
         Ok(jwk)
     }
 
-    /// The one algorithm the key is for.
+    /// Returns the only algorithm that the key supports.
     pub(super) fn algorithm(&self) -> Result<JwsAlgorithm, InvalidKey> {
         let algorithm = match (self.kty.as_str(), self.crv.as_deref()) {
             ("EC", Some("P-256")) => JwsAlgorithm::Es256,
@@ -99,7 +99,7 @@ fn decode_bytes(text: &Option<String>) -> Result<Vec<u8>, InvalidKey> {
     text.as_deref().and_then(from_base64url).ok_or(InvalidKey::Malformed)
 }
 
-/// Bytes of the one length that keys and coordinates of both curves have.
+/// Decodes 32 bytes, the length of keys and coordinates of both curves.
 fn decode_key_bytes(text: &Option<String>) -> Result<Vec<u8>, InvalidKey> {
     decode_bytes(text)
         .and_then(|it| if it.len() == KEY_BYTES { Ok(it) } else { Err(InvalidKey::Malformed) })

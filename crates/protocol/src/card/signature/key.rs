@@ -1,4 +1,4 @@
-//! Keys: what signs a card, and what proves who did.
+//! Signing keys, verifying keys and key sets.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::SignatureError;
 use super::jwk::Jwk;
 use crate::card::JwsAlgorithm;
 
-/// A private key with its name. `Debug` shows nothing of the key itself.
+/// Private key with its key id. `Debug` does not print key material.
 #[derive(Clone)]
 pub struct SigningKey {
     kid: String,
@@ -20,10 +20,10 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// Takes a private key from PEM: PKCS#8 of P-256, Ed25519 or RSA.
+    /// Reads a private key from PKCS#8 PEM: P-256, Ed25519 or RSA.
     ///
     /// # Errors
-    /// When it is something else.
+    /// Returns [`InvalidKey`] for anything else.
     pub fn from_pem(kid: impl Into<String>, pem: &str) -> Result<Self, InvalidKey> {
         if pem.contains("-----BEGIN EC PRIVATE KEY-----") {
             return Err(InvalidKey::NotPkcs8);
@@ -40,10 +40,10 @@ impl SigningKey {
         Self::ensure_usable(Self { kid: kid.into(), jku: None, algorithm, key })
     }
 
-    /// Takes a private key from a JWK, whose `kid` is its name.
+    /// Reads a private key and its key id from a JWK.
     ///
     /// # Errors
-    /// When it is not a private key of P-256, Ed25519 or RSA, or has no name.
+    /// Returns [`InvalidKey`] unless the JWK is a P-256, Ed25519 or RSA private key with a `kid`.
     pub fn from_jwk(jwk: &Value) -> Result<Self, InvalidKey> {
         if jwk.get("d").is_none() {
             return Err(InvalidKey::NotPrivate);
@@ -52,48 +52,48 @@ impl SigningKey {
         let kid = jwk.kid.clone().filter(|it| !it.is_empty()).ok_or(InvalidKey::MissingKid)?;
         let (algorithm, key) = (jwk.algorithm()?, jwk.to_encoding_key()?);
         let signing = Self::ensure_usable(Self { kid, jku: None, algorithm, key })?;
-        // The public half is there twice, and a card would be signed in vain if they differed.
+        // The JWK contains the public key as well. If it differed, no signature would verify.
         let derived = signing.verifying_key()?.to_jwk()?;
         let declared = VerifyingKey::from_parsed_jwk(&jwk)?.to_jwk()?;
         if derived == declared { Ok(signing) } else { Err(InvalidKey::Malformed) }
     }
 
-    /// The same key under another name.
+    /// Sets the key id.
     #[must_use]
     pub fn with_kid(mut self, kid: impl Into<String>) -> Self {
         self.kid = kid.into();
         self
     }
 
-    /// The same key, with the address at which its public half is published as a set of JWKs.
+    /// Sets the URL at which the public key is published as a JWK set.
     #[must_use]
     pub fn with_jku(mut self, jku: impl Into<String>) -> Self {
         self.jku = Some(jku.into());
         self
     }
 
-    /// Its name.
+    /// Returns the key id.
     #[must_use]
     pub fn kid(&self) -> &str {
         &self.kid
     }
 
-    /// Where its public half is published.
+    /// Returns the URL at which the public key is published.
     #[must_use]
     pub fn jku(&self) -> Option<&str> {
         self.jku.as_deref()
     }
 
-    /// The one algorithm it is for.
+    /// Returns the only algorithm that the key supports.
     #[must_use]
     pub fn algorithm(&self) -> JwsAlgorithm {
         self.algorithm
     }
 
-    /// Its public half, under the same name.
+    /// Returns the public key with the same key id.
     ///
     /// # Errors
-    /// When the key is broken.
+    /// Returns [`InvalidKey::Malformed`] if the public key cannot be derived.
     pub fn verifying_key(&self) -> Result<VerifyingKey, InvalidKey> {
         let jwk = LibraryJwk::from_encoding_key(&self.key, library_algorithm(self.algorithm))
             .map_err(|_| InvalidKey::Malformed)?;
@@ -106,7 +106,7 @@ impl SigningKey {
             .map_err(|error| SignatureError::Signing(error.to_string()))
     }
 
-    /// A key of the right kind may still be of the wrong curve or too short: better told now.
+    /// Rejects keys that have an unsupported curve or are too short.
     fn ensure_usable(self) -> Result<Self, InvalidKey> {
         self.verifying_key()?;
         Ok(self)
@@ -122,7 +122,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// A public key, and the one algorithm it is for.
+/// Public key, bound to one algorithm.
 #[derive(Clone)]
 pub struct VerifyingKey {
     kid: Option<String>,
@@ -131,11 +131,11 @@ pub struct VerifyingKey {
 }
 
 impl VerifyingKey {
-    /// Takes a public key from PEM: of P-256, Ed25519 or RSA. Without a name it fits signatures
-    /// that name any key.
+    /// Reads a public key from PEM: P-256, Ed25519 or RSA. The key has no id and is tried for
+    /// signatures with any key id.
     ///
     /// # Errors
-    /// When it is something else, above all a private key.
+    /// Returns [`InvalidKey`] for anything else, including private keys.
     pub fn from_pem(pem: &str) -> Result<Self, InvalidKey> {
         if !pem.contains("PUBLIC KEY-----") || pem.contains("PRIVATE KEY-----") {
             return Err(InvalidKey::NotPublic);
@@ -147,15 +147,15 @@ impl VerifyingKey {
             .or_else(|_| DecodingKey::from_rsa_pem(pem).map(|key| (JwsAlgorithm::Rs256, key)))
             .map_err(|_| InvalidKey::Malformed)?;
         let verifying = Self { kid: None, algorithm, key };
-        // PEM of any curve is taken above; only P-256 survives this.
+        // `from_ec_pem` accepts all curves; `to_decoding_key` accepts only P-256.
         Jwk::read(&verifying.to_jwk()?)?.to_decoding_key()?;
         Ok(verifying)
     }
 
-    /// Takes a public key from a JWK, whose `kid` is its name.
+    /// Reads a public key and its optional key id from a JWK.
     ///
     /// # Errors
-    /// When it is not a key of P-256, Ed25519 or RSA.
+    /// Returns [`InvalidKey`] unless the JWK is a P-256, Ed25519 or RSA key.
     pub fn from_jwk(jwk: &Value) -> Result<Self, InvalidKey> {
         Self::from_parsed_jwk(&Jwk::read(jwk)?)
     }
@@ -165,29 +165,29 @@ impl VerifyingKey {
         Ok(Self { kid, algorithm: jwk.algorithm()?, key: jwk.to_decoding_key()? })
     }
 
-    /// The same key under a name: it fits only signatures that name it.
+    /// Sets the key id. The key is then tried only for signatures with this key id.
     #[must_use]
     pub fn with_kid(mut self, kid: impl Into<String>) -> Self {
         self.kid = Some(kid.into());
         self
     }
 
-    /// Its name, if it has one.
+    /// Returns the key id, if the key has one.
     #[must_use]
     pub fn kid(&self) -> Option<&str> {
         self.kid.as_deref()
     }
 
-    /// The one algorithm it is for.
+    /// Returns the only algorithm that the key supports.
     #[must_use]
     pub fn algorithm(&self) -> JwsAlgorithm {
         self.algorithm
     }
 
-    /// The key as a JWK, for publishing.
+    /// Converts the key to a JWK for publication.
     ///
     /// # Errors
-    /// When the key is broken.
+    /// Returns [`InvalidKey::Malformed`] if the key cannot be encoded.
     pub fn to_jwk(&self) -> Result<Value, InvalidKey> {
         let jwk = LibraryJwk::from_decoding_key(&self.key, Some(library_algorithm(self.algorithm)))
             .map_err(|_| InvalidKey::Malformed)?;
@@ -214,40 +214,52 @@ impl fmt::Debug for VerifyingKey {
     }
 }
 
-/// The keys that are trusted.
+/// Set of trusted public keys.
+///
+/// ```
+/// use latimer_protocol::card::KeySet;
+/// use serde_json::json;
+///
+/// let keys = KeySet::from_jwks(&json!({"keys": [{
+///     "kty": "OKP", "crv": "Ed25519", "kid": "k1",
+///     "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+/// }]}))?;
+/// assert_eq!(keys.iter().next().and_then(|key| key.kid()), Some("k1"));
+/// # Ok::<(), latimer_protocol::card::InvalidKey>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct KeySet {
     keys: Vec<VerifyingKey>,
 }
 
 impl KeySet {
-    /// Takes the keys of a JWK set: `{"keys": […]}`. Keys of other kinds are passed over, as
-    /// RFC 7517 says.
+    /// Reads the keys of a JWK set, `{"keys": […]}`. Unsupported keys are ignored, as RFC 7517
+    /// requires.
     ///
     /// # Errors
-    /// When it is no such set.
+    /// Returns [`InvalidKey::Malformed`] if the value is not a JWK set.
     pub fn from_jwks(jwks: &Value) -> Result<Self, InvalidKey> {
         let keys = jwks.get("keys").and_then(Value::as_array).ok_or(InvalidKey::Malformed)?;
         Ok(keys.iter().filter_map(|it| VerifyingKey::from_jwk(it).ok()).collect())
     }
 
-    /// Trusts one more key.
+    /// Adds a trusted key.
     pub fn insert(&mut self, key: VerifyingKey) {
         self.keys.push(key);
     }
 
-    /// The keys, in their order.
+    /// Iterates over the keys in insertion order.
     pub fn iter(&self) -> impl Iterator<Item = &VerifyingKey> {
         self.keys.iter()
     }
 
-    /// Whether nothing is trusted.
+    /// Returns whether the set has no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The keys of this name, and those without one.
+    /// Returns the keys with this id and the keys without an id.
     pub(super) fn matching_kid(&self, kid: &str) -> Vec<&VerifyingKey> {
         self.keys.iter().filter(|it| it.kid().is_none_or(|it| it == kid)).collect()
     }
@@ -265,26 +277,26 @@ impl<const N: usize> From<[VerifyingKey; N]> for KeySet {
     }
 }
 
-/// Why something is not a key.
+/// Reason why a value is not a usable key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidKey {
-    /// It cannot be read, or contradicts itself.
+    /// The key cannot be parsed or is inconsistent.
     #[error("the key is malformed")]
     Malformed,
-    /// It is a key of another kind.
-    #[error("the key is not one for ES256, EdDSA (Ed25519) or RS256 signatures")]
+    /// The key type or curve is not supported.
+    #[error("the key type is not supported: use a key for ES256, EdDSA (Ed25519) or RS256")]
     Unsupported,
-    /// An older form of private keys.
+    /// The private key uses the SEC1 format.
     #[error("the private key is not PKCS#8; convert it with: openssl pkcs8 -topk8 -nocrypt")]
     NotPkcs8,
-    /// A private key is needed.
-    #[error("the key is not a private one")]
+    /// A private key is required.
+    #[error("the key is not a private key")]
     NotPrivate,
-    /// A public key is needed.
-    #[error("the key is not a public one; never hand out a private key")]
+    /// A public key is required.
+    #[error("the key is not a public key: never distribute a private key")]
     NotPublic,
-    /// A signature has to name its key.
+    /// The key has no key id.
     #[error("the key has no kid")]
     MissingKid,
 }

@@ -1,4 +1,4 @@
-//! Keys out of files, in whatever form they are kept there.
+//! Keys from files in PEM or JWK format.
 
 use jsonwebtoken::jwk::{Jwk as LibraryJwk, ThumbprintHash};
 use serde_json::{Value, json};
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::key::{InvalidKey, KeySet, SigningKey, VerifyingKey};
 
 impl SigningKey {
-    /// Takes a private key from the text of a file: PEM or a JWK. The `kid` of a JWK is its name; a
-    /// key without one is named by its thumbprint (RFC 7638).
+    /// Reads a private key from the content of a file: PEM or a JWK. A key without a `kid` gets its
+    /// thumbprint (RFC 7638) as key id.
     ///
     /// # Errors
-    /// When it is something else.
+    /// Returns [`InvalidKey`] if the content is not a supported private key.
     pub fn read(text: &str) -> Result<Self, InvalidKey> {
         if is_pem(text) {
             let unnamed = Self::from_pem("", text)?;
@@ -26,10 +26,11 @@ impl SigningKey {
 }
 
 impl VerifyingKey {
-    /// What the key itself amounts to, whatever it is called: the SHA-256 of RFC 7638, in base64url.
+    /// Computes the SHA-256 thumbprint of the key (RFC 7638), base64url-encoded. It does not depend
+    /// on the key id.
     ///
     /// # Errors
-    /// When the key is broken.
+    /// Returns [`InvalidKey::Malformed`] if the key cannot be encoded.
     pub fn thumbprint(&self) -> Result<String, InvalidKey> {
         let jwk: LibraryJwk =
             serde_json::from_value(self.to_jwk()?).map_err(|_| InvalidKey::Malformed)?;
@@ -38,11 +39,11 @@ impl VerifyingKey {
 }
 
 impl KeySet {
-    /// Takes public keys from the text of a file: PEM, a JWK or a set of them. Of private keys it
-    /// takes the public half. A key without a name is named by its thumbprint (RFC 7638).
+    /// Reads public keys from the content of a file: PEM, a JWK or a JWK set. Private keys are
+    /// converted to public keys. A key without a `kid` gets its thumbprint (RFC 7638) as key id.
     ///
     /// # Errors
-    /// When there is no key in it.
+    /// Returns [`InvalidKey`] if the content has no supported key.
     pub fn read(text: &str) -> Result<Self, InvalidKey> {
         if is_pem(text) && text.contains("PRIVATE KEY-----") {
             return Ok(Self::from([SigningKey::read(text)?.verifying_key()?]));
@@ -63,10 +64,10 @@ impl KeySet {
         keys.iter().cloned().map(with_default_kid).collect()
     }
 
-    /// The keys as a set of JWKs (RFC 7517), for publishing.
+    /// Converts the keys to a JWK set (RFC 7517) for publication.
     ///
     /// # Errors
-    /// When a key is broken.
+    /// Returns [`InvalidKey::Malformed`] if a key cannot be encoded.
     pub fn to_jwks(&self) -> Result<Value, InvalidKey> {
         let keys = self.iter().map(VerifyingKey::to_jwk).collect::<Result<Vec<_>, _>>()?;
         Ok(json!({ "keys": keys }))
@@ -95,7 +96,7 @@ fn parse(text: &str) -> Result<Value, InvalidKey> {
 mod tests {
     use super::*;
 
-    /// The key of RFC 8037, appendix A, whose thumbprint is there as well.
+    /// Key of RFC 8037, appendix A, which also lists the thumbprint.
     const PRIVATE: &str = r#"{"kty":"OKP","crv":"Ed25519",
         "d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A",
         "x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;

@@ -1,7 +1,19 @@
-//! Signatures over cards: JWS (RFC 7515) with the card itself as the payload that is left out.
+//! Signatures over cards: JWS (RFC 7515) with detached payload.
 //!
-//! What is signed is the canonical form of the card, which [`canonical`] makes. Keys are given by
-//! the caller: where a card says its key can be found is told, and never followed here.
+//! The payload is a canonical form of the card, see [`CanonicalForm`]. The caller supplies the
+//! keys: the URL of a key set in a signature is reported and never fetched here.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `algorithm` | supported JWS algorithms |
+//! | `canonical` | canonical forms, the bytes that a signature covers |
+//! | `der` | DER encoding of private keys |
+//! | `header` | protected header of a signature |
+//! | `jwk` | JSON Web Keys |
+//! | `key` | signing keys, verifying keys and key sets |
+//! | `key_file` | keys from PEM or JWK files |
+//! | `python` | JSON as written by Python's `json.dumps` |
+//! | `token` | signed JSON Web Tokens |
 
 mod canonical;
 mod der;
@@ -26,15 +38,16 @@ pub use key::{InvalidKey, KeySet, SigningKey, VerifyingKey};
 use super::{AgentCard, AgentCardSignature, JwsAlgorithm};
 use crate::json::InvalidField;
 
-/// How many signatures of one card are looked at. More than that is not a rotation of keys but
-/// an attack.
+/// Maximum number of signatures that are checked per card. Key rotation needs few; the limit bounds
+/// the cost of a malicious card.
 const MAX_SIGNATURES: usize = 16;
 
-/// Signs a card in one canonical form. [`AgentCard::sign`] picks the forms and attaches the result.
+/// Signs a card in one canonical form. [`AgentCard::sign`] selects the forms and attaches the
+/// signatures.
 ///
 /// # Errors
-/// [`SignatureError::UnsafeNumber`] or [`SignatureError::NoCanonicalForm`] when there is nothing that
-/// could be signed, and [`SignatureError::Signing`] when the key cannot sign.
+/// Returns [`SignatureError::UnsafeNumber`] or [`SignatureError::NoCanonicalForm`] if the card has
+/// no canonical form, and [`SignatureError::Signing`] if the key cannot sign.
 pub fn sign(
     card: &AgentCard,
     key: &SigningKey,
@@ -47,11 +60,10 @@ pub fn sign(
     Ok(AgentCardSignature { protected, signature, ..AgentCardSignature::default() })
 }
 
-/// Proves that a card was signed with one of `keys`. One valid signature is enough.
+/// Verifies that a card was signed with one of `keys`. One valid signature is sufficient.
 ///
-/// The card that was proven comes back in [`VerifiedCard::card`]: use that one, because `card` may have
-/// members that no signature covers.
-///
+/// The caller should use [`VerifiedCard::card`] instead of `card`, which may contain members that
+/// the signature does not cover.
 /// ```
 /// # use latimer_protocol::card::{AgentCard, CardFormat, KeySet, SigningKey, VerifyPolicy, verify};
 /// # use serde_json::json;
@@ -72,9 +84,10 @@ pub fn sign(
 /// ```
 ///
 /// # Errors
-/// [`SignatureError::Unsigned`], or [`SignatureError::Rejected`] with the reason for each signature.
-/// [`SignatureError::InvalidCard`] when it is not a card, and [`SignatureError::UnsafeNumber`] or
-/// [`SignatureError::NoCanonicalForm`] when there is nothing that could have been signed.
+/// Returns [`SignatureError::Unsigned`] without signatures, and [`SignatureError::Rejected`] with a
+/// reason per signature if none is valid. Returns [`SignatureError::InvalidCard`] if the value is
+/// not a card, and [`SignatureError::UnsafeNumber`] or [`SignatureError::NoCanonicalForm`] if it
+/// has no canonical form.
 pub fn verify(
     card: &Value,
     keys: &KeySet,
@@ -98,12 +111,12 @@ pub fn verify(
 impl AgentCard {
     /// Signs the card and attaches the signature.
     ///
-    /// It covers the form that the specification defines. Where that has empty members, a second
-    /// signature covers the form without them, which is the one that the SDKs for Python and
-    /// JavaScript compute. A card that changes afterwards has to be signed anew.
+    /// The signature covers the canonical form of the specification. If that form contains empty
+    /// members, a second signature covers the form without them, which the Python and JavaScript
+    /// SDKs compute. A later change of the card invalidates its signatures.
     ///
     /// # Errors
-    /// When the card has no canonical form, or the key cannot sign.
+    /// Returns [`SignatureError`] if the card has no canonical form or the key cannot sign.
     pub fn sign(&mut self, key: &SigningKey) -> Result<(), SignatureError> {
         let mut signatures = vec![sign(self, key, CanonicalForm::Specification)?];
         if payload(self, CanonicalForm::Specification)? != payload(self, CanonicalForm::Stripped)? {
@@ -114,13 +127,12 @@ impl AgentCard {
     }
 }
 
-/// What is accepted as proof.
+/// Requirements for accepting a signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyPolicy {
-    /// The algorithms that count. All of [`JwsAlgorithm::ALL`] by default; no other can be added,
-    /// so `none` and HMAC never count.
+    /// Accepted algorithms; [`JwsAlgorithm::ALL`] by default. `none` and HMAC cannot be added.
     pub algorithms: Vec<JwsAlgorithm>,
-    /// The canonical forms that count. All that are in use by default.
+    /// Accepted canonical forms; all forms in use by default.
     pub forms: AcceptedForms,
 }
 
@@ -130,76 +142,76 @@ impl Default for VerifyPolicy {
     }
 }
 
-/// Which canonical forms of a card a signature may cover.
+/// Canonical forms that a signature may cover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AcceptedForms {
-    /// The form of the specification, and those that the SDKs sign instead.
+    /// The form of the specification and the forms that the SDKs sign.
     #[default]
     Any,
-    /// The form of the specification alone.
+    /// Only the form of the specification.
     Specification,
 }
 
-/// A proof that held.
+/// Result of a successful verification.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifiedCard {
-    /// The card, without members that the signature does not cover, save for what is empty: some
-    /// signatures cover nothing empty, and what a caller needs may be, such as a security requirement
-    /// without scopes. Read as it is meant, like any card without signatures.
+    /// The card, limited to members that the signature covers, plus empty members: some signatures
+    /// do not cover empty values, but a caller may need them, for example a security requirement
+    /// without scopes. Values are normalized as in an unsigned card.
     pub card: AgentCard,
-    /// The key, as the signature names it.
+    /// Id of the key, from the signature.
     pub kid: String,
-    /// The algorithm.
+    /// Algorithm of the signature.
     pub algorithm: JwsAlgorithm,
 }
 
-/// Why a card is not proven, or cannot be signed.
+/// Reason why a card could not be verified or signed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignatureError {
-    /// There is no signature.
+    /// The card has no signature.
     #[error("the card is not signed")]
     Unsigned,
-    /// There are signatures, and none of them counts. One reason for each.
-    #[error("no signature of the card holds: {}", join(.0))]
+    /// No signature is valid. Contains a reason for each.
+    #[error("no signature of the card is valid: {}", join(.0))]
     Rejected(Vec<SignatureRejection>),
-    /// It is not a card.
-    #[error("the card cannot be read: {0}")]
+    /// The value is not an agent card.
+    #[error("the card is invalid: {0}")]
     InvalidCard(#[from] InvalidField),
-    /// A number has no canonical form: an integer that a double cannot hold.
-    #[error("the card holds the integer {0}, which has no canonical form; write it as a string")]
+    /// An integer exceeds the exact range of a double and thus has no canonical form.
+    #[error("the card contains the integer {0}, which has no canonical form: write it as a string")]
     UnsafeNumber(String),
     /// The canonical form cannot be computed for another reason.
     #[error("the card has no canonical form: {0}")]
     NoCanonicalForm(String),
-    /// The key cannot sign.
+    /// The key cannot create a signature.
     #[error("signing failed: {0}")]
     Signing(String),
 }
 
-/// Why one signature does not count.
+/// Reason why one signature was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignatureRejection {
-    /// The protected header is not what a card's signature needs.
-    #[error("its protected header {0}")]
+    /// The protected header is invalid.
+    #[error("the protected header {0}")]
     Header(&'static str),
     /// The algorithm is not accepted.
     #[error("the algorithm {0:?} is not accepted")]
     Algorithm(String),
-    /// None of the keys has this name.
-    #[error("the key {0:?} is not known")]
+    /// The key set has no key with this id.
+    #[error("the key {0:?} is unknown")]
     UnknownKey(String),
-    /// The key is for another algorithm.
-    #[error("the key {kid:?} is not one for {algorithm}")]
+    /// The key belongs to a different algorithm.
+    #[error("the key {kid:?} does not support {algorithm}")]
     KeyMismatch {
-        /// The key, as the signature names it.
+        /// Id of the key, from the signature.
         kid: String,
-        /// The algorithm, as the signature names it.
+        /// Algorithm, from the signature.
         algorithm: JwsAlgorithm,
     },
-    /// The card, or the signature, is not what was made with that key.
-    #[error("it does not match the card and the key {0:?}")]
+    /// The signature does not match the card and the key.
+    #[error("the signature does not match the card and the key {0:?}")]
     Mismatch(String),
 }
 
@@ -211,7 +223,7 @@ fn signing_input(protected: &str, payload: &[u8]) -> String {
     format!("{protected}.{}", URL_SAFE_NO_PAD.encode(payload))
 }
 
-/// The signatures that have the form of one.
+/// Returns the well-formed entries of `signatures`.
 fn signatures(card: &Value) -> Vec<AgentCardSignature> {
     let items = card.get("signatures").and_then(Value::as_array).into_iter().flatten();
     items.filter_map(|it| crate::json::from_value(it).ok()).collect()

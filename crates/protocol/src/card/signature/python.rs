@@ -1,7 +1,7 @@
-//! JSON as Python's `json.dumps(…, separators=(",", ":"), sort_keys=True)` writes it.
+//! JSON as written by Python's `json.dumps(…, separators=(",", ":"), sort_keys=True)`.
 //!
-//! That is what SDKs for Python before 1.3 signed: members in the order of code points, nothing but
-//! ASCII, and fractions as `repr` prints them.
+//! Python SDKs before 1.3 signed this form: members sorted by code point, ASCII only, and floats
+//! formatted by `repr`.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ fn write_value(value: &Value, out: &mut String) {
         }
         Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
-            // The order of UTF-8 is that of code points.
+            // UTF-8 byte order equals code point order.
             members.sort_unstable_by_key(|(name, _)| *name);
             out.push('{');
             for (index, (name, value)) in members.into_iter().enumerate() {
@@ -67,8 +67,8 @@ fn write_string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Integers as they are, and fractions as `repr` prints them: the fewest digits that read back the
-/// same, with an exponent from 1e16 on and below 1e-4.
+/// Formats integers as they are and floats like Python's `repr`: the shortest digits that
+/// round-trip, with an exponent from 1e16 upwards and below 1e-4.
 fn format_number(number: &Number) -> String {
     let Some(value) = number.as_f64().filter(|_| number.is_f64()) else {
         return number.to_string();
@@ -92,12 +92,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_written_as_python_does() {
+    fn json_is_written_like_python_json_dumps() {
         for (value, want) in [
             (json!({"b": [1, 2.5, null], "a": {}}), r#"{"a":{},"b":[1,2.5,null]}"#),
             (json!("Größe ✓ 😀\u{7f}"), r#""Gr\u00f6\u00dfe \u2713 \ud83d\ude00\u007f""#),
             (json!("\"\\/\n\t\u{8}\u{c}\r\u{1}"), r#""\"\\/\n\t\b\f\r\u0001""#),
-            // By code points, and not by UTF-16 as RFC 8785 has it.
+            // Sorted by code point, not by UTF-16 code unit as in RFC 8785.
             (json!({"\u{1f600}": 1, "\u{fb33}": 2}), r#"{"\ufb33":2,"\ud83d\ude00":1}"#),
             (
                 json!([3.0, -0.0, 0.1, 1e15, 1e16, 1e22, 1.5e-5, 0.0001]),

@@ -7,7 +7,7 @@ use super::*;
 use crate::card::jws::from_base64url;
 use crate::card::{CardFormat, TransitionHistory};
 
-/// The key of RFC 8037, appendix A.
+/// Key of RFC 8037, appendix A.
 fn ed25519_jwk() -> Value {
     json!({
         "kty": "OKP", "crv": "Ed25519", "kid": "ed",
@@ -16,7 +16,7 @@ fn ed25519_jwk() -> Value {
     })
 }
 
-/// The key of RFC 7515, appendix A.3.
+/// Key of RFC 7515, appendix A.3.
 fn p256_jwk() -> Value {
     json!({
         "kty": "EC", "crv": "P-256", "kid": "ec",
@@ -26,7 +26,7 @@ fn p256_jwk() -> Value {
     })
 }
 
-/// A key that was made for this test.
+/// Key generated for these tests.
 fn rsa_jwk() -> Value {
     let text = include_str!("../../../fixtures/signatures/rsa-private.jwk.json");
     serde_json::from_str(text).unwrap()
@@ -87,7 +87,7 @@ fn cards_signed_by_other_sdks_verify() {
 
 #[test]
 fn changing_any_read_member_invalidates_signature() {
-    // What is refused as it is has no proof that could break.
+    // The `uncovered` fixtures never verify.
     for (name, fixture) in fixtures().into_iter().filter(|(name, _)| !name.contains("uncovered")) {
         let keys = KeySet::from_jwks(&fixture["jwks"]).unwrap();
         for (pointer, value) in [
@@ -108,15 +108,14 @@ fn changing_any_read_member_invalidates_signature() {
     }
 }
 
-/// What comes of a member that was added after the card was signed.
+/// Result of adding a member after the card was signed.
 #[derive(Clone, Copy)]
 enum AddedMemberOutcome {
-    /// No reader of the card uses it: the proof holds, and is one of the card without it.
+    /// No reader uses the member: the signature is valid, and the verified card omits it.
     Ignored,
-    /// It is empty, so that only the form without empty members holds, which is the same for the
-    /// card with it.
+    /// The member is empty: the signature over the form without empty members remains valid.
     Empty,
-    /// A reader would use it: the proof is broken.
+    /// A reader would use the member: the signature is invalid.
     Rejected,
 }
 
@@ -207,12 +206,12 @@ fn one_valid_signature_is_enough() {
         verify(&card.to_json(CardFormat::V1_0), &keys, &VerifyPolicy::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "no signature of the card holds: its protected header is not base64url; \
-         the key \"ec\" is not known; the key \"ec\" is not known"
+        "no signature of the card is valid: the protected header is not base64url; \
+         the key \"ec\" is unknown; the key \"ec\" is unknown"
     );
 }
 
-/// A signature by `key` under a header of our making.
+/// Signs the card with a custom protected header.
 fn sign_with_header(card: &AgentCard, key: &SigningKey, header: &Value) -> Value {
     let payload = payload(card, CanonicalForm::Specification).unwrap();
     let protected = URL_SAFE_NO_PAD.encode(header.to_string());
@@ -238,7 +237,7 @@ fn invalid_protected_headers_are_rejected() {
         (json!({"alg": "ES256", "kid": "other"}), SignatureRejection::UnknownKey("other".into())),
         (
             json!({"alg": "ES256", "kid": "ec", "crit": ["b64"], "b64": false}),
-            SignatureRejection::Header("has a critical extension that is not understood"),
+            SignatureRejection::Header("has an unsupported critical extension"),
         ),
         (json!({"alg": "ES256", "kid": ""}), SignatureRejection::Header("lacks a kid")),
         (

@@ -1,4 +1,4 @@
-//! Tokens: claims that a key vouches for (JWT, RFC 7519).
+//! Signed JSON Web Tokens (RFC 7519).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::{SignatureError, SigningKey, signing_input};
 
 impl SigningKey {
-    /// A token of these claims, which are an object. What they say is up to the caller.
+    /// Creates a signed JWT. `claims` must be an object; its content is not checked.
     ///
     /// # Errors
-    /// When the key cannot sign.
+    /// Returns [`SignatureError::Signing`] if the key cannot sign.
     pub fn sign_jwt(&self, claims: &Value) -> Result<String, SignatureError> {
         let header = json!({"alg": self.algorithm().as_str(), "kid": self.kid(), "typ": "JWT"});
         let header = URL_SAFE_NO_PAD.encode(header.to_string());

@@ -1,4 +1,4 @@
-//! Checks the card itself: its members, modes, skills and extensions.
+//! Checks of the card: its members, modes, skills and extensions.
 
 use std::collections::HashSet;
 
@@ -10,16 +10,16 @@ use super::{Report, interface, security, signature};
 use crate::json::is_unsafe_integer;
 use crate::version::Version;
 
-/// Which version's words a card uses.
+/// Version whose members a card uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CardGeneration {
-    /// Those of 1.0.
+    /// 1.0.
     V1_0,
-    /// Those of 0.3 or 0.2.
+    /// 0.3 or 0.2.
     V0_3,
-    /// Those of 0.1.
+    /// 0.1.
     V0_1,
-    /// Those of 1.0 and of 0.3.
+    /// Both 1.0 and 0.3.
     Mixed,
 }
 
@@ -40,7 +40,7 @@ impl CardGeneration {
     }
 }
 
-/// Every member that a card of some version has.
+/// Members of a card in any version.
 const MEMBERS: [&str; 21] = [
     "name",
     "description",
@@ -67,14 +67,14 @@ const MEMBERS: [&str; 21] = [
 
 pub(super) fn check(card: &Node<'_>, report: &mut Report) {
     if !card.value().is_object() {
-        let message = format!("a card is a JSON object, and this is {}", card.type_name());
+        let message = format!("a card must be a JSON object, but this is {}", card.type_name());
         return report.add(&rules::SHAPE, card, message);
     }
     let generation = CardGeneration::detect(card);
-    let advice = "say what the agent is called";
+    let advice = "set the name of the agent";
     report.required_text(card, "name", &rules::NAME_MISSING, advice);
     check_description(card, generation, report);
-    let advice = "give the agent a version, such as \"1.0.0\"";
+    let advice = "set a version, such as \"1.0.0\"";
     report.required_text(card, "version", &rules::VERSION_MISSING, advice);
     interface::check(card, generation, report);
     check_provider(card, report);
@@ -91,11 +91,11 @@ pub(super) fn check(card: &Node<'_>, report: &mut Report) {
     check_numbers(card, report);
 }
 
-/// §8.4.1: an empty description is still one, so that only its absence is a problem.
+// §8.4.1: an empty description is valid, only a missing one is not.
 fn check_description(card: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     let optional = generation == CardGeneration::V0_1 || card.has("description");
     if report.optional_text(card, "description").is_ok() && !optional {
-        let message = "description is required; say what the agent is for";
+        let message = "description is required; describe the purpose of the agent";
         report.add_member(&rules::DESCRIPTION_MISSING, card, "description", message);
     }
 }
@@ -107,7 +107,7 @@ fn check_provider(card: &Node<'_>, report: &mut Report) {
         return;
     }
     for name in ["organization", "url"] {
-        let advice = "name who runs the agent, or leave the provider out";
+        let advice = "set organization and url, or omit the provider";
         report.required_text(&provider, name, &rules::PROVIDER_INCOMPLETE, advice);
     }
     check_link(&provider, "url", report);
@@ -123,7 +123,7 @@ fn check_link(node: &Node<'_>, name: &str, report: &mut Report) {
 
 fn check_capabilities(card: &Node<'_>, report: &mut Report) {
     let Some(capabilities) = card.get("capabilities") else {
-        let message = "capabilities are required; write {} if there are none";
+        let message = "capabilities are required; write {} if the agent has none";
         return report.add_member(&rules::CAPABILITIES_MISSING, card, "capabilities", message);
     };
     if !capabilities.value().is_object() {
@@ -137,7 +137,7 @@ fn check_capabilities(card: &Node<'_>, report: &mut Report) {
     }
     let mut seen = HashSet::new();
     for extension in report.objects(&capabilities, "extensions") {
-        let advice = "an extension is known by its URI";
+        let advice = "the URI identifies the extension";
         let rule = &rules::EXTENSION_URI_MISSING;
         let Some(uri) = report.required_text(&extension, "uri", rule, advice) else { continue };
         if !interface::is_uri(uri) {
@@ -145,7 +145,7 @@ fn check_capabilities(card: &Node<'_>, report: &mut Report) {
             report.add_member(&rules::EXTENSION_URI_INVALID, &extension, "uri", message);
         }
         if !seen.insert(uri) {
-            let message = format!("{uri:?} is listed before; keep one of them");
+            let message = format!("{uri:?} is listed twice; remove one entry");
             report.add_member(&rules::EXTENSION_DUPLICATE, &extension, "uri", message);
         }
     }
@@ -159,14 +159,14 @@ fn check_default_modes(
 ) {
     if !card.has(name) {
         if generation != CardGeneration::V0_1 {
-            let message = format!("{name} are required; for plain text write [\"text/plain\"]");
+            let message = format!("{name} is required; write [\"text/plain\"] for plain text");
             report.add_member(&rules::MODES_MISSING, card, name, message);
         }
         return;
     }
     let empty = card.get(name).and_then(|it| it.items()).is_some_and(|it| it.is_empty());
     if empty {
-        let message = "must not be empty; for plain text write [\"text/plain\"]";
+        let message = "must not be empty; write [\"text/plain\"] for plain text";
         report.add_member(&rules::MODES_EMPTY, card, name, message);
     }
     check_modes(card, name, generation, report);
@@ -178,7 +178,8 @@ fn check_modes(node: &Node<'_>, name: &str, generation: CardGeneration, report: 
         let is_bare_word =
             generation == CardGeneration::V0_1 && !text.is_empty() && !text.contains('/');
         if !is_bare_word && !is_media_type(text) {
-            let message = format!("{text:?} is not a media type; plain text is \"text/plain\"");
+            let message =
+                format!("{text:?} is not a media type; write \"text/plain\" for plain text");
             report.add(&rules::MODE_FORM, &mode, message);
         }
     }
@@ -186,11 +187,11 @@ fn check_modes(node: &Node<'_>, name: &str, generation: CardGeneration, report: 
 
 fn check_skills(card: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     let Some(skills) = card.get("skills") else {
-        let message = "skills are required; list what the agent can do";
+        let message = "skills are required; list the skills of the agent";
         return report.add_member(&rules::SKILLS_MISSING, card, "skills", message);
     };
     if skills.items().is_some_and(|it| it.is_empty()) {
-        let message = "there is no skill by which the agent could be found; list what it can do";
+        let message = "the list of skills is empty; clients use skills to find agents";
         report.add(&rules::SKILLS_EMPTY, &skills, message);
     }
     let mut seen = HashSet::new();
@@ -198,7 +199,7 @@ fn check_skills(card: &Node<'_>, generation: CardGeneration, report: &mut Report
         check_skill(&skill, generation, report);
         let Some(id) = skill.get("id").and_then(|it| it.value().as_str()) else { continue };
         if !seen.insert(id) {
-            let message = format!("the id {id:?} is taken by a skill before; ids must differ");
+            let message = format!("the id {id:?} is used twice; skill ids must be unique");
             report.add_member(&rules::SKILL_DUPLICATE, &skill, "id", message);
         }
     }
@@ -206,16 +207,16 @@ fn check_skills(card: &Node<'_>, generation: CardGeneration, report: &mut Report
 
 fn check_skill(skill: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     let rule = &rules::SKILL_MEMBER_MISSING;
-    report.required_text(skill, "id", rule, "requests and logs refer to a skill by it");
-    report.required_text(skill, "name", rule, "say what the skill is called");
+    report.required_text(skill, "id", rule, "the id identifies the skill");
+    report.required_text(skill, "name", rule, "set the name of the skill");
     if generation != CardGeneration::V0_1 {
-        report.required_text(skill, "description", rule, "say what the skill does");
+        report.required_text(skill, "description", rule, "describe what the skill does");
         if !skill.has("tags") {
-            report.add_member(rule, skill, "tags", "tags are required; give words to find it by");
+            report.add_member(rule, skill, "tags", "tags is required; list keywords for search");
         }
     }
     if skill.get("tags").and_then(|it| it.items()).is_some_and(|it| it.is_empty()) {
-        let message = "there is no tag; give words to find the skill by";
+        let message = "the list of tags is empty; list keywords for search";
         report.add_member(&rules::SKILL_TAGS_EMPTY, skill, "tags", message);
     }
     string_items(skill, "tags", report);
@@ -224,7 +225,7 @@ fn check_skill(skill: &Node<'_>, generation: CardGeneration, report: &mut Report
     check_modes(skill, "outputModes", generation, report);
 }
 
-/// The texts of a list; an item of another type is a problem.
+/// Returns the strings in the list `name`. Reports items of another type.
 fn string_items<'a>(node: &Node<'a>, name: &str, report: &mut Report) -> Vec<Node<'a>> {
     let mut items = report.items(node, name);
     items.retain(|item| {
@@ -241,7 +242,9 @@ fn check_members(card: &Node<'_>, report: &mut Report) {
     for (name, member) in card.entries() {
         let is_known = MEMBERS.iter().any(|it| *it == name || super::node::snake_name(it) == name);
         if !is_known && !member.value().is_null() {
-            let message = format!("no version of A2A has {name:?}; strict readers refuse the card");
+            let message = format!(
+                "{name:?} is not a member of any A2A version; strict clients reject the card"
+            );
             report.add(&rules::MEMBER_UNKNOWN, &member, message);
         }
     }
@@ -251,14 +254,14 @@ fn check_numbers(node: &Node<'_>, report: &mut Report) {
     if let Value::Number(number) = node.value()
         && is_unsafe_integer(number)
     {
-        let message = "is too large for JSON readers to keep exactly; write it as a string";
+        let message = "exceeds the exact range of JSON numbers; write it as a string";
         report.add(&rules::NUMBER_UNSAFE, node, message);
     }
     node.items().into_iter().flatten().for_each(|item| check_numbers(&item, report));
     node.entries().for_each(|(_, member)| check_numbers(&member, report));
 }
 
-/// `type/subtype`, whatever parameters follow.
+/// Returns whether `text` has the form `type/subtype`, with any parameters.
 fn is_media_type(text: &str) -> bool {
     let token = |it: &str| {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+*".contains(&byte);

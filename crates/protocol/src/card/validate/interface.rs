@@ -1,4 +1,4 @@
-//! Checks how an agent is called: addresses, bindings and versions.
+//! Checks of interfaces: URLs, bindings and versions.
 
 use std::collections::HashSet;
 
@@ -24,26 +24,27 @@ pub(super) fn check(card: &Node<'_>, generation: CardGeneration, report: &mut Re
 
 fn check_interfaces(card: &Node<'_>, report: &mut Report) {
     let Some(interfaces) = card.get("supportedInterfaces") else {
-        let message = "supportedInterfaces are required; say where and how the agent is called";
+        let message =
+            "supportedInterfaces is required; list the URL, binding and version of each interface";
         return report.add_member(&rules::INTERFACES_MISSING, card, "supportedInterfaces", message);
     };
     if interfaces.items().is_some_and(|it| it.is_empty()) {
-        let message = "there is no interface; say where and how the agent is called";
+        let message = "must not be empty; list the URL, binding and version of each interface";
         report.add(&rules::INTERFACES_EMPTY, &interfaces, message);
     }
     let mut seen = HashSet::new();
     for interface in report.objects(card, "supportedInterfaces") {
-        let advice = "name the transport: JSONRPC, HTTP+JSON or GRPC";
+        let advice = "set the transport: JSONRPC, HTTP+JSON or GRPC";
         let rule = &rules::BINDING_MISSING;
         let binding = report.required_text(&interface, "protocolBinding", rule, advice);
         check_binding(&interface, "protocolBinding", report);
         let rule = &rules::INTERFACE_URL_MISSING;
-        report.required_text(&interface, "url", rule, "say where the agent is called");
+        report.required_text(&interface, "url", rule, "set the URL of the interface");
         check_url(&interface, "url", binding.unwrap_or_default(), report);
         check_version(&interface, report);
         let members = ["url", "protocolBinding", "protocolVersion", "tenant"];
         if !seen.insert(members.map(|name| interface.get(name).map(|it| it.value()))) {
-            let message = "is the same as an interface before; keep one of them";
+            let message = "duplicates an earlier interface; remove one of them";
             report.add(&rules::INTERFACE_DUPLICATE, &interface, message);
         }
     }
@@ -51,14 +52,14 @@ fn check_interfaces(card: &Node<'_>, report: &mut Report) {
 
 fn check_version(interface: &Node<'_>, report: &mut Report) {
     let name = "protocolVersion";
-    let advice = "name the version of A2A, such as \"1.0\"";
+    let advice = "set the A2A version, such as \"1.0\"";
     let rule = &rules::PROTOCOL_MISSING;
     let Some(version) = report.required_text(interface, name, rule, advice) else { return };
     if version.parse::<Version>().is_err() {
-        let message = format!("{version:?} is not a version of A2A that is known");
+        let message = format!("{version:?} is not a known A2A version");
         report.add_member(&rules::PROTOCOL_UNKNOWN, interface, name, message);
     } else if version.split('.').count() > 2 {
-        let message = format!("{version:?} has a patch number, which readers may not expect");
+        let message = format!("{version:?} has a patch number, which some clients do not accept");
         report.add_member(&rules::PROTOCOL_PATCH, interface, name, message);
     }
 }
@@ -72,45 +73,46 @@ fn check_binding(node: &Node<'_>, name: &str, report: &mut Report) {
     match binding {
         ProtocolBinding::JsonRpc | ProtocolBinding::HttpJson | ProtocolBinding::Grpc => {
             if binding.as_str() != text {
-                let message = format!("write {text:?} as {:?}", binding.as_str());
+                let message = format!("write {:?} instead of {text:?}", binding.as_str());
                 report.add_member(&rules::BINDING_SPELLING, node, name, message);
             }
         }
         ProtocolBinding::Other(_) => {
             if !is_uri(text) {
-                let message = format!("{text:?} is no known binding; one of your own needs a URI");
+                let message =
+                    format!("{text:?} is not a known binding; identify a custom binding by a URI");
                 report.add_member(&rules::BINDING_UNKNOWN, node, name, message);
             }
         }
     }
 }
 
-/// Checks what a card before 1.0 says: one address, and perhaps others.
+/// Checks the main URL and the additional interfaces of a card before 1.0.
 fn check_pre_v1(card: &Node<'_>, report: &mut Report) {
     let binding =
         report.optional_text(card, "preferredTransport").ok().flatten().unwrap_or("JSONRPC");
     check_binding(card, "preferredTransport", report);
     let rule = &rules::URL_MISSING;
-    report.required_text(card, "url", rule, "say where the agent is called");
+    report.required_text(card, "url", rule, "set the URL of the agent");
     check_url(card, "url", binding, report);
     if let Ok(Some(version)) = report.optional_text(card, "protocolVersion")
         && version.parse::<Version>().is_err()
     {
-        let message = format!("{version:?} is not a version of A2A that is known");
+        let message = format!("{version:?} is not a known A2A version");
         report.add_member(&rules::PROTOCOL_UNKNOWN, card, "protocolVersion", message);
     }
     for interface in report.objects(card, "additionalInterfaces") {
-        let advice = "name the transport: JSONRPC, HTTP+JSON or GRPC";
+        let advice = "set the transport: JSONRPC, HTTP+JSON or GRPC";
         let rule = &rules::BINDING_MISSING;
         let binding = report.required_text(&interface, "transport", rule, advice);
         check_binding(&interface, "transport", report);
         let rule = &rules::INTERFACE_URL_MISSING;
-        report.required_text(&interface, "url", rule, "say where the agent is called");
+        report.required_text(&interface, "url", rule, "set the URL of the interface");
         check_url(&interface, "url", binding.unwrap_or_default(), report);
     }
 }
 
-/// A card of two versions must not send its readers to different agents.
+/// Checks that `url` is also an interface, so that clients of all versions call the same agent.
 fn check_url_is_listed(card: &Node<'_>, report: &mut Report) {
     let Some(url) = card.get("url").and_then(|it| it.value().as_str()) else { return };
     let interfaces = card.get("supportedInterfaces").and_then(|it| it.items());
@@ -119,7 +121,9 @@ fn check_url_is_listed(card: &Node<'_>, report: &mut Report) {
         .flatten()
         .any(|it| it.get("url").is_some_and(|it| it.value().as_str() == Some(url)));
     if !listed {
-        let message = format!("{url:?} is for older callers; list it in supportedInterfaces too");
+        let message = format!(
+            "{url:?}, which older clients use, is missing from supportedInterfaces; add it"
+        );
         report.add_member(&rules::URL_UNLISTED, card, "url", message);
     }
 }
@@ -146,19 +150,20 @@ fn check_url(node: &Node<'_>, name: &str, binding: &str, report: &mut Report) {
         return report.add_member(&rules::INTERFACE_URL_INVALID, node, name, message);
     }
     if url.starts_with("http://") && !is_loopback(url) {
-        let message = format!("{url:?} leads over plain HTTP; use https");
+        let message = format!("{url:?} uses plain HTTP; use https");
         report.add_member(&rules::INTERFACE_URL_INSECURE, node, name, message);
     }
 }
 
-/// An absolute URL of http or https.
+/// Returns whether `text` is an absolute http or https URL.
 pub(super) fn is_web_url(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else { return false };
     matches!(uri.scheme_str(), Some("http" | "https"))
         && uri.host().is_some_and(|it| !it.is_empty())
 }
 
-/// `host:port`, also behind `grpc://`, `grpcs://` or the `dns:///` of gRPC.
+/// Returns whether `text` is `host:port`, optionally prefixed by `grpc://`, `grpcs://` or gRPC's
+/// `dns:///`.
 fn is_grpc_target(text: &str) -> bool {
     let schemes = ["grpc://", "grpcs://", "dns:///", "dns:"];
     let target = schemes.iter().find_map(|it| text.strip_prefix(it)).unwrap_or(text);
@@ -166,14 +171,14 @@ fn is_grpc_target(text: &str) -> bool {
     !authority.host().is_empty() && authority.port_u16().is_some()
 }
 
-/// A scheme and something behind it.
+/// Returns whether `text` is a URI with a scheme.
 pub(super) fn is_uri(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let Some((scheme, remainder)) = text.split_once(':') else { return false };
     let is_scheme_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     let starts_with_letter = scheme.starts_with(|it: char| it.is_ascii_alphabetic());
     starts_with_letter
         && scheme.bytes().all(is_scheme_byte)
-        && !rest.is_empty()
+        && !remainder.is_empty()
         && !text.contains(char::is_whitespace)
 }
 

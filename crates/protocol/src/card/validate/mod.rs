@@ -1,6 +1,16 @@
-//! Finds what is wrong with a card as somebody published it, in any version.
+//! Validation of published cards of any version.
 //!
-//! [`AgentCard::from_json`](super::AgentCard::from_json) makes the best of a card; this complains.
+//! [`AgentCard::from_json`](super::AgentCard::from_json) is lenient and drops malformed optional
+//! members; [`validate`] reports them.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `card` | checks of the card, its modes, skills and extensions |
+//! | `interface` | checks of URLs, bindings and versions |
+//! | `node` | JSON values with their pointers |
+//! | `rules` | list of all rules |
+//! | `security` | checks of security schemes and requirements |
+//! | `signature` | checks of the syntax of signatures |
 
 mod card;
 mod interface;
@@ -18,16 +28,16 @@ use serde_json::Value;
 use node::Node;
 pub use rules::RULES;
 
-/// Something wrong with a card.
+/// Violation of a rule by a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardProblem {
-    /// What kind of problem, by a name that stays: one of [`RULES`].
+    /// Stable identifier of the violated rule in [`RULES`].
     pub id: &'static str,
-    /// Where: a JSON pointer (RFC 6901) into the card. Of something missing, where it would be.
+    /// JSON pointer (RFC 6901) to the invalid value, or to where a missing member belongs.
     pub pointer: String,
-    /// How bad it is.
+    /// Severity of the problem.
     pub severity: Severity,
-    /// What is wrong, and what to do about it.
+    /// What is wrong, and how to fix it.
     pub message: String,
 }
 
@@ -38,28 +48,30 @@ impl fmt::Display for CardProblem {
     }
 }
 
-/// How bad a problem is.
+/// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// The card works, though not for everybody or not as it should.
+    /// The card can be used, but some clients may not support it or features may not work.
     Warning,
-    /// The card breaks the specification, and readers may refuse it.
+    /// The card violates the specification, and clients may reject it.
     Error,
 }
 
-/// A kind of problem.
+/// Rule that cards must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardRule {
-    /// Its name, which stays.
+    /// Stable identifier.
     pub id: &'static str,
-    /// How bad it is.
+    /// Severity of a violation.
     pub severity: Severity,
-    /// What it means, in one line.
+    /// One-line description of a violation.
     pub explanation: &'static str,
 }
 
-/// Finds what is wrong with a card. The version is told from the card itself: a card with
-/// `supportedInterfaces` is one of 1.0, and one with `url` beside them is held to both.
+/// Validates a card and returns its problems.
+///
+/// The version is detected from the members: a card with `supportedInterfaces` is checked against
+/// 1.0, a card with `url` against 0.3 or 0.1, and a card with both members against 1.0 and 0.3.
 ///
 /// ```
 /// # use latimer_protocol::card::{Severity, validate};
@@ -80,19 +92,19 @@ pub fn validate(card: &Value) -> Vec<CardProblem> {
     report.problems
 }
 
-/// What has been found so far.
+/// Collects problems during validation.
 #[derive(Default)]
 struct Report {
     problems: Vec<CardProblem>,
 }
 
 impl Report {
-    /// Adds a problem with `node` itself.
+    /// Reports a problem with `node`.
     fn add(&mut self, rule: &CardRule, node: &Node<'_>, message: impl Into<String>) {
         self.add_at(rule, node.pointer().to_owned(), message);
     }
 
-    /// Adds a problem with the member `name` of `node`, there or not.
+    /// Reports a problem with the member `name` of `node`, which may be missing.
     fn add_member(
         &mut self,
         rule: &CardRule,
@@ -108,8 +120,8 @@ impl Report {
         self.problems.push(CardProblem { id, pointer, severity, message: message.into() });
     }
 
-    /// A member that is a text and not empty. One of another type is a problem of its own, so that
-    /// only `Ok(None)` means missing.
+    /// Returns the member `name` if it is a non-empty string. Reports a member of another type, so
+    /// that `Ok(None)` always means that the member is missing or empty.
     fn optional_text<'a>(
         &mut self,
         node: &Node<'a>,
@@ -122,7 +134,8 @@ impl Report {
         }
     }
 
-    /// A member that is a text, and a problem when it is missing.
+    /// Returns the member `name` if it is a non-empty string. Reports a missing member or one of
+    /// another type.
     fn required_text<'a>(
         &mut self,
         node: &Node<'a>,
@@ -137,7 +150,8 @@ impl Report {
         text
     }
 
-    /// The items of a member that is a list; none when it is missing or of another type.
+    /// Returns the items of the list `name`; empty if it is missing. Reports a member of another
+    /// type.
     fn items<'a>(&mut self, node: &Node<'a>, name: &str) -> Vec<Node<'a>> {
         let Some(member) = node.get(name) else { return Vec::new() };
         match member.items() {
@@ -149,7 +163,7 @@ impl Report {
         }
     }
 
-    /// The items of a list that are objects.
+    /// Returns the items of the list `name` that are objects. Reports items of another type.
     fn objects<'a>(&mut self, node: &Node<'a>, name: &str) -> Vec<Node<'a>> {
         let mut items = self.items(node, name);
         items.retain(|item| {
@@ -163,11 +177,11 @@ impl Report {
     }
 
     fn wrong_type(&mut self, node: &Node<'_>, wanted: &str) -> AlreadyReported {
-        self.add(&rules::TYPE, node, format!("must be {wanted}, and is {}", node.type_name()));
+        self.add(&rules::TYPE, node, format!("must be {wanted}, but is {}", node.type_name()));
         AlreadyReported
     }
 }
 
-/// A value was wrong, and that has been said.
+/// The value is invalid, and the problem has been reported.
 #[derive(Debug)]
 struct AlreadyReported;

@@ -1,10 +1,10 @@
-//! A place in a card: a value, and the JSON pointer to it.
+//! JSON values of a card with their pointers.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// A value in a card, and where it stands.
+/// Value in a card and the JSON pointer to it.
 #[derive(Clone, Debug)]
 pub(super) struct Node<'a> {
     value: &'a Value,
@@ -24,12 +24,12 @@ impl<'a> Node<'a> {
         &self.pointer
     }
 
-    /// Where the member `name` stands, in the spelling of the card when it is there.
+    /// Returns the pointer to the member `name`, in the spelling used by the card if it is present.
     pub(super) fn pointer_to(&self, name: &str) -> String {
         self.get(name).map_or_else(|| self.child_pointer(name), |it| it.pointer)
     }
 
-    /// The member `name`, in either spelling; `null` is the same as absent.
+    /// Returns the member `name` in camelCase or snake_case; `null` counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<Self> {
         let members = self.value.as_object()?;
         let snake = snake_name(name);
@@ -44,14 +44,14 @@ impl<'a> Node<'a> {
         self.get(name).is_some()
     }
 
-    /// The members, if it is an object.
+    /// Returns the members of an object; empty for other types.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> {
         let members = self.value.as_object().into_iter().flatten();
         members
             .map(|(name, value)| (name.as_str(), Self { value, pointer: self.child_pointer(name) }))
     }
 
-    /// The items, if it is a list.
+    /// Returns the items of a list; `None` for other types.
     pub(super) fn items(&self) -> Option<Vec<Self>> {
         let items = self.value.as_array()?.iter().enumerate();
         Some(
@@ -61,7 +61,7 @@ impl<'a> Node<'a> {
         )
     }
 
-    /// What the value is, for people.
+    /// Returns a human-readable name of the value's type.
     pub(super) fn type_name(&self) -> &'static str {
         match self.value {
             Value::Null => "null",
@@ -83,7 +83,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// `input_modes` of `inputModes`.
+/// Converts `inputModes` to `input_modes`.
 pub(super) fn snake_name(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     for character in name.chars() {

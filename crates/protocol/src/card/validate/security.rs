@@ -1,11 +1,11 @@
-//! Checks how callers authenticate: schemes, and the requirements that name them.
+//! Checks of security schemes and requirements.
 
 use super::card::CardGeneration;
 use super::node::Node;
 use super::{Report, interface, rules};
 use crate::card::security::SCHEME_KINDS;
 
-/// The flows of OAuth, the addresses each needs, and whether it is still recommended.
+/// OAuth flows: name, required URLs, and whether the flow is recommended.
 const FLOWS: [(&str, &[&str], bool); 5] = [
     ("authorizationCode", &["authorizationUrl", "tokenUrl"], true),
     ("clientCredentials", &["tokenUrl"], true),
@@ -48,15 +48,15 @@ fn check_scheme(scheme: &Node<'_>, generation: CardGeneration, report: &mut Repo
         }
         (true, [], _) => {
             let message = "has none of the kinds of 1.0, such as httpAuthSecurityScheme; \
-                           put its members below one";
+                           nest its members under one of them";
             report.add(&rules::SCHEME_NONE, scheme, message);
         }
         (true, _, _) => {
-            let message = "has more than one kind; define a scheme for each";
+            let message = "has more than one kind; define a separate scheme for each";
             report.add(&rules::SCHEME_SEVERAL, scheme, message);
         }
         (false, _, None) => {
-            let message = "has no type; say apiKey, http, oauth2, openIdConnect or mutualTLS";
+            let message = "has no type; use apiKey, http, oauth2, openIdConnect or mutualTLS";
             report.add_member(&rules::SCHEME_NONE, scheme, "type", message);
         }
         (false, _, Some(declared_type)) => {
@@ -78,16 +78,26 @@ fn check_kind(body: &Node<'_>, kind: &str, generation: CardGeneration, report: &
     match kind {
         "apiKey" => {
             let name = if generation == CardGeneration::V1_0 { "location" } else { "in" };
-            let advice = "say header, query or cookie";
+            let advice = "use header, query or cookie";
             let location = report.required_text(body, name, rule, advice);
             if location.is_some_and(|it| !matches!(it, "header" | "query" | "cookie")) {
                 let message = "must be header, query or cookie";
                 report.add_member(&rules::SCHEME_LOCATION, body, name, message);
             }
-            report.required_text(body, "name", rule, "name the header, parameter or cookie");
+            report.required_text(
+                body,
+                "name",
+                rule,
+                "set the name of the header, parameter or cookie",
+            );
         }
         "http" => {
-            report.required_text(body, "scheme", rule, "name it, such as \"Bearer\"");
+            report.required_text(
+                body,
+                "scheme",
+                rule,
+                "set the HTTP authentication scheme, such as \"Bearer\"",
+            );
         }
         "oauth2" => check_flows(body, generation, report),
         "openIdConnect" => check_url(body, "openIdConnectUrl", report),
@@ -97,17 +107,17 @@ fn check_kind(body: &Node<'_>, kind: &str, generation: CardGeneration, report: &
 
 fn check_flows(body: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     let Some(flows) = body.get("flows") else {
-        let message = "flows are required; say how a token is got";
+        let message = "flows is required; define the flow that issues tokens";
         return report.add_member(&rules::SCHEME_MEMBER_MISSING, body, "flows", message);
     };
     let declared_flows: Vec<_> =
         FLOWS.iter().filter_map(|flow| Some((flow, flows.get(flow.0)?))).collect();
     if declared_flows.is_empty() {
-        let message = "has no flow, such as clientCredentials; say how a token is got";
+        let message = "has no known flow; define one, such as clientCredentials";
         report.add(&rules::FLOWS_NONE, &flows, message);
     }
     if declared_flows.len() > 1 && generation == CardGeneration::V1_0 {
-        let message = "has more than one flow; define a scheme for each";
+        let message = "has more than one flow; define a separate scheme for each";
         report.add(&rules::FLOWS_SEVERAL, &flows, message);
     }
     for ((name, urls, recommended), flow) in declared_flows {
@@ -121,14 +131,14 @@ fn check_flows(body: &Node<'_>, generation: CardGeneration, report: &mut Report)
 
 fn check_url(node: &Node<'_>, name: &str, report: &mut Report) {
     let rule = &rules::SCHEME_MEMBER_MISSING;
-    let Some(url) = report.required_text(node, name, rule, "give its address") else { return };
+    let Some(url) = report.required_text(node, name, rule, "set the URL") else { return };
     if !interface::is_web_url(url) {
         let message = format!("{url:?} must be an absolute https URL");
         report.add_member(&rules::SCHEME_URL_INVALID, node, name, message);
     }
 }
 
-/// Requirements of the card or of a skill, in the shape of the card's version.
+/// Checks the requirements of the card or of a skill.
 fn check_requirements(
     node: &Node<'_>,
     generation: CardGeneration,
@@ -136,7 +146,7 @@ fn check_requirements(
     report: &mut Report,
 ) {
     if generation == CardGeneration::V1_0 && node.has("security") {
-        let message = "is a name of 0.3; in 1.0 it is securityRequirements";
+        let message = "is the member name of 0.3; use securityRequirements in 1.0";
         report.add_member(&rules::REQUIREMENT_KEY, node, "security", message);
     }
     for requirement in report.objects(node, "securityRequirements") {
@@ -149,12 +159,12 @@ fn check_requirements(
     }
 }
 
-/// How a requirement is written.
+/// JSON shape of a requirement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RequirementShape {
-    /// As 1.0 has it: `{"schemes": {"g": {"list": […]}}}`.
+    /// Shape of 1.0: `{"schemes": {"g": {"list": […]}}}`.
     Nested,
-    /// As 0.3 has it: `{"g": […]}`.
+    /// Shape of 0.3: `{"g": […]}`.
     Flat,
 }
 
@@ -169,7 +179,7 @@ fn check_requirement(
         RequirementShape::Flat => Some(requirement.clone()),
     };
     let Some(schemes) = schemes.filter(|it| it.value().is_object()) else {
-        // An empty requirement says that nothing is needed.
+        // An empty requirement means that no authentication is needed.
         if requirement.entries().next().is_some() {
             let message = "must be {\"schemes\": {\"<name>\": {\"list\": [<scopes>]}}}";
             report.add(&rules::REQUIREMENT_SHAPE, requirement, message);
@@ -185,7 +195,7 @@ fn check_requirement(
             report.add(&rules::REQUIREMENT_SHAPE, &scopes, format!("must be {wanted}"));
         }
         if !is_defined(name) {
-            let message = format!("{name:?} is not in securitySchemes; define it there");
+            let message = format!("{name:?} is not defined in securitySchemes");
             report.add(&rules::REQUIREMENT_UNDEFINED, &scopes, message);
         }
     }

@@ -1,4 +1,4 @@
-//! Checks the form of signatures. Whether they hold is for [`verify`](crate::card::verify) to say.
+//! Checks of the syntax of signatures. [`verify`](crate::card::verify) checks their validity.
 
 use super::node::Node;
 use super::{Report, rules};
@@ -13,13 +13,14 @@ pub(super) fn check(card: &Node<'_>, report: &mut Report) {
 
 fn check_signature(signature: &Node<'_>, report: &mut Report) {
     let rule = &rules::SIGNATURE_VALUE;
-    let value = report.required_text(signature, "signature", rule, "it is what proves the card");
+    let value =
+        report.required_text(signature, "signature", rule, "it contains the signature value");
     if value.is_some_and(|it| from_base64url(it).is_none()) {
-        let message = "is not base64url without padding";
+        let message = "must be base64url without padding";
         report.add_member(rule, signature, "signature", message);
     }
     let rule = &rules::SIGNATURE_PROTECTED;
-    let advice = "it names the algorithm and the key";
+    let advice = "it specifies the algorithm and the key";
     let Some(protected) = report.required_text(signature, "protected", rule, advice) else {
         return;
     };
@@ -27,27 +28,30 @@ fn check_signature(signature: &Node<'_>, report: &mut Report) {
         .and_then(|it| serde_json::from_slice::<serde_json::Value>(&it).ok())
         .filter(serde_json::Value::is_object);
     let Some(header) = header else {
-        let message = "is not base64url of a JSON object";
+        let message = "must be a base64url-encoded JSON object";
         return report.add_member(rule, signature, "protected", message);
     };
     let text = |name: &str| header.get(name).and_then(serde_json::Value::as_str);
     let mut add = |rule, message| report.add_member(rule, signature, "protected", message);
     match text("alg") {
-        None => add(&rules::SIGNATURE_ALG_MISSING, "the header names no alg".to_owned()),
+        None => add(
+            &rules::SIGNATURE_ALG_MISSING,
+            "the header has no alg; use ES256, EdDSA or RS256".to_owned(),
+        ),
         Some(alg) if alg.eq_ignore_ascii_case("none") || alg.starts_with("HS") => add(
             &rules::SIGNATURE_ALG_REFUSED,
-            format!("alg {alg:?} proves nothing to a reader; use ES256, EdDSA or RS256"),
+            format!("alg {alg:?} does not prove who signed; use ES256, EdDSA or RS256"),
         ),
         Some(alg) if alg.parse::<JwsAlgorithm>().is_err() => add(
             &rules::SIGNATURE_ALG_UNKNOWN,
-            format!("alg {alg:?} is not widely verified; use ES256, EdDSA or RS256"),
+            format!("alg {alg:?} is not widely supported; use ES256, EdDSA or RS256"),
         ),
         Some(_) => {}
     }
     if text("kid").is_none_or(str::is_empty) {
-        add(&rules::SIGNATURE_KID_MISSING, "the header names no key; give it a kid".to_owned());
+        add(&rules::SIGNATURE_KID_MISSING, "the header has no kid; set the key id".to_owned());
     }
     if text("typ") != Some("JOSE") {
-        add(&rules::SIGNATURE_TYP, "the header's typ should be \"JOSE\"".to_owned());
+        add(&rules::SIGNATURE_TYP, "the typ of the header should be \"JOSE\"".to_owned());
     }
 }

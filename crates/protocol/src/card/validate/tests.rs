@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::card::{AgentCard, CardFormat, TransitionHistory};
 
-/// A card of 1.0 without problems.
+/// Returns a valid 1.0 card.
 fn v1_0_card() -> Value {
     json!({
         "name": "n", "description": "d", "version": "1",
@@ -33,7 +33,7 @@ fn v1_0_card() -> Value {
     })
 }
 
-/// A card of 0.3 without problems.
+/// Returns a valid 0.3 card.
 fn v0_3_card() -> Value {
     json!({
         "name": "n", "description": "d", "version": "1", "protocolVersion": "0.3.0",
@@ -55,7 +55,7 @@ fn v0_3_card() -> Value {
     })
 }
 
-/// `card` with another value at `pointer`, or without what is there.
+/// Sets the value at `pointer`, or removes it if `value` is `null`.
 fn with_value_at(mut card: Value, pointer: &str, value: Value) -> Value {
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     let parent = card.pointer_mut(parent).unwrap();
@@ -69,18 +69,19 @@ fn with_value_at(mut card: Value, pointer: &str, value: Value) -> Value {
     card
 }
 
-/// `card` without what is at these pointers.
+/// Removes the values at `pointers`.
 fn without_values_at(card: Value, pointers: &[&str]) -> Value {
     pointers.iter().fold(card, |card, pointer| with_value_at(card, pointer, Value::Null))
 }
 
-/// A signature's header in base64url.
+/// Encodes a protected header as base64url.
 fn encode_header(value: &Value) -> Value {
     use base64::Engine;
     json!(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(value.to_string()))
 }
 
-/// Every rule, and a change of a good card that breaks it: where, to what, and where that shows.
+/// Returns changes to valid cards that violate one rule each: rule id, card, pointer to change, new
+/// value, and pointer of the expected problem.
 fn rule_violations() -> Vec<(&'static str, Value, &'static str, Value, &'static str)> {
     let signature = "/signatures/0/protected";
     let skill = json!({"id": "s", "name": "s", "description": "s", "tags": ["t"]});
@@ -152,7 +153,7 @@ fn rule_violations() -> Vec<(&'static str, Value, &'static str, Value, &'static 
         ),
         (
             "card.interfaces.missing",
-            // Without its address it is held to 1.0, which says these in other words.
+            // Without `url` the card is checked against 1.0, whose security members differ.
             without_values_at(
                 v0_3_card(),
                 &["/securitySchemes", "/security", "/skills/0/security"],
@@ -407,7 +408,7 @@ fn rule_violations() -> Vec<(&'static str, Value, &'static str, Value, &'static 
 }
 
 #[test]
-fn good_cards_have_no_problems() {
+fn valid_cards_have_no_problems() {
     let both = AgentCard::from_json(&v0_3_card())
         .unwrap()
         .to_json(CardFormat::Superset(TransitionHistory::Recorded));
@@ -449,6 +450,6 @@ fn every_rule_is_covered_and_every_problem_has_a_rule() {
         violated_ids.extend(problems.into_iter().map(|it| it.id));
     }
     let rule_ids: BTreeSet<_> = RULES.iter().map(|it| it.id).collect();
-    assert_eq!(rule_ids.len(), RULES.len(), "identifiers are unique");
+    assert_eq!(rule_ids.len(), RULES.len(), "rule ids must be unique");
     assert_eq!(violated_ids, rule_ids);
 }
