@@ -177,7 +177,7 @@ impl TryFrom<StreamResponseFields> for StreamResponse {
         event.map_err(|error| match error {
             ExactlyOneError::None => "needs one of task, message, statusUpdate or artifactUpdate",
             ExactlyOneError::Several => {
-                "holds more than one of task, message, statusUpdate and artifactUpdate"
+                "contains more than one of task, message, statusUpdate and artifactUpdate"
             }
         })
     }
@@ -197,7 +197,7 @@ impl TryFrom<SendMessageResponseFields> for SendMessageResponse {
         let candidates = [members.task.map(Self::Task), members.message.map(Self::Message)];
         wire::exactly_one(candidates).map_err(|error| match error {
             ExactlyOneError::None => "needs one of task or message",
-            ExactlyOneError::Several => "holds both task and message",
+            ExactlyOneError::Several => "contains both task and message",
         })
     }
 }

@@ -144,7 +144,7 @@ impl TryFrom<PartFields> for Part {
         ]);
         let content = content.map_err(|error| match error {
             ExactlyOneError::None => "needs one of text, raw, url or data",
-            ExactlyOneError::Several => "holds more than one of text, raw, url and data",
+            ExactlyOneError::Several => "contains more than one of text, raw, url and data",
         })?;
         let PartFields { metadata, filename, media_type, .. } = members;
         Ok(Self { content, metadata, filename, media_type })

@@ -45,7 +45,7 @@ impl SendMessageRequest {
     /// Returns the first field that violates a rule.
     pub fn validate(&self) -> Result<(), InvalidField> {
         if self.message.role == Role::Unspecified {
-            return Err(InvalidField::new("message.role", "must be a user's or an agent's"));
+            return Err(InvalidField::new("message.role", "must be the user or the agent"));
         }
         if self.message.parts.is_empty() {
             return Err(InvalidField::new("message.parts", "must not be empty"));

@@ -123,7 +123,7 @@ fn check_link(node: &Node<'_>, name: &str, report: &mut Report) {
 
 fn check_capabilities(card: &Node<'_>, report: &mut Report) {
     let Some(capabilities) = card.get("capabilities") else {
-        let message = "capabilities are required; write {} if the agent has none";
+        let message = "capabilities is required; write {} if the agent has none";
         return report.add_member(&rules::CAPABILITIES_MISSING, card, "capabilities", message);
     };
     if !capabilities.value().is_object() {
@@ -187,7 +187,7 @@ fn check_modes(node: &Node<'_>, name: &str, generation: CardGeneration, report: 
 
 fn check_skills(card: &Node<'_>, generation: CardGeneration, report: &mut Report) {
     let Some(skills) = card.get("skills") else {
-        let message = "skills are required; list the skills of the agent";
+        let message = "skills is required; list the skills of the agent";
         return report.add_member(&rules::SKILLS_MISSING, card, "skills", message);
     };
     if skills.items().is_some_and(|it| it.is_empty()) {
