@@ -1,14 +1,14 @@
-//! gRPC: which service and method is which operation of which version.
+//! gRPC services and method names of each version.
 
 use crate::operation::Operation;
 use crate::version::Version;
 
-/// The service of 1.0.
+/// gRPC service of 1.0.
 pub const SERVICE: &str = "lf.a2a.v1.A2AService";
-/// The service of 0.3.
+/// gRPC service of 0.3.
 pub const SERVICE_0_3: &str = "a2a.v1.A2AService";
 
-/// The service of `version`, if it has one: 0.1 knows no gRPC.
+/// Returns the gRPC service of `version`; `None` for 0.1, which does not define one.
 #[must_use]
 pub fn service(version: Version) -> Option<&'static str> {
     match version {
@@ -18,7 +18,7 @@ pub fn service(version: Version) -> Option<&'static str> {
     }
 }
 
-/// The full path of `operation` in `version`, if it has one there.
+/// Returns the full method path of `operation` in `version`, if the version has one.
 ///
 /// ```
 /// # use latimer_protocol::{Operation, Version, binding::grpc};
@@ -30,7 +30,7 @@ pub fn path(operation: Operation, version: Version) -> Option<String> {
     Some(format!("/{}/{}", service(version)?, operation.rpc(version)?))
 }
 
-/// The operation and version that a full path names.
+/// Returns the operation and version of a full method path.
 #[must_use]
 pub fn parse_path(path: &str) -> Option<(Operation, Version)> {
     let (name, rpc) = path.strip_prefix('/')?.split_once('/')?;

@@ -1,8 +1,17 @@
-//! The grammar of each transport, over bytes and texts.
+//! Transports: how calls and replies are framed as bytes.
 //!
-//! A binding finds out which operation is asked for and in which version, and carries payloads as
-//! the raw JSON they are. What a payload means is for the dialects; sockets are for the server and
-//! the client. Nothing here reads or writes anything but its arguments.
+//! A binding determines the operation and version of a call, and passes payloads on as raw JSON.
+//! [`Dialect`](crate::Dialect) decodes the payloads. The functions work on bytes and strings; the
+//! server and the client do the I/O.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | [`grpc`] | gRPC services and method names |
+//! | [`jsonrpc`] | JSON-RPC 2.0 envelopes |
+//! | [`parameters`] | HTTP headers and gRPC metadata of calls |
+//! | [`rest`] | routes and bodies of HTTP+JSON |
+//! | [`sse`] | server-sent events |
+//! | `version_policy` | check of the declared version |
 
 pub mod grpc;
 pub mod jsonrpc;

@@ -1,6 +1,6 @@
-//! What travels beside a payload, in HTTP headers and gRPC metadata alike.
+//! HTTP headers and gRPC metadata of calls and replies.
 //!
-//! Names are in lower case, as gRPC and HTTP/2 want them; HTTP/1.1 does not care.
+//! Names are in lower case, as gRPC and HTTP/2 require.
 
 use crate::binding::rest;
 use crate::display::truncate_for_display;
@@ -9,31 +9,31 @@ use crate::json::InvalidField;
 use crate::revision::{InvalidRevision, Revision};
 use crate::version::Version;
 
-/// The version that a caller speaks; the name of a query parameter too.
+/// Header with the protocol version of the client; also the name of a query parameter.
 pub const VERSION: &str = "a2a-version";
 
-/// The extensions that a caller asks for, and that an answer says are active.
+/// Header with the requested extensions in a request, and with the active extensions in a response.
 pub const EXTENSIONS: &str = "a2a-extensions";
-/// The same before 1.0.
+/// Name of [`EXTENSIONS`] before 1.0.
 pub const EXTENSIONS_BEFORE_1_0: &str = "x-a2a-extensions";
-/// The last event that a reader of a stream has seen.
+/// Header with the id of the last event that a stream reader received.
 pub const LAST_EVENT_ID: &str = "last-event-id";
-/// The extension by which events carry their revision in their metadata, for bindings without event
-/// ids.
+/// URI of the extension by which events carry their revision as metadata, for bindings without
+/// event ids.
 pub const CURSOR_EXTENSION: &str = "urn:latimer:cursor:v1";
-/// What the receiver of a webhook recognises the sender by. Peers read one or the other: send both.
+/// Headers with the token of a webhook. Receivers check one or the other, so senders set both.
 pub const NOTIFICATION_TOKENS: [&str; 2] = ["x-a2a-notification-token", "a2a-notification-token"];
-/// The trailer with the details of a failed gRPC call.
+/// Trailer with the details of a failed gRPC call.
 pub const GRPC_STATUS_DETAILS: &str = "grpc-status-details-bin";
 
-/// How many extensions a caller may ask for at once.
+/// Maximum number of extensions per request.
 pub const MAX_EXTENSIONS: usize = 64;
-/// The longest name of an extension, in bytes.
+/// Maximum length of an extension URI, in bytes.
 pub const MAX_EXTENSION_BYTES: usize = 1024;
 
-/// The extensions named in `values`: those of all headers of either spelling, in their order.
+/// Parses the extensions in the values of all extension headers, in order.
 ///
-/// Each value is a list with commas. An extension that is named twice counts once.
+/// Each value is a comma-separated list. Duplicates are removed.
 ///
 /// ```
 /// # use latimer_protocol::binding::parameters::parse_extensions;
@@ -43,8 +43,8 @@ pub const MAX_EXTENSION_BYTES: usize = 1024;
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidRequest`] when there are more than [`MAX_EXTENSIONS`], or one is longer than
-/// [`MAX_EXTENSION_BYTES`].
+/// Returns [`ErrorKind::InvalidRequest`] if there are more than [`MAX_EXTENSIONS`] extensions, or
+/// one is longer than [`MAX_EXTENSION_BYTES`].
 pub fn parse_extensions<'a>(
     values: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<String>, Error> {
@@ -53,7 +53,7 @@ pub fn parse_extensions<'a>(
     for name in names.filter(|it| !it.is_empty()) {
         if name.len() > MAX_EXTENSION_BYTES {
             let message = format!(
-                "the extension {:?}… has too long a name",
+                "the extension {:?}… is longer than {MAX_EXTENSION_BYTES} bytes",
                 truncate_for_display(name, MAX_DISPLAYED_CHARS)
             );
             return Err(Error::new(ErrorKind::InvalidRequest, message));
@@ -62,7 +62,7 @@ pub fn parse_extensions<'a>(
             continue;
         }
         if extensions.len() == MAX_EXTENSIONS {
-            let message = format!("more than {MAX_EXTENSIONS} extensions are asked for");
+            let message = format!("more than {MAX_EXTENSIONS} extensions are requested");
             return Err(Error::new(ErrorKind::InvalidRequest, message));
         }
         extensions.push(name.to_owned());
@@ -70,7 +70,7 @@ pub fn parse_extensions<'a>(
     Ok(extensions)
 }
 
-/// The header in which an answer in `version` names the active extensions.
+/// Returns the header for the active extensions in a response in `version`.
 #[must_use]
 pub fn extensions_header(version: Version) -> &'static str {
     match version {
@@ -79,11 +79,11 @@ pub fn extensions_header(version: Version) -> &'static str {
     }
 }
 
-/// The revision to resume after, as `last-event-id` says; `None` when it says nothing.
+/// Parses the `last-event-id` header; `None` if it is missing or empty.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidParams`] when it is not an id that we gave: to begin anew in silence would
-/// lose or repeat events.
+/// Returns [`ErrorKind::InvalidParams`] if the value is not a revision. Starting from the beginning
+/// instead would lose or repeat events.
 pub fn parse_last_event_id(last_event_id: Option<&str>) -> Result<Option<Revision>, Error> {
     let id = last_event_id.map(str::trim).filter(|it| !it.is_empty());
     let invalid =
@@ -91,7 +91,7 @@ pub fn parse_last_event_id(last_event_id: Option<&str>) -> Result<Option<Revisio
     id.map(|text| text.parse().map_err(invalid)).transpose()
 }
 
-/// What the query of an address says about the version, for [`Version::declared`].
+/// Extracts the version from a query string, for [`Version::declared`].
 ///
 /// ```
 /// # use latimer_protocol::binding::parameters::version_from_query;
@@ -101,7 +101,7 @@ pub fn parse_last_event_id(last_event_id: Option<&str>) -> Result<Option<Revisio
 pub fn version_from_query(query: &str) -> Option<String> {
     let pairs = query.split('&').map(|it| it.split_once('=').unwrap_or((it, "")));
     let (_, value) = pairs.into_iter().find(|(name, _)| rest::is_version_parameter(name))?;
-    // What cannot be decoded is no version that we know, and is refused as it stands.
+    // A value that cannot be decoded is not a known version, so its raw form is rejected later.
     Some(rest::decode_form(value).unwrap_or_else(|_| value.to_owned()))
 }
 

@@ -1,41 +1,42 @@
-//! What a request means, against what its caller says.
+//! Check of the declared version against the version of the request.
 
 use crate::error::{Error, ErrorKind};
 use crate::version::Version;
 
-/// What to make of a caller that says no version.
+/// How to handle requests that declare no version.
 ///
-/// §3.6.2 reads no version as 0.3. Many callers of 1.0 say none all the same, and a method, path
-/// or service that only 1.0 has leaves no doubt about what they mean.
+/// §3.6.2 defines a missing version as 0.3. Many 1.0 clients omit it nevertheless, and a method,
+/// path or service that exists only in 1.0 identifies the version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VersionPolicy {
-    /// What only 1.0 can mean is served as 1.0.
+    /// Serves a request that exists only in 1.0 as 1.0.
     #[default]
     Lenient,
-    /// What only 1.0 can mean is refused unless 1.0 is said.
+    /// Rejects a request that exists only in 1.0 unless it declares 1.0.
     Strict,
 }
 
 impl VersionPolicy {
-    /// Checks a request that only the version `native` can mean against what its caller said.
+    /// Checks a request of version `native` against the version that the client declared.
     ///
-    /// `instead` is how the version that was said asks for the same, for the message.
+    /// `alternative` is the name of the operation in the declared version, for the error message.
     ///
     /// ```
     /// # use latimer_protocol::{Version, binding::VersionPolicy};
-    /// let (rule, older) = (VersionPolicy::Lenient, Some(Version::V0_3));
-    /// assert!(rule.check(Version::V1_0, None, None).is_ok());
-    /// let error = rule.check(Version::V1_0, older, Some("message/send")).unwrap_err();
+    /// let (policy, older) = (VersionPolicy::Lenient, Some(Version::V0_3));
+    /// assert!(policy.check(Version::V1_0, None, None).is_ok());
+    /// let error = policy.check(Version::V1_0, older, Some("message/send")).unwrap_err();
     /// assert_eq!(
     ///     error.message(),
-    ///     "this is a request of A2A 1.0, but its caller says 0.3: \
-    ///      say A2A-Version: 1.0, or use message/send",
+    ///     "the request is A2A 1.0, but the client declared 0.3: \
+    ///      send A2A-Version: 1.0, or use message/send",
     /// );
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::VersionNotSupported`], with what to do, when the caller says another version,
-    /// and under [`VersionPolicy::Strict`] when it says none and means 1.0.
+    /// Returns [`ErrorKind::VersionNotSupported`] with a correction if the client declared another
+    /// version, or if it declared none, the request is 1.0 and the policy is
+    /// [`VersionPolicy::Strict`].
     pub fn check(
         self,
         native: Version,
@@ -44,9 +45,9 @@ impl VersionPolicy {
     ) -> Result<(), Error> {
         let mismatch = match (declared, self) {
             (Some(declared), _) if declared == native => return Ok(()),
-            (Some(declared), _) => format!("its caller says {declared}"),
+            (Some(declared), _) => format!("the client declared {declared}"),
             (None, Self::Strict) if native == Version::V1_0 => {
-                format!("its caller says no version, which means {}", Version::V0_3)
+                format!("the client declared no version, which means {}", Version::V0_3)
             }
             (None, Self::Lenient | Self::Strict) => return Ok(()),
         };
@@ -54,8 +55,8 @@ impl VersionPolicy {
         Err(Error::new(
             ErrorKind::VersionNotSupported,
             format!(
-                "this is a request of A2A {native}, but {mismatch}: \
-                 say A2A-Version: {native}{alternative}"
+                "the request is A2A {native}, but {mismatch}: \
+                 send A2A-Version: {native}{alternative}"
             ),
         ))
     }

@@ -1,7 +1,7 @@
-//! Reads JSON into typed values: fast when it is well formed, and precise when it is not.
+//! JSON decoding that is fast for valid input and reports the exact field for invalid input.
 //!
-//! The happy path is one pass of `serde_json` over the bytes. Only when that fails are they read
-//! again, slowly, to say which field is wrong and how. Nothing here knows what is being read.
+//! Valid input is decoded in one pass of `serde_json`. Only after a failure is it decoded again
+//! with path tracking, to find the invalid field.
 
 mod safe_integer;
 mod strict_objects;
@@ -20,51 +20,58 @@ use serde_path_to_error::Track;
 pub(crate) use self::safe_integer::is_unsafe_integer;
 pub(crate) use self::strict_objects::StrictObjects;
 
-/// How deeply arrays and objects may nest.
+/// Maximum nesting depth of arrays and objects.
 pub const MAX_NESTING_DEPTH: usize = 127;
 
-/// How much of a path is worth telling, in bytes.
+/// Maximum length of a field path in an error, in bytes.
 const MAX_PATH_BYTES: usize = 160;
 
-/// Why bytes could not be read.
+/// Reason why JSON could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// Not JSON at all.
+    /// The input is not JSON.
     #[error("malformed JSON: {0}")]
     Malformed(String),
-    /// JSON, but not of the right shape.
+    /// The input is JSON, but a field is missing or invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
 }
 
-/// One field that is wrong: where it is, and what is wrong with it.
+/// A missing or invalid field.
+///
+/// ```
+/// use latimer_protocol::InvalidField;
+///
+/// let error = InvalidField::missing("url").within("configuration");
+/// assert_eq!(error.to_string(), "configuration.url: is required");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidField {
-    /// Path from the root of what was read, in the sender's spelling: `message.parts[0].url`.
-    /// Empty when the whole is wrong.
+    /// Path of the field, in the spelling of the sender: `message.parts[0].url`. Empty for the
+    /// root.
     pub field: String,
-    /// What is wrong, as the end of a sentence: `is required`.
+    /// What is wrong with the field, as a predicate: `is required`.
     pub problem: String,
 }
 
 impl InvalidField {
-    /// Says what is wrong with `field`.
+    /// Creates an error for `field`.
     pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { field: field.into(), problem: problem.into() }
     }
 
-    /// A required `field` that is not there.
+    /// Creates an error for a required `field` that is missing.
     pub fn missing(field: impl Into<String>) -> Self {
         Self::new(field, "is required")
     }
 
-    /// More nesting than is kept.
+    /// Creates an error for input that exceeds [`MAX_NESTING_DEPTH`].
     pub(crate) fn too_deep() -> Self {
         Self::new("", format!("is nested more than {MAX_NESTING_DEPTH} levels deep"))
     }
 
-    /// The same problem, seen from one level further out.
+    /// Prepends `parent` to the path of the field.
     #[must_use]
     pub fn within(mut self, parent: &str) -> Self {
         self.field = join_path(parent, &self.field);
@@ -88,7 +95,7 @@ impl de::Error for InvalidField {
         Self::new("", problem.to_string())
     }
 
-    // The value itself is left out: it may be long, and it may be a secret.
+    // Omits the value, which may be long or secret.
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         Self::new("", format!("expected {expected}, found {}", json_type_name(unexpected)))
     }
@@ -102,20 +109,21 @@ impl de::Error for InvalidField {
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Self::new(field, "is given twice")
+        Self::new(field, "occurs twice")
     }
 }
 
-/// Reads one value of type `T` from a JSON text.
+/// Decodes a value from JSON.
 ///
 /// # Errors
-/// [`ParseError::Malformed`] when the text is not JSON, [`ParseError::Invalid`] with the field when
-/// it is JSON of another shape, or nests more than [`MAX_NESTING_DEPTH`] deep where the value is kept.
+/// Returns [`ParseError::Malformed`] if the text is not JSON. Returns [`ParseError::Invalid`] with
+/// the field if the value has another shape, or a retained part of it exceeds
+/// [`MAX_NESTING_DEPTH`].
 pub(crate) fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, ParseError> {
     seed_from_str(text, PhantomData::<T>)
 }
 
-/// The same for a value whose reader is chosen at run time.
+/// Decodes a value from JSON with a seed; see [`from_str`].
 pub(crate) fn seed_from_str<T, S>(text: &str, seed: S) -> Result<T, ParseError>
 where
     S: Copy + for<'de> DeserializeSeed<'de, Value = T>,
@@ -125,15 +133,15 @@ where
     result.and_then(|value| reader.end().map(|()| value)).map_err(|_| explain(text, seed))
 }
 
-/// Reads one value of type `T` from JSON that has been parsed already.
+/// Decodes a value from parsed JSON.
 ///
 /// # Errors
-/// The first field that is wrong.
+/// Returns the first invalid field.
 pub(crate) fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidField> {
     seed_from_value(value, PhantomData::<T>)
 }
 
-/// The same for a value whose reader is chosen at run time.
+/// Decodes a value from parsed JSON with a seed; see [`from_value`].
 pub(crate) fn seed_from_value<T, S>(value: &Value, seed: S) -> Result<T, InvalidField>
 where
     S: for<'de> DeserializeSeed<'de, Value = T>,
@@ -144,22 +152,25 @@ where
     result.map_err(|error| error.within(&format_path(&track.path())))
 }
 
-/// The text of bytes that should be JSON.
+/// Converts bytes to a string.
 ///
 /// # Errors
-/// [`ParseError::Malformed`] when they are not UTF-8.
+/// Returns [`ParseError::Malformed`] if the bytes are not UTF-8.
 pub(crate) fn utf8_str(bytes: &[u8]) -> Result<&str, ParseError> {
     std::str::from_utf8(bytes)
         .map_err(|_| ParseError::Malformed("the text is not UTF-8".to_owned()))
 }
 
-/// Writes a value of our own behind whatever is in `out`.
-#[expect(clippy::expect_used, reason = "what we write has text keys and no failing parts")]
+/// Appends the JSON of `value` to `out`.
+#[expect(
+    clippy::expect_used,
+    reason = "encoded types have string keys and infallible implementations"
+)]
 pub(crate) fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
-    serde_json::to_writer(out, value).expect("a value of our own is JSON");
+    serde_json::to_writer(out, value).expect("encoding to JSON is infallible");
 }
 
-/// Says what is wrong with a text that cannot be read: with the text, or else with a field of it.
+/// Finds the reason why `text` could not be decoded: a syntax error or an invalid field.
 #[cold]
 fn explain<T, S>(text: &str, seed: S) -> ParseError
 where
@@ -167,9 +178,9 @@ where
 {
     match serde_json::from_str::<Value>(text) {
         Ok(value) => {
-            // A tree has each member once: what only the text can have wrong is a member given twice.
+            // `Value` keeps one member per name, so only the text itself can reveal a duplicate.
             let duplicate_member =
-                || InvalidField::new(error_path(text, seed), "has a member twice");
+                || InvalidField::new(error_path(text, seed), "has a duplicate member");
             seed_from_value(&value, seed).err().unwrap_or_else(duplicate_member).into()
         }
         Err(_) if nesting_depth(text.as_bytes()) > MAX_NESTING_DEPTH => {
@@ -179,7 +190,7 @@ where
     }
 }
 
-/// Where reading a text fails.
+/// Returns the path at which decoding fails.
 fn error_path<T, S>(text: &str, seed: S) -> String
 where
     S: for<'de> DeserializeSeed<'de, Value = T>,
@@ -193,15 +204,15 @@ where
     }
 }
 
-/// Says where a text stops being JSON.
+/// Describes a syntax error with its position.
 #[cold]
 pub(crate) fn malformed(error: &serde_json::Error) -> ParseError {
     let (line, column) = (error.line(), error.column());
-    let what = if error.is_eof() { "ends too early" } else { "is not JSON" };
+    let what = if error.is_eof() { "ends unexpectedly" } else { "is not JSON" };
     ParseError::Malformed(format!("the text {what} at line {line}, column {column}"))
 }
 
-/// The deepest nesting of brackets outside strings.
+/// Returns the maximum nesting depth of brackets outside strings. The bytes need not be valid JSON.
 #[must_use]
 pub fn nesting_depth(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
@@ -254,7 +265,7 @@ fn json_type_name(unexpected: Unexpected<'_>) -> &'static str {
     }
 }
 
-/// A parsed value as the source of a deserialization whose errors are [`InvalidField`].
+/// Deserializer for parsed JSON whose errors are [`InvalidField`].
 #[derive(Clone, Copy)]
 struct ValueDeserializer<'a>(&'a Value);
 
@@ -323,7 +334,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    #[expect(dead_code, reason = "only the errors are looked at")]
+    #[expect(dead_code, reason = "the test checks only errors")]
     struct Outer {
         inner: Vec<Inner>,
         any: Option<Value>,
@@ -331,7 +342,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(rename_all = "camelCase")]
-    #[expect(dead_code, reason = "only the errors are looked at")]
+    #[expect(dead_code, reason = "the test checks only errors")]
     struct Inner {
         some_id: String,
     }
@@ -342,11 +353,11 @@ mod tests {
             (r#"{"inner":[{"someId":"a"},{}]}"#, "inner[1].someId: is required"),
             (r#"{"inner":[{"someId":5}]}"#, "inner[0].someId: expected a string, found integer"),
             (r#"{"inner":"secret"}"#, "inner: expected a sequence, found string"),
-            (r#"{"inner":[{"someId":"a","someId":"b"}]}"#, "inner[0]: has a member twice"),
-            (r#"{"#, "malformed JSON: the text ends too early at line 1, column 1"),
+            (r#"{"inner":[{"someId":"a","someId":"b"}]}"#, "inner[0]: has a duplicate member"),
+            (r#"{"#, "malformed JSON: the text ends unexpectedly at line 1, column 1"),
             ("{\n]", "malformed JSON: the text is not JSON at line 2, column 1"),
-            (r#"["#, "malformed JSON: the text ends too early at line 1, column 1"),
-            (r#"{"inner":5"#, "malformed JSON: the text ends too early at line 1, column 10"),
+            (r#"["#, "malformed JSON: the text ends unexpectedly at line 1, column 1"),
+            (r#"{"inner":5"#, "malformed JSON: the text ends unexpectedly at line 1, column 10"),
         ] {
             let error = from_str::<Outer>(text).unwrap_err();
             assert_eq!(error.to_string(), want, "{text}");
@@ -357,7 +368,7 @@ mod tests {
     fn deep_nesting_error_names_the_nested_field() {
         let text = format!(r#"{{"inner":[],"any":{}{}}}"#, "[".repeat(500), "]".repeat(500));
         let ParseError::Invalid(invalid) = from_str::<Outer>(&text).unwrap_err() else {
-            panic!("depth is a problem of the field");
+            panic!("expected an invalid field");
         };
         assert!(invalid.field.starts_with("any[0][0]"), "{invalid}");
         assert_eq!(invalid.problem, "is nested more than 127 levels deep");

@@ -1,11 +1,11 @@
-//! A deserializer in which a struct is always an object.
+//! Deserializer that accepts only objects for structs.
 //!
-//! What serde derives for a struct also takes an array, member by member in the order of their
-//! declaration. No peer means that, and a request must not be read as something nobody wrote.
+//! Derived implementations of serde also accept arrays for structs, with the fields in declaration
+//! order. No peer sends that, and an array must not be mistaken for a request.
 
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 
-/// Wraps a deserializer, an access, a visitor or a seed, all the way down.
+/// Wrapper for deserializers, accesses, visitors and seeds that applies the rule at every level.
 #[derive(Clone, Copy)]
 pub(crate) struct StrictObjects<T>(pub(crate) T);
 

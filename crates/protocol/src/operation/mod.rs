@@ -1,7 +1,7 @@
-//! What can be asked: one table of operations, and how each version and binding names them.
+//! Operations of the protocol, and their names in each version and binding.
 //!
-//! Methods are here; the paths of HTTP+JSON, of which there are many for one operation, in
-//! [`route`].
+//! This module contains the JSON-RPC and gRPC methods. [`route`] contains the paths of HTTP+JSON,
+//! of which an operation can have several.
 
 pub(crate) mod route;
 
@@ -9,36 +9,47 @@ use http::Method;
 
 use crate::version::Version;
 
-/// Something a caller can ask of an agent.
+/// Operation of the protocol.
+///
+/// ```
+/// use latimer_protocol::{Operation, Version};
+///
+/// assert_eq!(Operation::SendMessage.method(Version::V0_3), Some("message/send"));
+/// assert_eq!(
+///     Operation::from_method("tasks/cancel"),
+///     Some((Operation::CancelTask, Version::V0_3)),
+/// );
+/// assert!(Operation::SubscribeToTask.is_streaming());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
-    /// Handle a message, and answer when there is something to answer.
+    /// Sends a message and returns a task or a direct reply.
     SendMessage,
-    /// Handle a message, and tell what happens as it happens.
+    /// Sends a message and streams the resulting events.
     SendStreamingMessage,
-    /// Show a task.
+    /// Returns a task.
     GetTask,
-    /// Show the caller's tasks.
+    /// Lists the tasks of the caller.
     ListTasks,
-    /// Stop a task.
+    /// Cancels a task.
     CancelTask,
-    /// Tell what happens to a task from now on.
+    /// Streams a task and its further events.
     SubscribeToTask,
-    /// Register a webhook for a task.
+    /// Registers a webhook for a task.
     CreateTaskPushNotificationConfig,
-    /// Show one webhook of a task.
+    /// Returns one webhook of a task.
     GetTaskPushNotificationConfig,
-    /// Show the webhooks of a task.
+    /// Lists the webhooks of a task.
     ListTaskPushNotificationConfigs,
-    /// Remove a webhook of a task.
+    /// Deletes a webhook of a task.
     DeleteTaskPushNotificationConfig,
-    /// Show the card for authenticated callers.
+    /// Returns the card for authenticated callers.
     GetExtendedAgentCard,
-    /// Show the public card. Not of the specification: a method some callers know.
+    /// Returns the public card. Not part of the specification, but some clients call it.
     GetAgentCard,
 }
 
-/// What an agent's card must declare before an operation may be used.
+/// Optional feature that an agent's card must declare before clients use certain operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Capability {
     /// `capabilities.streaming`.
@@ -49,15 +60,15 @@ pub enum Capability {
     ExtendedAgentCard,
 }
 
-/// The names of one operation.
+/// Names of one operation.
 struct Row {
     operation: Operation,
     capability: Option<Capability>,
-    /// JSON-RPC methods: of 1.0, of 0.3 and of 0.1, where the version has one.
+    /// JSON-RPC methods in 1.0, 0.3 and 0.1, where the version has one.
     methods: [Option<&'static str>; 3],
-    /// JSON-RPC methods of 0.3 callers that no specification names.
+    /// JSON-RPC methods that some 0.3 clients use and no specification defines.
     aliases: &'static [&'static str],
-    /// gRPC methods: of `lf.a2a.v1` and of `a2a.v1`, where the package has one.
+    /// gRPC methods in `lf.a2a.v1` and `a2a.v1`, where the package has one.
     rpcs: [Option<&'static str>; 2],
 }
 
@@ -169,7 +180,7 @@ const TABLE: &[Row] = &[
 ];
 
 impl Operation {
-    /// Every operation.
+    /// All operations.
     pub const ALL: [Self; 12] = [
         Self::SendMessage,
         Self::SendStreamingMessage,
@@ -186,23 +197,23 @@ impl Operation {
     ];
 
     fn row(self) -> &'static Row {
-        // The table lists every operation in the order of the enum.
+        // A test checks that the rows are in the order of the enum.
         &TABLE[self as usize]
     }
 
-    /// What the agent's card must declare.
+    /// Returns the capability that the agent's card must declare, if the operation requires one.
     #[must_use]
     pub fn capability(self) -> Option<Capability> {
         self.row().capability
     }
 
-    /// Whether the answer is a stream of events.
+    /// Returns whether the result is a stream of events.
     #[must_use]
     pub fn is_streaming(self) -> bool {
         self.capability() == Some(Capability::Streaming)
     }
 
-    /// Its JSON-RPC method in `version`, if it has one there.
+    /// Returns the JSON-RPC method in `version`, if the version has one.
     #[must_use]
     pub fn method(self, version: Version) -> Option<&'static str> {
         let [v1_0, v0_3, v0_1] = self.row().methods;
@@ -213,7 +224,7 @@ impl Operation {
         }
     }
 
-    /// Its gRPC method in `version`, if it has one there.
+    /// Returns the gRPC method in `version`, if the version has one.
     #[must_use]
     pub fn rpc(self, version: Version) -> Option<&'static str> {
         let [v1_0, v0_3] = self.row().rpcs;
@@ -224,17 +235,16 @@ impl Operation {
         }
     }
 
-    /// Its HTTP+JSON route in `version`, if it has one there: the method to send, and the path
-    /// below the interface's address with `{id}` and `{config}` in it. That of 0.1 is of the REST
-    /// before it.
+    /// Returns the HTTP method and path template in `version`, if the version has one. The path is
+    /// relative to the URL of the interface and contains the placeholders `{id}` and `{config}`.
+    /// For 0.1 this is the route of the legacy REST API.
     #[must_use]
     pub fn route(self, version: Version) -> Option<(Method, String)> {
         route::canonical(self, version)
     }
 
-    /// The operation and version that a JSON-RPC method names.
-    ///
-    /// Methods that 0.3 and 0.1 share are read as 0.3.
+    /// Returns the operation and version of a JSON-RPC method. Methods that 0.3 and 0.1 share are
+    /// attributed to 0.3.
     #[must_use]
     pub fn from_method(method: &str) -> Option<(Self, Version)> {
         TABLE.iter().find_map(|row| {

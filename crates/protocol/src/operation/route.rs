@@ -1,8 +1,8 @@
-//! Every path of HTTP+JSON, by generation.
+//! Paths of HTTP+JSON in each version.
 //!
-//! `{id}` and `{config}` stand for one segment, or for what comes before a suffix; `a|b` is either.
-//! A server takes the first row that fits the path and the method, a client the first row of the
-//! operation.
+//! `{id}` and `{config}` match one segment, or the part of a segment before a suffix; `a|b` matches
+//! either literal. A server uses the first row that matches path and method, a client the first row
+//! of the operation.
 
 use http::Method;
 
@@ -13,7 +13,7 @@ use super::Operation::{
 };
 use crate::version::Version;
 
-/// One path, with a method it takes and what the two together ask for.
+/// Path template and method of an operation.
 pub(crate) struct Row {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
@@ -24,7 +24,7 @@ const fn row(method: Method, path: &'static str, operation: Operation) -> Row {
     Row { method, path, operation }
 }
 
-/// 1.0, with the other names that one SDK's server has for it.
+/// Routes of 1.0, with alternatives that one SDK's server uses.
 pub(crate) const V1_0: &[Row] = &[
     row(Method::POST, "/message:send", SendMessage),
     row(Method::POST, "/message/send", SendMessage),
@@ -62,7 +62,8 @@ pub(crate) const V1_0: &[Row] = &[
     row(Method::GET, "/agent-card/extended", GetExtendedAgentCard),
 ];
 
-/// 0.3, with a slip of its protobuf annotations (`task`) and a name of 0.2 (`pushNotifications`).
+/// Routes of 0.3, with `task` from a mistake in its protobuf annotations and `pushNotifications`
+/// from 0.2.
 pub(crate) const V0_3: &[Row] = &[
     row(Method::POST, "/v1/message:send", SendMessage),
     row(Method::POST, "/v1/message:stream", SendStreamingMessage),
@@ -94,18 +95,18 @@ pub(crate) const V0_3: &[Row] = &[
     row(Method::GET, "/v1/card", GetExtendedAgentCard),
 ];
 
-/// Where 0.2 has its extended card, and 0.3 still looks for it.
+/// Route of the extended card in 0.2, which 0.3 clients also use.
 pub(crate) const CARD_0_2: &[Row] =
     &[row(Method::GET, "/agent/authenticatedExtendedCard", GetExtendedAgentCard)];
 
-/// The REST from before 0.2.
+/// Routes of the legacy REST API that precedes 0.2.
 pub(crate) const LEGACY: &[Row] = &[
     row(Method::POST, "/tasks/send", SendMessage),
     row(Method::GET, "/tasks/{id}", GetTask),
     row(Method::POST, "/tasks/{id}/cancel", CancelTask),
 ];
 
-/// The method and path that a client sends, without the other names that a server takes.
+/// Returns the method and path template that a client uses.
 pub(super) fn canonical(operation: Operation, version: Version) -> Option<(Method, String)> {
     let rows = match version {
         Version::V1_0 => V1_0,

@@ -1,8 +1,8 @@
-//! Whole calls and answers: the envelope and what is in it, at once.
+//! Complete calls and replies: envelope and payload together.
 //!
-//! An envelope is opened, and its payload is read, in one pass where that is possible: the members
-//! stand in the usual order, and the payload has the likeliest shape. Whatever does not go this way
-//! is read again in two steps, which also find the words for what is wrong.
+//! The fast path decodes envelope and payload in one pass. It requires the usual order of members
+//! and the most common shape of the payload. All other input is decoded in two steps, which also
+//! produce the error messages.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,12 +22,12 @@ use crate::operation::Operation;
 use crate::service::{self, Reply};
 use crate::version::Version;
 
-/// A call as a server reads it.
+/// Call as received by a server.
 ///
 /// ```
 /// # use latimer_protocol::{Dialect, MessageId, Request, binding::{VersionPolicy, jsonrpc::Call}};
 /// let body = br#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t1"}}"#;
-/// let new_message_id = || MessageId::new("made here").expect("an id");
+/// let new_message_id = || MessageId::new("m1").expect("valid id");
 /// let call = Call::read(body, None, VersionPolicy::Lenient, &new_message_id)?;
 /// assert_eq!(call.dialect, Dialect::V1_0);
 /// assert!(matches!(call.request, Request::GetTask(request) if request.id == "t1"));
@@ -35,20 +35,21 @@ use crate::version::Version;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call<'a> {
-    /// What the answer repeats.
+    /// Id that the response repeats.
     pub id: Id<'a>,
-    /// What is asked.
+    /// The decoded request.
     pub request: service::Request,
-    /// The dialect it is asked in, and the answer is written in.
+    /// Dialect of the request and of the reply.
     pub dialect: Dialect,
 }
 
 impl<'a> Call<'a> {
-    /// Reads a call of a caller that said `declared`. `new_id` names a message that has no id, where
-    /// the dialect's messages have none.
+    /// Decodes a call of a client that declared the version `declared`. `new_id` creates the
+    /// message id in dialects whose messages have none.
     ///
     /// # Errors
-    /// Whatever [`Request::read`], [`resolve_method`] and [`Dialect::read_request`] refuse.
+    /// Returns [`Rejection`] with the errors of [`Request::read`], [`resolve_method`] and
+    /// [`Dialect::read_request`].
     pub fn read(
         body: &'a [u8],
         declared: Option<Version>,
@@ -72,11 +73,12 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Reads the answer to a call of `operation` under `id`; of a stream, read each event.
+/// Decodes the reply to a call of `operation` with the request id `id`. Events of a stream are
+/// decoded one by one instead, see [`read_event`].
 ///
 /// # Errors
-/// The error that the server answers with, or [`ErrorKind::InvalidAgentResponse`] when what it
-/// answers is not an answer, or one to another request.
+/// Returns the error in the response, or [`ErrorKind::InvalidAgentResponse`] if the response is
+/// invalid or belongs to another request.
 pub fn read_reply(
     dialect: Dialect,
     id: &Id<'_>,
@@ -88,19 +90,20 @@ pub fn read_reply(
         return Ok(reply);
     }
     let invalid = |problem: &dyn fmt::Display| {
-        let message = format!("the answer could not be read: {problem}");
+        let message = format!("invalid response: {problem}");
         Error::new(ErrorKind::InvalidAgentResponse, message)
     };
     let response = Response::read(body).map_err(|error| invalid(&error))?;
     if !response.matches_request(id) {
-        return Err(invalid(&"it answers another request"));
+        return Err(invalid(&"its id belongs to another request"));
     }
     let payload = response.result(dialect.version())?;
     dialect.read_reply(operation, payload).map_err(|error| invalid(&error))
 }
 
-/// Reads one event of a stream, if it comes as most do: alone in an envelope, in the words of 1.0.
-/// None when it has to be read in two steps, by [`Response::read`] and [`Dialect::read_event`].
+/// Decodes a 1.0 event of a stream on the fast path: an envelope that contains only the event.
+/// Returns `None` for any other input, which must be decoded by [`Response::read`] and
+/// [`Dialect::read_event`].
 #[must_use]
 pub fn read_event(dialect: Dialect, data: &[u8]) -> Option<StreamResponse> {
     match dialect {
@@ -112,10 +115,11 @@ pub fn read_event(dialect: Dialect, data: &[u8]) -> Option<StreamResponse> {
     }
 }
 
-/// A call under `id`, as a client sends it.
+/// Encodes a call with the request id `id`.
 ///
 /// # Errors
-/// [`ErrorKind::UnsupportedOperation`] when the dialect has no such operation over JSON-RPC.
+/// Returns [`ErrorKind::UnsupportedOperation`] if the operation has no JSON-RPC method in the
+/// dialect.
 pub fn write_call(
     dialect: Dialect,
     id: &Id<'_>,
@@ -133,7 +137,7 @@ pub fn write_call(
     Ok(out)
 }
 
-/// Writes the response to the call `id`, as a server sends it; for a stream, see [`super::Envelope`].
+/// Encodes the response with a reply to the call `id`. For streams use [`super::Envelope`].
 #[must_use]
 pub fn write_reply(
     dialect: Dialect,
@@ -153,7 +157,7 @@ fn read_single_pass<'de, S: DeserializeSeed<'de>>(
     body: &'de [u8],
     seed: S,
 ) -> Result<S::Value, serde_json::Error> {
-    // Whether it is text is looked at once, not for every string in it.
+    // Validates UTF-8 once instead of per string.
     let text = std::str::from_utf8(body).map_err(|_| fall_back::<serde_json::Error>())?;
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = StrictObjects(seed).deserialize(&mut reader)?;
@@ -161,12 +165,12 @@ fn read_single_pass<'de, S: DeserializeSeed<'de>>(
     Ok(value)
 }
 
-/// Gives up on the one pass; nobody reads why.
+/// Creates the error that abandons the fast path. It is never reported.
 fn fall_back<E: de::Error>() -> E {
-    E::custom("read it in two steps")
+    E::custom("not on the fast path")
 }
 
-/// The members of an envelope.
+/// Member of an envelope.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Member {
     JsonRpc,
@@ -204,7 +208,7 @@ impl<'de> de::Deserialize<'de> for Member {
     }
 }
 
-/// Reads a call whose method stands before its parameters.
+/// Decodes a call whose `method` precedes its `params`.
 #[derive(Clone, Copy)]
 struct SinglePassCall<'f> {
     declared: Option<Version>,
@@ -263,7 +267,7 @@ impl<'de> Visitor<'de> for SinglePassCall<'_> {
     }
 }
 
-/// Reads an answer of the likeliest shape, to the request `id` if that matters.
+/// Decodes a response in its most common form, to the request `id` if it is set.
 #[derive(Clone, Copy)]
 struct EnvelopeReader<'f, S> {
     id: Option<&'f Id<'f>>,
@@ -282,7 +286,7 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for EnvelopeReader<'_, S> {
     type Value = S::Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("an answer")
+        out.write_str("a response")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {

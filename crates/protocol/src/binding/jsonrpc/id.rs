@@ -1,24 +1,23 @@
-//! What pairs an answer with its request.
+//! Request ids.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
 
-/// The longest identifier of a request that is accepted, in bytes of JSON. Every event of a stream
-/// repeats it.
+/// Maximum length of a request id, in bytes of JSON. Every event of a stream repeats the id.
 pub const MAX_ID_BYTES: usize = 1024;
 
-/// The identifier of a request, as the JSON it came as: `1`, `1.0` and `"1"` are three of them, and
-/// each is answered byte for byte.
+/// Request id as raw JSON. `1`, `1.0` and `"1"` are distinct, and responses repeat the id byte for
+/// byte.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Id<'a>(Cow<'a, str>);
 
 impl<'a> Id<'a> {
-    /// The identifier of a request that has none, or whose own could not be read.
+    /// Id of a request that has none, or whose id is invalid.
     pub const NULL: Id<'static> = Id(Cow::Borrowed("null"));
 
-    /// Takes a JSON value as an identifier; a string, a number and `null` are.
+    /// Validates that `json` is a string, a number or `null`.
     pub(super) fn from_json(json: &'a str) -> Result<Self, &'static str> {
         match json.as_bytes() {
             long if long.len() > MAX_ID_BYTES => Err("id is too long"),
@@ -27,26 +26,26 @@ impl<'a> Id<'a> {
         }
     }
 
-    /// The identifier as JSON.
+    /// Returns the id as JSON.
     #[must_use]
     pub fn as_json(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is `null`.
+    /// Returns whether the id is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.0 == "null"
     }
 
-    /// The same, apart from the bytes it was read from.
+    /// Copies the id, so that it no longer borrows from the input.
     #[must_use]
     pub fn into_owned(self) -> Id<'static> {
         Id(Cow::Owned(self.0.into_owned()))
     }
 
-    /// Whether both say the same, however written: some servers answer `1.0` to `1`, or escape
-    /// other characters. A number and a string are never the same.
+    /// Returns whether both ids have the same value, regardless of notation: some servers respond
+    /// with `1.0` to `1`, or escape strings differently. A number never equals a string.
     #[must_use]
     pub fn matches(&self, other: &Id<'_>) -> bool {
         if self.0 == other.0 {

@@ -1,4 +1,4 @@
-//! Reads the members of one JSON object in one pass, each as the raw JSON it is.
+//! One-pass extraction of the members of a JSON object as raw JSON.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use serde_json::value::RawValue;
 
 use crate::json::{self, ParseError};
 
-/// What was found of the members that were looked for.
+/// Members extracted from an object.
 pub(super) struct ObjectMembers<'a, const N: usize> {
-    /// The value of each, in the order of the names; the last one where there are several.
+    /// Values in the order of the requested names; the last value of a repeated member.
     pub(super) values: [Option<&'a str>; N],
-    /// Which of them are there more than once.
+    /// Whether each member occurs more than once.
     pub(super) repeated: [bool; N],
 }
 
-/// Why there are no members.
+/// Reason why members could not be extracted.
 pub(super) enum ObjectError {
-    /// It is JSON, but something other than an object.
+    /// The input is JSON, but not an object.
     NotAnObject,
-    /// It is not JSON.
+    /// The input is not JSON.
     Malformed(ParseError),
 }
 
-/// Finds the members `names` of the object that `bytes` are. Other members are passed over.
+/// Extracts the members `names` from the object in `bytes` and skips others.
 pub(super) fn find<'a, const N: usize>(
     bytes: &'a [u8],
     names: &'static [&'static str; N],
@@ -35,7 +35,8 @@ pub(super) fn find<'a, const N: usize>(
         .map_err(|error| explain(bytes, &error))
 }
 
-/// A value of another kind stops the reading at once; what is behind it may still not be JSON.
+/// Classifies a failure. Decoding stops at the first value of a wrong type, so the rest may be
+/// malformed.
 #[cold]
 fn explain(bytes: &[u8], error: &serde_json::Error) -> ObjectError {
     if !error.is_data() {
@@ -79,7 +80,7 @@ impl<'de, const N: usize> Visitor<'de> for MembersVisitor<N> {
     }
 }
 
-/// Reads the name of a member as its place among the names.
+/// Reads the name of a member as its index in the list of names.
 struct MemberIndexVisitor<const N: usize>(&'static [&'static str; N]);
 
 impl<'de, const N: usize> DeserializeSeed<'de> for MemberIndexVisitor<N> {

@@ -1,4 +1,4 @@
-//! Which operation a method asks for, and which version serves it.
+//! Mapping from JSON-RPC methods to operations and versions.
 
 use crate::binding::VersionPolicy;
 use crate::display::truncate_for_display;
@@ -6,19 +6,19 @@ use crate::error::{Error, ErrorKind, MAX_DISPLAYED_CHARS};
 use crate::operation::Operation;
 use crate::version::Version;
 
-/// Finds the operation of `method`, and the version to serve it in for a caller that said `said`.
+/// Returns the operation of `method`, and the version to serve it in if the client declared
+/// `declared`.
 ///
-/// The name decides, and what is said is checked against it:
+/// The method determines the version, and the declared version is checked against it:
 ///
-/// | method | nothing said | 1.0 said | 0.3 said | 0.1 said |
+/// | method | undeclared | declared 1.0 | declared 0.3 | declared 0.1 |
 /// | --- | --- | --- | --- | --- |
-/// | of 1.0 (`SendMessage`) | 1.0; strict: refused | 1.0 | refused | refused |
-/// | of 0.3 (`message/send`) | 0.3 | 1.0; strict: refused | 0.3 | refused |
-/// | of 0.3 and 0.1 (`tasks/get`) | 0.3 | 1.0; strict: refused | 0.3 | 0.1 |
-/// | of 0.1 (`tasks/send`) | 0.1 | refused | refused | 0.1 |
+/// | of 1.0 (`SendMessage`) | 1.0; strict: rejected | 1.0 | rejected | rejected |
+/// | of 0.3 (`message/send`) | 0.3 | 1.0; strict: rejected | 0.3 | rejected |
+/// | of 0.3 and 0.1 (`tasks/get`) | 0.3 | 1.0; strict: rejected | 0.3 | 0.1 |
+/// | of 0.1 (`tasks/send`) | 0.1 | rejected | rejected | 0.1 |
 ///
-/// There are callers that use the names of 0.3 with the payloads of 1.0: one that says 1.0 is
-/// taken at its word.
+/// Some clients use 0.3 methods with 1.0 payloads, so the lenient policy trusts a declared 1.0.
 ///
 /// ```
 /// # use latimer_protocol::{Operation, Version, binding::{VersionPolicy, jsonrpc::resolve_method}};
@@ -28,8 +28,8 @@ use crate::version::Version;
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::MethodNotFound`] for a method of no version, [`ErrorKind::VersionNotSupported`]
-/// where the table says refused.
+/// Returns [`ErrorKind::MethodNotFound`] for a method of no version, and
+/// [`ErrorKind::VersionNotSupported`] for rejected combinations.
 pub fn resolve_method(
     method: &str,
     declared: Option<Version>,
@@ -37,7 +37,7 @@ pub fn resolve_method(
 ) -> Result<(Operation, Version), Error> {
     let Some((operation, native)) = Operation::from_method(method) else {
         let message =
-            format!("there is no method {:?}", truncate_for_display(method, MAX_DISPLAYED_CHARS));
+            format!("unknown method {:?}", truncate_for_display(method, MAX_DISPLAYED_CHARS));
         return Err(Error::new(ErrorKind::MethodNotFound, message));
     };
     let version = match (declared, version_policy) {
@@ -97,15 +97,15 @@ mod tests {
     fn version_mismatch_error_suggests_a_fix() {
         let error =
             resolve_method("tasks/send", Some(Version::V1_0), VersionPolicy::Lenient).unwrap_err();
-        assert!(error.message().ends_with("say A2A-Version: 0.1, or use SendMessage"), "{error}");
+        assert!(error.message().ends_with("send A2A-Version: 0.1, or use SendMessage"), "{error}");
         let error = resolve_method("GetTask", None, VersionPolicy::Strict).unwrap_err();
-        assert!(error.message().ends_with("say A2A-Version: 1.0, or use tasks/get"), "{error}");
+        assert!(error.message().ends_with("send A2A-Version: 1.0, or use tasks/get"), "{error}");
     }
 
     #[test]
     fn unknown_method_error_truncates_the_method_name() {
         let error = resolve_method(&"x\n".repeat(500), None, VersionPolicy::Lenient).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::MethodNotFound);
-        assert_eq!(error.message(), format!("there is no method {:?}", "x".repeat(64)));
+        assert_eq!(error.message(), format!("unknown method {:?}", "x".repeat(64)));
     }
 }

@@ -1,7 +1,16 @@
-//! JSON-RPC 2.0: the envelope around a payload, for both sides.
+//! JSON-RPC 2.0 envelopes, for clients and servers.
 //!
-//! Envelopes are read in one pass that keeps payloads as the raw JSON they came as, and written
-//! around payloads that are encoded already. Batches are not served: A2A has no use for them.
+//! Envelopes are read in one pass that leaves payloads as raw JSON, and written around encoded
+//! payloads. Batches are not supported, because A2A does not use them.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `call` | complete calls and replies: envelope and payload |
+//! | `id` | request ids |
+//! | `members` | one-pass extraction of object members |
+//! | `method` | mapping from methods to operations and versions |
+//! | `request` | request envelopes |
+//! | `response` | response envelopes |
 
 mod call;
 mod id;
@@ -22,10 +31,10 @@ use crate::error::Error;
 use crate::json;
 use crate::version::Version;
 
-/// The envelope of a result, ready to be put around any number of them.
+/// Envelope of a result, reusable for any number of results.
 ///
-/// A stream answers one request many times; its events are encoded once, for all readers, and each
-/// reader has its own envelope.
+/// A stream sends many results for one request. Its events are encoded once for all readers, and
+/// each reader wraps them in its own envelope.
 ///
 /// ```
 /// # use latimer_protocol::binding::jsonrpc::{Envelope, Id};
@@ -36,7 +45,7 @@ use crate::version::Version;
 pub struct Envelope(Vec<u8>);
 
 impl Envelope {
-    /// The envelope of answers to the request `id`.
+    /// Creates the envelope for results of the request `id`.
     #[must_use]
     pub fn new(id: &Id<'_>) -> Self {
         let mut head = Vec::with_capacity(id.as_json().len() + 40);
@@ -45,14 +54,14 @@ impl Envelope {
         Self(head)
     }
 
-    /// The pieces that make up the answer with `result`, which must be JSON.
+    /// Returns the slices that form the response with `result`, which must be JSON.
     #[must_use]
     pub fn wrap<'a>(&'a self, result: &'a [u8]) -> [&'a [u8]; 3] {
         [&self.0, result, b"}"]
     }
 }
 
-/// The answer to the request `id` that it failed, for a caller of `version`.
+/// Encodes an error response to the request `id` in `version`.
 #[must_use]
 pub fn write_error(version: Version, id: &Id<'_>, error: &Error) -> Vec<u8> {
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Requests, as a server reads them.
+//! Request envelopes, for servers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,47 +8,47 @@ use super::{Id, write_error};
 use crate::error::{Error, ErrorKind};
 use crate::version::Version;
 
-/// A request: its envelope opened, its parameters as they came.
+/// Request with its parameters as raw JSON.
 ///
 /// ```
 /// # use latimer_protocol::binding::jsonrpc::{Envelope, Request};
 /// let body = br#"{"jsonrpc":"2.0","id":1.0,"method":"GetTask","params":{"id":"t1"}}"#;
 /// let request = Request::read(body)?;
 /// assert_eq!((&*request.method, request.params), ("GetTask", r#"{"id":"t1"}"#));
-/// let answer = Envelope::new(&request.id).wrap(b"{}").concat();
-/// assert_eq!(answer, br#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#);
+/// let response = Envelope::new(&request.id).wrap(b"{}").concat();
+/// assert_eq!(response, br#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#);
 /// # Ok::<(), latimer_protocol::binding::jsonrpc::Rejection>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What the answer repeats. A notification, which has none, is answered with `null`.
+    /// Id that the response repeats; `null` for a notification, which has none.
     pub id: Id<'a>,
-    /// The method; never empty.
+    /// The method; not empty.
     pub method: Cow<'a, str>,
-    /// The parameters: the JSON of an object, `{}` when there are none.
+    /// The parameters, a JSON object; `{}` if there are none.
     pub params: &'a str,
 }
 
 impl fmt::Debug for Request<'_> {
-    /// Without the parameters, which may hold secrets.
+    /// Omits the parameters, which may contain secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, method, .. } = self;
         out.debug_struct("Request").field("id", id).field("method", method).finish_non_exhaustive()
     }
 }
 
-/// A request that could not be read: what to answer, and to whom.
+/// Request that was rejected, with the error and the id for the response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct Rejection {
-    /// The identifier of the request as far as it could be read, else `null`.
+    /// Id of the request; `null` if it could not be decoded.
     pub id: Id<'static>,
-    /// What is wrong.
+    /// The error to return.
     pub error: Error,
 }
 
 impl Rejection {
-    /// The answer for a caller of `version`.
+    /// Encodes the error response in `version`.
     #[must_use]
     pub fn to_response(&self, version: Version) -> Vec<u8> {
         write_error(version, &self.id, &self.error)
@@ -56,18 +56,18 @@ impl Rejection {
 }
 
 impl<'a> Request<'a> {
-    /// Opens the envelope, in one pass and without a copy.
+    /// Decodes a request envelope in one pass without copying.
     ///
     /// # Errors
-    /// Bytes that are not JSON ([`ErrorKind::Parse`]); JSON that is not one request, such as a
-    /// batch, or has a member twice ([`ErrorKind::InvalidRequest`]); parameters by position
-    /// ([`ErrorKind::InvalidParams`]).
+    /// Returns [`ErrorKind::Parse`] if the bytes are not JSON, [`ErrorKind::InvalidRequest`] if
+    /// they are not a single request (for example a batch) or repeat a member, and
+    /// [`ErrorKind::InvalidParams`] for positional parameters.
     pub fn read(body: &'a [u8]) -> Result<Self, Rejection> {
         const NAMES: [&str; 4] = ["jsonrpc", "id", "method", "params"];
         let object =
             members::find(body, &NAMES).map_err(|error| unreadable_request(body, error))?;
         let [jsonrpc, id, method, params] = object.values;
-        // Of two identifiers, neither is the one to answer.
+        // If the id is repeated, the response must not use either one.
         let [_, ambiguous, _, _] = object.repeated;
         let id = match id.filter(|_| !ambiguous) {
             Some(id) => Id::from_json(id).map_err(|problem| invalid_request(Id::NULL, problem))?,
@@ -80,7 +80,7 @@ impl<'a> Request<'a> {
             return Err(invalid_request(id, "jsonrpc must be \"2.0\""));
         }
         let Some(method) = method.and_then(string_value).filter(|it| !it.is_empty()) else {
-            return Err(invalid_request(id, "method must be a string and not empty"));
+            return Err(invalid_request(id, "method must be a non-empty string"));
         };
         match params.unwrap_or("null") {
             "null" => Ok(Self { id, method, params: "{}" }),
@@ -93,7 +93,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The text of a JSON string; borrowed unless something in it is escaped.
+/// Returns the value of a JSON string; borrowed if it contains no escapes.
 fn string_value(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -115,8 +115,8 @@ fn unreadable_request(body: &[u8], error: ObjectError) -> Rejection {
             Rejection { id: Id::NULL, error: parse_error.into() }
         }
         ObjectError::NotAnObject if body.trim_ascii_start().starts_with(b"[") => {
-            invalid_request(Id::NULL, "batches are not served: send one request at a time")
+            invalid_request(Id::NULL, "batches are not supported: send one request at a time")
         }
-        ObjectError::NotAnObject => invalid_request(Id::NULL, "a request is a JSON object"),
+        ObjectError::NotAnObject => invalid_request(Id::NULL, "a request must be a JSON object"),
     }
 }

@@ -1,4 +1,4 @@
-//! Answers, as a client reads them.
+//! Response envelopes, for clients.
 
 use serde_json::Value;
 
@@ -8,43 +8,43 @@ use crate::error::Error;
 use crate::json::{self, ParseError};
 use crate::version::Version;
 
-/// An answer: its envelope opened, its payload as it came.
+/// Response with its payload as raw JSON.
 ///
-/// Tolerant of what servers really send: an envelope without `jsonrpc`, a success without a
-/// result, `"error": null`, and a payload with no envelope at all.
+/// Accepts deviations of existing servers: an envelope without `jsonrpc`, a success without result,
+/// `"error": null`, and a payload without an envelope.
 ///
 /// ```
 /// # use latimer_protocol::{Version, binding::jsonrpc::{Id, Response}};
-/// let answer = Response::read(br#"{"jsonrpc":"2.0","id":1,"result":{"task":{}}}"#)?;
-/// assert!(answer.matches_request(&Id::from(1)));
-/// assert_eq!(answer.result(Version::V1_0)?, r#"{"task":{}}"#);
+/// let response = Response::read(br#"{"jsonrpc":"2.0","id":1,"result":{"task":{}}}"#)?;
+/// assert!(response.matches_request(&Id::from(1)));
+/// assert_eq!(response.result(Version::V1_0)?, r#"{"task":{}}"#);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// The request it answers; `None` when it does not say.
+    /// Id of the request; `None` if the response has none.
     pub id: Option<Id<'a>>,
-    /// What is in it.
+    /// Payload of the envelope.
     pub payload: ResponsePayload<'a>,
 }
 
-/// What an answer holds, as JSON.
+/// Payload of a response, as raw JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponsePayload<'a> {
-    /// The result; `null` when there is none and no error either.
+    /// The result; `null` if there is neither a result nor an error.
     Result(&'a str),
     /// The error object.
     Error(&'a str),
-    /// A payload without an envelope, whole. The oldest servers answer a bare task, and some
-    /// streams have an envelope around their first event only.
+    /// A payload without an envelope. The oldest servers return a bare task, and some streams wrap
+    /// only their first event.
     Bare(&'a str),
 }
 
 impl<'a> Response<'a> {
-    /// Opens the envelope, if there is one.
+    /// Decodes a response and its envelope, if there is one.
     ///
     /// # Errors
-    /// When the bytes are not JSON.
+    /// Returns [`ParseError::Malformed`] if the bytes are not JSON.
     pub fn read(body: &'a [u8]) -> Result<Self, ParseError> {
         const NAMES: [&str; 4] = ["jsonrpc", "id", "result", "error"];
         let object = match members::find(body, &NAMES) {
@@ -63,19 +63,19 @@ impl<'a> Response<'a> {
         Ok(Self { id, payload })
     }
 
-    /// Whether it answers the request `id`.
+    /// Returns whether the response belongs to the request `id`.
     ///
-    /// One that does not say what it answers does: a server that cannot read a request has no other
-    /// way to say so, and what has no envelope has no place for it.
+    /// A response without an id matches every request: servers omit it if they could not decode the
+    /// request, and bare payloads have none.
     #[must_use]
     pub fn matches_request(&self, id: &Id<'_>) -> bool {
         self.id.as_ref().is_none_or(|it| it.is_null() || it.matches(id))
     }
 
-    /// The payload, as JSON.
+    /// Returns the result as raw JSON.
     ///
     /// # Errors
-    /// What the server says went wrong, by the codes of `version`.
+    /// Returns the error in the response, decoded with the codes of `version`.
     pub fn result(&self, version: Version) -> Result<&'a str, Error> {
         match self.payload {
             ResponsePayload::Result(json) | ResponsePayload::Bare(json) => Ok(json),

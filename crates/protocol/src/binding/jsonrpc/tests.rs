@@ -80,7 +80,7 @@ fn rejection_is_written_as_an_error_response() {
     assert_eq!(response["error"]["code"], -32600);
     assert_eq!(
         response["error"]["message"],
-        "invalid request: batches are not served: send one request at a time"
+        "invalid request: batches are not supported: send one request at a time"
     );
 }
 

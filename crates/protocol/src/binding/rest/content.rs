@@ -1,14 +1,15 @@
-//! Media types of bodies, and bodies that are not there.
+//! Media types and empty bodies.
 
-/// JSON.
+/// Media type of JSON.
 pub const JSON: &str = "application/json";
-/// JSON of A2A, from 1.0.1 on.
+/// Media type of A2A JSON, introduced in 1.0.1.
 pub const A2A_JSON: &str = "application/a2a+json";
 
-/// The media type to answer in.
+/// Selects the media type of a response.
 ///
-/// The specification wants `application/a2a+json`, and one client drops the body of an error that
-/// does not begin with `application/json`: so the first is for those that ask for it by name.
+/// The specification requires `application/a2a+json`, but one client discards error bodies whose
+/// type does not start with `application/json`. So the former is used only if the client accepts it
+/// by name.
 ///
 /// ```
 /// # use latimer_protocol::binding::rest::{A2A_JSON, JSON, negotiate_media_type};
@@ -21,7 +22,8 @@ pub fn negotiate_media_type(accept: Option<&str>) -> &'static str {
     if prefers(accept, A2A_JSON, JSON) { A2A_JSON } else { JSON }
 }
 
-/// Whether an `Accept` names a media type, and gives it no less weight than the usual one.
+/// Returns whether `accept` names `candidate` explicitly, with at least the weight of
+/// `default_type`.
 ///
 /// ```
 /// # use latimer_protocol::binding::rest::prefers;
@@ -39,23 +41,23 @@ pub fn prefers(accept: Option<&str>, candidate: &str, default_type: &str) -> boo
     preferred > 0.0 && preferred >= weight(default_type)
 }
 
-/// Whether a `Content-Type` is one of JSON; parameters such as `charset` do not matter.
+/// Returns whether a `Content-Type` is JSON, ignoring parameters such as `charset`.
 #[must_use]
 pub fn is_json(content_type: &str) -> bool {
     let essence = essence(content_type);
     [JSON, A2A_JSON].iter().any(|it| essence.eq_ignore_ascii_case(it))
 }
 
-/// Whether a body with this `Content-Type`, or none, is to be read as JSON.
+/// Returns whether a body with this `Content-Type` can be decoded as JSON.
 ///
-/// An empty body needs no type. Anything else does: browsers let any page send a body without one, and
-/// would ask first if it said JSON.
+/// Only an empty body may omit the type. Browsers let any page send a cross-origin body without a
+/// JSON type, but require a preflight request for JSON.
 #[must_use]
 pub fn is_readable(content_type: Option<&str>, body: &[u8]) -> bool {
     body.is_empty() || content_type.is_some_and(is_json)
 }
 
-/// The body as the JSON of a request: nothing and `null` are an empty one.
+/// Returns the JSON of a request body; an empty body and `null` become an empty object.
 #[must_use]
 pub fn json_body(bytes: &[u8]) -> &[u8] {
     match bytes.trim_ascii() {
@@ -64,12 +66,12 @@ pub fn json_body(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// A media type without its parameters.
+/// Returns a media type without parameters.
 fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// The weight of a media range: 1 unless a `q` says otherwise.
+/// Returns the weight of a media range, 1 by default.
 fn quality(range: &str) -> f32 {
     let parameters = range.split(';').skip(1).filter_map(|it| it.split_once('='));
     let mut weights = parameters.filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));

@@ -1,4 +1,4 @@
-//! Percent-encoding, and the form encoding of queries.
+//! Percent-encoding of paths and queries.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use crate::binding::parameters::VERSION;
 
-/// Everything but what RFC 3986 calls unreserved. A `:` is encoded too, so that an identifier that
-/// ends in `:cancel` stays one.
+/// Characters to encode: all except the unreserved ones of RFC 3986. Encoding `:` keeps an id that
+/// ends in `:cancel` intact.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Parameters that are times.
+/// Query parameters that contain timestamps.
 const TIME_PARAMETERS: [&str; 6] = [
     "statusTimestampAfter",
     "status_timestamp_after",
@@ -20,15 +20,15 @@ const TIME_PARAMETERS: [&str; 6] = [
     "last_updated_time",
 ];
 
-/// What is wrong with an encoded text.
+/// Error text for an invalid encoding.
 pub(super) const MALFORMED_ENCODING: &str = "is not percent-encoded UTF-8";
 
-/// Writes `text` as one segment of a path, or one name or value of a query.
+/// Encodes a path segment, or the name or value of a query parameter.
 pub(super) fn encode(text: &str) -> impl std::fmt::Display {
     utf8_percent_encode(text, RESERVED)
 }
 
-/// Reads one segment of a path.
+/// Decodes a path segment.
 pub(super) fn decode(text: &str) -> Result<String, &'static str> {
     let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
     let mut parts = text.as_bytes().split(|byte| *byte == b'%').skip(1);
@@ -38,25 +38,25 @@ pub(super) fn decode(text: &str) -> Result<String, &'static str> {
     percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| MALFORMED_ENCODING)
 }
 
-/// Reads one name or value of a query, where `+` is a blank.
+/// Decodes the name or value of a query parameter, where `+` is a space.
 pub(in crate::binding) fn decode_form(text: &str) -> Result<String, &'static str> {
     if text.contains('+') { decode(&text.replace('+', " ")) } else { decode(text) }
 }
 
-/// Whether a segment, encoded or not, is this literal.
+/// Returns whether a segment, encoded or not, equals `literal`.
 pub(super) fn is_literal(segment: &str, literal: &str) -> bool {
     segment == literal || percent_decode_str(segment).eq(literal.bytes())
 }
 
-/// Whether this is the name of the parameter in which a caller says its version, encoded or not.
+/// Returns whether a query parameter, encoded or not, declares the version.
 pub(in crate::binding) fn is_version_parameter(name: &str) -> bool {
     let lower = percent_decode_str(name).map(|byte| byte.to_ascii_lowercase());
     lower.eq(VERSION.bytes())
 }
 
-/// Puts back a `+` before the offset of a time that the form encoding has made a blank.
+/// Restores a `+` before the offset of a timestamp that form decoding turned into a space.
 ///
-/// Only where a time of day stands before the blank: one between date and time is meant.
+/// Applies only after a time of day, because a space between date and time is valid.
 pub(super) fn restore_time_offset<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     let Some((time, offset)) = value.rsplit_once(' ') else { return value.into() };
     let is_offset = match offset.as_bytes() {

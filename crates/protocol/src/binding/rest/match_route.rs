@@ -1,4 +1,4 @@
-//! Finds what an address asks for.
+//! Matching of requests to routes.
 
 use http::Method;
 
@@ -11,57 +11,57 @@ use crate::json::InvalidField;
 use crate::operation::route::{self as table, Row};
 use crate::version::Version;
 
-/// How many segments a tenant may have.
+/// Maximum number of path segments in a tenant.
 const MAX_TENANT_SEGMENTS: usize = 8;
 
-/// The line of a request, and what its caller says about its version.
+/// Request line and declared version of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteRequest<'a> {
     /// The HTTP method.
     pub method: &'a Method,
-    /// The path below the address of the interface, still percent-encoded.
+    /// Path relative to the URL of the interface, percent-encoded.
     pub path: &'a str,
-    /// What stands behind the `?`; empty when there is none.
+    /// Query string without the `?`; may be empty.
     pub query: &'a str,
-    /// The version that the caller said.
+    /// Version that the client declared.
     pub declared: Option<Version>,
-    /// What to make of a caller that said none.
+    /// How to handle a request without a declared version.
     pub version_policy: VersionPolicy,
 }
 
 impl<'a> RouteRequest<'a> {
-    /// A request without a query from a caller that says no version.
+    /// Creates a request without a query and without a declared version.
     #[must_use]
     pub fn new(method: &'a Method, path: &'a str) -> Self {
         Self { method, path, query: "", declared: None, version_policy: VersionPolicy::Lenient }
     }
 }
 
-/// A request whose address asks for nothing that can be done.
+/// Request that was rejected because its request line is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct Rejection {
-    /// The version to answer in.
+    /// Version for encoding the response.
     pub version: Version,
-    /// What is wrong.
+    /// The error to return.
     pub error: Error,
-    /// The methods that the path does take, as the `Allow` header of a 405 lists them; `None` when
-    /// the method is not what is wrong.
+    /// Methods that the path supports, for the `Allow` header of a 405 response; `None` if the
+    /// method is not the problem.
     pub allow: Option<&'static str>,
 }
 
 impl Route {
     /// Finds the route of a request.
     ///
-    /// `/v1/…` is 0.3, unless 1.x is said: then `v1` is a tenant. A path of the REST before 0.2 is
-    /// just that, unless 1.x is said. Any other is of 1.0, whose callers should say so. Paths
-    /// without a tenant go before paths with one, and short tenants before long ones.
+    /// `/v1/…` is 0.3 unless the client declared 1.0, in which case `v1` is a tenant. A path of the
+    /// legacy REST API selects that API unless the client declared 1.0. All other paths are 1.0.
+    /// Paths without a tenant match first, then paths with the fewest tenant segments.
     ///
     /// # Errors
-    /// An unknown path ([`ErrorKind::MethodNotFound`]), a known one with another method (the same,
-    /// with [`Rejection::allow`]), a version that has no such path
-    /// ([`ErrorKind::VersionNotSupported`]), and a path or query that cannot be decoded
-    /// ([`ErrorKind::InvalidParams`]).
+    /// Returns [`ErrorKind::MethodNotFound`] for an unknown path, and with [`Rejection::allow`] for
+    /// an unsupported method of a known path. Returns [`ErrorKind::VersionNotSupported`] if the
+    /// declared version has no such path, and [`ErrorKind::InvalidParams`] if the path or query
+    /// cannot be decoded.
     pub fn find(request: &RouteRequest<'_>) -> Result<Self, Rejection> {
         let path = request.path.strip_prefix('/').unwrap_or_default();
         let segments: Vec<&str> = path.split('/').collect();
@@ -88,17 +88,17 @@ impl Route {
             let route = legacy_match.into_route(request, Version::V1_0)?;
             return Ok(Self { reply_format: ReplyFormat::SameAsTask, ..route });
         }
-        // Its callers know no versions: what they say cannot be about this.
+        // The legacy API has no versions, so a declared version does not refer to it.
         legacy_match.into_route(&RouteRequest { declared: None, ..*request }, Version::V0_1)
     }
 }
 
-/// What the rows of a table have for a path.
+/// Result of matching a path against a route table.
 #[derive(Default)]
 struct RouteMatch<'a> {
-    /// The row for the method too, and what its placeholders stand for.
+    /// The row that matches path and method, and its captures.
     row: Option<(&'static Row, Captures<'a>)>,
-    /// The methods of the rows for the path, when none is for the method.
+    /// Methods of the rows that match the path, if none matches the method.
     allow: Option<&'static str>,
     tenant: &'a [&'a str],
 }
@@ -122,7 +122,7 @@ impl<'a> RouteMatch<'a> {
         Self { allow: allow_header(&other_methods), ..Self::default() }
     }
 
-    /// The match with the shortest tenant, if only for the path.
+    /// Returns the match with the fewest tenant segments, of the path if not of the method.
     fn with_tenant(rows: &'static [Row], method: &Method, segments: &'a [&'a str]) -> Self {
         for depth in 0..segments.len().min(MAX_TENANT_SEGMENTS + 1) {
             let (tenant, remainder) = segments.split_at(depth);
@@ -137,12 +137,12 @@ impl<'a> RouteMatch<'a> {
         Self::default()
     }
 
-    /// Whether the table has the path, if not for the method.
+    /// Returns whether a row matches the path, regardless of the method.
     fn matches_path(&self) -> bool {
         self.row.is_some() || self.allow.is_some()
     }
 
-    /// Whether there is a row, and `other` has none that means something else.
+    /// Returns whether a row matches, and `other` matches none or one with the same operation.
     fn outranks(&self, other: &Self) -> bool {
         let operation = |it: &Self| it.row.map(|(row, _)| row.operation);
         self.row.is_some() && (other.row.is_none() || operation(other) == operation(self))
@@ -182,14 +182,14 @@ impl<'a> RouteMatch<'a> {
     }
 }
 
-/// What the placeholders of `template` stand for, if `segments` fit it.
+/// Matches `segments` against `template` and returns the captured ids.
 fn captures<'a>(template: &str, segments: &[&'a str]) -> Option<Captures<'a>> {
     let mut captures = Captures::default();
     let mut remaining = segments.iter();
     for part in template.split('/').skip(1) {
         let segment = *remaining.next()?;
         if let Some(suffix) = part.strip_prefix("{id}") {
-            // The suffix is looked for before anything is decoded: `%3Acancel` is part of an id.
+            // Matches the suffix before decoding: in `x%3Acancel`, `:cancel` is part of the id.
             captures.task = Some(segment.strip_suffix(suffix).filter(|it| !it.is_empty())?);
         } else if part == "{config}" {
             captures.config = Some(Some(segment).filter(|it| !it.is_empty())?);
@@ -218,15 +218,15 @@ fn unmatched_route_error(request: &RouteRequest<'_>, allow: Option<&str>) -> Err
     let path = truncate_for_display(request.path, MAX_DISPLAYED_CHARS);
     let message = match allow {
         Some(allow) => format!(
-            "{path} takes {allow} and not {}",
+            "{path} supports {allow}, not {}",
             truncate_for_display(request.method.as_str(), MAX_DISPLAYED_CHARS)
         ),
-        None => format!("there is nothing at {path}"),
+        None => format!("unknown path {path}"),
     };
     Error::new(ErrorKind::MethodNotFound, message)
 }
 
-/// The parameters of a query, without the version.
+/// Decodes the query parameters, except the version.
 fn query_pairs(query: &str) -> Result<Vec<(String, String)>, InvalidField> {
     let pairs = query.split('&').filter(|it| !it.is_empty());
     let pairs = pairs.map(|it| it.split_once('=').unwrap_or((it, "")));

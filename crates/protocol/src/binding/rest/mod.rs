@@ -1,8 +1,16 @@
-//! HTTP+JSON: addresses of operations, found by a server and made by a client.
+//! Routes and bodies of HTTP+JSON, matched by servers and built by clients.
 //!
-//! Paths are those below the address of an interface, as they stand in the request line: still
-//! percent-encoded. Three generations share them: 1.0, 0.3 under `/v1`, and the REST that was there
-//! before 0.2. What a body says is the business of a dialect.
+//! Paths are relative to the URL of the interface and percent-encoded, as in the request line.
+//! Three generations share the path space: 1.0, 0.3 below `/v1`, and the legacy REST API that
+//! precedes 0.2. A [`Dialect`](crate::Dialect) decodes the bodies.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `content` | media types and empty bodies |
+//! | `encoding` | percent-encoding of paths and queries |
+//! | `match_route` | matching of requests to routes |
+//! | `path` | building of request lines |
+//! | `request` | conversion between requests and HTTP requests |
 
 mod content;
 mod encoding;
@@ -23,10 +31,10 @@ use serde_json::{Map, Value};
 use crate::operation::Operation;
 use crate::version::Version;
 
-/// What an address asks for.
+/// Operation and parameters that a request line specifies.
 ///
-/// A server finds it with [`Route::find`]; a client makes it, and its address with
-/// [`Route::request_line`]. The two are each other's inverse.
+/// A server matches it with [`Route::find`]; a client builds it and converts it with
+/// [`Route::request_line`]. The two functions are inverse to each other.
 ///
 /// ```
 /// # use {http::Method, latimer_protocol::{Operation, Version}};
@@ -41,37 +49,37 @@ use crate::version::Version;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The operation.
+    /// Operation of the route.
     pub operation: Operation,
-    /// The version it is asked in.
+    /// Version of the request.
     pub version: Version,
-    /// The shape to answer in, where the version alone does not tell.
+    /// Format of the reply, where the version does not determine it.
     pub reply_format: ReplyFormat,
-    /// The tenant, one or more segments before the rest of the path.
+    /// Tenant, one or more leading path segments.
     pub tenant: Option<String>,
-    /// The task.
+    /// Task id.
     pub task_id: Option<String>,
-    /// The push notification configuration.
+    /// Push notification configuration id.
     pub config_id: Option<String>,
-    /// The parameters of the query in their order, decoded; without the version.
+    /// Decoded query parameters in order, without the version.
     pub query: Vec<(String, String)>,
 }
 
-/// In which shape an answer is written.
+/// Format of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplyFormat {
-    /// In that of the version.
+    /// Format of the version.
     #[default]
     Versioned,
-    /// In that of the REST before 0.2: a bare task whose status is a text.
+    /// Format of the legacy REST API: a bare task whose status is a string.
     Legacy,
-    /// In the oldest for a task that was made in it, else in that of the version: the address is
-    /// both the oldest's and that of 1.0, and the caller does not say which it means.
+    /// Legacy format for a task that was created over the legacy API, otherwise the format of the
+    /// version. Used if the path exists in both APIs and the client declared no version.
     SameAsTask,
 }
 
 impl Route {
-    /// A route to `operation` in `version`, with nothing else in it.
+    /// Creates a route without tenant, ids and query.
     #[must_use]
     pub fn new(operation: Operation, version: Version) -> Self {
         let reply_format = match version {
@@ -89,14 +97,14 @@ impl Route {
         }
     }
 
-    /// What the address says, as the members of the operation's request in 1.0.
+    /// Returns the path and query parameters as members of the operation's 1.0 request.
     ///
-    /// Of an operation that has a body, only what the path says: it goes over what the body says.
-    /// Parameters keep their names, values are texts, and one that is given several times is a
-    /// list. The path wins over the query.
+    /// For an operation with a body, the query is ignored; the members take precedence over the
+    /// body. Parameters keep their names and values are strings; a repeated parameter becomes a
+    /// list. The path takes precedence over the query.
     ///
-    /// A `+` before the offset of a time, which reads as a blank where it is not encoded, is put
-    /// back: `statusTimestampAfter=2026-01-01T00:00:00+00:00` is what many would write.
+    /// A `+` before the offset of a timestamp, which form decoding turns into a space, is restored,
+    /// because clients often do not encode it: `statusTimestampAfter=2026-01-01T00:00:00+00:00`.
     pub(crate) fn members(&self) -> Map<String, Value> {
         let mut members = Map::new();
         for (name, value) in self.query.iter().filter(|_| !has_body(self.operation)) {
@@ -130,7 +138,7 @@ fn add_param(members: &mut Map<String, Value>, name: &str, value: Value) {
     }
 }
 
-/// How the request of an operation calls its task, and its push notification configuration.
+/// Returns the member names of the task id and the configuration id in an operation's request.
 fn param_names(operation: Operation) -> (&'static str, &'static str) {
     match operation {
         Operation::CreateTaskPushNotificationConfig

@@ -1,4 +1,4 @@
-//! Makes the address of what is asked for.
+//! Building of request lines.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use crate::error::{Error, ErrorKind};
 use crate::json::InvalidField;
 
 impl Route {
-    /// The HTTP method to send, and the path and query to send it to, below the address of the
-    /// interface. Identifiers are encoded so that [`Route::find`] gives them back as they are.
+    /// Returns the HTTP method, and the path and query relative to the URL of the interface. Ids
+    /// are encoded so that [`Route::find`] restores them exactly.
     ///
-    /// Some servers take a subscription by GET only: send that when POST is answered with 405.
+    /// Some servers accept a subscription only by GET. Clients retry with GET if POST returns 405.
     ///
     /// ```
     /// # use {http::Method, latimer_protocol::{Operation, Version, binding::rest::Route}};
@@ -27,12 +27,12 @@ impl Route {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedOperation`] when the version has no address for the operation, and
-    /// [`ErrorKind::InvalidParams`] when a task or configuration is missing, or is one of `.` and
-    /// `..`: on its way through URLs that would become another address.
+    /// Returns [`ErrorKind::UnsupportedOperation`] if the version has no path for the operation.
+    /// Returns [`ErrorKind::InvalidParams`] if a task id or configuration id is missing or is `.`
+    /// or `..`, which URL normalization would remove.
     pub fn request_line(&self) -> Result<(Method, String), Error> {
         let Some((method, template)) = self.operation.route(self.version) else {
-            let message = format!("{:?} has no address in A2A {}", self.operation, self.version);
+            let message = format!("{:?} has no HTTP route in A2A {}", self.operation, self.version);
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         };
         let (task_param, config_param) = param_names(self.operation);
@@ -70,7 +70,7 @@ fn push_segment(
 ) -> Result<(), InvalidField> {
     match segment {
         "" => return Err(InvalidField::missing(name)),
-        "." | ".." => return Err(InvalidField::new(name, "cannot be sent in an address")),
+        "." | ".." => return Err(InvalidField::new(name, "cannot be used in a URL")),
         _ => {}
     }
     // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! Requests: an address and a body on one side, what is asked on the other.
+//! Conversion between requests and HTTP requests.
 
 use std::fmt;
 
@@ -15,22 +15,22 @@ use crate::model::{MessageId, PushConfigId, TaskId};
 use crate::operation::Operation;
 use crate::service::Request;
 
-/// A request as a client sends it.
+/// HTTP request of a client.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpRequest {
     /// The HTTP method.
     pub method: Method,
-    /// The path and query, below the address of the interface.
+    /// Path and query relative to the URL of the interface.
     pub path: String,
-    /// The body, where the operation has one.
+    /// Body, if the operation has one.
     pub body: Option<Vec<u8>>,
 }
 
 impl fmt::Debug for HttpRequest {
-    /// Without the body, which may hold secrets.
+    /// Omits the body, which may contain secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { method, path, .. } = self;
-        out.debug_struct("Outgoing")
+        out.debug_struct("HttpRequest")
             .field("method", method)
             .field("path", path)
             .finish_non_exhaustive()
@@ -38,15 +38,16 @@ impl fmt::Debug for HttpRequest {
 }
 
 impl HttpRequest {
-    /// Writes a request in a dialect of HTTP+JSON.
+    /// Encodes a request in an HTTP+JSON dialect.
     ///
     /// # Errors
-    /// When the dialect has no such operation, or an id cannot stand in an address.
+    /// Returns an error if the operation has no route in the dialect, or an id cannot be used in a
+    /// URL.
     pub fn new(dialect: Dialect, request: &Request) -> Result<Self, Error> {
         let (method, path) = Route::for_request(request, dialect).request_line()?;
         let body = match (dialect, request) {
             _ if !has_body(request.operation()) => None,
-            // Posted to a path, and still in the envelope of a call.
+            // The legacy API posts a JSON-RPC envelope to a REST path.
             (Dialect::Legacy, Request::SendMessage(_)) => {
                 Some(jsonrpc::write_call(dialect, &jsonrpc::Id::from(1), request)?)
             }
@@ -57,7 +58,7 @@ impl HttpRequest {
 }
 
 impl Route {
-    /// The dialect that a request of this route is read in.
+    /// Returns the dialect of the request.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match self.reply_format {
@@ -66,11 +67,11 @@ impl Route {
         }
     }
 
-    /// Reads the request: what the address says goes over what the body says. `new_id` names a
-    /// message without an id, where the dialect's messages have none.
+    /// Decodes the request. Path parameters take precedence over the body. `new_id` creates the
+    /// message id in dialects whose messages have none.
     ///
     /// # Errors
-    /// When the body is not JSON, or a field is wrong.
+    /// Returns an error if the body is not JSON or a field is invalid.
     pub fn read_request(
         &self,
         bytes: &[u8],
@@ -113,7 +114,7 @@ impl Route {
         }
     }
 
-    /// Puts what the address says in place of whatever the body says about the same.
+    /// Replaces members of the body by the path parameters of the same meaning.
     fn apply_path_params(&self, members: &mut Map<String, Value>) {
         let params = self.members();
         for (name, aliases) in [("id", ["taskId", "task_id"].as_slice()), ("taskId", &["task_id"])]
@@ -125,10 +126,10 @@ impl Route {
         members.extend(params);
     }
 
-    /// The route of a request.
+    /// Creates the route of a request.
     fn for_request(request: &Request, dialect: Dialect) -> Self {
         let mut route = Self::new(request.operation(), dialect.version());
-        // Only 1.0 has tenants.
+        // Tenants exist only in 1.0.
         route.tenant = request.tenant().filter(|_| dialect == Dialect::V1_0).map(str::to_owned);
         let task = |id: &TaskId| Some(id.to_string());
         let config = |id: &Option<PushConfigId>| id.as_ref().map(ToString::to_string);
@@ -165,7 +166,7 @@ impl Route {
     }
 }
 
-/// The members of a request as the parameters of a query, but for those in the path.
+/// Converts the members of a request to query parameters, except those in the path.
 fn query_params(request: &impl Serialize, in_path: &[&str]) -> Vec<(String, String)> {
     let Ok(Value::Object(members)) = serde_json::to_value(request) else { return Vec::new() };
     let remaining = members.into_iter().filter(|(name, _)| !in_path.contains(&name.as_str()));

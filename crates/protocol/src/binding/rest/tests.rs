@@ -213,9 +213,9 @@ fn unroutable_request_reports_the_reason() {
         assert_eq!((rejection.version, rejection.allow), (version, allow), "{row}");
     }
     let error = find_rejection(Method::POST, "/message:send", Some(V0_3)).error;
-    assert!(error.message().ends_with("say A2A-Version: 1.0, or use /v1/message:send"), "{error}");
+    assert!(error.message().ends_with("send A2A-Version: 1.0, or use /v1/message:send"), "{error}");
     let error = find_rejection(Method::PUT, "/message:send", None).error;
-    assert_eq!(error.message(), "/message:send takes POST and not PUT");
+    assert_eq!(error.message(), "/message:send supports POST, not PUT");
 }
 
 #[test]

@@ -1,22 +1,22 @@
-//! Reads frames from bytes that come in any pieces.
+//! Incremental decoder for server-sent events.
 
 use std::time::Duration;
 
 use super::{DONE_MARKER, Frame};
 
-/// The size of the largest frame that is read, unless told otherwise: 10 MiB.
+/// Default limit for the size of a frame, in bytes.
 pub const DEFAULT_MAX_FRAME_BYTES: usize = 10 * 1024 * 1024;
 
-/// What is kept of a line's room for the next one.
+/// Maximum capacity of the line buffer that is retained for the next line, in bytes.
 const MAX_RETAINED_LINE_BYTES: usize = 16 * 1024;
 
-/// Splits a stream of bytes into frames.
+/// Decodes a byte stream into frames.
 ///
-/// Takes lines that end in LF, CRLF or CR, a byte order mark, comments, several lines of data, and
-/// fields it does not know. Two things beyond the standard: a frame with a name and no data is a
-/// frame, and a bare `[DONE]` line is one with that data, so that [`Frame::is_end`] sees it.
+/// Accepts LF, CRLF and CR line endings, a byte order mark, comments, multi-line data and unknown
+/// fields. Two extensions of the standard: a frame with a name and no data is a frame, and a bare
+/// `[DONE]` line becomes a frame with this data, so that [`Frame::is_end`] recognizes it.
 ///
-/// Every byte is looked at once, and memory is bounded by the limit.
+/// Decoding time is linear in the input, and memory is bounded by the frame size limit.
 ///
 /// ```
 /// # use latimer_protocol::binding::sse::Decoder;
@@ -37,11 +37,11 @@ const MAX_RETAINED_LINE_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct Decoder {
     limit: usize,
-    /// The line that has begun and not ended.
+    /// Incomplete line.
     line: Vec<u8>,
-    /// The frame that has begun and not ended.
+    /// Incomplete frame.
     partial: PartialFrame,
-    /// A frame that was found together with the one before it.
+    /// Frame that was completed together with the previous one.
     queued: Option<Frame>,
     last_id: Option<String>,
     retry: Option<Duration>,
@@ -50,11 +50,11 @@ pub struct Decoder {
     failed: bool,
 }
 
-/// A frame is larger than the limit. The stream cannot be read any further.
+/// A frame exceeds the size limit. The rest of the stream cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a frame of the stream is larger than {limit} bytes")]
+#[error("a frame of the event stream exceeds {limit} bytes")]
 pub struct FrameTooLarge {
-    /// The limit.
+    /// The limit, in bytes.
     pub limit: usize,
 }
 
@@ -79,13 +79,13 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// A decoder of frames up to [`DEFAULT_MAX_FRAME_BYTES`].
+    /// Creates a decoder with a frame size limit of [`DEFAULT_MAX_FRAME_BYTES`].
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(DEFAULT_MAX_FRAME_BYTES)
     }
 
-    /// A decoder of frames up to `limit` bytes.
+    /// Creates a decoder with a frame size limit of `limit` bytes.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self {
@@ -101,11 +101,11 @@ impl Decoder {
         }
     }
 
-    /// The next frame that `input` completes, and takes from `input` what was read. `None` when
-    /// more is needed; `input` is then empty.
+    /// Decodes the next frame that `input` completes and advances `input` past it. Returns `None`
+    /// after consuming all of `input` if more is needed.
     ///
     /// # Errors
-    /// When a frame is larger than the limit, and ever after.
+    /// Returns [`FrameTooLarge`] if a frame exceeds the limit, and for every later call.
     pub fn read(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, FrameTooLarge> {
         loop {
             if let Some(frame) = self.queued.take() {
@@ -131,10 +131,11 @@ impl Decoder {
         }
     }
 
-    /// What is left when the connection has closed in order; call it until it is `None`.
+    /// Returns the remaining frames after the connection has closed cleanly, one per call, then
+    /// `None`.
     ///
-    /// Some servers leave out the empty line behind their last frame. When the connection broke
-    /// instead, what is left is a piece of a frame: drop the decoder.
+    /// Some servers omit the empty line after the last frame. If the connection broke, the
+    /// remainder may be incomplete and the decoder should be dropped instead.
     pub fn finish(&mut self) -> Option<Frame> {
         if let Some(frame) = self.queued.take() {
             return Some(frame);
@@ -150,13 +151,14 @@ impl Decoder {
         self.queued.take().or_else(|| self.dispatch())
     }
 
-    /// The identifier of the last whole frame that had one: what to resume after.
+    /// Returns the id of the last complete frame that had one, after which the stream can be
+    /// resumed.
     #[must_use]
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long the server asks to wait before coming back.
+    /// Returns the reconnection delay that the server requested.
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.retry
@@ -171,7 +173,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Ends the line that has begun with its last part. A line that came in one part is not copied.
+    /// Completes the current line with `chunk`. A line that arrived in one chunk is not copied.
     fn complete_line(&mut self, chunk: &[u8]) -> Option<Frame> {
         if self.line.is_empty() {
             return self.process_line(chunk);
@@ -230,11 +232,11 @@ impl Decoder {
         }
     }
 
-    /// Ends the frame that has begun, if there is one.
+    /// Completes the current frame, if there is one.
     fn dispatch(&mut self) -> Option<Frame> {
         let PartialFrame { id, name, data } = std::mem::take(&mut self.partial);
         let id = match id {
-            // An empty identifier takes back the last one.
+            // An empty id clears the last one.
             Some(id) => {
                 self.last_id = Some(id).filter(|it| !it.is_empty());
                 self.last_id.clone()

@@ -1,4 +1,4 @@
-//! Writes frames.
+//! Encoder for server-sent events.
 
 use std::io::Write;
 
@@ -6,25 +6,24 @@ use memchr::memchr2;
 
 use crate::revision::Revision;
 
-/// A comment that keeps a connection from looking dead.
+/// Comment that keeps an idle connection open.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
-/// The frame that some clients want at the end of a stream.
+/// Frame that some clients expect at the end of a stream.
 pub const DONE_EVENT: &[u8] = b"event: done\ndata: \n\n";
-/// The line that some other clients want at the end of a stream. Not a frame at all.
+/// Line that some clients expect at the end of a stream. Not a valid frame.
 pub const DONE_LINE: &[u8] = b"[DONE]\n\n";
 
-/// What stands in a frame before its data.
+/// Fields of a frame that precede its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameHead<'a> {
-    /// Its identifier, which a client that comes back says it saw last.
+    /// Event id, which a reconnecting client sends as `Last-Event-ID`.
     pub id: Option<Revision>,
-    /// Its name. Only its first line is written.
+    /// Event name. Only its first line is written.
     pub name: Option<&'a str>,
 }
 
-/// Writes one frame behind whatever is in `out`: its head, and the pieces of its data as one.
-///
-/// Each line of the data, however it ends, becomes a line of the frame.
+/// Appends one frame to `out`. The slices in `data` are concatenated, and each line of the data
+/// becomes a `data` field.
 ///
 /// ```
 /// # use latimer_protocol::{Revision, binding::sse};
@@ -48,14 +47,13 @@ pub fn write_frame(out: &mut Vec<u8>, head: FrameHead<'_>, data: &[&[u8]]) {
     out.push(b'\n');
 }
 
-/// Writes a comment, which readers pass over, behind whatever is in `out`.
+/// Appends a comment, which readers ignore, to `out`.
 pub fn write_comment(out: &mut Vec<u8>, text: &str) {
     write_field(out, b": ", &[text.as_bytes()]);
     out.push(b'\n');
 }
 
-/// Writes `value` with `start` before each of its lines. A carriage return and a line feed in two
-/// pieces are still one end of a line.
+/// Appends `value` with `prefix` before each line. A CRLF that spans two chunks is one line ending.
 fn write_field(out: &mut Vec<u8>, prefix: &[u8], value: &[&[u8]]) {
     out.extend_from_slice(prefix);
     let mut after_cr = false;

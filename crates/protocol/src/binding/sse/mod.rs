@@ -1,7 +1,12 @@
-//! Server-sent events: the frames of a stream, written and read.
+//! Server-sent events: encoding and decoding of stream frames.
 //!
-//! A frame carries one payload as bytes; nobody here looks into it. The reader takes what servers
-//! really send, within a bound on its memory.
+//! A frame carries one payload as bytes. The decoder accepts the deviations of existing servers and
+//! bounds its memory use.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `decode` | incremental decoder |
+//! | `encode` | encoder for frames and comments |
 
 mod decode;
 mod encode;
@@ -11,36 +16,37 @@ mod tests;
 pub use decode::{DEFAULT_MAX_FRAME_BYTES, Decoder, FrameTooLarge};
 pub use encode::{DONE_EVENT, DONE_LINE, FrameHead, KEEP_ALIVE, write_comment, write_frame};
 
-/// The media type of a stream.
+/// Media type of a stream.
 pub const CONTENT_TYPE: &str = "text/event-stream";
-/// The name of a frame that says the stream failed.
+/// Name of a frame that reports the failure of the stream.
 pub const ERROR_EVENT: &str = "error";
 
-/// The text that some servers end a stream with, as the data of a frame or as a bare line.
+/// String by which some servers end a stream, as the data of a frame or as a bare line.
 const DONE_MARKER: &[u8] = b"[DONE]";
 
-/// One frame of a stream, as it was received.
+/// One decoded frame of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// Its identifier, to resume behind it.
+    /// Event id, after which the stream can be resumed.
     pub id: Option<String>,
-    /// Its name; most have none.
+    /// Event name; usually absent.
     pub name: Option<String>,
-    /// Its data. Kept as bytes: a text that is not UTF-8 is not JSON either, and to mend it would
-    /// change what the sender said.
+    /// Data of the frame. Bytes, because the data may be invalid UTF-8, which the JSON decoder
+    /// reports.
     pub data: Vec<u8>,
 }
 
 impl Frame {
-    /// Whether it only says that the stream ends here. A2A has no such frame, and a client passes
-    /// over it: the end is where the connection closes.
+    /// Returns whether the frame only marks the end of the stream. A2A has no such frame, so
+    /// clients ignore it and rely on the end of the connection.
     #[must_use]
     pub fn is_end(&self) -> bool {
         let data = self.data.trim_ascii();
         data == DONE_MARKER || (data.is_empty() && self.name.as_deref() == Some("done"))
     }
 
-    /// Whether it says that the stream failed; its data is then an error, not an event.
+    /// Returns whether the frame reports the failure of the stream. Its data is an error, not an
+    /// event.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.name.as_deref() == Some(ERROR_EVENT)

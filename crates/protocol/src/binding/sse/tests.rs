@@ -9,7 +9,7 @@ fn frame(id: Option<&str>, name: Option<&str>, data: &str) -> Frame {
     Frame { id: id.map(Into::into), name: name.map(Into::into), data: data.into() }
 }
 
-/// Decodes `chunks` to their end.
+/// Decodes `chunks` and the end of the stream.
 fn decode<'a>(
     decoder: &mut Decoder,
     chunks: impl IntoIterator<Item = &'a [u8]>,
@@ -163,7 +163,7 @@ fn large_frame_in_single_bytes_decodes_in_linear_time() {
     assert_eq!(frames[0].data.len(), (2 << 19) - 1);
 }
 
-/// Cuts `bytes` at places that `cuts` choose.
+/// Splits `bytes` at the positions that `cuts` select.
 fn cut<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut offsets: Vec<_> = cuts.iter().map(|it| it.index(bytes.len() + 1)).collect();
     offsets.extend([0, bytes.len()]);
