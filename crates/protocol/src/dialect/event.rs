@@ -1,4 +1,4 @@
-//! The events of a stream.
+//! Encoder for the events of a stream.
 
 use std::collections::HashMap;
 
@@ -10,30 +10,31 @@ use crate::model::{ArtifactId, Metadata, StreamResponse, Task, TaskArtifactUpdat
 use crate::service::Request;
 use crate::version::Version;
 
-/// Whether a stream goes on behind an event. Before 1.0 the event says so.
+/// Whether more events follow in a stream. Events before 1.0 encode it as `final`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finality {
-    /// More may come.
+    /// More events may follow.
     More,
-    /// It was the last one.
+    /// The event is the last of its stream.
     Last,
 }
 
-/// Writes the events of one stream.
+/// Encodes the events of one stream.
 ///
-/// In most dialects an event is written the same for every reader, and may be shared among them: see
-/// [`EventWriter::is_reader_independent`]. In 0.1 artifacts have numbers, so a stream must know its task.
+/// In most dialects the encoding of an event does not depend on the reader and can be shared, see
+/// [`EventWriter::is_reader_independent`]. 0.1 numbers the artifacts of a task, so the writer must
+/// know the task.
 #[derive(Clone, Debug)]
 pub struct EventWriter {
     dialect: Dialect,
     requested_ids: v0_1::RequestedIds,
-    /// The number of each artifact: its place in the task.
+    /// Index of each artifact within the task.
     artifact_indices: HashMap<ArtifactId, usize>,
 }
 
 impl EventWriter {
-    /// A writer for the answer to `request`. `task` is the task as the reader knows it, when it
-    /// resumes.
+    /// Creates a writer for the response to `request`. `task` is the task that a resuming reader
+    /// already has.
     #[must_use]
     pub fn new(dialect: Dialect, request: &Request, task: Option<&Task>) -> Self {
         let mut writer =
@@ -44,14 +45,13 @@ impl EventWriter {
         writer
     }
 
-    /// Whether what is written depends on the dialect, the event and what comes then, and on
-    /// nothing else.
+    /// Returns whether the encoding depends only on the dialect, the event and its finality.
     #[must_use]
     pub fn is_reader_independent(dialect: Dialect) -> bool {
         dialect.version() != Version::V0_1
     }
 
-    /// Writes one event, as one or several.
+    /// Encodes one event, as one or more events of the dialect.
     pub fn write(&mut self, event: &StreamResponse, finality: Finality) -> Vec<Vec<u8>> {
         match Self::write_reader_independent(self.dialect, event, finality) {
             Some(written) => vec![written],
@@ -59,7 +59,8 @@ impl EventWriter {
         }
     }
 
-    /// Writes one event in a dialect whose events are [shared](Self::is_reader_independent); none in another.
+    /// Encodes one event in a dialect whose events are [shared](Self::is_reader_independent);
+    /// returns `None` in other dialects.
     pub(crate) fn write_reader_independent(
         dialect: Dialect,
         event: &StreamResponse,
@@ -89,7 +90,8 @@ impl EventWriter {
         }
     }
 
-    /// A whole task has no place in a stream of 0.1: it becomes its artifacts and its status.
+    /// Encodes a task as its artifacts and its status, because 0.1 streams cannot contain a whole
+    /// task.
     fn write_task(&mut self, task: &Task, finality: Finality) -> Vec<Vec<u8>> {
         self.index_artifacts(task);
         let artifacts = task.artifacts.iter().enumerate();

@@ -1,4 +1,4 @@
-//! Fields of protobuf messages: what an empty one means, and how a wrong one is named.
+//! Conversion of protobuf fields: handling of empty values, and errors with field paths.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::json::InvalidField;
 use crate::model::{InvalidId, TaskState};
 
-/// A required identifier.
+/// Parses a required id.
 pub(super) fn required_id<T: FromStr<Err = InvalidId>>(
     text: &str,
     field: &str,
@@ -18,7 +18,7 @@ pub(super) fn required_id<T: FromStr<Err = InvalidId>>(
     text.parse().map_err(|error: InvalidId| InvalidField::new(field, error.to_string()))
 }
 
-/// An identifier that is absent when empty.
+/// Parses an id that is absent if empty.
 pub(super) fn optional_id<T: FromStr<Err = InvalidId>>(
     text: &str,
     field: &str,
@@ -26,7 +26,7 @@ pub(super) fn optional_id<T: FromStr<Err = InvalidId>>(
     if text.is_empty() { Ok(None) } else { required_id(text, field).map(Some) }
 }
 
-/// A required text.
+/// Rejects an empty string.
 pub(super) fn required_text(text: String, field: &str) -> Result<String, InvalidField> {
     optional_text(text).ok_or_else(|| InvalidField::missing(field))
 }
@@ -56,12 +56,12 @@ pub(super) fn optional_count(
     count.map_err(|_| InvalidField::new(field, "must not be negative"))
 }
 
-/// A count as int32; more than fits is as good as the largest that does.
+/// Converts a count to int32, saturating at the maximum.
 pub(super) fn saturating_i32(count: u32) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// Converts each of a list; an error names its place.
+/// Converts the items of a list; an error contains the index.
 pub(super) fn convert_all<T, U>(items: Vec<T>, field: &str) -> Result<Vec<U>, InvalidField>
 where
     U: TryFrom<T, Error = InvalidField>,
@@ -73,7 +73,7 @@ where
     converted.collect()
 }
 
-/// Converts each of a list whose items are shared; an error names its place.
+/// Converts the items of a list and wraps each in an `Arc`; an error contains the index.
 pub(super) fn convert_all_shared<T, U>(
     items: Vec<T>,
     field: &str,
@@ -84,19 +84,19 @@ where
     Ok(convert_all(items, field)?.into_iter().map(Arc::new).collect())
 }
 
-/// Converts each of a list, and leaves out what is malformed.
+/// Converts the items of a list and drops malformed ones.
 pub(super) fn convert_valid<T, U: TryFrom<T>>(items: Vec<T>) -> Vec<U> {
     items.into_iter().filter_map(|item| item.try_into().ok()).collect()
 }
 
-/// Converts each value, and leaves out what is malformed.
+/// Converts the values of a map and drops malformed ones.
 pub(super) fn convert_valid_values<T, U: TryFrom<T>>(
     items: BTreeMap<String, T>,
 ) -> BTreeMap<String, U> {
     items.into_iter().filter_map(|(name, item)| Some((name, item.try_into().ok()?))).collect()
 }
 
-/// The same result, its error seen from one level further out.
+/// Prepends `field` to the path of an error.
 pub(super) fn in_field<T>(result: Result<T, InvalidField>, field: &str) -> Result<T, InvalidField> {
     result.map_err(|error| error.within(field))
 }

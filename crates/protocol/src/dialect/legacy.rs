@@ -1,14 +1,14 @@
-//! The oldest REST, from before the protocol had versions: bare tasks with a string for a status.
+//! Encoder for the legacy REST API without versions: bare tasks whose status is a string.
 //!
-//! A task is `{id, sessionId, status, messages, artifacts}`, and the answer to a request is the task
-//! itself. What it cannot carry:
+//! A task is `{id, sessionId, status, messages, artifacts}`, and a response is the task itself. The
+//! API cannot represent:
 //!
 //! - ids, metadata and extensions of messages and artifacts; metadata of parts and tasks.
-//! - the time of a status; its message joins the others.
-//! - `rejected` and `auth-required`, which become `failed` and `inputRequired`.
-//! - an address in a part, which becomes a text.
-//! - a direct message: it becomes a finished task that says it.
-//! - streams, lists and webhooks: there are none.
+//! - the timestamp of a status; the status message is appended to the messages.
+//! - `rejected` and `auth-required`: they become `failed` and `inputRequired`.
+//! - parts with a URL: they become text.
+//! - direct replies: they become completed tasks with the message as status message.
+//! - streams, lists and webhooks.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::model::{self, Content, ContextId, Role, SendMessageResponse, TaskId, 
 use crate::service::{Reply, Request};
 use crate::version::Version;
 
-/// Writes the parameters of a request; those of a task all go into the address.
+/// Encodes the body of a request; the id of a task is part of the URL.
 pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) -> Result<(), Error> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -51,14 +51,14 @@ pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) -> Result<(), 
         | Request::DeleteTaskPushNotificationConfig(_)
         | Request::GetExtendedAgentCard(_)
         | Request::GetAgentCard => {
-            let message = "the oldest REST does not have this operation";
+            let message = "the legacy REST API does not support this operation";
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
     }
     Ok(())
 }
 
-/// Writes the body of a reply.
+/// Encodes the body of a reply.
 pub(super) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     match reply {
         Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task) => {
@@ -77,7 +77,7 @@ pub(super) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     }
 }
 
-/// Writes an error: a status, and an object that says what happened.
+/// Encodes an error as a status code and an object with the message.
 pub(super) fn write_error(error: &Error) -> HttpError {
     let HttpError { status, .. } = error.to_http(Version::V0_3);
     HttpError { status, body: serde_json::json!({ "error": error.message() }) }
@@ -100,7 +100,7 @@ impl<'a> From<&'a model::Task> for Task<'a> {
         let has_agent_reply =
             messages.last().is_some_and(|it| it.role == json::role_name(Role::Agent));
         if task.status.state == TaskState::Completed && !has_agent_reply {
-            // Its callers look for the answer among the messages.
+            // Clients of this API expect the output among the messages.
             let outputs = task.artifacts.iter().filter(|it| !it.parts.is_empty());
             messages.extend(outputs.map(|it| Message::from(&**it)));
         }
@@ -154,7 +154,7 @@ impl<'a> From<&'a model::Artifact> for Artifact<'a> {
     }
 }
 
-/// Flat parts. All their members are required.
+/// Parts without nesting. All members are required.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Part<'a> {

@@ -1,4 +1,4 @@
-//! Lists in another shape.
+//! Serialization of list items as another type.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::model::{Metadata, Part, Task, TaskPushNotificationConfig};
 
-/// Writes each item of a list as a `W`, without a copy of the list.
+/// Serializes each item of a list as a `W`, without copying the list.
 pub(super) struct ListAs<'a, T, W> {
     items: &'a [T],
     target: PhantomData<W>,
@@ -18,7 +18,7 @@ impl<'a, T, W> ListAs<'a, T, W> {
         Self { items, target: PhantomData }
     }
 
-    /// For `skip_serializing_if`.
+    /// Returns whether the list is empty, for `skip_serializing_if`.
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -30,7 +30,7 @@ impl<'a, T: Item, W: From<&'a T::Model> + Serialize> Serialize for ListAs<'a, T,
     }
 }
 
-/// Something of the model in a list, by itself or shared.
+/// List item that contains a model type directly or in an `Arc`.
 pub(super) trait Item {
     type Model: 'static;
 
@@ -59,12 +59,12 @@ macro_rules! items {
 
 items! { Part Task TaskPushNotificationConfig }
 
-/// For `skip_serializing_if` on metadata, borrowed or not.
+/// Returns whether metadata is empty, for `skip_serializing_if`.
 pub(super) fn no_metadata(metadata: &Metadata) -> bool {
     metadata.is_empty()
 }
 
-/// For `skip_serializing_if` on a borrowed list.
+/// Returns whether a borrowed list is empty, for `skip_serializing_if`.
 pub(super) fn empty<T>(items: &&[T]) -> bool {
     items.is_empty()
 }

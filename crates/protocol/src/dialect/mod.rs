@@ -1,7 +1,22 @@
-//! Dialects: how each version spells requests, replies and events.
+//! Encoding of requests, replies and events in each protocol version.
 //!
-//! A dialect knows a version and no transport. Both directions are here: a server reads requests
-//! and writes replies, a client the reverse. Each module says what its version cannot carry.
+//! A dialect depends on the version and not on the transport. Every dialect encodes and decodes: a
+//! server decodes requests and encodes replies, a client the reverse. The documentation of each
+//! module lists what its version cannot represent.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `event` | encoder for the events of a stream |
+//! | `field` | conversion of protobuf fields with error paths |
+//! | `legacy` | legacy REST API without versions |
+//! | `list_as` | serialization of list items as another type |
+//! | `notification` | webhook bodies |
+//! | `pre_v1` | lenient decoder for all versions before 1.0 |
+//! | [`protobuf`] | conversions between protobuf messages and the model |
+//! | `v0_1` | encoder for 0.1 |
+//! | `v0_3` | encoders for 0.3 |
+//! | `v1_0` | codec for 1.0 |
+//! | `wellknown` | protobuf `Struct`, `Value` and `Timestamp` |
 
 mod event;
 mod field;
@@ -32,26 +47,42 @@ use crate::operation::Operation;
 use crate::service::{Reply, Request};
 use crate::version::Version;
 
-/// One way to spell the protocol as JSON.
+/// JSON encoding of the protocol in one version.
+///
+/// ```
+/// use latimer_protocol::{ContextId, Dialect, Operation, Reply, Request, Task, TaskId, TaskState};
+///
+/// let new_id = || unreachable!("0.3 messages have ids");
+/// let dialect = Dialect::V0_3;
+/// let request = dialect.read_request(Operation::GetTask, r#"{"id":"t1"}"#, &new_id)?;
+///
+/// let task = Task::new(TaskId::new("t1")?, ContextId::new("c1")?, TaskState::Working);
+/// let json = dialect.write_reply(&request, &Reply::Task(task.into()))?;
+/// assert_eq!(
+///     String::from_utf8(json)?,
+///     r#"{"kind":"task","id":"t1","contextId":"c1","status":{"state":"working"}}"#,
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dialect {
-    /// The REST from before the protocol had versions.
+    /// Legacy REST API that precedes versions.
     Legacy,
     /// 0.1.
     V0_1,
-    /// 0.3 and 0.2.x as the JSON schema has them: over JSON-RPC.
+    /// 0.3 and 0.2.x as defined by the JSON schema; used over JSON-RPC.
     V0_3,
-    /// 0.3 as the protobuf file has it: over HTTP+JSON.
+    /// 0.3 as defined by the protobuf file; used over HTTP+JSON.
     V0_3Proto,
     /// 1.0.
     V1_0,
 }
 
 impl Dialect {
-    /// Every dialect, newest first.
+    /// All dialects, newest first.
     pub const ALL: [Self; 5] = [Self::V1_0, Self::V0_3Proto, Self::V0_3, Self::V0_1, Self::Legacy];
 
-    /// The dialect of a version over JSON-RPC.
+    /// Returns the dialect of a version over JSON-RPC.
     #[must_use]
     pub fn over_jsonrpc(version: Version) -> Self {
         match version {
@@ -61,7 +92,7 @@ impl Dialect {
         }
     }
 
-    /// The dialect of a version over HTTP+JSON.
+    /// Returns the dialect of a version over HTTP+JSON.
     #[must_use]
     pub fn over_http(version: Version) -> Self {
         match version {
@@ -71,7 +102,7 @@ impl Dialect {
         }
     }
 
-    /// The version it belongs to.
+    /// Returns the protocol version of the dialect.
     #[must_use]
     pub fn version(self) -> Version {
         match self {
@@ -81,20 +112,21 @@ impl Dialect {
         }
     }
 
-    /// Whether a caller chooses the id of a task it begins. Elsewhere an unknown id is an error.
+    /// Returns whether the client chooses the id of a new task. In other dialects a message to an
+    /// unknown task is an error.
     #[must_use]
     pub fn clients_assign_task_ids(self) -> bool {
         self.version() == Version::V0_1
     }
 
-    /// Whether messages have ids of their own. Elsewhere the reader makes them, and two equal
-    /// requests are two requests.
+    /// Returns whether messages have ids. In other dialects the server assigns them, so identical
+    /// requests cannot be recognized as retries.
     #[must_use]
     pub fn has_message_ids(self) -> bool {
         self.version() != Version::V0_1
     }
 
-    /// Whether the tasks of a conversation can be listed.
+    /// Returns whether a client can list the tasks of a context.
     #[must_use]
     pub fn supports_context_listing(self) -> bool {
         self.version() == Version::V1_0
@@ -107,11 +139,12 @@ impl Dialect {
         }
     }
 
-    /// Reads the parameters of a call, and checks them; nothing and `null` are no parameters.
-    /// `new_id` names the message where the dialect's messages have no ids.
+    /// Decodes and validates the parameters of a call; an empty string and `null` mean no
+    /// parameters. `new_id` creates the message id in dialects whose messages have none.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidParams`](crate::ErrorKind::InvalidParams) with the field that is wrong.
+    /// Returns [`ErrorKind::InvalidParams`](crate::ErrorKind::InvalidParams) with the invalid
+    /// field.
     pub fn read_request(
         self,
         operation: Operation,
@@ -125,7 +158,7 @@ impl Dialect {
         json::seed_from_str(text, ParamsReader { dialect: self, operation, new_id })?
     }
 
-    /// The same for parameters that were collected from an address and a body.
+    /// Decodes and validates parameters collected from a request line and a body.
     pub(crate) fn read_members(
         self,
         operation: Operation,
@@ -136,18 +169,18 @@ impl Dialect {
         json::seed_from_value(&Value::Object(members), params)?
     }
 
-    /// Writes the parameters of a call.
+    /// Encodes the parameters of a call.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedOperation`](crate::ErrorKind::UnsupportedOperation) when the version
-    /// has no such operation.
+    /// Returns [`ErrorKind::UnsupportedOperation`](crate::ErrorKind::UnsupportedOperation) if the
+    /// version does not have the operation.
     pub fn write_request(self, request: &Request) -> Result<Vec<u8>, Error> {
         let mut out = Vec::with_capacity(INITIAL_BUFFER_BYTES);
         self.write_request_to(&mut out, request)?;
         Ok(out)
     }
 
-    /// The same, behind whatever is in `out`.
+    /// Encodes the parameters of a call and appends them to `out`.
     pub(crate) fn write_request_to(
         self,
         out: &mut Vec<u8>,
@@ -163,10 +196,10 @@ impl Dialect {
         Ok(())
     }
 
-    /// Reads the reply to `operation`; of a stream, see [`Self::read_event`].
+    /// Decodes the reply to `operation`. Events of a stream are decoded by [`Self::read_event`].
     ///
     /// # Errors
-    /// When it is no such reply; the field that is wrong is named.
+    /// Returns [`ParseError`] with the invalid field if the text is not such a reply.
     pub fn read_reply(self, operation: Operation, text: &str) -> Result<Reply, ParseError> {
         match self {
             Self::V1_0 if text.is_empty() => {
@@ -179,13 +212,13 @@ impl Dialect {
         }
     }
 
-    /// What reads the likeliest reply to `operation` in one pass.
+    /// Returns a one-pass decoder for the most common reply to `operation`.
     pub(crate) fn fast_reply_reader(self, operation: Operation) -> FastReplyReader {
         FastReplyReader { dialect: self, operation }
     }
 
-    /// Writes the reply to `request`. Every dialect can encode every reply; for a stream, see
-    /// [`EventWriter`].
+    /// Encodes the reply to `request`. Every dialect can encode every reply; [`EventWriter`] encodes
+    /// the events of a stream.
     #[must_use]
     pub fn write_reply(self, request: &Request, reply: &Reply) -> Vec<u8> {
         let mut out = Vec::with_capacity(INITIAL_BUFFER_BYTES);
@@ -193,7 +226,7 @@ impl Dialect {
         out
     }
 
-    /// Appends the reply to `request` to `out`.
+    /// Encodes the reply to `request` and appends it to `out`.
     pub(crate) fn write_reply_to(self, out: &mut Vec<u8>, request: &Request, reply: &Reply) {
         match self {
             Self::V1_0 => v1_0::write_reply(out, request, reply),
@@ -204,13 +237,13 @@ impl Dialect {
         }
     }
 
-    /// Reads one event of a stream.
+    /// Decodes one event of a stream.
     ///
     /// # Errors
-    /// When it is no event; the field that is wrong is named.
+    /// Returns [`ParseError`] with the invalid field if the text is not an event.
     pub fn read_event(self, text: &str) -> Result<StreamResponse, ParseError> {
         match self {
-            // Some servers of 1.0 send events bare, and name them by a tag.
+            // Some 1.0 servers send events without their wrapper, identified by a tag.
             Self::V1_0 => json::from_str(text)
                 .or_else(|error| pre_v1::read_event(text, JsonFlavor::Schema).map_err(|_| error)),
             Self::V0_3 | Self::V0_3Proto | Self::V0_1 | Self::Legacy => {
@@ -219,7 +252,7 @@ impl Dialect {
         }
     }
 
-    /// Spells the parameters of a list of tasks as the version does.
+    /// Renames the query parameters of a task list as the version requires.
     pub(crate) fn rename_query_params(self, query: &mut [(String, String)]) {
         match self {
             Self::V0_3Proto => v0_3::protojson::rename_query_params(query),
@@ -227,7 +260,7 @@ impl Dialect {
         }
     }
 
-    /// Writes an error as an HTTP response.
+    /// Encodes an error as an HTTP response.
     #[must_use]
     pub fn write_error(self, error: &Error) -> HttpError {
         match self {
@@ -237,13 +270,13 @@ impl Dialect {
     }
 }
 
-/// What a card in a reply says about the changes of a task's state: a task is a log, and keeps them.
+/// Value for cards in replies: tasks are logs of events, so state transitions are recorded.
 const TRANSITION_HISTORY: TransitionHistory = TransitionHistory::Recorded;
 
-/// What a short request or reply needs, so that most are written without moving the buffer.
+/// Initial capacity of encoding buffers, in bytes. Most requests and replies fit.
 pub(crate) const INITIAL_BUFFER_BYTES: usize = 1024;
 
-/// Reads the parameters of a call from any source.
+/// Seed that decodes the parameters of a call from any deserializer.
 #[derive(Clone, Copy)]
 pub(crate) struct ParamsReader<'a> {
     pub(crate) dialect: Dialect,
@@ -268,7 +301,7 @@ impl<'de> DeserializeSeed<'de> for ParamsReader<'_> {
 }
 
 impl Dialect {
-    /// Applies the rules of the protocol, and what is peculiar to the dialect.
+    /// Applies the validation rules of the protocol and the dialect.
     fn check(self, mut request: Request) -> Result<Request, InvalidField> {
         if self == Self::V1_0 {
             v1_0::check(&request)?;
@@ -277,8 +310,8 @@ impl Dialect {
             v0_1::default_history_length_to_zero(&mut request);
         }
         match request.validate() {
-            // The rules speak as 1.0 does. Before, most are kept where a member is read and its
-            // name is known; a task that is missing is not a member.
+            // The rules use the field names of 1.0. The decoder has already checked most of them
+            // under the names of the dialect; a missing task id is the exception.
             Err(invalid) if self == Self::V0_1 && invalid.field == "taskId" => {
                 Err(InvalidField::missing("id"))
             }
@@ -287,8 +320,8 @@ impl Dialect {
     }
 }
 
-/// Reads the likeliest reply to an operation in one pass. What it cannot read may still be a reply:
-/// before 1.0 only a look at the whole tells which of several shapes it has.
+/// Decodes the most common reply to an operation in one pass. A failure does not mean that the
+/// reply is invalid: before 1.0, the shape can depend on several members.
 #[derive(Clone, Copy)]
 pub(crate) struct FastReplyReader {
     dialect: Dialect,
@@ -313,11 +346,13 @@ impl<'de> DeserializeSeed<'de> for FastReplyReader {
             | Operation::ListTaskPushNotificationConfigs
             | Operation::DeleteTaskPushNotificationConfig
             | Operation::GetExtendedAgentCard
-            | Operation::GetAgentCard => return Err(de::Error::custom("not known beforehand")),
+            | Operation::GetAgentCard => {
+                return Err(de::Error::custom("the shape depends on several members"));
+            }
         };
         let task = pre_v1::Task::deserialize(result)?;
         if is_send && !task.is_tagged_task() {
-            return Err(de::Error::custom("may be something else"));
+            return Err(de::Error::custom("the shape depends on several members"));
         }
         Ok(task.into_model(self.dialect.json_flavor()).map(Arc::new).map(|task| match is_send {
             true => Reply::SendMessage(SendMessageResponse::Task(task)),

@@ -1,4 +1,4 @@
-//! What a webhook is sent.
+//! Bodies of webhook notifications.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::error::Error;
 use crate::model::{GetTaskRequest, StreamResponse, Task};
 use crate::service::{Reply, Request};
 
-/// What a webhook is sent about one event.
+/// Body of a webhook notification for one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// The media type of the body.
+    /// Media type of the body.
     pub media_type: &'static str,
-    /// The body.
+    /// Encoded body.
     pub body: Vec<u8>,
 }
 
 impl Dialect {
-    /// Whether a webhook of this dialect is sent the whole task with every event. The others are
-    /// sent the event.
+    /// Returns whether notifications contain the whole task. In other dialects they contain the
+    /// event.
     #[must_use]
     pub fn sends_whole_task(self) -> bool {
         match self {
@@ -28,20 +28,20 @@ impl Dialect {
         }
     }
 
-    /// Writes what a webhook is sent that wants events.
+    /// Encodes a notification that contains an event.
     ///
     /// # Errors
-    /// When the dialect has no way to say it.
+    /// Returns an error if the dialect cannot encode the event independently of its stream.
     pub fn write_event_notification(self, event: &StreamResponse) -> Result<Notification, Error> {
         let body = EventWriter::write_reader_independent(self, event, Finality::More);
         let body = body.ok_or_else(Error::internal)?;
         Ok(Notification { media_type: rest::A2A_JSON, body })
     }
 
-    /// Writes the notification for a webhook that receives the whole task.
+    /// Encodes a notification that contains the whole task.
     #[must_use]
     pub fn write_task_notification(self, task: &Arc<Task>) -> Notification {
-        // Whatever the transport, receivers of 0.3 read the JSON of its schema.
+        // Receivers of 0.3 expect the JSON schema format, regardless of the transport.
         let dialect = match self {
             Self::V0_3Proto => Self::V0_3,
             other => other,
@@ -51,10 +51,10 @@ impl Dialect {
         Notification { media_type: rest::JSON, body }
     }
 
-    /// Writes an event for a webhook that wants what a stream of JSON-RPC has, envelope included.
+    /// Encodes a notification that contains an event in a JSON-RPC envelope, as in a stream.
     ///
     /// # Errors
-    /// When the dialect has no way to say it.
+    /// Returns an error if the dialect cannot encode the event independently of its stream.
     pub fn write_enveloped_notification(
         self,
         event: &StreamResponse,

@@ -1,16 +1,16 @@
-//! 0.1: `tasks/send`, sessions, numbered artifacts.
+//! Encoder for 0.1: `tasks/send`, sessions and numbered artifacts.
 //!
-//! The caller chooses the id of a task; the same id goes on with the task. Messages have no ids, so
-//! the reader names them: a fresh name for a message that is sent, a name made from task and place
-//! for one that is read back. What else 0.1 cannot carry:
+//! The client chooses the id of a task, and sends further messages with the same id. Messages have
+//! no ids, so the decoder assigns them: a generated id to a sent message, and an id derived from
+//! task and position to a message in a reply. 0.1 cannot represent:
 //!
-//! - ids, contexts, extensions and references of messages; ids and extensions of artifacts, whose
-//!   place in the task is their number; contexts of events; ids of webhooks.
-//! - a direct message: it becomes a finished task that says it.
-//! - `rejected` and `auth-required`, which become `failed` and `input-required`.
-//! - a task at the start of a stream: it becomes its artifacts and its status.
-//! - accepted output modes, and a wish to be answered at once.
-//! - a history that nobody asked for: it is left out unless a length is given.
+//! - ids, contexts, extensions and references of messages; ids and extensions of artifacts, which
+//!   are numbered by position instead; contexts of events; ids of webhooks.
+//! - direct replies: they become completed tasks with the message as status message.
+//! - `rejected` and `auth-required`: they become `failed` and `input-required`.
+//! - tasks in a stream: they become artifact and status events.
+//! - `returnImmediately` and accepted output modes.
+//! - the history, unless the client requests a length.
 
 use std::sync::Arc;
 
@@ -29,14 +29,14 @@ use crate::model::{
 };
 use crate::service::{Reply, Request};
 
-/// Writes the parameters of a request.
+/// Encodes the parameters of a request.
 pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) -> Result<(), Error> {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
             write(out, &send_params(it)?)
         }
         Request::CreateTaskPushNotificationConfig(it) => write(out, &PushConfig::from(it)),
-        // There is one webhook per task, and it has no name.
+        // A task has one webhook without an id.
         Request::GetTaskPushNotificationConfig(it) => {
             write(out, &serde_json::json!({ "id": it.task_id }));
         }
@@ -48,14 +48,14 @@ pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) -> Result<(), 
         | Request::DeleteTaskPushNotificationConfig(_)
         | Request::GetExtendedAgentCard(_)
         | Request::GetAgentCard => {
-            let message = "A2A 0.1 does not have this operation";
+            let message = "A2A 0.1 does not support this operation";
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
     }
     Ok(())
 }
 
-/// Writes the result of a call.
+/// Encodes the result of a call.
 pub(super) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     match reply {
         Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task) => {
@@ -74,12 +74,12 @@ pub(super) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     }
 }
 
-/// The task that a direct message becomes: finished, under the ids that the caller chose.
+/// Converts a direct reply to a completed task with the ids that the client chose.
 pub(super) fn task_from_message(message: &model::Message, requested: &RequestedIds) -> model::Task {
     let id = requested.task_id.clone().or_else(|| message.task_id.clone());
     let status = TaskStatus::from(TaskState::Completed).with_message(message.clone());
     model::Task {
-        // A caller that chose no id does not ask for the task again.
+        // A client that chose no id does not fetch the task later.
         id: id.unwrap_or_else(|| TaskId::from(&message.message_id)),
         context_id: message.context_id.clone().or_else(|| requested.context_id.clone()),
         status,
@@ -89,7 +89,7 @@ pub(super) fn task_from_message(message: &model::Message, requested: &RequestedI
     }
 }
 
-/// The ids that a caller chose for what it began.
+/// Ids that the client chose in its request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestedIds {
     task_id: Option<TaskId>,
@@ -117,7 +117,7 @@ impl From<&Request> for RequestedIds {
     }
 }
 
-/// Writes a change of status.
+/// Encodes a status event.
 pub(super) fn write_status(
     task: &TaskId,
     status: &TaskStatus,
@@ -133,7 +133,7 @@ pub(super) fn write_status(
     out
 }
 
-/// Writes an artifact, or a piece of one, that stands at `place` in its task.
+/// Encodes an artifact event. `index` is the position of the artifact in its task.
 pub(super) fn write_artifact(update: &TaskArtifactUpdateEvent, index: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let artifact = Artifact {
@@ -163,7 +163,7 @@ struct SendParams<'a> {
 fn send_params(request: &SendMessageRequest) -> Result<SendParams<'_>, Error> {
     let message = &request.message;
     let Some(id) = &message.task_id else {
-        let problem = "A2A 0.1 needs the caller to choose the task's id";
+        let problem = "A2A 0.1 requires the client to set the task id";
         return Err(Error::new(ErrorKind::InvalidParams, problem));
     };
     let configuration = request.configuration.as_ref();
@@ -225,7 +225,7 @@ impl<'a> From<&'a TaskStatus> for Status<'a> {
     }
 }
 
-/// The state of 0.1 that is nearest to a state.
+/// Returns the state of 0.1 that is closest to `state`.
 pub(super) fn closest_state(state: TaskState) -> TaskState {
     match state {
         TaskState::Rejected => TaskState::Failed,
@@ -258,7 +258,7 @@ impl<'a> From<&'a model::Message> for Message<'a> {
     }
 }
 
-/// Artifacts, each numbered by its place.
+/// Artifacts, numbered by position.
 struct Artifacts<'a>(&'a [Arc<model::Artifact>]);
 
 impl Artifacts<'_> {
@@ -322,7 +322,7 @@ struct ArtifactUpdate<'a> {
     metadata: &'a Metadata,
 }
 
-/// A webhook, keyed by its task: there is one per task.
+/// Webhook with the id of its task, of which there is one per task.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PushConfig<'a> {
@@ -339,7 +339,7 @@ impl<'a> From<&'a TaskPushNotificationConfig> for PushConfig<'a> {
     }
 }
 
-/// A history is part of an answer only when a length is asked for.
+/// Omits the history unless the client requested a length.
 pub(super) fn default_history_length_to_zero(request: &mut Request) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {

@@ -1,4 +1,4 @@
-//! Well-known protobuf types: free-form JSON and times.
+//! Conversions of the well-known protobuf types `Struct`, `Value` and `Timestamp`.
 
 use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value as Proto};
@@ -7,21 +7,21 @@ use serde_json::{Map, Number, Value};
 use crate::json::{InvalidField, MAX_NESTING_DEPTH};
 use crate::model::{Metadata, Timestamp};
 
-/// The largest integer that a double holds exactly, and so the largest that is written as one.
+/// Largest integer up to which all integers are exact doubles, 2^53.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// Free-form members as a message; none when there are none.
+/// Converts metadata; returns `None` for empty metadata.
 pub(super) fn to_struct(members: &Metadata) -> Option<Struct> {
     (!members.is_empty()).then(|| to_full_struct(members))
 }
 
-/// The same, but an empty object is an empty message.
+/// Converts an object; an empty object becomes an empty message.
 pub(super) fn to_full_struct(members: &Map<String, Value>) -> Struct {
     let fields = members.iter().map(|(name, value)| (name.clone(), to_value(value)));
     Struct { fields: fields.collect() }
 }
 
-/// Any JSON value. Integers beyond 2^53 lose precision: there are only doubles.
+/// Converts a JSON value. Integers beyond 2^53 lose precision, because numbers are doubles.
 pub(super) fn to_value(value: &Value) -> Proto {
     let kind = match value {
         Value::Null => Kind::NullValue(0),
@@ -36,13 +36,13 @@ pub(super) fn to_value(value: &Value) -> Proto {
     Proto { kind: Some(kind) }
 }
 
-/// Members of a message.
+/// Converts an optional message to metadata.
 pub(super) fn from_struct(members: Option<Struct>, field: &str) -> Result<Metadata, InvalidField> {
     let members = members.unwrap_or_default();
     convert_struct(members, 1).map(Metadata::from).map_err(|error| error.within(field))
 }
 
-/// Any JSON value.
+/// Converts a message to a JSON value.
 pub(super) fn from_value(value: Proto, field: &str) -> Result<Value, InvalidField> {
     convert_value(value, 1).map_err(|error| error.within(field))
 }
@@ -77,7 +77,7 @@ fn convert_value(value: Proto, depth: usize) -> Result<Value, InvalidField> {
     })
 }
 
-/// A double as a JSON number: without a fraction when it has none.
+/// Converts a double to a JSON number, to an integer if it is integral.
 fn to_number(number: f64) -> Result<Number, InvalidField> {
     if number.fract() == 0.0
         && number.abs() <= MAX_EXACT_INTEGER
@@ -89,15 +89,15 @@ fn to_number(number: f64) -> Result<Number, InvalidField> {
     Number::from_f64(number).ok_or_else(|| InvalidField::new("", "must be a finite number"))
 }
 
-/// A point in time.
+/// Converts a timestamp to protobuf.
 pub(super) fn to_timestamp(time: Timestamp) -> prost_types::Timestamp {
     let milliseconds = time.as_millis();
-    // Below a thousand, so it fits.
+    // Less than 1000, so it fits.
     let remainder = i32::try_from(milliseconds.rem_euclid(1000)).unwrap_or_default();
     prost_types::Timestamp { seconds: milliseconds.div_euclid(1000), nanos: remainder * 1_000_000 }
 }
 
-/// A point in time, its nanoseconds cut to milliseconds.
+/// Converts a timestamp from protobuf, truncated to milliseconds.
 pub(super) fn from_timestamp(
     time: prost_types::Timestamp,
     field: &str,

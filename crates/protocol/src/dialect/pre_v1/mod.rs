@@ -1,12 +1,17 @@
-//! Reads every JSON shape from before 1.0.
+//! Lenient decoder for all JSON formats before 1.0.
 //!
-//! Strict in what is sent, tolerant in what is read: there is one reader for 0.3, 0.2.x, 0.1 and
-//! the oldest REST, because real peers mix their spellings (a `message/send` with `ROLE_USER` and
-//! parts without `kind` is a documented call). What each of them *writes* is a module of its own:
-//! [`super::v0_3`], [`super::v0_1`], [`super::legacy`].
+//! One decoder handles 0.3, 0.2.x, 0.1 and the legacy API, because existing peers mix their
+//! formats; for example, some send `message/send` with `ROLE_USER` and parts without `kind`. The
+//! encoders are separate and strict: [`super::v0_3`], [`super::v0_1`], [`super::legacy`].
 //!
-//! Two members cannot be understood without knowing the [`JsonFlavor`]: a `data` without a tag, and the
-//! bytes of a file.
+//! Only two members depend on the [`JsonFlavor`]: `data` without a tag, and the bytes of a file.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `object` | tasks, messages, artifacts and events |
+//! | `part` | parts |
+//! | `reply` | replies and stream events |
+//! | `request` | requests |
 
 mod object;
 mod part;
@@ -20,18 +25,18 @@ pub(super) use part::{WRAPPED_FLAG_KEY, WRAPPED_VALUE_KEY, decode_if_base64, unw
 pub(super) use reply::{read_event, read_reply};
 pub(super) use request::read_request;
 
-/// Which family of JSON a text belongs to.
+/// Source of a JSON format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JsonFlavor {
-    /// The JSON schema's: tagged parts, lower-case names.
+    /// The JSON schema: tagged parts and lower-case enum values.
     Schema,
-    /// The protobuf file's: untagged parts, a data part nests its value once more, and the bytes
-    /// of a file may be base64 twice.
+    /// The protobuf file: untagged parts, data parts with a nested `data` member, and file bytes
+    /// that may be base64-encoded twice.
     ProtoJson,
 }
 
 impl JsonFlavor {
-    /// An enum that must be there, where its absence does not stand for its zero.
+    /// Returns a required enum value. In ProtoJSON, a missing value means the zero value.
     fn required_enum<T: Default>(self, value: Option<T>, field: &str) -> Result<T, InvalidField> {
         match (value, self) {
             (Some(value), _) => Ok(value),
@@ -40,7 +45,7 @@ impl JsonFlavor {
         }
     }
 
-    /// What a message calls its parts.
+    /// Returns the name of the member with the parts of a message.
     fn parts_member(self) -> &'static str {
         match self {
             Self::Schema => "parts",

@@ -1,4 +1,4 @@
-//! Tasks, messages and artifacts of any age.
+//! Tasks, messages, artifacts and events of all versions before 1.0.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::model::{
     Timestamp, wire,
 };
 
-/// A message: with or without an id, its parts under `parts` or `content`.
+/// Message with or without an id, with its parts in `parts` or `content`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::dialect) struct Message {
@@ -38,7 +38,7 @@ pub(in crate::dialect) struct Message {
 }
 
 impl Message {
-    /// The message; `name` names one that has no id of its own.
+    /// Converts to the model; `generate_id` creates the id if the message has none.
     pub(super) fn into_model(
         self,
         flavor: JsonFlavor,
@@ -70,13 +70,13 @@ fn parts(
         .collect()
 }
 
-/// Names a message that a peer without message ids sent, so that every look at it finds the same.
+/// Derives the id of a message in a reply, so that decoding the same reply twice gives the same id.
 fn derive_id(task: &str, suffix: impl fmt::Display) -> Result<MessageId, InvalidField> {
     MessageId::new(format!("{task}-{suffix}"))
         .map_err(|error| InvalidField::new("messageId", error.to_string()))
 }
 
-/// A status: an object, or just the name of a state.
+/// Status, either an object or the name of a state.
 #[derive(Debug)]
 pub(in crate::dialect) struct Status {
     state: Option<TaskState>,
@@ -89,7 +89,7 @@ impl Status {
         let message = self.message.map(|it| {
             let lacks_id = it.message_id.is_none();
             let mut message = it.into_model(flavor, || derive_id(task, "status"))?;
-            // One status after another says something: they are told apart by what they say.
+            // Distinguishes the messages of successive statuses by their content.
             if lacks_id {
                 let hash = fingerprint(&message.parts);
                 message.message_id = derive_id(task, format_args!("status-{hash:016x}"))?;
@@ -104,7 +104,7 @@ impl Status {
     }
 }
 
-/// A number for what parts say: FNV-1a over their JSON, the same in every program.
+/// Computes the FNV-1a hash of the parts' JSON. Must not change, because ids are derived from it.
 fn fingerprint(parts: &[model::Part]) -> u64 {
     let mut text = Vec::new();
     json::write(&mut text, parts);
@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for Status {
     }
 }
 
-/// An artifact: known by its id, or by its number, which is 0 when it has neither.
+/// Artifact, identified by its id or by its index, which defaults to its position.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::dialect) struct Artifact {
@@ -174,7 +174,7 @@ pub(in crate::dialect) struct Artifact {
 }
 
 impl Artifact {
-    /// The artifact; `place` is its number when it does not say its own.
+    /// Converts to the model; `default_index` is used if the artifact has neither id nor index.
     fn into_model(
         self,
         flavor: JsonFlavor,
@@ -192,7 +192,7 @@ impl Artifact {
     }
 }
 
-/// A task: its conversation a context or a session, its history under `history` or `messages`.
+/// Task with a context or a session, with its history in `history` or `messages`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::dialect) struct Task {
@@ -213,7 +213,7 @@ pub(in crate::dialect) struct Task {
 }
 
 impl Task {
-    /// Whether it says itself that it is a task.
+    /// Returns whether `kind` identifies the object as a task.
     pub(in crate::dialect) fn is_tagged_task(&self) -> bool {
         self.kind.as_deref() == Some("task")
     }
@@ -244,7 +244,7 @@ impl Task {
     }
 }
 
-/// A change of status.
+/// Status event.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatusUpdate {
@@ -275,7 +275,7 @@ impl StatusUpdate {
     }
 }
 
-/// An artifact, or a piece of one; 0.1 keeps the flags inside the artifact.
+/// Artifact event. 0.1 puts the flags into the artifact.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ArtifactUpdate {

@@ -1,4 +1,4 @@
-//! Parts: tagged by `kind`, by `type`, by neither, nested or flat.
+//! Parts of all versions before 1.0: tagged by `kind` or `type`, or untagged; nested or flat.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -9,12 +9,12 @@ use crate::json::InvalidField;
 use crate::model::wire::from_base64;
 use crate::model::{self, Content, Metadata, wire};
 
-/// The name under which a value that is not an object travels in a data part.
+/// Member under which a non-object value is wrapped in a data part.
 pub(in crate::dialect) const WRAPPED_VALUE_KEY: &str = "value";
-/// The mark, in a part's metadata, that its data is such a wrapped value.
+/// Metadata key that marks a data part as wrapped.
 pub(in crate::dialect) const WRAPPED_FLAG_KEY: &str = "data_part_compat";
 
-/// A part of any age.
+/// Part in any format.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Part {
@@ -24,7 +24,7 @@ pub(super) struct Part {
     file: Option<File>,
     #[serde(default, deserialize_with = "wire::present")]
     data: Option<Value>,
-    // Members of 1.0, and of the oldest flat files.
+    // Members of 1.0 and of flat file parts.
     raw: Option<String>,
     #[serde(alias = "uri")]
     url: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct Part {
     metadata: Metadata,
 }
 
-/// The file of a file part.
+/// Content of a file part.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
@@ -113,7 +113,7 @@ impl Part {
         match (content, contents.is_empty()) {
             (Some(content), true) => Ok(content),
             (Some(_), false) => {
-                Err(InvalidField::new("", "holds more than one of text, file and data"))
+                Err(InvalidField::new("", "contains more than one of text, file and data"))
             }
             (None, _) => match tag.as_deref() {
                 Some(tag) => Err(InvalidField::missing(tag)),
@@ -123,13 +123,13 @@ impl Part {
     }
 }
 
-/// The value of a data part. The protobuf family nests it in a message with one member; a tag shows
-/// that the sender does not write that family after all.
+/// Unwraps the value of a data part. ProtoJSON nests it in a message with one member. A tagged part
+/// is not ProtoJSON, whatever the flavor.
 fn unwrap_data(value: Value, tag: Option<&str>, flavor: JsonFlavor) -> Result<Value, InvalidField> {
     match (flavor, tag, value) {
         (JsonFlavor::ProtoJson, None, Value::Object(mut members)) => match members.remove("data") {
             Some(inner) => Ok(inner),
-            // An empty message is an empty value.
+            // An empty message is an empty object.
             None if members.is_empty() => Ok(Value::Object(members)),
             None => Err(InvalidField::missing("data.data")),
         },
@@ -142,8 +142,8 @@ fn decode_base64(text: &str) -> Result<Bytes, InvalidField> {
     Ok(bytes.into())
 }
 
-/// The bytes of a file on a protobuf wire of 0.3. Most peers put base64 *text* into the bytes
-/// field, some the bytes themselves, so what reads as base64 text is decoded once more.
+/// Decodes the bytes of a protobuf file part of 0.3. Most peers store base64 text in the bytes
+/// field, others the raw bytes, so valid base64 text is decoded once more.
 pub(in crate::dialect) fn decode_if_base64(bytes: Bytes) -> Bytes {
     let text = std::str::from_utf8(&bytes).ok().filter(|text| text.len().is_multiple_of(4));
     match text.and_then(from_base64) {
@@ -152,7 +152,7 @@ pub(in crate::dialect) fn decode_if_base64(bytes: Bytes) -> Bytes {
     }
 }
 
-/// Undoes the wrapping of a value that is not an object.
+/// Unwraps a non-object value.
 pub(in crate::dialect) fn unwrap_value(part: &mut model::Part) {
     if part.metadata.get(WRAPPED_FLAG_KEY) != Some(&Value::Bool(true)) {
         return;
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_part_is_read() {
+    fn all_part_formats_are_decoded() {
         let raw = model::Part::raw("hi", "text/plain").with_filename("n");
         let url = model::Part::url("https://example.com/a", "text/plain").with_filename("n");
         let [schema, proto] = [JsonFlavor::Schema, JsonFlavor::ProtoJson];
@@ -249,10 +249,10 @@ mod tests {
             (json!({"kind": "video"}), "kind: must be text, file or data"),
             (json!({"type": "video", "text": "a"}), "kind: must be text, file or data"),
             (json!({"kind": "file", "file": {"bytes": "*"}}), "file.bytes: is not base64"),
-            (json!({"text": "a", "data": {}}), "holds more than one of text, file and data"),
+            (json!({"text": "a", "data": {}}), "contains more than one of text, file and data"),
             (
                 json!({"kind": "file", "file": {"bytes": "", "uri": "u"}}),
-                "holds more than one of text, file and data",
+                "contains more than one of text, file and data",
             ),
         ] {
             assert_eq!(read(&wire, JsonFlavor::Schema).unwrap_err().to_string(), want, "{wire}");

@@ -1,4 +1,4 @@
-//! Replies and stream events of any age before 1.0.
+//! Replies and stream events of all versions before 1.0.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -16,7 +16,8 @@ use crate::model::{
 use crate::operation::Operation;
 use crate::service::Reply;
 
-/// Reads the reply to `operation`; to a streaming one, when the peer answers with a single object.
+/// Decodes the reply to `operation`, including a single object as the reply to a streaming
+/// operation.
 pub(in crate::dialect) fn read_reply(
     operation: Operation,
     text: &str,
@@ -28,7 +29,7 @@ pub(in crate::dialect) fn read_reply(
                 StreamResponse::Task(task) => SendMessageResponse::Task(task.into()),
                 StreamResponse::Message(message) => SendMessageResponse::Message(message),
                 StreamResponse::StatusUpdate(_) | StreamResponse::ArtifactUpdate(_) => {
-                    return Err(InvalidField::new("", "is neither a task nor a message").into());
+                    return Err(InvalidField::new("", "is not a task or a message").into());
                 }
             })
         }
@@ -51,7 +52,7 @@ pub(in crate::dialect) fn read_reply(
     })
 }
 
-/// Reads one event of a stream.
+/// Decodes one event of a stream.
 pub(in crate::dialect) fn read_event(
     text: &str,
     flavor: JsonFlavor,
@@ -59,14 +60,14 @@ pub(in crate::dialect) fn read_event(
     read_payload(text, flavor, PayloadContext::Stream)
 }
 
-/// Where a text was found: a task and a change of its status can look the same in 0.1.
+/// Context of a payload. In 0.1 it distinguishes tasks from status events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PayloadContext {
     Reply,
     Stream,
 }
 
-/// Which members are there, without looking into them.
+/// Presence of members that determine the type of a payload.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct MemberPresence {
@@ -125,7 +126,7 @@ impl MemberPresence {
         } else if self.artifact.is_some() {
             Ok(PayloadKind::ArtifactUpdate)
         } else if self.status.is_none() {
-            Err(InvalidField::new("", "is neither a task, a message nor an event"))
+            Err(InvalidField::new("", "is not a task, a message or an event"))
         } else if has_update_members || (context == PayloadContext::Stream && !has_task_members) {
             Ok(PayloadKind::StatusUpdate)
         } else {
@@ -134,7 +135,7 @@ impl MemberPresence {
     }
 }
 
-/// The wrapped form, which names what it holds by a member.
+/// Payload wrapped in a member that names its type.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WrappedPayload {
@@ -152,7 +153,7 @@ fn read_payload(
     flavor: JsonFlavor,
     context: PayloadContext,
 ) -> Result<StreamResponse, ParseError> {
-    // The answer that most calls get says what it is, and needs no second look.
+    // Fast path: most replies are tagged tasks.
     if context == PayloadContext::Reply
         && let Ok(task) = serde_json::from_str::<Task>(text)
         && task.is_tagged_task()
@@ -176,7 +177,7 @@ fn read_payload(
     Ok(response?)
 }
 
-/// A direct answer. One without an id is named for what it is: there is nothing else to go by.
+/// Converts a direct reply. One without an id gets a constant id.
 fn message(message: Message, flavor: JsonFlavor) -> Result<StreamResponse, InvalidField> {
     let fallback_id = || {
         MessageId::new("message").map_err(|error| InvalidField::new("messageId", error.to_string()))
@@ -199,13 +200,14 @@ impl WrappedPayload {
         let mut present = present.into_iter().flatten();
         match (present.next(), present.next()) {
             (Some((response, name)), None) => response.map_err(|error| error.within(name)),
-            _ => Err(InvalidField::new("", "must hold exactly one of task, message and an event")),
+            _ => {
+                Err(InvalidField::new("", "must contain exactly one of task, message and an event"))
+            }
         }
     }
 }
 
-/// A page of tasks. The version that has it as a method of its own is 1.0; what came before is a
-/// habit of some peers.
+/// Page of tasks. Only 1.0 defines an operation for it, but some older peers support one as well.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskPage {
@@ -234,7 +236,7 @@ impl TaskPage {
     }
 }
 
-/// The webhooks of a task: a bare array over JSON-RPC, an object over REST.
+/// Decodes the webhooks of a task: an array over JSON-RPC, an object over REST.
 fn push_configs(text: &str) -> Result<ListTaskPushNotificationConfigsResponse, ParseError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -258,7 +260,7 @@ fn push_configs(text: &str) -> Result<ListTaskPushNotificationConfigsResponse, P
     })
 }
 
-/// How many webhooks went. Only one kind of server counts them; to the others one is asked for.
+/// Returns the number of deleted webhooks. Servers that do not report it deleted one.
 fn deleted_count(text: &str) -> u32 {
     let body: Value = serde_json::from_str(text).unwrap_or_default();
     let count = body.get("removed").and_then(Value::as_u64);

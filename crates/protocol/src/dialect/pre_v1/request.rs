@@ -1,4 +1,4 @@
-//! Requests of any age before 1.0.
+//! Requests of all versions before 1.0.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -18,8 +18,8 @@ use crate::model::{
 use crate::operation::Operation;
 use crate::service::Request;
 
-/// Reads the parameters of `operation`. `name` names a message that has no id; where it gives none,
-/// the id is required.
+/// Decodes the parameters of `operation`. `generate_id` creates the id of a message without one; if
+/// it returns `None`, the id is required.
 pub(in crate::dialect) fn read_request<'de, D: Deserializer<'de>>(
     operation: Operation,
     params: D,
@@ -58,7 +58,7 @@ pub(in crate::dialect) fn read_request<'de, D: Deserializer<'de>>(
     })
 }
 
-/// The parameters of `message/send` and of `tasks/send`.
+/// Parameters of `message/send` and `tasks/send`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SendParams {
@@ -68,7 +68,7 @@ struct SendParams {
     configuration: Option<Configuration>,
     #[serde(default, deserialize_with = "wire::nullable")]
     metadata: Metadata,
-    // From here on: members of 0.1 and the oldest.
+    // Members of 0.1 and the legacy API.
     #[serde(default, deserialize_with = "wire::optional_text")]
     id: Option<TaskId>,
     #[serde(default, alias = "session_id", deserialize_with = "wire::optional_text")]
@@ -112,7 +112,7 @@ impl SendParams {
             .into_model(flavor, generate_id)
             .map_err(|error| error.within("message"))?;
         if message.role == Role::Unspecified {
-            return Err(InvalidField::new("message.role", "must be a user's or an agent's"));
+            return Err(InvalidField::new("message.role", "must be the user or the agent"));
         }
         if message.parts.is_empty() {
             return Err(InvalidField::new(
@@ -120,7 +120,7 @@ impl SendParams {
                 "must not be empty",
             ));
         }
-        // Elsewhere these are members that nobody knows.
+        // Other dialects do not define these members.
         if dialect.clients_assign_task_ids() {
             message.task_id = self.id.or(message.task_id);
             message.context_id = self.session_id.or(message.context_id);
@@ -140,7 +140,7 @@ impl SendParams {
                 }
             }
         };
-        // Protobuf always has one to say whether the caller waits; it may say nothing else.
+        // Empty settings count as absent in ProtoJSON, where clients always send a configuration.
         let configuration = Some(configuration)
             .filter(|it| has_configuration || *it != SendMessageConfiguration::default());
         Ok(SendMessageRequest { tenant: None, message, configuration, metadata: self.metadata })
@@ -161,9 +161,9 @@ impl Configuration {
         })
     }
 
-    /// Whether the caller waits for the end. A caller without settings waits. Protobuf has no way to
-    /// write a flag that is off, so there its absence means what it says, even in settings that say
-    /// nothing else: that is what the newest SDK sends for it.
+    /// Returns whether the client waits for the result, which is the default. ProtoJSON cannot
+    /// encode `false` explicitly, so a missing flag in a ProtoJSON configuration means `false`, as
+    /// sent by the newest SDK.
     fn is_blocking(&self, flavor: JsonFlavor) -> bool {
         match flavor {
             JsonFlavor::Schema => self.blocking.unwrap_or(true),
@@ -172,7 +172,7 @@ impl Configuration {
     }
 }
 
-/// The parameters of an operation on one task.
+/// Parameters of an operation on one task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskParams {
@@ -215,8 +215,8 @@ impl TaskParams {
     }
 }
 
-/// The parameters of an operation on the webhooks of one task. `id` is the task's, unless the task
-/// has a member of its own.
+/// Parameters of an operation on the webhooks of a task. `id` is the task id unless `taskId` is
+/// present.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PushParams {
@@ -278,8 +278,8 @@ impl PushParams {
     }
 }
 
-/// A webhook with its task, which 0.3 names beside it, 0.1 calls `id`, and the protobuf family hides
-/// in a resource name.
+/// Webhook with its task, which is `taskId` in 0.3, `id` in 0.1, and part of a resource name in
+/// ProtoJSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PushConfig {
@@ -300,7 +300,7 @@ pub(super) struct PushConfig {
 }
 
 impl PushConfig {
-    /// A webhook that exists: its name has its id.
+    /// Converts an existing webhook, whose resource name contains its id.
     pub(super) fn into_model(self) -> Result<TaskPushNotificationConfig, InvalidField> {
         let ids_in_name = self.name.as_deref().map(resource_name::parse_push_config).transpose();
         let id = ids_in_name.map_err(|error| error.within("name"))?.and_then(|(_, id)| id);
@@ -308,7 +308,8 @@ impl PushConfig {
         Ok(TaskPushNotificationConfig { id: config.id.clone().or(id), ..config })
     }
 
-    /// A webhook to be made. Its name tells the task only: it may say `None` for no id.
+    /// Converts a webhook to be created. Its resource name provides only the task; the id may be
+    /// `None` or `undefined`.
     fn into_create(self) -> Result<TaskPushNotificationConfig, InvalidField> {
         let mut task = self.task_id.or(self.id);
         if let Some(parent) = &self.parent {
@@ -338,7 +339,7 @@ impl PushConfig {
     }
 }
 
-/// A webhook without its task.
+/// Webhook without its task.
 #[derive(Deserialize)]
 struct PushTarget {
     #[serde(default, deserialize_with = "wire::optional_text")]
@@ -350,7 +351,7 @@ struct PushTarget {
     authentication: Option<Authentication>,
 }
 
-/// How to authenticate: several schemes in a list, of which the first counts.
+/// Credentials with a list of schemes, of which the first is used.
 #[derive(Deserialize)]
 struct Authentication {
     #[serde(default, deserialize_with = "wire::nullable")]

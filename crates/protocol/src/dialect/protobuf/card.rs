@@ -1,4 +1,4 @@
-//! The smaller parts of an agent card.
+//! Conversions of the smaller messages of an agent card.
 
 use latimer_pb::{v0_3, v1};
 
@@ -7,7 +7,7 @@ use crate::dialect::field::{optional_text, required_text, text_or_empty};
 use crate::dialect::wellknown::{from_struct, to_struct};
 use crate::json::InvalidField;
 
-/// What identifies a skill: of its id and its name, either stands in for the other.
+/// Returns the id and name of a skill; a missing one is replaced by the other.
 pub(in crate::dialect) fn id_and_name(
     id: String,
     name: String,

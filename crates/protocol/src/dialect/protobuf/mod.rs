@@ -1,8 +1,8 @@
-//! Protobuf, for gRPC: the messages of both packages convert to the model with `TryFrom`, and the
-//! model to them with `From`. Where the model alone does not say it all, there is a function.
+//! Conversions between the model and the protobuf messages of both packages, for gRPC.
 //!
-//! What both packages spell alike stands here once, as a macro over the package; what a version has
-//! of its own, be it the name of one field, is in its module.
+//! `From` encodes and `TryFrom` decodes. Functions replace `From` where the model alone is not
+//! sufficient. Macros in this module implement the conversions that both packages share; the
+//! modules of the versions contain the others.
 
 mod card;
 mod object;

@@ -1,4 +1,4 @@
-//! Artifacts, tasks and their events.
+//! Conversions of artifacts, tasks and their events.
 
 use std::sync::Arc;
 

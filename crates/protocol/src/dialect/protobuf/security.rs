@@ -1,4 +1,4 @@
-//! How a caller authenticates: the schemes, and the OAuth flows that never changed.
+//! Conversions of security schemes, and of the OAuth flows that are identical in all versions.
 
 use latimer_pb::{v0_3, v1};
 

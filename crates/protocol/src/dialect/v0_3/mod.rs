@@ -1,18 +1,27 @@
-//! 0.3, and 0.2.x before it: three shapes of one version.
+//! Encoders for 0.3 and 0.2.x, which have three formats.
 //!
-//! What 0.3 cannot carry, and so is lost on the way to a peer of that version:
+//! 0.3 cannot represent:
 //!
-//! - `tenant`: it has none.
+//! - `tenant`.
 //! - the media type and file name of a text or data part.
-//! - a difference between no context and none told: a task without one says `""` over JSON-RPC.
-//! - over JSON-RPC, the page of a list of webhooks: it is one array.
-//! - over HTTP+JSON, `referenceTaskIds`, which its strict parsers do not know.
+//! - a missing context: over JSON-RPC, a task without one has `""`.
+//! - over JSON-RPC, pages of webhooks: the list is one array.
+//! - over HTTP+JSON, `referenceTaskIds`, which strict parsers reject.
 //! - over HTTP+JSON and gRPC, the metadata of a cancellation and the size of a page of tasks.
-//! - over gRPC, what is 0 or false, because it reads as not said: a `historyLength` of 0 and
+//! - over gRPC, explicit 0 and false, which equal absence: a `historyLength` of 0 and
 //!   `includeArtifacts: false`.
 //!
-//! A data part holds an object only; any other value travels wrapped as `{"value": …}` under a mark
-//! in the part's metadata, as the official SDKs do it. `final` is made from whether the stream ends.
+//! A data part can contain only an object. Other values are wrapped as `{"value": …}` and marked in
+//! the metadata of the part, as in the official SDKs. `final` is derived from the end of the
+//! stream.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `json` | JSON schema format, over JSON-RPC |
+//! | `protobuf` | protobuf messages, over gRPC |
+//! | `protojson` | ProtoJSON format, over HTTP+JSON |
+//! | `push` | webhooks |
+//! | `resource_name` | resource names of the protobuf file |
 
 pub(super) mod json;
 pub(crate) mod protobuf;

@@ -1,4 +1,4 @@
-//! Webhooks: the target by itself, which every shape of 0.3 and 0.1 writes alike.
+//! Webhook without its task, which all formats of 0.3 and 0.1 encode identically.
 
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ impl<'a> From<&'a TaskPushNotificationConfig> for PushTarget<'a> {
 }
 
 impl PushTarget<'_> {
-    /// The same target without an id: 0.1 knows none.
+    /// Removes the id, which 0.1 does not support.
     #[must_use]
     pub(in crate::dialect) fn without_id(self) -> Self {
         Self { id: None, ..self }

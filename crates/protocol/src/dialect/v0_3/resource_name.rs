@@ -1,15 +1,15 @@
-//! The resource names of 0.3's protobuf file: `tasks/{id}` and
+//! Resource names of 0.3's protobuf file: `tasks/{id}` and
 //! `tasks/{id}/pushNotificationConfigs/{id}`.
 
 use crate::json::InvalidField;
 use crate::model::{InvalidId, PushConfigId, TaskId};
 
-/// The name of a task.
+/// Formats the resource name of a task.
 pub(in crate::dialect) fn format_task(task: &TaskId) -> String {
     format!("tasks/{task}")
 }
 
-/// The name of a webhook; an empty id names the one that the server picks.
+/// Formats the resource name of a webhook. Without an id, the server assigns one.
 pub(in crate::dialect) fn format_push_config(
     task: &TaskId,
     config: Option<&PushConfigId>,
@@ -18,7 +18,7 @@ pub(in crate::dialect) fn format_push_config(
     format!("tasks/{task}/pushNotificationConfigs/{config}")
 }
 
-/// The task of a task's name. A bare id is no name, but clear enough.
+/// Parses the resource name of a task; accepts a bare id as well.
 pub(in crate::dialect) fn parse_task(name: &str) -> Result<TaskId, InvalidField> {
     let id = name.strip_prefix("tasks/").unwrap_or(name);
     if id.contains('/') {
@@ -27,11 +27,11 @@ pub(in crate::dialect) fn parse_task(name: &str) -> Result<TaskId, InvalidField>
     TaskId::new(id).map_err(|error| InvalidField::new("", error.to_string()))
 }
 
-/// The task and the webhook of a webhook's name.
+/// Parses the resource name of a webhook; a missing webhook id is `None`.
 pub(in crate::dialect) fn parse_push_config(
     name: &str,
 ) -> Result<(TaskId, Option<PushConfigId>), InvalidField> {
-    // The id of a webhook is the rest, whatever is in it.
+    // The remainder is the id of the webhook, even if it contains slashes.
     let segments: Vec<_> = name.splitn(4, '/').collect();
     let (id, config) = match segments.as_slice() {
         ["tasks", task, "pushNotificationConfigs", config] => (*task, *config),
@@ -46,7 +46,7 @@ pub(in crate::dialect) fn parse_push_config(
     Ok((parse_task(id)?, config))
 }
 
-/// The id of a webhook to be made; SDKs write their word for nothing where there is none.
+/// Parses the id of a webhook to be created. SDKs write `None` or `undefined` for a missing id.
 pub(in crate::dialect) fn parse_new_config_id(id: &str) -> Result<Option<PushConfigId>, InvalidId> {
     match id {
         "" | "None" | "undefined" => Ok(None),

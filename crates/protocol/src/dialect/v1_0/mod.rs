@@ -1,7 +1,7 @@
-//! 1.0: the shape of the model itself.
+//! Codec for 1.0, whose format is the serde representation of the model.
 //!
-//! Everything is carried. A value that is absent and one that is empty are the same wherever the
-//! protobuf file says so, and times have milliseconds.
+//! Lossless, except that timestamps have millisecond precision, and that absent and empty values
+//! are equal where the protobuf file defines them to be.
 
 pub(crate) mod protobuf;
 
@@ -20,7 +20,7 @@ use crate::model::{
 use crate::operation::Operation;
 use crate::service::{Reply, Request};
 
-/// Reads the parameters of `operation`.
+/// Decodes the parameters of `operation`.
 pub(super) fn read_request<'de, D: Deserializer<'de>>(
     operation: Operation,
     params: D,
@@ -56,7 +56,7 @@ pub(super) fn read_request<'de, D: Deserializer<'de>>(
     })
 }
 
-/// Checks what only 1.0 demands: before, a webhook could be left unnamed.
+/// Checks rules that apply only to 1.0: webhook ids are required.
 pub(super) fn check(request: &Request) -> Result<(), InvalidField> {
     match request {
         Request::GetTaskPushNotificationConfig(it) if it.id.is_none() => {
@@ -65,12 +65,12 @@ pub(super) fn check(request: &Request) -> Result<(), InvalidField> {
         Request::DeleteTaskPushNotificationConfig(it) if it.id.is_none() => {
             Err(InvalidField::missing("id"))
         }
-        // Nothing else is peculiar to 1.0.
+        // No other request has rules of its own.
         _ => Ok(()),
     }
 }
 
-/// Writes the parameters of a request.
+/// Encodes the parameters of a request.
 pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => write(out, it),
@@ -87,7 +87,7 @@ pub(super) fn write_request(out: &mut Vec<u8>, request: &Request) {
     }
 }
 
-/// Writes the result of a call.
+/// Encodes the result of a call.
 pub(super) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     match reply {
         Reply::SendMessage(it) => write(out, it),
@@ -105,7 +105,8 @@ pub(super) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     }
 }
 
-/// Reads the reply to `operation`; to a streaming one, when the peer answers with a single object.
+/// Decodes the reply to `operation`, including a single object as the reply to a streaming
+/// operation.
 pub(super) fn read_reply<'de, D: Deserializer<'de>>(
     operation: Operation,
     result: D,
@@ -124,7 +125,7 @@ pub(super) fn read_reply<'de, D: Deserializer<'de>>(
         Operation::ListTaskPushNotificationConfigs => {
             Reply::PushConfigList(Deserialize::deserialize(result)?)
         }
-        // Null, an empty object or nothing at all, depending on the peer.
+        // Peers return `null`, an empty object or nothing.
         Operation::DeleteTaskPushNotificationConfig => {
             IgnoredAny::deserialize(result)?;
             Reply::PushConfigsDeleted(1)
@@ -136,7 +137,8 @@ pub(super) fn read_reply<'de, D: Deserializer<'de>>(
     }))
 }
 
-/// A page of tasks for a caller who asked for artifacts: they are there even where there are none.
+/// Page of tasks whose `artifacts` members are present even if empty, because the client requested
+/// artifacts.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskPageWithArtifacts<'a> {

@@ -1,4 +1,4 @@
-//! 0.3 as its JSON schema has it, over JSON-RPC. 0.2.x reads and writes the same.
+//! JSON schema format of 0.3 and 0.2.x, over JSON-RPC.
 
 mod object;
 mod part;
@@ -20,7 +20,7 @@ use crate::model::{
 };
 use crate::service::{Reply, Request};
 
-/// Writes the parameters of a request.
+/// Encodes the parameters of a request.
 pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
@@ -49,7 +49,7 @@ pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
     }
 }
 
-/// Writes the result of a call.
+/// Encodes the result of a call.
 pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, request: &Request, reply: &Reply) {
     match reply {
         Reply::SendMessage(SendMessageResponse::Task(task)) | Reply::Task(task) => {
@@ -68,8 +68,8 @@ pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, request: &Request, repl
     }
 }
 
-/// §7.8 answers with null. A caller who named no webhook asked for all of them to go, which is a
-/// habit outside the specification, and is told how many went.
+/// Encodes the result of a deletion: `null` (§7.8), or the number of deleted webhooks if the client
+/// named none. The latter is an extension of some clients and servers.
 fn write_deleted(out: &mut Vec<u8>, request: &Request, count: u32) {
     match request {
         Request::DeleteTaskPushNotificationConfig(it) if it.id.is_none() => {
@@ -98,7 +98,7 @@ impl<'a> From<&'a SendMessageRequest> for SendParams<'a> {
     }
 }
 
-/// Up to 0.2.5 the accepted modes are required, so they are always written.
+/// Send options. Accepted modes are required up to 0.2.5, so they are always present.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Configuration<'a> {

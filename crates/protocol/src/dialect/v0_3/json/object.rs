@@ -1,4 +1,4 @@
-//! Tasks, messages, artifacts and events.
+//! Tasks, messages, artifacts and events in the JSON schema format.
 
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ impl<'a> From<&'a model::Task> for Task<'a> {
     }
 }
 
-/// A context is required here, and can be unknown in the model only for peers of other versions.
+/// Returns the context id, which this format requires. It can be missing only in data of peers of
+/// other versions.
 fn context_id_or_empty(context_id: Option<&ContextId>) -> &str {
     context_id.map_or("", ContextId::as_str)
 }
@@ -171,7 +172,7 @@ pub(in crate::dialect) struct ArtifactUpdate<'a> {
     metadata: &'a Metadata,
 }
 
-/// One event of a stream: the object itself, told apart by its `kind`.
+/// Event of a stream, identified by its `kind`.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(in crate::dialect) enum Event<'a> {

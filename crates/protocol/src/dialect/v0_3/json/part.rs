@@ -1,4 +1,4 @@
-//! Parts: tagged by `kind` in 0.3, by `type` in 0.1, and alike otherwise.
+//! Parts, tagged by `kind` in 0.3 and by `type` in 0.1.
 
 use std::borrow::Cow;
 
@@ -56,9 +56,9 @@ macro_rules! tagged_parts {
 }
 
 tagged_parts! {
-    /// A part of 0.3.
+    /// Part of 0.3.
     Part "kind"
-    /// A part of 0.1.
+    /// Part of 0.1.
     TypedPart "type"
 }
 
@@ -82,7 +82,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// The value of a data part, which must be an object: others are wrapped in one, and marked.
+/// Value of a data part. Non-object values are wrapped in an object and marked.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(in crate::dialect) enum Data<'a> {

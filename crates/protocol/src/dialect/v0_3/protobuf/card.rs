@@ -1,7 +1,7 @@
-//! Agent cards, but for how a caller authenticates.
+//! Agent cards, except security.
 //!
-//! Read and written as the JSON of 0.3 is: a card needs a name and an address, and what is optional
-//! and malformed is left out. A required text that is empty is one that is not there.
+//! Cards follow the rules of 0.3 JSON: a name and a URL are required, and malformed optional
+//! members are dropped. An empty required string counts as missing.
 
 use latimer_pb::v0_3 as pb;
 
@@ -16,11 +16,12 @@ use crate::dialect::protobuf::id_and_name;
 use crate::json::InvalidField;
 use crate::version::Version;
 
-/// A card, which before 1.0 also says whether the agent keeps a log of its tasks' states.
+/// Converts a card; `history` is the value of `stateTransitionHistory`, which only cards before 1.0
+/// contain.
 ///
-/// It carries what [`CardFormat::V0_3`](crate::card::CardFormat::V0_3) does, except that what is `false` or
-/// empty is the same as not said, that nothing demands PKCE, and that there is no flow for logging
-/// in on another device: of such a scheme remains that it is OAuth.
+/// Omits the same members as [`CardFormat::V0_3`](crate::card::CardFormat::V0_3). In addition,
+/// `false` and empty values equal absence, PKCE cannot be required, and a scheme with the device
+/// code flow has no flow.
 #[must_use]
 pub fn card(card: &AgentCard, history: TransitionHistory) -> pb::AgentCard {
     let mut interfaces = card.v0_3_interfaces().into_iter().map(pb::AgentInterface::from);
@@ -43,7 +44,7 @@ pub fn card(card: &AgentCard, history: TransitionHistory) -> pb::AgentCard {
         default_output_modes: card.default_output_modes.clone(),
         skills: card.skills.iter().map(Into::into).collect(),
         supports_authenticated_extended_card: is_true(card.capabilities.extended_agent_card),
-        // They are made over the form of 1.0.
+        // Signatures cover the 1.0 format.
         signatures: Vec::new(),
         icon_url: text_or_empty(card.icon_url.as_deref()),
     }
@@ -98,7 +99,7 @@ impl TryFrom<pb::AgentCard> for AgentCard {
     }
 }
 
-/// The main address and the others, all in the version of the card.
+/// Converts the main URL and the additional interfaces, all in the version of the card.
 fn interfaces(card: &mut pb::AgentCard) -> Result<Vec<AgentInterface>, InvalidField> {
     let version = match card.protocol_version.as_str() {
         "" => Version::V0_3.as_str(),

@@ -1,9 +1,16 @@
-//! 0.3 as protobuf: the messages of `a2a.v1`, to and from the model.
+//! Conversions between the model and the protobuf messages of 0.3 (`a2a.v1`).
 //!
-//! There are only conversions here, `From` for what we write and `TryFrom` for what we read, whose
-//! error names the field as JSON would; those that 1.0 spells alike are in
-//! [`dialect::protobuf`](crate::dialect::protobuf). Two writers need more than the model: [`card()`]
-//! and [`stream_response`].
+//! `From` encodes and `TryFrom` decodes; decoding errors name the field as in JSON. Conversions
+//! shared with 1.0 are in [`dialect::protobuf`](crate::dialect::protobuf). [`card()`] and
+//! [`stream_response`] are functions because they need more than the model.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `card` | agent cards, except security |
+//! | `object` | tasks, messages, parts and events |
+//! | `push` | webhooks and their requests |
+//! | `request` | other requests and replies |
+//! | `security` | security requirements and OAuth flows |
 
 mod card;
 mod object;

@@ -1,4 +1,4 @@
-//! Parts, messages, and where tasks and events differ from those of 1.0.
+//! Parts and messages, and the members of tasks and events that differ from 1.0.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl From<&Part> for pb::Part {
         let mut metadata = to_struct(&part.metadata);
         let content = match &part.content {
             Content::Text(text) => pb::part::Part::Text(text.clone()),
-            // The bytes field holds base64 text: that is what most peers put there.
+            // Most peers store base64 text in the bytes field.
             Content::Raw(bytes) => {
                 file_part(part, File::FileWithBytes(Bytes::from(to_base64(bytes))))
             }
@@ -146,7 +146,7 @@ impl TryFrom<pb::TaskStatus> for TaskStatus {
     }
 }
 
-/// One event of a stream.
+/// Converts one event of a stream.
 #[must_use]
 pub fn stream_response(event: &StreamResponse, finality: Finality) -> pb::StreamResponse {
     use pb::stream_response::Payload;

@@ -1,4 +1,4 @@
-//! Where an agent pushes to, and the requests about that.
+//! Webhooks and their requests.
 
 use latimer_pb::v0_3 as pb;
 
@@ -103,7 +103,7 @@ impl TryFrom<pb::CreateTaskPushNotificationConfigRequest> for TaskPushNotificati
         } else {
             in_field(resource_name::parse_task(&request.parent), "parent")?
         };
-        // The name inside is not looked at: it may say `None` for no id.
+        // The inner name is ignored, because it may be `None` for a missing id.
         let target = config.push_notification_config;
         let target = required(target, "config.pushNotificationConfig")?;
         let target: Self = in_field(target.try_into(), "config.pushNotificationConfig")?;

@@ -1,4 +1,4 @@
-//! Requests and the replies that are no objects themselves.
+//! Requests and list replies.
 
 use latimer_pb::v0_3 as pb;
 
@@ -14,7 +14,7 @@ use crate::model::{
     SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest, TaskState,
 };
 
-/// A length of which 0 says nothing.
+/// Converts a count in which 0 means absent.
 pub(super) fn nonzero_count(value: i32, field: &str) -> Result<Option<u32>, InvalidField> {
     Ok(optional_count(Some(value), field)?.filter(|it| *it != 0))
 }
@@ -23,7 +23,7 @@ impl From<&SendMessageRequest> for pb::SendMessageRequest {
     fn from(request: &SendMessageRequest) -> Self {
         Self {
             request: Some((&request.message).into()),
-            // Without it a server would take no word about waiting for a wish not to wait.
+            // Without a configuration, servers take the missing `blocking` for `false`.
             configuration: Some(
                 request
                     .configuration
@@ -46,7 +46,7 @@ impl TryFrom<pb::SendMessageRequest> for SendMessageRequest {
         Ok(Self {
             tenant: None,
             message: in_field(message.try_into(), "message")?,
-            // One that says nothing is as good as none.
+            // An empty configuration counts as absent.
             configuration: configuration.filter(|it| *it != SendMessageConfiguration::default()),
             metadata: from_struct(request.metadata, "metadata")?,
         })
@@ -69,8 +69,8 @@ impl TryFrom<pb::SendMessageConfiguration> for SendMessageConfiguration {
     type Error = InvalidField;
 
     fn try_from(configuration: pb::SendMessageConfiguration) -> Result<Self, InvalidField> {
-        // `blocking` has no presence: its absence means what it says, even where nothing else is
-        // said. Clients that want to wait write it, or leave the whole configuration out.
+        // `blocking` has no presence, so `false` is honored even in an otherwise empty
+        // configuration. Clients that wait set it or omit the configuration.
         let push = configuration.push_notification.map(|it| it.try_into().map(Box::new));
         Ok(Self {
             accepted_output_modes: configuration.accepted_output_modes,

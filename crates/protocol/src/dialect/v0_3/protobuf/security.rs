@@ -1,4 +1,4 @@
-//! How a caller authenticates, as a card says it: what this version has of its own.
+//! Security requirements and OAuth flows that differ from 1.0.
 
 use latimer_pb::v0_3 as pb;
 use pb::o_auth_flows::Flow;
@@ -37,7 +37,8 @@ impl From<&OAuthFlows> for pb::OAuthFlows {
             OAuthFlows::ClientCredentials(it) => Some(Flow::ClientCredentials(it.into())),
             OAuthFlows::Implicit(it) => Some(Flow::Implicit(it.into())),
             OAuthFlows::Password(it) => Some(Flow::Password(it.into())),
-            // Came with 1.0. Without it the scheme still says that a bearer token is wanted.
+            // Device code flows exist since 1.0. Without one, the scheme still requires a bearer
+            // token.
             OAuthFlows::DeviceCode(_) => None,
         };
         Self { flow }

@@ -1,6 +1,7 @@
-//! 0.3 as the ProtoJSON of its protobuf file, which is what its SDKs send over HTTP+JSON.
+//! ProtoJSON format of 0.3, which its SDKs use over HTTP+JSON.
 //!
-//! Their parsers are strict, so nothing is written that the oldest of their protobuf files lacks.
+//! SDK parsers are strict, so the encoder writes only members that exist in the oldest version of
+//! the protobuf file.
 
 mod object;
 
@@ -24,8 +25,7 @@ use crate::model::{
 };
 use crate::service::{Reply, Request};
 
-/// Writes the body of a request; an operation whose parameters all go into the path and query has
-/// an empty object.
+/// Encodes the body of a request; an empty object if all parameters are part of the path and query.
 pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {
@@ -46,7 +46,7 @@ pub(in crate::dialect) fn write_request(out: &mut Vec<u8>, request: &Request) {
     }
 }
 
-/// Spells the parameters of a list of tasks, which are those of 1.0 but for two.
+/// Renames the two query parameters of a task list that differ from 1.0.
 pub(in crate::dialect) fn rename_query_params(query: &mut [(String, String)]) {
     for (name, value) in query {
         match name.as_str() {
@@ -59,7 +59,7 @@ pub(in crate::dialect) fn rename_query_params(query: &mut [(String, String)]) {
     }
 }
 
-/// Writes the body of a reply.
+/// Encodes the body of a reply.
 pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) {
     match reply {
         Reply::SendMessage(SendMessageResponse::Task(task)) => {
@@ -77,8 +77,8 @@ pub(in crate::dialect) fn write_reply(out: &mut Vec<u8>, reply: &Reply) {
     }
 }
 
-/// A card with each security scheme in both shapes: some SDKs read the JSON schema's here, and some
-/// the protobuf file's.
+/// Converts a card so that each security scheme has both the JSON schema format and the ProtoJSON
+/// format, because SDKs differ in which one they read.
 fn write_card(card: &AgentCard) -> Value {
     let mut written = card.to_json(CardFormat::V0_3(TRANSITION_HISTORY));
     let v1_0 = card.to_json(CardFormat::V1_0);
@@ -122,7 +122,7 @@ struct Configuration<'a> {
     blocking: bool,
 }
 
-/// Always written: a server that reads protobuf takes no word about waiting for a wish not to wait.
+/// A configuration is always present, because servers take a missing `blocking` for `false`.
 impl<'a> From<Option<&'a SendMessageConfiguration>> for Configuration<'a> {
     fn from(configuration: Option<&'a SendMessageConfiguration>) -> Self {
         let push = configuration.and_then(|it| it.task_push_notification_config.as_deref());

@@ -1,4 +1,4 @@
-//! Tasks, messages, artifacts and events.
+//! Tasks, messages, artifacts and events in ProtoJSON.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl<'a> From<&'a model::TaskStatus> for Status<'a> {
     }
 }
 
-/// The names of the states: those of 1.0 but for one letter.
+/// Returns the name of a state, which differs from 1.0 in the spelling of `CANCELLED`.
 pub(super) fn state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Canceled => "TASK_STATE_CANCELLED",
@@ -117,7 +117,8 @@ impl<'a> From<&'a model::Part> for Part<'a> {
         let mut written = Self { text: None, file: None, data: None, metadata };
         match &part.content {
             Content::Text(text) => written.text = Some(text),
-            // Base64 of base64: the protobuf field holds the text, and its JSON form encodes again.
+            // Base64 of base64: the protobuf field contains base64 text, which ProtoJSON encodes
+            // again.
             Content::Raw(bytes) => {
                 let double_encoded = to_base64(to_base64(bytes).as_bytes());
                 written.file =
@@ -135,7 +136,7 @@ impl<'a> From<&'a model::Part> for Part<'a> {
     }
 }
 
-/// A data part: a message with one member.
+/// Data part: a message with one member.
 #[derive(Serialize)]
 pub(in crate::dialect) struct NestedData<'a> {
     data: Data<'a>,
@@ -189,7 +190,7 @@ impl<'a> From<&'a model::Artifact> for Artifact<'a> {
     }
 }
 
-/// One event of a stream, or the answer to a message: an object with one member.
+/// Event of a stream, or response to a message: an object with one member.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::dialect) enum Event<'a> {

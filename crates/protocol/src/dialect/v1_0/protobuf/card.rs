@@ -1,8 +1,7 @@
-//! Agent cards, but for how a caller authenticates.
+//! Agent cards, except security.
 //!
-//! Read as JSON is: a card needs a name and an address, what is optional and malformed is left out,
-//! and a card that is signed is taken as it is written. A required text that is empty is one that is
-//! not there.
+//! Cards follow the rules of JSON: a name and a URL are required, malformed optional members are
+//! dropped, and signed cards are kept verbatim. An empty required string counts as missing.
 
 use latimer_pb::v1 as pb;
 
@@ -149,7 +148,7 @@ impl TryFrom<pb::AgentSkill> for AgentSkill {
     }
 }
 
-/// A skill as it is written, whatever it lacks.
+/// Converts a skill of a signed card without normalization.
 fn verbatim_skill(skill: pb::AgentSkill) -> AgentSkill {
     let requirements = skill.security_requirements.into_iter().map(Into::into);
     AgentSkill {

@@ -1,8 +1,16 @@
-//! 1.0 as protobuf: the messages of `lf.a2a.v1`, to and from the model.
+//! Conversions between the model and the protobuf messages of 1.0 (`lf.a2a.v1`).
 //!
-//! There are only conversions here, `From` for what we write and `TryFrom` for what we read, whose
-//! error names the field as JSON would; those that 0.3 spells alike are in
-//! [`dialect::protobuf`](crate::dialect::protobuf). Numbers in free-form JSON are doubles.
+//! `From` encodes and `TryFrom` decodes; decoding errors name the field as in JSON. Conversions
+//! shared with 0.3 are in [`dialect::protobuf`](crate::dialect::protobuf). Numbers in metadata and
+//! data parts are doubles.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `card` | agent cards, except security |
+//! | `object` | tasks, messages, parts and events |
+//! | `push` | webhooks and their requests |
+//! | `request` | other requests and replies |
+//! | `security` | security requirements and OAuth flows |
 
 mod card;
 mod object;

@@ -1,4 +1,4 @@
-//! Parts, messages, and where tasks and events differ from those of 0.3.
+//! Parts and messages, and the members of tasks and events that differ from 0.3.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where an agent pushes to, and the requests about that.
+//! Webhooks and their requests.
 
 use latimer_pb::v1 as pb;
 

@@ -1,4 +1,4 @@
-//! Requests and the replies that are no objects themselves.
+//! Requests and list replies.
 
 use latimer_pb::v1 as pb;
 

@@ -1,4 +1,4 @@
-//! How a caller authenticates, as a card says it: what this version has of its own.
+//! Security requirements and OAuth flows that differ from 0.3.
 
 use latimer_pb::v1 as pb;
 use pb::o_auth_flows::Flow;
