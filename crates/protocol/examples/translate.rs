@@ -1,10 +1,6 @@
-//! Reads one A2A call from standard input, of whatever version, and writes it in every version.
+//! Reads an A2A call of any version from standard input and prints it in every version.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::expect_used,
-    reason = "a program that prints what it found"
-)]
+#![expect(clippy::print_stdout, clippy::expect_used, reason = "the example prints its result")]
 
 use std::error::Error;
 use std::io::{self, Read};
@@ -16,8 +12,8 @@ use latimer_protocol::{Dialect, MessageId, Request, TaskId, Version};
 fn main() -> Result<(), Box<dyn Error>> {
     let mut body = Vec::new();
     io::stdin().read_to_end(&mut body)?;
-    // A real program would make a random one.
-    let new_id = || MessageId::new("new-message").expect("a printable id");
+    // A real program would generate a random id.
+    let new_id = || MessageId::new("new-message").expect("valid id");
     let call = Call::read(&body, None, VersionPolicy::Lenient, &new_id)?;
     for version in Version::ALL {
         let dialect = Dialect::over_jsonrpc(version);

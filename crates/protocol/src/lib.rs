@@ -20,7 +20,7 @@
 //!
 //! let body = br#"{"jsonrpc":"2.0","id":7,"method":"message/send","params":{"message":{
 //!     "kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hi"}]}}}"#;
-//! let new_message_id = || MessageId::new("m2").expect("a valid id");
+//! let new_message_id = || MessageId::new("m2").expect("valid id");
 //! let call = jsonrpc::Call::read(body, None, VersionPolicy::Lenient, &new_message_id)?;
 //!
 //! let Request::SendMessage(send) = &call.request else { panic!("expected SendMessage") };

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bodies_of_real_peers_are_read() {
+    fn recorded_peer_bodies_are_decoded() {
         for (status, body, kind, message) in [
             (404, r#"{"message":"no task"}"#, ErrorKind::TaskNotFound, "no task"),
             (409, r#"{"message":"m","type":"TaskNotFoundError"}"#, ErrorKind::TaskNotFound, "m"),

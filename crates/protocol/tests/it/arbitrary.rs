@@ -1,4 +1,4 @@
-//! Arbitrary models, for the properties.
+//! Generators of arbitrary model values.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use proptest::option::of;
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use serde_json::{Number, Value};
 
-/// Any text that can be an id. Without slashes: the resource names of 0.3 have no room for them.
+/// Generates id strings. Slashes are excluded, because 0.3 resource names cannot represent them.
 fn id_text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z0-9-]{1,12}",
@@ -29,7 +29,7 @@ fn id_text() -> impl Strategy<Value = String> {
 macro_rules! ids {
     ($($function:ident: $id:ident),+ $(,)?) => {$(
         pub(crate) fn $function() -> impl Strategy<Value = $id> {
-            id_text().prop_map(|text| $id::new(text).expect("printable"))
+            id_text().prop_map(|text| $id::new(text).expect("valid id"))
         }
     )+};
 }
@@ -46,12 +46,12 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[ -~]{0,12}", 1 => any::<String>()]
 }
 
-/// A text where an empty one is the same as none.
+/// Generates non-empty strings, for fields where an empty string equals absence.
 pub(crate) fn non_empty_text() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[ -~]{1,12}", 1 => "\\PC{1,6}"]
 }
 
-/// Any JSON value whose numbers every wire carries: integers up to 2^53, and halves.
+/// Generates JSON values whose numbers every encoding preserves: integers up to 2^53, and halves.
 pub(crate) fn json() -> BoxedStrategy<Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -79,7 +79,7 @@ pub(crate) fn metadata() -> impl Strategy<Value = Metadata> {
 pub(crate) fn timestamp() -> impl Strategy<Value = Timestamp> {
     // The years 1 to 9999.
     (-62_135_596_800_000..=253_402_300_799_999i64)
-        .prop_map(|it| Timestamp::from_millis(it).expect("within range"))
+        .prop_map(|it| Timestamp::from_millis(it).expect("in range"))
 }
 
 pub(crate) fn part() -> BoxedStrategy<Part> {
@@ -127,7 +127,7 @@ pub(crate) fn message() -> BoxedStrategy<Message> {
         .boxed()
 }
 
-/// Any state but the one that is never written.
+/// Generates states except `Unspecified`, which is never written.
 pub(crate) fn state() -> impl Strategy<Value = TaskState> {
     (1..TaskState::ALL.len()).prop_map(|it| TaskState::ALL[it])
 }
@@ -273,7 +273,7 @@ fn list_request() -> impl Strategy<Value = ListTasksRequest> {
     )
 }
 
-/// Any request, of the kinds that have parameters.
+/// Generates requests of all operations that have parameters.
 pub(crate) fn request() -> BoxedStrategy<Request> {
     let tenant = || of(non_empty_text());
     prop_oneof![
@@ -335,7 +335,7 @@ pub(crate) fn push_configs() -> BoxedStrategy<ListTaskPushNotificationConfigsRes
         .boxed()
 }
 
-/// A request and a reply that answers it, streams and cards aside.
+/// Generates requests with a matching reply, except streams and cards.
 pub(crate) fn exchange() -> BoxedStrategy<(Request, ComparableReply)> {
     let reply = prop_oneof![
         task().prop_map(|it| ComparableReply::SendMessage(SendMessageResponse::Task(it.into()))),
@@ -348,7 +348,7 @@ pub(crate) fn exchange() -> BoxedStrategy<(Request, ComparableReply)> {
     (request(), reply).boxed()
 }
 
-/// A reply that can be cloned and compared.
+/// Reply that can be cloned and compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ComparableReply {
     SendMessage(SendMessageResponse),
@@ -376,7 +376,7 @@ impl ComparableReply {
             Reply::TaskList(it) => Self::TaskList(it),
             Reply::PushConfig(it) => Self::PushConfig(it),
             Reply::PushConfigList(it) => Self::PushConfigList(it),
-            other => panic!("{other:?} is no answer"),
+            other => panic!("unexpected reply {other:?}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever is wrong with a request, the error names the field, in the caller's own spelling.
+//! Errors of invalid requests, which must name the field in the sender's spelling.
 
 use latimer_pb::{v0_3, v1};
 use latimer_protocol::binding::VersionPolicy;
@@ -11,11 +11,11 @@ use latimer_protocol::{
 use serde_json::{Value, json};
 
 fn read(dialect: Dialect, operation: Operation, params: &Value) -> Result<(), Error> {
-    let new_id = || MessageId::new("made-here").expect("an id");
+    let new_id = || MessageId::new("generated").expect("valid id");
     dialect.read_request(operation, &params.to_string(), &new_id).map(drop)
 }
 
-/// Checks that a request is refused because of `field`.
+/// Asserts that a request is rejected because of `field`.
 fn assert_rejected(dialect: Dialect, operation: Operation, params: &Value, field: &str) {
     let row = format!("{dialect:?} {operation:?} {params}");
     let error = read(dialect, operation, params).expect_err(&row);
@@ -25,14 +25,15 @@ fn assert_rejected(dialect: Dialect, operation: Operation, params: &Value, field
 }
 
 fn without_member_at(mut params: Value, pointer: &str) -> Value {
-    let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
-    let parent = params.pointer_mut(parent).and_then(Value::as_object_mut).expect("an object");
-    parent.remove(name).unwrap_or_else(|| panic!("{pointer} is not there"));
+    let (parent, name) = pointer.rsplit_once('/').expect("pointer has a parent");
+    let parent =
+        params.pointer_mut(parent).and_then(Value::as_object_mut).expect("parent is an object");
+    parent.remove(name).unwrap_or_else(|| panic!("{pointer} does not exist"));
     params
 }
 
 fn with_value_at(mut params: Value, pointer: &str, value: Value) -> Value {
-    *params.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer} is not there")) = value;
+    *params.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer} does not exist")) = value;
     params
 }
 
@@ -181,7 +182,7 @@ fn missing_required_field_is_named_in_error() {
 
 #[test]
 fn field_of_wrong_type_is_named_in_error() {
-    // A value that no member of its place can be.
+    // A value whose type is wrong for every member.
     for (pointer, wrong, field) in [
         ("/message", json!("x"), "message"),
         ("/message", json!(["m", null, null, "ROLE_USER", [["hi"]]]), "message"),
@@ -293,7 +294,7 @@ fn invalid_parts_roles_and_base64_are_named_in_error() {
 #[test]
 fn deep_nesting_is_rejected_except_in_unknown_members() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let new_id = || MessageId::new("made-here").expect("an id");
+    let new_id = || MessageId::new("generated").expect("valid id");
     let text = v1_0_send_params().to_string();
     for (placeholder, field) in [
         (r#"{"url":"https://a"}"#, "message.parts[2].data"),
@@ -364,7 +365,7 @@ fn invalid_protobuf_messages_name_the_field() {
 
 #[test]
 fn invalid_calls_replies_and_cards_report_error_kind() {
-    let new_id = || MessageId::new("made-here").expect("an id");
+    let new_id = || MessageId::new("generated").expect("valid id");
     for (body, kind) in [
         ("", ErrorKind::Parse),
         ("{", ErrorKind::Parse),
@@ -394,7 +395,7 @@ fn invalid_calls_replies_and_cards_report_error_kind() {
         for dialect in [Dialect::V1_0, Dialect::V0_3] {
             let Err(ParseError::Invalid(invalid)) = dialect.read_reply(Operation::GetTask, text)
             else {
-                panic!("{text} is no task");
+                panic!("{text} is a valid task");
             };
             assert_eq!(invalid.field, field, "{text} in {dialect:?}");
         }

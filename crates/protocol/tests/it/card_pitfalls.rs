@@ -1,4 +1,4 @@
-//! The traps of the protocol that concern agent cards, by their numbers in the protocol's reference.
+//! Pitfalls of agent cards, numbered as in the protocol reference.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const SUPERSET: CardFormat = CardFormat::Superset(TransitionHistory::Recorded);
 
-/// The key of RFC 8037, appendix A.
+/// Key of RFC 8037, appendix A.
 const PRIVATE: &str = "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A";
 const PUBLIC: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 
@@ -24,7 +24,7 @@ fn ed25519_jwk() -> Value {
     json!({"kty": "OKP", "crv": "Ed25519", "kid": "ed", "d": PRIVATE, "x": PUBLIC})
 }
 
-/// The key of RFC 7515, appendix A.3.
+/// Key of RFC 7515, appendix A.3.
 fn p256_jwk() -> Value {
     json!({
         "kty": "EC", "crv": "P-256", "kid": "ec",
@@ -55,16 +55,16 @@ fn decode_json(base64url: &str) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(base64url).unwrap()).unwrap()
 }
 
-/// Whether a signature by our key covers exactly these bytes, without asking our own verifier.
+/// Returns whether a signature covers exactly these bytes, without using Latimer's verifier.
 fn covers(signature: &AgentCardSignature, payload: &str) -> bool {
     let key = DecodingKey::from_ed_components(PUBLIC).unwrap();
     let input = format!("{}.{}", signature.protected, URL_SAFE_NO_PAD.encode(payload));
     crypto::verify(&signature.signature, input.as_bytes(), &key, Algorithm::EdDSA).unwrap()
 }
 
-/// The card with a signature over these bytes, as somebody else might have made it.
+/// Signs arbitrary bytes and attaches the signature, as other implementations may do.
 fn sign_payload(card: &Value, payload: &str) -> Value {
-    // PKCS#8 of an Ed25519 key: all of it is fixed but the key (RFC 8410 §7).
+    // PKCS#8 of an Ed25519 key: constant except for the key itself (RFC 8410 §7).
     let mut der = vec![0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
     der.extend(URL_SAFE_NO_PAD.decode(PRIVATE).unwrap());
     let protected = URL_SAFE_NO_PAD.encode(r#"{"alg":"EdDSA","kid":"ed"}"#);
@@ -76,7 +76,7 @@ fn sign_payload(card: &Value, payload: &str) -> Value {
     signed
 }
 
-/// A card with empty members, with letters outside ASCII, and with a member of nobody's schema.
+/// Returns a card with empty members, non-ASCII characters and an unknown member.
 fn published() -> Value {
     json!({
         "name": "Größe", "description": "", "version": "1", "vendor": "v",
@@ -89,11 +89,11 @@ fn published() -> Value {
     })
 }
 
-/// The canonical form of [`published`] by §8.4.1, and what the SDKs make of it.
+/// Canonical form of [`published`] according to §8.4.1, and the forms that SDKs compute.
 const SPECIFICATION: &str = r#"{"capabilities":{"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"description":"","name":"Größe","skills":[],"supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://h"}],"version":"1"}"#;
 const STRIPPED: &str = r#"{"capabilities":{"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"name":"Größe","supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://h"}],"version":"1"}"#;
 
-/// A card of 0.3 whose members mostly have their default.
+/// Returns a 0.3 card whose members mostly have default values.
 fn published_v0_3() -> Value {
     json!({
         "name": "n", "description": "d", "version": "1", "protocolVersion": "0.3.0",
@@ -103,12 +103,12 @@ fn published_v0_3() -> Value {
     })
 }
 
-/// A card of both versions that says everything the two say in different words.
+/// Returns a card that combines 1.0 and 0.3 and uses all members that differ.
 fn superset() -> Value {
     serde_json::from_str(include_str!("../../fixtures/cards/superset.json")).unwrap()
 }
 
-/// `card` with another value at `pointer`, there or not.
+/// Sets the value at `pointer`, which need not exist.
 fn with_value_at(card: &Value, pointer: &str, value: Value) -> Value {
     let mut card = card.clone();
     let (parent, name) = pointer.rsplit_once('/').unwrap();
@@ -128,7 +128,7 @@ fn pitfall_37_sign_covers_specification_and_stripped_forms() {
         assert!(covers(attached, payload), "{canonical:?}");
         assert!(covers(&sign(&card, &signing_key(), canonical).unwrap(), payload), "{canonical:?}");
     }
-    // Where nothing is empty the two are one.
+    // Without empty members both forms are identical.
     let mut card = AgentCard::from_json(&superset()).unwrap();
     card.security_requirements.clear();
     card.sign(&signing_key()).unwrap();
@@ -139,45 +139,45 @@ fn pitfall_37_sign_covers_specification_and_stripped_forms() {
 fn pitfall_37_only_known_canonical_forms_verify() {
     let (any, strict) = (AcceptedForms::Any, AcceptedForms::Specification);
     for (what, card, payload, accepted) in [
-        ("members, as the specification has them", published(), SPECIFICATION, &[strict, any][..]),
-        ("members, without empty ones", published(), STRIPPED, &[any]),
+        ("specification form", published(), SPECIFICATION, &[strict, any][..]),
+        ("stripped form", published(), STRIPPED, &[any]),
         (
-            "members, without empty ones, by Python",
+            "stripped form, by Python",
             published(),
             r#"{"capabilities":{"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"name":"Gr\u00f6\u00dfe","supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://h"}],"version":"1"}"#,
             &[any],
         ),
         (
-            "text, without empty members",
+            "published JSON, stripped",
             published(),
             r#"{"capabilities":{"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"name":"Größe","supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://h"}],"vendor":"v","version":"1"}"#,
             &[any],
         ),
         (
-            "text, without empty members, by Python",
+            "published JSON, stripped, by Python",
             published(),
             r#"{"capabilities":{"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"name":"Gr\u00f6\u00dfe","supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://h"}],"vendor":"v","version":"1"}"#,
             &[any],
         ),
         (
-            "text, as published",
+            "published JSON",
             published(),
             r#"{"capabilities":{"extensions":[],"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"description":"","name":"Größe","skills":[],"supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://h"}],"vendor":"v","version":"1"}"#,
             &[any],
         ),
         (
-            "text of 0.3, without defaults",
+            "published 0.3 JSON without defaults",
             published_v0_3(),
             r#"{"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"description":"d","name":"n","securitySchemes":{"k":{"in":"header","name":"X"}},"url":"https://h","version":"1"}"#,
             &[any],
         ),
         (
-            "members, as the specification has them, by Python",
+            "specification form, by Python",
             published(),
             r#"{"capabilities":{"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"description":"","name":"Gr\u00f6\u00dfe","skills":[],"supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://h"}],"version":"1"}"#,
             &[],
         ),
-        ("a part of the card", published(), r#"{"name":"Größe","version":"1"}"#, &[]),
+        ("some members of the card", published(), r#"{"name":"Größe","version":"1"}"#, &[]),
     ] {
         let signed = sign_payload(&card, payload);
         for forms in [strict, any] {
@@ -228,7 +228,7 @@ fn pitfall_37_v0_3_members_of_superset_card_are_unsigned() {
     }
 }
 
-/// To the stripped form a card with such members and one without them are the same.
+/// The stripped form is identical with and without empty members.
 #[test]
 fn pitfall_37_stripped_signature_ignores_nested_empty_values() {
     let card = with_value_at(&superset(), "/securitySchemes/m", json!({"mtlsSecurityScheme": {}}));
@@ -247,13 +247,14 @@ fn pitfall_37_stripped_signature_ignores_nested_empty_values() {
         let changed_card = with_value_at(&signed.to_json(CardFormat::V1_0), changed, value);
         let verified = verify(&changed_card, &keys(), &VerifyPolicy::default());
         assert_eq!(verified.is_ok(), is_valid, "{canonical:?}, {changed}");
-        // What comes back says what was published: what is empty can be told from nothing else.
+        // The verified card contains the published empty members, which the signature does not
+        // cover.
         let Ok(verified) = verified else { continue };
         let published = AgentCard::from_json(&changed_card).unwrap();
         let want = AgentCard { signatures: vec![], ..published };
         assert_eq!(verified.card, want, "{canonical:?}, {changed}");
     }
-    // Once they are removed, what was the stripped form is that of the specification.
+    // Without empty members, the stripped form is the form of the specification.
     let mut card = card;
     card.sign(&signing_key()).unwrap();
     card.security_requirements.clear();
@@ -272,12 +273,12 @@ fn pitfall_37_verified_card_keeps_unscoped_requirements() {
     let v0_3_card = with_value_at(&published_v0_3(), "/securitySchemes/m", v0_3_scheme);
     let v0_3_card = with_value_at(&v0_3_card, "/security", json!([{"k": [], "m": []}]));
     let vendor = STRIPPED.replace(r#""version""#, r#""vendor":"v","version""#);
-    // As Python 0.3.26 makes it.
+    // As computed by Python 0.3.26.
     let python = r#"{"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"description":"d","name":"n","securitySchemes":{"k":{"in":"header","name":"X"}},"url":"https://h","version":"1"}"#;
     for (what, card, payload, schemes) in [
-        ("members", &card, STRIPPED, &["m"][..]),
-        ("text", &card, &vendor, &["m"]),
-        ("text of 0.3, without defaults", &v0_3_card, python, &["k", "m"]),
+        ("stripped form", &card, STRIPPED, &["m"][..]),
+        ("published JSON", &card, &vendor, &["m"]),
+        ("published 0.3 JSON without defaults", &v0_3_card, python, &["k", "m"]),
     ] {
         let verified = verify(&sign_payload(card, payload), &keys(), &VerifyPolicy::default());
         let verified_card = verified.unwrap_or_else(|error| panic!("{what}: {error}")).card;
@@ -293,7 +294,7 @@ fn pitfall_37_verified_card_keeps_unscoped_requirements() {
     }
 }
 
-/// Where a card is signed as text, something empty must not hide what the signature covers.
+/// If the published JSON is signed, empty members must not hide members that the signature covers.
 #[test]
 fn pitfall_37_empty_members_do_not_hide_signed_members() {
     let card = with_value_at(&published_v0_3(), "/security", json!([{"k": ["a"]}]));
@@ -340,7 +341,7 @@ fn pitfall_37_v0_3_card_with_unsigned_version_stays_v0_3() {
         assert_eq!(interface.version(), Some(Version::V0_3), "{card}");
         assert_eq!(interface.protocol_binding.as_str(), "JSONRPC", "{card}");
     }
-    // A version that is not the default is in what is signed, in either spelling.
+    // A version other than the default is part of the signed form, in either spelling.
     for name in ["protocolVersion", "protocol_version"] {
         let card = json!({"name": "n", "url": "https://h", name: "0.2.5"});
         let payload = format!(r#"{{"name":"n","{name}":"0.2.5","url":"https://h"}}"#);
@@ -350,7 +351,7 @@ fn pitfall_37_v0_3_card_with_unsigned_version_stays_v0_3() {
     }
 }
 
-/// Whatever a reader would put right in a card, it leaves alone in one that is signed.
+/// Members that would be normalized remain unchanged in a signed card.
 #[test]
 fn pitfall_37_signed_card_verifies_after_round_trip() {
     let skills = json!([{"id": "only", "inputModes": ["text"]}, {"name": "Only"}, {"tags": ["t"]}]);
@@ -369,7 +370,7 @@ fn pitfall_37_signed_card_verifies_after_round_trip() {
         let protobuf = AgentCard::try_from(v1::AgentCard::from(&read)).unwrap();
         assert_eq!(protobuf, read);
         assert_eq!(read.default_input_modes, ["text"]);
-        // One that names no version can be called all the same.
+        // An interface without a version can still be called.
         assert_eq!(read.supported_interfaces[0].version(), Some(Version::V1_0));
         for (what, json) in [
             ("as published", signed),
@@ -379,7 +380,7 @@ fn pitfall_37_signed_card_verifies_after_round_trip() {
         ] {
             let verified = verify(&json, &keys(), &VerifyPolicy::default());
             let verified_card = verified.unwrap_or_else(|error| panic!("{what}: {error}")).card;
-            // What is proven needs no signature any more, and is put right.
+            // The verified card has no signatures and is normalized.
             assert_eq!(verified_card.default_input_modes, ["text/plain"], "{what}");
             assert_eq!(verified_card.skills[0].name, "only", "{what}");
             assert_eq!(verified_card.supported_interfaces[0].protocol_version, "1.0", "{what}");
@@ -391,7 +392,7 @@ fn pitfall_37_signed_card_verifies_after_round_trip() {
     let read = AgentCard::from_json(&signed_card.to_json(SUPERSET)).unwrap();
     assert_eq!(read, signed_card);
     assert_eq!(AgentCard::try_from(v1::AgentCard::from(&read)), Ok(signed_card));
-    // Older ones change anyway when they are lifted, and unsigned ones have nothing to lose.
+    // Older cards change in the conversion anyway, and unsigned cards have no signature to protect.
     for card in [
         with_value_at(
             &published_v0_3(),
@@ -495,14 +496,14 @@ fn pitfall_39_requirements_in_any_shape_are_written_as_v1_0() {
         json!([{"schemes": {"g": {"list": ["a", "b"]}, "k": {}}}, {"schemes": {"k": {}}}]);
     for (what, requirements) in [
         ("0.3", json!({"security": flat})),
-        ("the sample of the specification", json!({"security": nested})),
-        ("the shape of 0.3 under the name of 1.0", json!({"securityRequirements": flat})),
+        ("the example of the specification", json!({"security": nested})),
+        ("0.3 shape with the 1.0 member name", json!({"securityRequirements": flat})),
         ("1.0", json!({"securityRequirements": nested})),
         ("1.0 in snake case", json!({"security_requirements": nested})),
         ("both, alike", json!({"security": flat, "securityRequirements": nested})),
         ("both, and 1.0 counts", json!({"security": other, "securityRequirements": nested})),
     ] {
-        // Of the card, and of a skill.
+        // The requirements of the card and of a skill.
         for pointer in ["", "/skills/0"] {
             let mut card = superset();
             let members = card.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
@@ -524,7 +525,7 @@ fn pitfall_39_requirements_in_any_shape_are_written_as_v1_0() {
     }
 }
 
-/// Four times the interfaces may take four times as long, and not sixteen times.
+/// Four times as many interfaces must not take more than about four times as long.
 #[test]
 fn card_with_many_interfaces_is_processed_in_linear_time() {
     const INTERFACE_COUNT: usize = 20_000;

@@ -1,4 +1,4 @@
-//! The list of features and the guides say what is true: the tests they name exist.
+//! Checks that the tests cited in the feature list and the guides exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +10,8 @@ fn workspace_root() -> PathBuf {
 
 #[test]
 fn every_feature_has_a_row_and_its_tests_exist() {
-    let features =
-        fs::read_to_string(workspace_root().join("docs/features.md")).expect("the features");
+    let features = fs::read_to_string(workspace_root().join("docs/features.md"))
+        .expect("feature list is readable");
     let mut sources = String::new();
     collect_sources(&workspace_root().join("crates"), &mut sources);
     let (mut numbers, mut states) = (Vec::new(), [0, 0, 0]);
@@ -25,7 +25,7 @@ fn every_feature_has_a_row_and_its_tests_exist() {
             "done" => states[0] += 1,
             "part" => states[1] += 1,
             "–" => states[2] += 1,
-            other => panic!("row {number}: {other} is no state"),
+            other => panic!("row {number}: unknown state {other}"),
         }
         assert_eq!(names.is_empty(), state == "–", "row {number}: {proof}");
         for name in names.iter().filter_map(|it| it.rsplit("::").next()) {
@@ -45,8 +45,8 @@ fn every_feature_has_a_row_and_its_tests_exist() {
 
 #[test]
 fn security_guide_claims_cite_existing_tests() {
-    let guide =
-        fs::read_to_string(workspace_root().join("docs/guide/security.md")).expect("the guide");
+    let guide = fs::read_to_string(workspace_root().join("docs/guide/security.md"))
+        .expect("guide is readable");
     let (mut claims, mut claimed) = (0, false);
     for line in guide.lines().filter(|it| it.starts_with('|')) {
         let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -67,40 +67,41 @@ fn security_guide_claims_cite_existing_tests() {
 
 #[test]
 fn gateway_guide_cites_existing_tests() {
-    let guide =
-        fs::read_to_string(workspace_root().join("docs/guide/gateway.md")).expect("the guide");
+    let guide = fs::read_to_string(workspace_root().join("docs/guide/gateway.md"))
+        .expect("guide is readable");
     assert!(check_names(&guide) > 10);
 }
 
-/// Checks that the tests that a text names are there, and says how many it names.
+/// Asserts that the tests cited in a guide exist and returns their number.
 fn check_names(guide: &str) -> usize {
     let (mut sources, mut names) = (BTreeMap::new(), 0);
     let code_spans = guide.split('`').skip(1).step_by(2);
-    // Addresses like `[::1]` are no paths.
+    // IPv6 addresses such as `[::1]` are not paths.
     let is_path = |it: &&str| it.contains("::") && !it.contains(['"', '[']);
     for path in code_spans.filter(is_path) {
         let (crate_name, name) = (path.split("::").next(), path.rsplit("::").next());
-        let (crate_name, name) = (crate_name.expect("a crate"), name.expect("a name"));
+        let (crate_name, name) =
+            (crate_name.expect("path has a crate"), name.expect("path has a name"));
         let source = sources.entry(crate_name.to_owned()).or_insert_with(|| {
             let mut source = String::new();
             collect_sources(&workspace_root().join("crates").join(crate_name), &mut source);
             source
         });
         let definitions = [format!("fn {name}("), format!("mod {name};")];
-        assert!(definitions.iter().any(|it| source.contains(it)), "there is no {path}");
+        assert!(definitions.iter().any(|it| source.contains(it)), "{path} does not exist");
         names += 1;
     }
     names
 }
 
-/// All Rust below a folder, as one text.
+/// Appends all Rust source below a directory to `text`.
 fn collect_sources(directory: &Path, text: &mut String) {
-    for entry in fs::read_dir(directory).expect("a folder") {
-        let path = entry.expect("an entry").path();
+    for entry in fs::read_dir(directory).expect("directory is readable") {
+        let path = entry.expect("entry is readable").path();
         if path.is_dir() {
             collect_sources(&path, text);
         } else if path.extension().is_some_and(|it| it == "rs") {
-            text.push_str(&fs::read_to_string(&path).expect("a source"));
+            text.push_str(&fs::read_to_string(&path).expect("source is readable"));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What each dialect can carry of a model: the model as it comes out at the other end.
+//! Expected losses of each dialect, as functions on the model.
 //!
-//! This restates the lists of losses in the documentation of the dialects, as code.
+//! They restate the lists of unsupported fields in the documentation of the dialects.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use latimer_protocol::{
     TaskStatusUpdateEvent, Version,
 };
 
-/// A wire: a dialect as JSON, or 0.3 as protobuf, which loses a little more.
+/// Encoding of a message: JSON in a dialect, or 0.3 protobuf, which loses more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
     Json(Dialect),
@@ -46,13 +46,14 @@ impl Wire {
         parts.into_iter().map(|part| self.part(part)).collect()
     }
 
-    /// A message; `name` is what the reader calls it where it has no name.
+    /// Returns the message after a round trip; `generate_id` creates its id where messages have
+    /// none.
     pub(crate) fn message(self, message: Message, generate_id: impl FnOnce() -> String) -> Message {
         let parts = self.parts(message.parts);
         let message = Message { parts, ..message };
         if self.is_v0_1() {
             return Message {
-                message_id: MessageId::new(generate_id()).expect("printable"),
+                message_id: MessageId::new(generate_id()).expect("valid id"),
                 context_id: None,
                 task_id: None,
                 extensions: Vec::new(),
@@ -156,9 +157,9 @@ impl Wire {
             ComparableReply::Task(it) => ComparableReply::Task(self.task(it)),
             ComparableReply::TaskList(page) => {
                 let tasks: Vec<_> = page.tasks.into_iter().map(|it| self.task(it)).collect();
-                // 0.3's protobuf file has no size of a page: what is on it is counted.
+                // The 0.3 protobuf file has no page size, so the items are counted.
                 let counted = matches!(self, Self::Json(Dialect::V0_3Proto) | Self::V0_3Protobuf);
-                let count = u32::try_from(tasks.len()).expect("a few");
+                let count = u32::try_from(tasks.len()).expect("count fits");
                 let page_size = if counted { count } else { page.page_size };
                 ComparableReply::TaskList(ListTasksResponse { tasks, page_size, ..page })
             }
@@ -175,7 +176,7 @@ impl Wire {
         }
     }
 
-    /// A card, of 1.0 or 0.3.
+    /// Returns the card after a round trip in 1.0 or 0.3.
     pub(crate) fn card(self, card: AgentCard) -> AgentCard {
         if self.is_v1_0() {
             return card;
@@ -199,7 +200,7 @@ impl Wire {
         card
     }
 
-    /// A request whose parameters all travel in one text or message.
+    /// Returns the request after a round trip in which all parameters are part of the payload.
     pub(crate) fn request(self, mut request: Request) -> Request {
         if self.is_v1_0() {
             return self.normalize_v1_0_request(request);
@@ -233,11 +234,12 @@ impl Wire {
         request
     }
 
-    /// A request as an address and a body. The tenant stands in the path, before the rest.
+    /// Returns the request after a round trip as HTTP request, where the tenant is part of the
+    /// path.
     pub(crate) fn over_http(self, request: Request) -> Request {
         let tenant = request.tenant().map(str::to_owned).filter(|_| self.is_v1_0());
         let mut expected = match request {
-            // 0.3 has no room for metadata in a cancellation.
+            // 0.3 does not support metadata in a cancellation.
             Request::CancelTask(it) if !self.is_v1_0() => {
                 Request::CancelTask(CancelTaskRequest { metadata: Metadata::new(), ..it })
             }
@@ -260,7 +262,7 @@ impl Wire {
     fn send(self, request: SendMessageRequest) -> SendMessageRequest {
         let (task_id, context_id) =
             (request.message.task_id.clone(), request.message.context_id.clone());
-        let message = self.message(request.message, || "made-here".to_owned());
+        let message = self.message(request.message, || "generated".to_owned());
         let message = Message { task_id, context_id, ..message };
         let configuration = request.configuration.map(|it| self.configuration(it));
         let configuration = match self.is_v0_1() {
@@ -270,7 +272,7 @@ impl Wire {
                 return_immediately: false,
                 ..it
             }),
-            // Protobuf always has one, which may say nothing.
+            // Protobuf always has a configuration, which may be empty.
             false if matches!(self, Self::Json(Dialect::V0_3Proto) | Self::V0_3Protobuf) => {
                 configuration.filter(|it| *it != SendMessageConfiguration::default())
             }
@@ -293,8 +295,8 @@ impl Wire {
     }
 }
 
-/// Interfaces of 0.3 without a tenant, else any without a tenant, else all; JSON-RPC first, and each
-/// address and transport once.
+/// Returns the interfaces that a 0.3 card contains: those of 0.3 without a tenant, else any without
+/// a tenant, else all. JSON-RPC comes first, and duplicates are removed.
 fn v0_3_interfaces(card: &AgentCard) -> Vec<AgentInterface> {
     let all = card.supported_interfaces.iter();
     let without_tenant: Vec<_> = all.clone().filter(|it| it.tenant.is_none()).collect();
@@ -316,7 +318,7 @@ fn v0_3_interfaces(card: &AgentCard) -> Vec<AgentInterface> {
     unique
 }
 
-/// Whether the protobuf file of 0.3 has such a scheme. What 1.0 added to it is taken off.
+/// Returns whether the 0.3 protobuf file supports the scheme, and removes members that 1.0 added.
 fn is_v0_3_scheme(scheme: &mut SecurityScheme) -> bool {
     let SecurityScheme::OAuth2(oauth) = scheme else { return true };
     if let OAuthFlows::AuthorizationCode(flow) = &mut oauth.flows {
@@ -325,9 +327,9 @@ fn is_v0_3_scheme(scheme: &mut SecurityScheme) -> bool {
     !matches!(oauth.flows, OAuthFlows::DeviceCode(_))
 }
 
-/// FNV-1a over the JSON of parts: how a status message without a name is told from others.
+/// Computes the FNV-1a hash of the parts' JSON, part of the id of a status message without one.
 fn fingerprint(parts: &[Part]) -> u64 {
-    let text = serde_json::to_vec(parts).expect("JSON");
+    let text = serde_json::to_vec(parts).expect("parts are encodable");
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     text.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

@@ -1,4 +1,4 @@
-//! The REST from before the protocol had versions, as its documents show it.
+//! The legacy REST API, as documented.
 
 use http::Method;
 use latimer_protocol::binding::rest::{HttpRequest, Route, RouteRequest};
@@ -9,7 +9,7 @@ use latimer_protocol::{
 use serde_json::{Value, json};
 
 fn new_id() -> MessageId {
-    MessageId::new("made-here").expect("an id")
+    MessageId::new("generated").expect("valid id")
 }
 
 fn request() -> (Route, Value) {
@@ -21,7 +21,7 @@ fn request() -> (Route, Value) {
         },
     });
     let route = Route::find(&RouteRequest::new(&Method::POST, "/tasks/send"))
-        .expect("a route of the oldest");
+        .expect("route of the legacy API");
     (route, body)
 }
 
@@ -42,10 +42,10 @@ fn request_is_enveloped_and_reply_is_bare_task() {
     let (route, body) = request();
     assert_eq!(route.dialect(), Dialect::Legacy);
     let send_request = route.read_request(body.to_string().as_bytes(), &new_id).unwrap();
-    let Request::SendMessage(params) = &send_request else { panic!("asked to send") };
+    let Request::SendMessage(params) = &send_request else { panic!("expected SendMessage") };
     assert_eq!(params.message.text(), "Review this code");
     assert_eq!(params.message.context_id, Some(ContextId::new("optional-session-id").unwrap()));
-    assert_eq!(params.message.message_id, "made-here");
+    assert_eq!(params.message.message_id, "generated");
 
     let rewritten = HttpRequest::new(Dialect::Legacy, &send_request).unwrap();
     assert_eq!((rewritten.method, rewritten.path.as_str()), (Method::POST, "/tasks/send"));
@@ -115,7 +115,7 @@ fn files_data_roles_and_states_round_trip() {
         );
 
         let Ok(Reply::Task(read)) = Dialect::Legacy.read_reply(Operation::GetTask, &text) else {
-            panic!("{text} is a task");
+            panic!("{text} is not a task");
         };
         assert_eq!(read.status.state, expected);
         assert_eq!(read.artifacts, task.artifacts);
@@ -130,7 +130,7 @@ fn status_spelling_variants_and_objects_are_read() {
     {
         let text = json!({"id": "t", "status": status, "messages": []}).to_string();
         let Ok(Reply::Task(task)) = Dialect::Legacy.read_reply(Operation::GetTask, &text) else {
-            panic!("{text} is a task");
+            panic!("{text} is not a task");
         };
         assert_eq!(task.status.state, TaskState::Canceled, "{text}");
     }

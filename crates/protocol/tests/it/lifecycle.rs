@@ -1,4 +1,4 @@
-//! Folding a log: at once, step by step, or from a snapshot in the middle.
+//! Replay of logs: complete, stepwise, and resumed from a snapshot.
 
 use std::sync::Arc;
 
@@ -12,14 +12,15 @@ use proptest::prelude::{
 
 use crate::arbitrary::{artifact, message, status};
 
-/// A legal log: a creation, then anything that happens to that task, the end at most at the end.
+/// Generates valid logs: a creation, followed by events of the task, with a terminal state at most
+/// at the end.
 fn log() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         message().prop_map(|it| Event::Message(it.into())),
         status().prop_map(|it| Event::Status(TaskStatusUpdateEvent::new(id(), it))),
         (artifact(), 0..3usize, any::<bool>()).prop_map(|(artifact, name, append)| {
-            // Few names, so that pieces meet.
-            let artifact_id = format!("a{name}").parse().expect("an id");
+            // Few ids, so that chunks refer to the same artifacts.
+            let artifact_id = format!("a{name}").parse().expect("valid id");
             let artifact = latimer_protocol::Artifact { artifact_id, ..artifact };
             let update = TaskArtifactUpdateEvent::new(id(), artifact);
             Event::Artifact(TaskArtifactUpdateEvent { append, ..update })
@@ -36,14 +37,14 @@ fn log() -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn id() -> TaskId {
-    TaskId::new("t").expect("an id")
+    TaskId::new("t").expect("valid id")
 }
 
 fn context() -> ContextId {
-    ContextId::new("c").expect("an id")
+    ContextId::new("c").expect("valid id")
 }
 
-/// The same event, about our task.
+/// Assigns the event to the test task.
 fn for_task(event: Event) -> Event {
     match event {
         Event::Message(mut message) => {
@@ -67,13 +68,13 @@ proptest! {
         let replayed = Task::replay(log.clone()).unwrap().unwrap();
 
         let mut steps = log.clone().into_iter();
-        let Some(Event::Created(mut task)) = steps.next() else { panic!("created first") };
+        let Some(Event::Created(mut task)) = steps.next() else { panic!("expected a creation") };
         for event in steps {
             task.apply(event).unwrap();
         }
         prop_assert_eq!(&task, &replayed);
 
-        // Stored and read back in the middle, as a reader does that catches up.
+        // Serializes a snapshot in the middle, like a reader that resumes.
         let cut = 1 + cut % log.len();
         let snapshot = Task::replay(log[..cut].to_vec()).unwrap().unwrap();
         let stored = serde_json::to_vec(&snapshot).unwrap();

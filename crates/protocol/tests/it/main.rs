@@ -1,6 +1,7 @@
-//! The crate from outside: real peers' bytes, the rules of the protocol, and arbitrary input.
+//! Tests of the public interface: recorded exchanges of other implementations, protocol rules and
+//! arbitrary input.
 
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 mod arbitrary;
 mod bad_input;
@@ -20,7 +21,7 @@ mod tolerance;
 
 use latimer_protocol::Finality;
 
-/// What `final` says in an event of 0.3.
+/// Returns the finality that 0.3 encodes as `final`.
 fn finality(last: bool) -> Finality {
     if last { Finality::Last } else { Finality::More }
 }

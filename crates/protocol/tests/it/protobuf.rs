@@ -1,4 +1,4 @@
-//! Models as protobuf messages, out and back.
+//! Round trips between models and protobuf messages.
 
 use latimer_pb::{v0_3, v1};
 use latimer_protocol::{
@@ -9,24 +9,25 @@ use prost::Message;
 
 use crate::arbitrary::ComparableReply;
 
-/// Takes the bytes of a message somewhere, and brings back what came of them.
+/// Function that transports the bytes of a message and returns the bytes of the result.
 pub(crate) type Transport<'a> = &'a mut dyn FnMut(Vec<u8>) -> Vec<u8>;
 
-/// Encodes a message, decodes what `carry` brings back as the same message, and converts it.
+/// Encodes a message, decodes the transported bytes as the same type, and converts the result.
 pub(crate) fn round_trip_model<M, T>(message: &M, transport: Transport<'_>) -> T
 where
     M: Message + Default,
     T: TryFrom<M, Error = InvalidField>,
 {
-    T::try_from(round_trip_message(message, transport)).expect("a message of the same type")
+    T::try_from(round_trip_message(message, transport)).expect("transported message is convertible")
 }
 
-/// The message that comes back.
+/// Encodes a message and decodes the transported bytes.
 pub(crate) fn round_trip_message<M: Message + Default>(message: &M, transport: Transport<'_>) -> M {
-    M::decode(transport(message.encode_to_vec()).as_slice()).expect("bytes of the same type")
+    M::decode(transport(message.encode_to_vec()).as_slice())
+        .expect("transported bytes are decodable")
 }
 
-/// A request over the gRPC of 1.0.
+/// Transports a request as a 1.0 protobuf message.
 pub(crate) fn v1_0_request(request: &Request, transport: Transport<'_>) -> Request {
     match request {
         Request::SendMessage(it) => {
@@ -73,7 +74,7 @@ pub(crate) fn v1_0_request(request: &Request, transport: Transport<'_>) -> Reque
     }
 }
 
-/// A request over the gRPC of 0.3.
+/// Transports a request as a 0.3 protobuf message.
 pub(crate) fn v0_3_request(request: &Request, transport: Transport<'_>) -> Request {
     match request {
         Request::SendMessage(it) => {
@@ -120,7 +121,7 @@ pub(crate) fn v0_3_request(request: &Request, transport: Transport<'_>) -> Reque
     }
 }
 
-/// A reply over the gRPC of 1.0.
+/// Transports a reply as a 1.0 protobuf message.
 pub(crate) fn v1_0_reply(reply: &ComparableReply, transport: Transport<'_>) -> ComparableReply {
     match reply {
         ComparableReply::SendMessage(it) => ComparableReply::SendMessage(round_trip_model(
@@ -144,7 +145,7 @@ pub(crate) fn v1_0_reply(reply: &ComparableReply, transport: Transport<'_>) -> C
     }
 }
 
-/// A reply over the gRPC of 0.3.
+/// Transports a reply as a 0.3 protobuf message.
 pub(crate) fn v0_3_reply(reply: &ComparableReply, transport: Transport<'_>) -> ComparableReply {
     match reply {
         ComparableReply::SendMessage(it) => ComparableReply::SendMessage(round_trip_model(
@@ -169,12 +170,12 @@ pub(crate) fn v0_3_reply(reply: &ComparableReply, transport: Transport<'_>) -> C
     }
 }
 
-/// An event over the gRPC of 1.0.
+/// Transports an event as a 1.0 protobuf message.
 pub(crate) fn v1_0_event(event: &StreamResponse, transport: Transport<'_>) -> StreamResponse {
     round_trip_model(&v1::StreamResponse::from(event), transport)
 }
 
-/// An event over the gRPC of 0.3.
+/// Transports an event as a 0.3 protobuf message.
 pub(crate) fn v0_3_event(
     event: &StreamResponse,
     finality: Finality,

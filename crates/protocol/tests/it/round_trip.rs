@@ -1,4 +1,4 @@
-//! A model that goes through a wire keeps all that the wire can carry.
+//! Round trips of arbitrary models: everything that a dialect can represent is preserved.
 
 use latimer_protocol::binding::VersionPolicy;
 use latimer_protocol::binding::jsonrpc::{Call, Id, read_reply, write_call, write_reply};
@@ -15,14 +15,14 @@ use crate::field_coverage::Wire;
 use crate::protobuf::{v0_3_event, v0_3_reply, v0_3_request, v1_0_event, v1_0_reply, v1_0_request};
 
 fn utf8(written: &[u8]) -> &str {
-    std::str::from_utf8(written).expect("we write UTF-8")
+    std::str::from_utf8(written).expect("encoder writes UTF-8")
 }
 
 fn new_id() -> MessageId {
-    MessageId::new("made-here").expect("a valid id")
+    MessageId::new("generated").expect("valid id")
 }
 
-/// Our own bytes, as they are.
+/// Returns a transport that does not change the bytes.
 fn unchanged() -> impl FnMut(Vec<u8>) -> Vec<u8> {
     |bytes| bytes
 }
@@ -42,7 +42,7 @@ proptest! {
     #[test]
     fn v0_1_requests_round_trip(request in request()) {
         let wire = Wire::Json(Dialect::V0_1);
-        // What 0.1 has no word for, or no task's name in, is refused before it is written.
+        // Operations that 0.1 lacks, and messages without a task id, are rejected by the encoder.
         let written = match Dialect::V0_1.write_request(&request) {
             Ok(written) => written,
             Err(error) => {
@@ -65,7 +65,7 @@ proptest! {
                 | Request::SendStreamingMessage(_)
                 | Request::CreateTaskPushNotificationConfig(_)
         ) {
-            // The others travel in the path and query: see the tests of that grammar.
+            // Other requests are encoded in the path and query, which are tested with the router.
             return Ok(());
         }
         let written = dialect.write_request(&request).unwrap();
@@ -73,14 +73,14 @@ proptest! {
         prop_assert_eq!(read, Ok(Wire::Json(dialect).request(request)));
     }
 
-    /// Through an address and a body: ids and page tokens of any letters survive the way.
+    /// Ids and page tokens with any characters survive a round trip through URL and body.
     #[test]
     fn requests_round_trip_over_http(request in request()) {
         for dialect in [Dialect::V1_0, Dialect::V0_3Proto] {
             let http_request = match HttpRequest::new(dialect, &request) {
                 Ok(http_request) => http_request,
                 Err(error) => {
-                    // A dot or two in place of an id, or nothing between slashes, is no address.
+                    // `.` and `..` as ids, and empty path segments, are not representable.
                     prop_assert_eq!(error.kind(), ErrorKind::InvalidParams, "{}", error);
                     continue;
                 }
@@ -95,7 +95,7 @@ proptest! {
         }
     }
 
-    /// The one pass over an envelope and the two steps come to the same.
+    /// The fast path and the two-step path decode the same call.
     #[test]
     fn calls_round_trip_over_jsonrpc(request in request(), id in any::<u64>()) {
         let id = Id::from(id);
@@ -108,8 +108,8 @@ proptest! {
                     continue;
                 }
             };
-            let Value::Object(members) = serde_json::from_slice(&encoded).unwrap() else { panic!("an object") };
-            // The parameters before the method: there is no one pass over that.
+            let Value::Object(members) = serde_json::from_slice(&encoded).unwrap() else { panic!("expected an object") };
+            // With the parameters before the method, the fast path does not apply.
             let reversed: Map<_, _> = members.into_iter().rev().collect();
             let reversed = serde_json::to_vec(&reversed).unwrap();
             for body in [&encoded, &reversed] {
@@ -191,7 +191,7 @@ proptest! {
         prop_assert_eq!(read, Wire::V0_3Protobuf.reply(reply));
     }
 
-    /// The oldest carries texts, files, data, roles, states and names; that much must come back.
+    /// The legacy API preserves texts, files, data, roles, states and names.
     #[test]
     fn legacy_tasks_round_trip((request, reply) in exchange()) {
         let ComparableReply::Task(task) = reply else { return Ok(()) };
@@ -201,13 +201,13 @@ proptest! {
         prop_assert_eq!(&read.id, &task.id);
         prop_assert_eq!(&read.context_id, &task.context_id);
         let source_messages = task.history.len() + usize::from(task.status.message.is_some());
-        // An answer that is only an artifact is told as a message too.
+        // An output that is only an artifact is repeated as a message.
         prop_assert!(read.history.len() >= source_messages);
         prop_assert!(message_texts(&read).starts_with(&message_texts(&task)));
     }
 }
 
-/// The texts of what was said. Addresses become texts on this wire, so they count as such.
+/// Returns the texts of the messages. URLs become text in the legacy API.
 fn message_texts(task: &Task) -> Vec<&str> {
     let parts = task.history.iter().chain(&task.status.message).flat_map(|it| &it.parts);
     parts
@@ -218,12 +218,12 @@ fn message_texts(task: &Task) -> Vec<&str> {
         .collect()
 }
 
-/// Some request, where the writer needs one and does not look at it.
+/// Returns a request for encoders that do not depend on it.
 fn any_request() -> Request {
-    Request::GetTask(GetTaskRequest::from("t".parse::<TaskId>().expect("an id")))
+    Request::GetTask(GetTaskRequest::from("t".parse::<TaskId>().expect("valid id")))
 }
 
-/// An operation that has such an answer.
+/// Returns an operation with this kind of reply.
 fn operation_for(reply: &ComparableReply) -> Operation {
     match reply {
         ComparableReply::SendMessage(_) => Operation::SendMessage,

@@ -1,4 +1,4 @@
-//! Whole streams: events in envelopes in frames, cut into any pieces.
+//! Complete streams: events in envelopes in frames, split at arbitrary positions.
 
 use latimer_protocol::binding::{jsonrpc, sse};
 use latimer_protocol::{
@@ -11,7 +11,7 @@ use crate::arbitrary::{event, task_id};
 use crate::field_coverage::Wire;
 
 fn write_stream(dialect: Dialect, id: &jsonrpc::Id<'_>, events: &[StreamResponse]) -> Vec<u8> {
-    let task = "t".parse::<latimer_protocol::TaskId>().expect("an id");
+    let task = "t".parse::<latimer_protocol::TaskId>().expect("valid id");
     let request = Request::GetTask(GetTaskRequest::from(task));
     let mut writer = EventWriter::new(dialect, &request, None);
     let envelope = jsonrpc::Envelope::new(id);

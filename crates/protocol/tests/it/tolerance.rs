@@ -1,4 +1,4 @@
-//! What careless, old and mixed peers send is read as it is meant.
+//! Lenient decoding of input from old and non-conforming peers.
 
 use http::Method;
 use latimer_protocol::binding::rest::{HttpRequest, Route, RouteRequest};
@@ -9,7 +9,7 @@ use latimer_protocol::{
 use serde_json::{Value, json};
 
 fn new_id() -> MessageId {
-    MessageId::new("made-here").expect("an id")
+    MessageId::new("generated").expect("valid id")
 }
 
 fn read_sent_message(dialect: Dialect, params: Value) -> Message {
@@ -33,7 +33,7 @@ fn duplicate_member_aliases_are_accepted_together() {
         json!({"id": "t", "contextId": "c", "sessionId": "s", "status": {"state": "working"}});
     let Ok(Reply::Task(task)) = Dialect::V0_3.read_reply(Operation::GetTask, &text.to_string())
     else {
-        panic!("{text} is a task");
+        panic!("{text} is not a task");
     };
     assert_eq!(task.context_id.clone().unwrap(), "c");
 
@@ -67,7 +67,7 @@ fn tagged_http_file_is_base64_decoded_once() {
 fn omitted_protobuf_enum_reads_as_zero_value() {
     let text = json!({"id": "t", "status": {}}).to_string();
     let Ok(Reply::Task(task)) = Dialect::V0_3Proto.read_reply(Operation::GetTask, &text) else {
-        panic!("{text} is a task");
+        panic!("{text} is not a task");
     };
     assert_eq!(task.status.state, TaskState::Unspecified);
     assert!(Dialect::V0_3.read_reply(Operation::GetTask, &text).is_err());
@@ -86,7 +86,7 @@ fn v0_1_stream_keeps_all_agent_messages() {
         status_event("completed", "three"),
     ] {
         let event =
-            Event::from_stream_response(read_event(Dialect::V0_1, event)).expect("an event");
+            Event::from_stream_response(read_event(Dialect::V0_1, event)).expect("event of a task");
         task.apply(event).unwrap();
     }
     let texts: Vec<_> =

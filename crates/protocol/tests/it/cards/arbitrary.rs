@@ -1,4 +1,4 @@
-//! Arbitrary cards.
+//! Generators of arbitrary cards.
 
 use latimer_protocol::card::{
     AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface,
@@ -45,7 +45,7 @@ pub(crate) fn card() -> BoxedStrategy<AgentCard> {
         .boxed()
 }
 
-/// Of few addresses, so that two may be the same.
+/// Generates interfaces with few different URLs, so that some are equal.
 fn interface() -> impl Strategy<Value = AgentInterface> {
     let url = prop_oneof![3 => "https://[ab]\\.example", 1 => non_empty_text()];
     let binding = prop_oneof![
@@ -109,7 +109,7 @@ fn signature() -> impl Strategy<Value = AgentCardSignature> {
     })
 }
 
-/// Any name, and those that mean something where a scheme is written.
+/// Generates scheme names, including member names of schemes.
 fn scheme_name() -> impl Strategy<Value = String> {
     let special =
         select(vec!["schemes", "list", "type", "security_schemes", "oauth2SecurityScheme"]);
@@ -153,7 +153,7 @@ fn scheme() -> BoxedStrategy<SecurityScheme> {
 }
 
 fn flows() -> BoxedStrategy<OAuthFlows> {
-    // Two of these stand for something else in the cards of one SDK.
+    // One SDK uses these two names for oneof fields.
     let scope =
         || prop_oneof![2 => text(), 1 => select(vec!["$case", "value"]).prop_map(str::to_owned)];
     let refresh_and_scopes = move || (of(non_empty_text()), btree_map(scope(), text(), 0..3));

@@ -1,4 +1,4 @@
-//! Messages that somebody else wrote, and not well.
+//! Malformed protobuf messages.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use prost_types::{Struct, Value};
 
 const URL: &str = "https://a.example";
 
-/// The least that is a card of 1.0.
+/// Returns a minimal valid 1.0 card.
 fn minimal_v1_0_card() -> v1::AgentCard {
     let interface = v1::AgentInterface { url: URL.into(), ..Default::default() };
     v1::AgentCard { name: "n".into(), supported_interfaces: vec![interface], ..Default::default() }
 }
 
-/// The least that is a card of 0.3.
+/// Returns a minimal valid 0.3 card.
 fn minimal_v0_3_card() -> v0_3::AgentCard {
     v0_3::AgentCard { name: "n".into(), url: URL.into(), ..Default::default() }
 }
 
-/// Members that JSON has no word for.
+/// Returns metadata with a number that JSON cannot represent.
 fn not_a_number() -> Option<Struct> {
     let value = Value { kind: Some(Kind::NumberValue(f64::NAN)) };
     Some(Struct { fields: BTreeMap::from([("n".into(), value)]) })
@@ -107,7 +107,7 @@ fn v0_3_interfaces_are_deduplicated_with_card_version() {
     assert_eq!(read.supported_interfaces, want);
 }
 
-/// A card of which little is right, in either package, around the least of one.
+/// Creates a card in which most optional members are invalid.
 macro_rules! broken {
     ($pb:ident, $least:expr) => {{
         use $pb::security_scheme::Scheme;

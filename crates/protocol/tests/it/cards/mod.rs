@@ -1,5 +1,5 @@
-//! A card that goes through a wire keeps all that the wire can carry, and what is broken in one
-//! costs no more than itself.
+//! Round trips of cards: everything that a format can represent is preserved, and malformed members
+//! affect only themselves.
 
 pub(crate) mod arbitrary;
 mod malformed;
@@ -46,7 +46,7 @@ fn v0_3_scheme_with_unknown_flow_is_still_oauth() {
     });
     let Some(Scheme::Oauth2SecurityScheme(written)) = v0_3::SecurityScheme::from(&scheme).scheme
     else {
-        panic!("another kind");
+        panic!("unexpected kind of reply");
     };
     assert_eq!(written.oauth2_metadata_url, "https://a.example");
     assert_eq!(written.flows, Some(v0_3::OAuthFlows { flow: None }));
@@ -99,7 +99,8 @@ proptest! {
         prop_assert_eq!(read_again, Some(Ok(Wire::V0_3Protobuf.card(card))));
     }
 
-    /// What 0.3 loses, it loses as JSON and as protobuf alike, but for what only protobuf loses.
+    /// JSON and protobuf of 0.3 lose the same members, except for the additional losses of
+    /// protobuf.
     #[test]
     fn v0_3_json_and_protobuf_cards_are_equivalent(card in card()) {
         let json = card.to_json(CardFormat::V0_3(TransitionHistory::Recorded));
@@ -108,7 +109,7 @@ proptest! {
         prop_assert_eq!(message, Wire::V0_3Protobuf.card(json));
     }
 
-    /// One byte is wrong: there is a card or there is none, and a card can be passed on.
+    /// A card with one corrupted byte is rejected or can be encoded again.
     #[test]
     fn corrupted_card_message_is_rejected_or_round_trips(card in card(), position in any::<Index>(), byte in any::<u8>()) {
         let mut bytes = v1_0_bytes(&card);

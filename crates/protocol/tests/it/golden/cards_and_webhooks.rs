@@ -1,4 +1,4 @@
-//! Cards, and what is posted to webhooks.
+//! Recorded cards and webhook notifications.
 
 use latimer_protocol::card::{AgentCard, CardFormat, TransitionHistory};
 use latimer_protocol::{Dialect, EventWriter, GetTaskRequest, Request, TaskId};
@@ -9,7 +9,7 @@ use super::exchange::parse;
 use super::fixture::Fixture;
 use crate::finality;
 
-/// A card is read whatever its form, and written in the form it came in.
+/// Checks that a card of any format is read, and written in the format in which it was recorded.
 pub(super) fn card(fixture: &Fixture, findings: &mut Findings) {
     let Some(body) = fixture.response.body.as_ref().filter(|_| fixture.response.status == 200)
     else {
@@ -33,16 +33,18 @@ pub(super) fn card(fixture: &Fixture, findings: &mut Findings) {
     }
 }
 
-/// What is posted is an event in the shape of HTTP+JSON, or before 1.0 the bare task of JSON-RPC.
+/// Checks that a notification contains an event as in HTTP+JSON, or before 1.0 a task as in
+/// JSON-RPC.
 pub(super) fn push(fixture: &Fixture, findings: &mut Findings) {
-    let body = fixture.request.as_ref().and_then(|it| it.body.as_ref()).expect("a body");
-    // The Python SDK posts the shape of 1.0 to every webhook, whatever version registered it.
+    let body = fixture.request.as_ref().and_then(|it| it.body.as_ref()).expect("recorded body");
+    // The Python SDK sends 1.0 notifications to all webhooks, regardless of the version.
     let is_v1_0 =
         ["task", "statusUpdate", "artifactUpdate"].iter().any(|it| body.get(it).is_some());
     let dialect = if is_v1_0 { Dialect::V1_0 } else { Dialect::over_jsonrpc(fixture.version) };
     match dialect.read_event(&body.to_string()) {
         Ok(event) => {
-            let request = Request::GetTask(GetTaskRequest::from(TaskId::new("t").expect("an id")));
+            let request =
+                Request::GetTask(GetTaskRequest::from(TaskId::new("t").expect("valid id")));
             let mut writer = EventWriter::new(dialect, &request, None);
             let is_last = body.get("final") == Some(&Value::Bool(true));
             let written = writer.write(&event, finality(is_last));

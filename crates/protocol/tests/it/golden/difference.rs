@@ -1,4 +1,4 @@
-//! Where we differ from a peer, and why we may.
+//! Accepted differences between Latimer and other implementations, with reasons.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -10,18 +10,18 @@ use serde_json::{Map, Value, json};
 
 use super::fixture::Fixture;
 
-/// A place where two values differ; what is missing is `None`.
+/// Difference between two values; a missing value is `None`.
 #[derive(Debug)]
 struct Difference<'a> {
     fixture: &'a Fixture,
-    /// The half of the exchange, and the names that lead there, without numbers of list items.
+    /// Part of the exchange and member names, without indices of list items.
     path: String,
     peer: Option<Value>,
     latimer: Option<Value>,
 }
 
 impl Difference<'_> {
-    /// Whether one side alone has a line that begins so, in a printed card of 0.3.
+    /// Returns whether the difference is a line in a printed 0.3 card that starts with `start`.
     fn is_line_of_card(&self, start: &str) -> bool {
         let line = self.peer.as_ref().or(self.latimer.as_ref()).and_then(Value::as_str);
         self.fixture.operation == Some(Operation::GetExtendedAgentCard)
@@ -31,7 +31,7 @@ impl Difference<'_> {
     }
 }
 
-/// A kind of difference that is right.
+/// Accepted kind of difference.
 struct DifferenceRule {
     reason: &'static str,
     applies: fn(&Difference<'_>) -> bool,
@@ -39,7 +39,7 @@ struct DifferenceRule {
 
 const DIFFERENCE_RULES: &[DifferenceRule] = &[
     DifferenceRule {
-        reason: "times have milliseconds here, and always end in Z",
+        reason: "timestamps are written with milliseconds and in UTC",
         applies: |it| match (&it.peer, &it.latimer) {
             (Some(Value::String(peer)), Some(Value::String(latimer))) => {
                 peer.parse::<Timestamp>().is_ok_and(|time| time.to_string() == *latimer)
@@ -48,16 +48,16 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "what is null, empty or off is not written where it says nothing",
+        reason: "null, empty and false values are omitted where they equal absence",
         applies: |it| {
-            // What a part holds is content even when it is empty.
+            // The content of a part is significant even if empty.
             let content = ["text", "raw", "url", "data"];
             let content = it.path.rsplit('/').next().is_some_and(|name| content.contains(&name));
             it.latimer.is_none() && !content && it.peer.as_ref().is_some_and(is_default)
         },
     },
     DifferenceRule {
-        reason: "before 1.0 a list of authentication schemes: we keep the first",
+        reason: "before 1.0 a webhook has a list of authentication schemes, of which the first is kept",
         applies: |it| {
             let first = it.peer.as_ref().and_then(|it| it.get(0)).cloned().map(|it| json!([it]));
             it.path.ends_with("/authentication/schemes") && it.latimer == first
@@ -65,7 +65,7 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "the modes a caller accepts are required up to 0.2.5, and so always written",
+        reason: "accepted output modes are required up to 0.2.5, so they are always written",
         applies: |it| {
             it.path.ends_with("/acceptedOutputModes")
                 && it.peer.is_none()
@@ -73,7 +73,7 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "whether a caller of 0.3 waits is always written",
+        reason: "`blocking` is always written in 0.3",
         applies: |it| {
             it.path.ends_with("/configuration/blocking") && it.peer.is_none()
                 || it.peer.is_none() && it.latimer == Some(json!({ "blocking": true }))
@@ -82,49 +82,49 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "a member nobody knows is dropped",
+        reason: "unknown members are dropped",
         applies: |it| it.path.ends_with("/surprise") && it.latimer.is_none(),
     },
     DifferenceRule {
-        reason: "parameters that are left out are an empty object",
+        reason: "missing parameters equal an empty object",
         applies: |it| it.path == "request" && it.latimer == Some(json!({})),
     },
     DifferenceRule {
-        reason: "an empty message of 1.0 is {} over JSON-RPC too, where SDKs write null",
+        reason: "an empty 1.0 message is {} over JSON-RPC, where SDKs write null",
         applies: |it| {
             it.path == "reply" && it.peer == Some(Value::Null) && it.latimer == Some(json!({}))
         },
     },
     DifferenceRule {
-        reason: "a subscription is sent by POST, and taken by GET as well",
+        reason: "subscriptions are sent by POST and accepted by GET as well",
         applies: |it| {
             let subscription = it.fixture.operation == Some(Operation::SubscribeToTask);
             subscription && it.path == "request/method" && it.latimer == Some(json!("POST"))
         },
     },
     DifferenceRule {
-        reason: "Python 0.2 names the task of a webhook within its config, and not where it belongs",
+        reason: "Python 0.2 sends the task id of a webhook inside the configuration",
         applies: |it| {
             it.fixture.name.contains("python-0.2.16/grpc/create_push_config-error")
                 && it.path == "request/lines"
         },
     },
     DifferenceRule {
-        reason: "a task that cannot be canceled is no missing method: another SDK can tell",
+        reason: "a task that cannot be canceled is reported as such, not as an unknown method",
         applies: |it| {
             it.fixture.name.contains("python-0.3.26/grpc/cancel_task-error")
                 && it.path == "error/code"
         },
     },
     DifferenceRule {
-        reason: "the task of a cancellation stands in the path and in the body, as Python writes it",
+        reason: "the task id of a cancellation is in the path and in the body, as in Python",
         applies: |it| {
             let cancel = it.fixture.operation == Some(Operation::CancelTask);
             cancel && ["request/body/id", "request/body/name"].contains(&it.path.as_str())
         },
     },
     DifferenceRule {
-        reason: "0.3 over HTTP+JSON: a new webhook is written as Python does; JavaScript posts the \
+        reason: "0.3 over HTTP+JSON: a new webhook is written as in Python; JavaScript sends the \
                  bare configuration",
         applies: |it| {
             let create = it.fixture.operation == Some(Operation::CreateTaskPushNotificationConfig);
@@ -135,7 +135,7 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "0.3 over protobuf: a new webhook without an id has one that says None or undefined",
+        reason: "0.3 protobuf: SDKs write None or undefined as the id of a new webhook without one",
         applies: |it| {
             let text = |it: &Option<Value>| it.as_ref().map(Value::to_string).unwrap_or_default();
             let peer = text(&it.peer);
@@ -148,7 +148,7 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "0.3 over protobuf: the bytes of a file are base64 twice, but once in JavaScript",
+        reason: "0.3 protobuf: file bytes are base64-encoded twice, but once in JavaScript",
         applies: |it| {
             let text = |it: &Option<Value>| it.as_ref().and_then(Value::as_str).map(str::to_owned);
             match (text(&it.peer), text(&it.latimer)) {
@@ -163,7 +163,7 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "a card does not repeat its main address among the others",
+        reason: "a card does not repeat its main URL among the additional interfaces",
         applies: |it| {
             let peer = it.peer.as_ref().and_then(Value::as_array).map(|it| &it[1..]);
             let latimer = it.latimer.as_ref().and_then(Value::as_array).map(Vec::as_slice);
@@ -173,7 +173,7 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "a card before 1.0 always says whether states are kept",
+        reason: "`stateTransitionHistory` is always written before 1.0",
         applies: |it| it.path.ends_with("/stateTransitionHistory") && it.peer.is_none(),
     },
     DifferenceRule {
@@ -184,19 +184,19 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "a card of 0.3 always says which transport it prefers",
+        reason: "`preferredTransport` is always written in 0.3",
         applies: |it| it.is_line_of_card("preferred_transport: "),
     },
     DifferenceRule {
-        reason: "of several flows of one scheme the model of 1.0 keeps the best",
+        reason: "the 1.0 model keeps the preferred one of several OAuth flows",
         applies: |it| it.path.contains("/securitySchemes/oauth/flows/") && it.latimer.is_none(),
     },
     DifferenceRule {
-        reason: "a scheme keeps what 1.0 added to it in cards of every form",
+        reason: "members that 1.0 added to schemes are written in all card formats",
         applies: |it| it.path.ends_with("/pkceRequired") && it.peer.is_none(),
     },
     DifferenceRule {
-        reason: "the JavaScript SDK publishes its own way to hold one of several",
+        reason: "the JavaScript SDK publishes its internal encoding of oneof fields",
         applies: |it| {
             let scheme = it.path.contains("/securitySchemes/") && it.peer.is_none();
             let peer = it.peer.as_ref().map(Value::to_string).unwrap_or_default();
@@ -204,11 +204,11 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "a list of webhooks is written even when it is empty",
+        reason: "an empty list of webhooks is written",
         applies: |it| it.path == "reply/configs" && it.latimer == Some(json!([])),
     },
     DifferenceRule {
-        reason: "a signature covers the form it was made over, and is left out of others",
+        reason: "signatures cover one card format and are omitted from others",
         applies: |it| {
             let lines = [
                 "signatures: [",
@@ -227,7 +227,7 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
     },
     DifferenceRule {
         reason: "0.3 over HTTP+JSON: some SDKs write a card's security as JSON schema, some as \
-                 protobuf; we write schemes as both, and requirements as JSON schema",
+                 protobuf; Latimer writes schemes as both, and requirements as JSON schema",
         applies: |it| {
             let card = it.fixture.operation == Some(Operation::GetExtendedAgentCard);
             let schemes = it.path.starts_with("reply/securitySchemes/") && it.peer.is_none();
@@ -236,7 +236,7 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "a card of 0.3 over gRPC goes without its signatures and its repeated address",
+        reason: "a 0.3 card over gRPC has no signatures and no repeated URL",
         applies: |it| {
             let card = it.fixture.operation == Some(Operation::GetExtendedAgentCard);
             let is_v0_3_reply = it.fixture.version == Version::V0_3 && it.path == "reply/lines";
@@ -248,15 +248,15 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "a bare id is taken for a name, and written as one",
+        reason: "a bare id is accepted as a resource name and written as one",
         applies: |it| it.fixture.name.contains("get_task-error_bad_name"),
     },
     DifferenceRule {
-        reason: "a verb that an address does not have is an unknown method",
+        reason: "an unsupported HTTP method is reported as an unknown method",
         applies: |it| it.path == "error/status" && it.peer == Some(json!(405)),
     },
     DifferenceRule {
-        reason: "0.3 says nothing about statuses; ours are those of Python 0.3",
+        reason: "0.3 does not define statuses; those of Python 0.3 are used",
         applies: |it| {
             if it.fixture.name.contains("/python-0.") {
                 return false;
@@ -268,33 +268,36 @@ const DIFFERENCE_RULES: &[DifferenceRule] = &[
         },
     },
     DifferenceRule {
-        reason: "what a gRPC library calls unknown is internal",
+        reason: "the gRPC status `unknown` is written as `internal`",
         applies: |it| {
             it.path == "error/code" && it.peer == Some(json!(2)) && it.latimer == Some(json!(13))
         },
     },
 ];
 
-/// Requests whose spelling we read and do not write, by the case's name.
+/// Requests in an encoding that is read but not written, by case name.
 const READ_ONLY_SPELLINGS: &[(&str, &str)] = &[
-    ("-snake_case", "written in the spelling of the protobuf file, and with numbers for names"),
-    ("send_message-no_kind", "parts and message without their tags"),
-    ("send_message-error_kind_parts", "the shape of JSON-RPC over HTTP+JSON"),
-    ("-error_unknown_role", "a role as another version spells it"),
-    ("send_message-unknown_role", "the same, to a peer that takes it"),
+    ("-snake_case", "snake_case members and numeric enum values"),
+    ("send_message-no_kind", "parts and message without `kind`"),
+    ("send_message-error_kind_parts", "JSON-RPC format over HTTP+JSON"),
+    ("-error_unknown_role", "a role in the spelling of another version"),
+    (
+        "send_message-unknown_role",
+        "a role in the spelling of another version, accepted by the peer",
+    ),
 ];
 
-/// Requests and replies that a peer took and we refuse, by the case's name.
+/// Requests and replies that the peer accepted and Latimer rejects, by case name.
 const REJECTED_CASES: &[(&str, &str)] = &[
-    ("-negative_history", "a length below zero"),
-    ("-no_parts", "a message that says nothing"),
+    ("-negative_history", "a negative history length"),
+    ("-no_parts", "a message without parts"),
     ("-empty_part", "a part without content"),
     ("-two_contents", "a part with two contents"),
-    ("-missing_role", "a message of nobody"),
-    ("send_message-unknown_role", "a history in which a role is neither known nor unspecified"),
-    ("-no_message", "a request to send nothing"),
-    ("list_tasks-unknown_status", "a state that no version knows"),
-    ("rest/get_task-no_id", "an address without an id"),
+    ("-missing_role", "a message without a role"),
+    ("send_message-unknown_role", "an unknown role in the history"),
+    ("-no_message", "a request without a message"),
+    ("list_tasks-unknown_status", "an unknown state"),
+    ("rest/get_task-no_id", "a URL without an id"),
 ];
 
 fn is_default(value: &Value) -> bool {
@@ -308,9 +311,9 @@ fn is_default(value: &Value) -> bool {
     }
 }
 
-const SNAKE_CASE: &str = "the client of Python 1.x writes 0.3 over HTTP+JSON in snake_case";
+const SNAKE_CASE: &str = "the Python 1.x client writes 0.3 over HTTP+JSON in snake_case";
 
-/// A request in snake_case, in the spelling that we write.
+/// Converts a snake_case request to the encoding that Latimer writes.
 fn camel_case(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -335,7 +338,7 @@ fn camel_name(name: &str) -> String {
     })
 }
 
-/// What was found in all fixtures, and which reasons were needed.
+/// Differences found in all fixtures, and the rules that applied.
 #[derive(Default)]
 pub(super) struct Findings {
     failures: Vec<String>,
@@ -343,7 +346,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Two JSON values that should be equal.
+    /// Compares two JSON values.
     pub(super) fn compare(&mut self, fixture: &Fixture, what: &str, peer: &Value, latimer: &Value) {
         let mut differences = Vec::new();
         compare(what.to_owned(), Some(peer), Some(latimer), &mut differences);
@@ -359,11 +362,11 @@ impl Findings {
         }
         let Difference { fixture, path, peer, latimer } = difference;
         let [peer, latimer] = [peer, latimer].map(|it| display_or_absent(it.as_ref()));
-        let difference = format!("{path}\n    theirs: {peer}\n    ours:   {latimer}");
+        let difference = format!("{path}\n    peer:    {peer}\n    latimer: {latimer}");
         self.failures.push(format!("{} {difference}", fixture.name));
     }
 
-    /// Two requests that should be equal, unless the peer's is in a spelling we only read.
+    /// Compares two requests, unless the peer's encoding is only read.
     pub(super) fn compare_request(&mut self, fixture: &Fixture, peer: &Value, latimer: &Value) {
         if let Some((case, _)) =
             READ_ONLY_SPELLINGS.iter().find(|(case, _)| fixture.name.contains(case))
@@ -378,7 +381,7 @@ impl Findings {
         self.compare(fixture, "request", peer, latimer);
     }
 
-    /// Two printed messages that should be equal.
+    /// Compares two printed messages.
     pub(super) fn compare_lines(
         &mut self,
         fixture: &Fixture,
@@ -386,7 +389,7 @@ impl Findings {
         peer: &[String],
         latimer: &[String],
     ) {
-        // Each line as often as it is in one and not in the other.
+        // Returns the lines of one side that the other lacks, with multiplicity.
         let lines_only_in = |left: &[String], right: &[String]| {
             let mut unmatched = right.to_vec();
             let extra =
@@ -402,7 +405,7 @@ impl Findings {
         let (peer_only, latimer_only) =
             (lines_only_in(peer, latimer), lines_only_in(latimer, peer));
         if peer_only.is_empty() && latimer_only.is_empty() && peer != latimer {
-            self.record_failure(fixture, what, "the same lines in another order");
+            self.record_failure(fixture, what, "the lines are in a different order");
         }
         let path = format!("{what}/lines");
         for peer in peer_only {
@@ -413,7 +416,8 @@ impl Findings {
         }
     }
 
-    /// Something that we refuse to read: right when the peer refused it, or when it is listed.
+    /// Records a rejection, which is correct if the peer rejected the input too or the case is
+    /// listed.
     pub(super) fn record_rejection(&mut self, fixture: &Fixture, error: impl Display) {
         if fixture.failed() {
             return;
@@ -435,7 +439,7 @@ impl Findings {
         let cases = REJECTED_CASES.iter().chain(READ_ONLY_SPELLINGS).map(|(case, _)| *case);
         let listed = DIFFERENCE_RULES.iter().map(|it| it.reason).chain(cases).chain([SNAKE_CASE]);
         for reason in listed.filter(|it| !self.used_reasons.contains(it)) {
-            self.failures.push(format!("listed, but seen nowhere: {reason}"));
+            self.failures.push(format!("unused rule: {reason}"));
         }
         let count = self.failures.len();
         assert!(count == 0, "{count} findings\n{}", self.failures.join("\n"));
@@ -472,7 +476,7 @@ fn compare(
 }
 
 impl Fixture {
-    /// Whether the peer answered with an error.
+    /// Returns whether the peer returned an error.
     fn failed(&self) -> bool {
         let response = &self.response;
         let error = |it: &Value| it.get("error").is_some();

@@ -1,4 +1,4 @@
-//! JSON-RPC and HTTP+JSON: a request with its reply, its events or its error.
+//! Recorded exchanges over JSON-RPC and HTTP+JSON: request with reply, events or error.
 
 use http::Method;
 use latimer_protocol::binding::rest::{HttpRequest, Route, RouteRequest};
@@ -11,11 +11,11 @@ use super::fixture::{Fixture, Response};
 use crate::finality;
 
 fn new_id() -> MessageId {
-    MessageId::new("made-here").expect("a valid id")
+    MessageId::new("generated").expect("valid id")
 }
 
 pub(super) fn parse(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).expect("we write JSON")
+    serde_json::from_slice(bytes).expect("encoder writes JSON")
 }
 
 pub(super) fn jsonrpc(fixture: &Fixture, findings: &mut Findings) {
@@ -31,15 +31,15 @@ pub(super) fn jsonrpc(fixture: &Fixture, findings: &mut Findings) {
         let payloads: Vec<_> = frames(fixture)
             .into_iter()
             .filter_map(|text| {
-                let response = jsonrpc::Response::read(&text).expect("an envelope");
+                let response = jsonrpc::Response::read(&text).expect("response envelope");
                 response.result(fixture.version).ok().map(str::to_owned)
             })
             .collect();
         stream(fixture, dialect, &request, &payloads, findings);
     } else if let Some(body) = body.as_ref().filter(|it| it.get("error").is_none()) {
         let text = body.to_string();
-        let response = jsonrpc::Response::read(text.as_bytes()).expect("an envelope");
-        let payload = response.result(fixture.version).expect("no error");
+        let response = jsonrpc::Response::read(text.as_bytes()).expect("response envelope");
+        let payload = response.result(fixture.version).expect("successful response");
         reply(fixture, dialect, &request, payload, findings);
     }
 }
@@ -76,7 +76,7 @@ fn jsonrpc_request(
     }
     match dialect.read_request(operation, envelope.params, &new_id) {
         Ok(request) => {
-            let written = dialect.write_request(&request).expect("an operation of the version");
+            let written = dialect.write_request(&request).expect("operation exists in the version");
             let params = body.get("params").cloned().unwrap_or(json!({}));
             findings.compare_request(fixture, &params, &parse(&written));
             Some(request)
@@ -109,8 +109,9 @@ pub(super) fn rest(fixture: &Fixture, findings: &mut Findings) {
     let Some(request) = rest_request(fixture, findings) else { return };
     let dialect = Dialect::over_http(fixture.version);
     if events.is_some() {
-        let frames = frames(fixture).into_iter().map(|it| String::from_utf8(it).expect("a text"));
-        // What is not an event is an error, and has no form of its own.
+        let frames =
+            frames(fixture).into_iter().map(|it| String::from_utf8(it).expect("frame is UTF-8"));
+        // Frames that are not events contain errors.
         let payloads: Vec<_> =
             frames.filter(|it| parse(it.as_bytes()).get("error").is_none()).collect();
         stream(fixture, dialect, &request, &payloads, findings);
@@ -121,7 +122,7 @@ pub(super) fn rest(fixture: &Fixture, findings: &mut Findings) {
 
 fn rest_request(fixture: &Fixture, findings: &mut Findings) -> Option<Request> {
     let request = fixture.request.as_ref()?;
-    let method: Method = request.method.parse().expect("an HTTP method");
+    let method: Method = request.method.parse().expect("valid HTTP method");
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     let declared = match fixture.declared_version() {
         Ok(declared) => declared,
@@ -141,8 +142,8 @@ fn rest_request(fixture: &Fixture, findings: &mut Findings) -> Option<Request> {
     let text = request.body.as_ref().map(ToString::to_string).unwrap_or_default();
     match route.read_request(text.as_bytes(), &new_id) {
         Ok(parsed) => {
-            let latimer =
-                HttpRequest::new(route.dialect(), &parsed).expect("an operation of the version");
+            let latimer = HttpRequest::new(route.dialect(), &parsed)
+                .expect("operation exists in the version");
             let request_json = |method: &Method, path: &str, body: &Option<Value>| {
                 let empty = json!({});
                 let body = body.as_ref().filter(|it| !it.is_null()).unwrap_or(&empty);
@@ -177,13 +178,13 @@ fn rest_error(fixture: &Fixture, body: Option<&Value>, findings: &mut Findings) 
     );
 }
 
-/// The data of each event of the recorded stream, read in pieces of a few bytes.
+/// Decodes the recorded stream in chunks of a few bytes and returns the data of each event.
 fn frames(fixture: &Fixture) -> Vec<Vec<u8>> {
-    let text = fixture.response.sse.as_deref().expect("a stream");
+    let text = fixture.response.sse.as_deref().expect("recorded stream");
     let mut decoder = sse::Decoder::new();
     let mut frames = Vec::new();
     for mut chunk in text.as_bytes().chunks(7) {
-        while let Some(frame) = decoder.read(&mut chunk).expect("small events") {
+        while let Some(frame) = decoder.read(&mut chunk).expect("events are below the limit") {
             frames.push(frame.data);
         }
     }
@@ -233,7 +234,7 @@ fn stream(
 }
 
 impl Fixture {
-    /// The version that the request says it speaks.
+    /// Returns the version that the request declares.
     fn declared_version(&self) -> Result<Option<Version>, Error> {
         let Some(request) = &self.request else { return Ok(None) };
         let query = request

@@ -1,4 +1,4 @@
-//! The golden files: what they hold, and where they are.
+//! Loader for the golden fixtures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use latimer_protocol::{Operation, Version};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One recorded exchange.
+/// Recorded exchange.
 #[derive(Debug)]
 pub(crate) struct Fixture {
-    /// Its path below the folder of fixtures.
+    /// Path relative to the fixture directory.
     pub(crate) name: String,
     pub(crate) version: Version,
     pub(crate) binding: String,
@@ -36,7 +36,7 @@ pub(crate) struct Request {
     #[serde(default)]
     pub(crate) headers: Value,
     pub(crate) body: Option<Value>,
-    /// gRPC: the bytes of the message.
+    /// Message bytes of a gRPC call.
     pub(crate) message: Option<String>,
 }
 
@@ -44,13 +44,13 @@ pub(crate) struct Request {
 pub(crate) struct Response {
     #[serde(default)]
     pub(crate) status: u16,
-    /// Whether the peer gave up in the middle.
+    /// Whether the peer aborted the exchange.
     #[serde(default)]
     pub(crate) aborted: bool,
     pub(crate) body: Option<Value>,
     pub(crate) events: Option<Vec<Value>>,
     pub(crate) sse: Option<String>,
-    /// gRPC: the status code, the messages, and the status' message and details.
+    /// Status code, messages, status message and status details of a gRPC call.
     #[serde(default)]
     pub(crate) code: i32,
     #[serde(default)]
@@ -64,7 +64,7 @@ pub(crate) struct RecordedMessage {
     pub(crate) message: String,
 }
 
-/// Every fixture, in the order of their names.
+/// Loads all fixtures, ordered by name.
 pub(crate) fn load_all() -> Vec<Fixture> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut files = Vec::new();
@@ -76,8 +76,8 @@ pub(crate) fn load_all() -> Vec<Fixture> {
 }
 
 fn collect_json_files(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).expect("a folder of fixtures") {
-        let path = entry.expect("a readable folder").path();
+    for entry in fs::read_dir(directory).expect("fixture directory exists") {
+        let path = entry.expect("fixture directory is readable").path();
         if path.is_dir() {
             collect_json_files(&path, files);
         } else if path.extension().is_some_and(|it| it == "json") {
@@ -87,8 +87,8 @@ fn collect_json_files(directory: &Path, files: &mut Vec<PathBuf>) {
 }
 
 fn load(root: &Path, path: &Path) -> Fixture {
-    let name = path.strip_prefix(root).expect("below the root").display().to_string();
-    let text = fs::read_to_string(path).expect("a readable fixture");
+    let name = path.strip_prefix(root).expect("path is below the root").display().to_string();
+    let text = fs::read_to_string(path).expect("fixture is readable");
     let file: File = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     Fixture {
         version: file.protocol.parse().unwrap_or_else(|error| panic!("{name}: {error}")),
@@ -115,6 +115,6 @@ fn operation(name: &str) -> Option<Operation> {
         "get_extended_agent_card" => Operation::GetExtendedAgentCard,
         "get_agent_card" => Operation::GetAgentCard,
         "push_delivery" => return None,
-        other => panic!("{other} is no operation"),
+        other => panic!("unknown operation {other}"),
     })
 }

@@ -1,4 +1,4 @@
-//! gRPC: the bytes of each message, and the status of each failure.
+//! Recorded gRPC exchanges: message bytes and statuses.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -23,7 +23,7 @@ pub(super) fn check(fixture: &Fixture, findings: &mut Findings) {
     if response.code != 0 {
         check_status(fixture, findings);
     }
-    let operation = fixture.operation.expect("an operation");
+    let operation = fixture.operation.expect("recorded operation");
     let request = fixture.request.as_ref().and_then(|it| it.message.as_deref());
     if let Some(bytes) = request {
         check_request(fixture, operation, &decode_base64(bytes), findings);
@@ -37,7 +37,7 @@ fn decode_base64(text: &str) -> Vec<u8> {
     BASE64_STANDARD.decode(text).expect("base64")
 }
 
-/// Decodes a message, converts it to the model and back, and compares.
+/// Decodes a message, converts it to the model and back, and compares the results.
 struct RoundTrip<'a> {
     fixture: &'a Fixture,
     what: &'static str,
@@ -51,12 +51,12 @@ impl RoundTrip<'_> {
         M: Message + Default + std::fmt::Debug,
         T: TryFrom<M, Error: std::fmt::Display>,
     {
-        let peer = M::decode(self.bytes).expect("a message of the package");
-        let original = M::decode(self.bytes).expect("a message of the package");
+        let peer = M::decode(self.bytes).expect("valid message");
+        let original = M::decode(self.bytes).expect("valid message");
         match T::try_from(peer) {
             Ok(model) => {
                 let latimer = to_message(&model);
-                // Debug tells messages apart as well as a path would, field by field.
+                // The debug output identifies each field.
                 let (peer, latimer) = (lines(&original), lines(&latimer));
                 self.findings.compare_lines(self.fixture, self.what, &peer, &latimer);
             }
@@ -65,8 +65,8 @@ impl RoundTrip<'_> {
     }
 }
 
-/// A message as lines, one per field. Two things are evened out: nanoseconds, of which we keep
-/// milliseconds, and free-form members that are there and empty, which are as good as absent.
+/// Prints a message with one field per line. Normalizes timestamps to milliseconds and empty
+/// metadata to absent metadata.
 fn lines(message: &impl std::fmt::Debug) -> Vec<String> {
     let text = format!("{message:#?}");
     let lines: Vec<_> = text.lines().map(str::trim).collect();
@@ -170,7 +170,7 @@ fn check_request(fixture: &Fixture, operation: Operation, bytes: &[u8], findings
             });
         }
         (_, Operation::GetExtendedAgentCard | Operation::GetAgentCard) => {
-            assert!(bytes.is_empty(), "{}: an empty message", fixture.name);
+            assert!(bytes.is_empty(), "{}: expected an empty message", fixture.name);
         }
     }
 }
@@ -210,7 +210,7 @@ fn check_reply(fixture: &Fixture, operation: Operation, bytes: &[u8], findings: 
         }
         (_, Operation::SendStreamingMessage | Operation::SubscribeToTask) => {
             use v0_3::stream_response::Payload;
-            let message = v0_3::StreamResponse::decode(bytes).expect("an event");
+            let message = v0_3::StreamResponse::decode(bytes).expect("valid event");
             let is_last = matches!(message.payload, Some(Payload::StatusUpdate(it)) if it.r#final);
             round_trip
                 .check(|it: &StreamResponse| protobuf::v0_3_stream_response(it, finality(is_last)));
@@ -235,10 +235,10 @@ fn check_reply(fixture: &Fixture, operation: Operation, bytes: &[u8], findings: 
             });
         }
         (_, Operation::DeleteTaskPushNotificationConfig) => {
-            assert!(bytes.is_empty(), "{}: an empty message", fixture.name);
+            assert!(bytes.is_empty(), "{}: expected an empty message", fixture.name);
         }
         (_, Operation::GetExtendedAgentCard | Operation::GetAgentCard) => {
-            let message = v0_3::AgentCard::decode(bytes).expect("a card");
+            let message = v0_3::AgentCard::decode(bytes).expect("valid card");
             let history = match message.capabilities {
                 Some(it) if it.state_transition_history => TransitionHistory::Recorded,
                 _ => TransitionHistory::NotRecorded,

@@ -1,7 +1,7 @@
-//! What real peers sent is read, and what is read is written as they wrote it.
+//! Replay of recorded exchanges: payloads of other implementations are decoded and encoded again.
 //!
-//! Every difference is listed in [`difference`] with its reason; one that is not listed fails, and
-//! so does a listed one that no fixture shows any more.
+//! [`difference`] lists every accepted difference with its reason. An unlisted difference fails the
+//! test, and so does a listed one that no fixture needs.
 
 mod cards_and_webhooks;
 mod difference;
@@ -21,7 +21,7 @@ fn recorded_peer_exchanges_round_trip() {
             "grpc" => grpc::check(&fixture, &mut findings),
             "card" => cards_and_webhooks::card(&fixture, &mut findings),
             "push" => cards_and_webhooks::push(&fixture, &mut findings),
-            other => panic!("{}: {other} is no binding", fixture.name),
+            other => panic!("{}: unknown binding {other}", fixture.name),
         }
     }
     findings.assert_empty();

@@ -1,4 +1,4 @@
-//! Envelopes, addresses, headers, versions and streams.
+//! Pitfalls of envelopes, URLs, headers, versions and streams.
 
 use http::Method;
 use latimer_protocol::binding::rest::{self, HttpRequest, Route, RouteRequest};
@@ -149,7 +149,7 @@ fn pitfall_18_time_filter_accepts_alias_and_unescaped_plus() {
             ..RouteRequest::new(&Method::GET, "/tasks")
         };
         let request = Route::find(&route_request).unwrap().read_request(b"", &new_id).unwrap();
-        let Request::ListTasks(request) = request else { panic!("asked to list") };
+        let Request::ListTasks(request) = request else { panic!("expected ListTasks") };
         assert_eq!(request.status_timestamp_after, Some(want), "{query}");
     }
     let query = "statusTimestampAfter=yesterday";
@@ -213,6 +213,6 @@ fn pitfall_48_streams_decode_with_any_chunk_size() {
         data.extend(
             std::iter::from_fn(|| decoder.finish()).map(|it| String::from_utf8(it.data).unwrap()),
         );
-        assert_eq!(data, ["{\"a\":\n\"ü\"}", "x", "last"], "pieces of {size}");
+        assert_eq!(data, ["{\"a\":\n\"ü\"}", "x", "last"], "chunks of {size}");
     }
 }

@@ -1,4 +1,4 @@
-//! Codes, statuses and reasons.
+//! Pitfalls of error codes, statuses and reasons.
 
 use latimer_protocol::binding::grpc;
 use latimer_protocol::{Error, ErrorKind, Operation, Version};
@@ -16,7 +16,7 @@ fn pitfall_03_errors_use_v1_0_1_statuses_and_reasons_decide() {
     ] {
         let code = kind.codes(Version::V1_0);
         assert_eq!((code.http, code.grpc), (http, grpc), "{kind:?}");
-        // 1.0.0 had other statuses: the reason decides.
+        // 1.0.0 had different statuses, so the reason determines the kind.
         let body = Error::from(kind).to_http(Version::V1_0).body.to_string();
         let read = Error::from_http(409, body.as_bytes(), Version::V1_0);
         assert_eq!(read.kind(), kind);

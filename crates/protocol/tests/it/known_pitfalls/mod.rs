@@ -1,10 +1,9 @@
-//! The traps of the protocol that concern encoding, by their numbers in the protocol's reference.
+//! Encoding pitfalls of the protocol, numbered as in the protocol reference.
 //!
-//! Those of cards (37 to 39) are in `card_pitfalls`. Left out are those about what a server does and not
-//! about what it writes: the status that JSON-RPC errors ride on (6), subscriptions to finished tasks
-//! (24), the order of a stream (25), what a refused message leaves behind (28), contexts that do not
-//! match (29), required extensions (42), deletions that are repeated (43), and which paths share an
-//! address (51).
+//! Pitfalls of cards (37 to 39) are in `card_pitfalls`. Pitfalls of server behavior are tested in
+//! the server crate: the HTTP status of JSON-RPC errors (6), subscriptions to finished tasks (24),
+//! the order of a stream (25), side effects of a rejected message (28), mismatched contexts (29),
+//! required extensions (42), repeated deletions (43), and paths that share a URL (51).
 
 mod bindings;
 mod errors;
@@ -21,15 +20,15 @@ use serde_json::Value;
 use crate::finality;
 
 pub(super) fn parse(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).expect("we write JSON")
+    serde_json::from_slice(bytes).expect("encoder writes JSON")
 }
 
 pub(super) fn utf8(written: &[u8]) -> &str {
-    std::str::from_utf8(written).expect("we write UTF-8")
+    std::str::from_utf8(written).expect("encoder writes UTF-8")
 }
 
 pub(super) fn new_id() -> MessageId {
-    MessageId::new("made-here").unwrap()
+    MessageId::new("generated").unwrap()
 }
 
 pub(super) fn message() -> Message {

@@ -1,4 +1,4 @@
-//! Messages, tasks, events, lists and webhooks.
+//! Pitfalls of messages, tasks, events, lists and webhooks.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ fn pitfall_10_v0_3_file_bytes_are_base64_twice_except_jsonrpc() {
     assert_eq!(schema.pointer("/message/parts/1/file/bytes"), Some(&json!("aGk=")));
     let proto = write(Dialect::V0_3Proto, &request);
     assert_eq!(proto.pointer("/message/content/1/file/fileWithBytes"), Some(&json!("YUdrPQ==")));
-    // A peer that encodes once is understood as well.
+    // A single base64 encoding is decoded as well.
     for encoded in ["YUdrPQ==", "aGkh"] {
         let body = json!({"message": {"messageId": "m", "role": "ROLE_USER",
             "content": [{"file": {"fileWithBytes": encoded}}]}});
         let Request::SendMessage(it) =
             read(Dialect::V0_3Proto, Operation::SendMessage, body).unwrap()
         else {
-            panic!("asked to send");
+            panic!("expected SendMessage");
         };
         let want = if encoded == "aGkh" { "hi!" } else { "hi" };
         assert_eq!(it.message.parts[0], Part { media_type: None, ..Part::raw(want, "") });
@@ -62,7 +62,7 @@ fn pitfall_12_snake_case_is_read_in_every_version() {
             "history_length": 3}});
     for (dialect, body) in [(Dialect::V0_3Proto, v0_3_body), (Dialect::V1_0, v1_0_body)] {
         let Request::SendMessage(it) = read(dialect, Operation::SendMessage, body).unwrap() else {
-            panic!("asked to send");
+            panic!("expected SendMessage");
         };
         assert_eq!(it.message, message());
         let configuration = it.configuration.unwrap();
@@ -99,7 +99,7 @@ fn pitfall_14_protobuf_packages_number_fields_differently() {
     )
     .artifacts;
     Arc::make_mut(&mut done.artifacts[0]).name = Some("n".to_owned());
-    // Field 2 in one package, field 3 in the other: length-delimited, of one byte.
+    // The name is field 2 in one package and field 3 in the other: length-delimited, one byte long.
     let name = |field: u8| vec![field << 3 | 2, 1, b'n'];
     let contains = |bytes: &[u8], needle: &[u8]| bytes.windows(needle.len()).any(|it| it == needle);
     let v1_bytes = v1::Task::from(&done).encode_to_vec();
@@ -170,7 +170,7 @@ fn pitfall_22_zero_history_length_differs_from_unset() {
         assert_eq!(ids.join(" "), want);
         assert_eq!(json!(task).get("history").is_some(), !want.is_empty());
     }
-    // gRPC 0.3 has no presence.
+    // The 0.3 protobuf field has no presence.
     let v0_3_request = v0_3::GetTaskRequest { name: "tasks/t".to_owned(), history_length: 0 };
     let request: latimer_protocol::GetTaskRequest = v0_3_request.try_into().unwrap();
     assert_eq!(request.history_length, None);
@@ -191,7 +191,7 @@ fn pitfall_23_blocking_is_the_default_in_every_version() {
     assert!(!returns_immediately(Dialect::V0_3, json!({"acceptedOutputModes": ["text"]})));
     assert!(!returns_immediately(Dialect::V0_3, json!({"blocking": true})));
     assert!(returns_immediately(Dialect::V0_3, json!({"blocking": false})));
-    // Protobuf cannot write a flag that is off: where there are settings its absence is meant.
+    // ProtoJSON omits false flags, so a missing flag in a configuration means false.
     assert!(!returns_immediately(Dialect::V0_3Proto, Value::Null));
     assert!(returns_immediately(Dialect::V0_3Proto, json!({})));
     assert!(returns_immediately(Dialect::V0_3Proto, json!({"acceptedOutputModes": ["text"]})));
@@ -208,7 +208,7 @@ fn pitfall_26_final_flag_exists_before_1_0_only() {
         assert!(!event(Dialect::V1_0, &update, is_last).to_string().contains("final"));
         let protobuf = protobuf::v0_3_stream_response(&update, finality(is_last));
         let Some(v0_3::stream_response::Payload::StatusUpdate(update)) = protobuf.payload else {
-            panic!("a status update");
+            panic!("expected a status update");
         };
         assert_eq!(update.r#final, is_last);
     }
@@ -245,7 +245,7 @@ fn pitfall_30_webhook_configs_differ_per_version() {
         assert_eq!(read(dialect, operation, wire.clone()).as_ref(), Ok(&want), "{dialect:?}");
         assert_eq!(write(dialect, &want), wire, "{dialect:?}");
     }
-    // What the path says goes over what the body says.
+    // Path parameters take precedence over the body.
     let route =
         find_route(&Method::POST, "/tasks/path/pushNotificationConfigs", Some(Version::V1_0));
     for name in ["taskId", "task_id"] {
@@ -253,7 +253,7 @@ fn pitfall_30_webhook_configs_differ_per_version() {
         let Request::CreateTaskPushNotificationConfig(it) =
             route.read_request(body.as_bytes(), &new_id).unwrap()
         else {
-            panic!("asked to create");
+            panic!("expected CreateTaskPushNotificationConfig");
         };
         assert_eq!(it.task_id.unwrap(), "path", "{name}");
     }

@@ -1,4 +1,4 @@
-//! Signatures: cards signed here are proven by the SDK for Python, and the reverse.
+//! Cards signed by Latimer and verified by the Python SDK, and the reverse.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::change::ModelChange;
 use super::{peers_dir, python, samples};
 
-/// How many cards for each algorithm.
+/// Number of cards per algorithm.
 const CARDS_PER_ALGORITHM: usize = 10;
 
-/// A key as each side takes it.
+/// Key in the formats of both sides.
 #[derive(Debug)]
 struct KeyPair {
     algorithm: JwsAlgorithm,
@@ -23,7 +23,7 @@ struct KeyPair {
     public: String,
 }
 
-/// One new key for each algorithm, made by the library that the SDK uses.
+/// Generates one key per algorithm with the library that the SDK uses.
 fn keys() -> Vec<KeyPair> {
     const GENERATE_KEYS_SCRIPT: &str = "
 import json, sys
@@ -44,7 +44,7 @@ json.dump(kinds, sys.stdout)
         run(Command::new(python("1.x")).args(["-c", GENERATE_KEYS_SCRIPT]), &Value::Null);
     let key = |algorithm: JwsAlgorithm| {
         let pair = &generated[algorithm.to_string()];
-        let pem = |index: usize| pair[index].as_str().expect("a PEM").to_owned();
+        let pem = |index: usize| pair[index].as_str().expect("PEM string").to_owned();
         KeyPair { algorithm, private: pem(0), public: pem(1) }
     };
     JwsAlgorithm::ALL.into_iter().map(key).collect()
@@ -57,23 +57,23 @@ fn run_sdk_script(name: &str, input: &Value) -> Value {
 
 fn run(command: &mut Command, input: &Value) -> Value {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut process = command.spawn().expect("python");
+    let mut process = command.spawn().expect("python starts");
     let mut stdin = process.stdin.take().expect("piped");
-    stdin.write_all(input.to_string().as_bytes()).expect("python reads");
+    stdin.write_all(input.to_string().as_bytes()).expect("python reads its input");
     drop(stdin);
-    let output = process.wait_with_output().expect("python ends");
+    let output = process.wait_with_output().expect("python exits");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?} failed: {errors}");
-    serde_json::from_slice(&output.stdout).expect("python answers in JSON")
+    serde_json::from_slice(&output.stdout).expect("python writes JSON")
 }
 
-/// Cards without signatures.
+/// Returns cards without signatures.
 fn cards() -> Vec<AgentCard> {
     let cards = samples::cards().into_iter().take(CARDS_PER_ALGORITHM);
     cards.map(|card| AgentCard { signatures: Vec::new(), ..card }).collect()
 }
 
-/// The same card with one letter changed.
+/// Changes one character of the card.
 fn tampered(card: &Value) -> Value {
     let mut card = card.clone();
     let description = card["description"].as_str().unwrap_or_default();
@@ -112,7 +112,7 @@ fn cards_signed_by_python_verify_in_latimer() {
         let keys = KeySet::from([VerifyingKey::from_pem(&key.public).unwrap().with_kid("k")]);
         let alg = key.algorithm.to_string();
         let to_request = |mut card: AgentCard| {
-            // The SDK publishes it for 0.3 too, where the places are listed.
+            // The SDK publishes it for 0.3 as well, which restricts the locations.
             ModelChange::KeyLocations.card(&mut card);
             let card = card.to_json(CardFormat::V1_0);
             json!({ "card": card, "key": key.private, "alg": alg, "kid": "k" })
@@ -129,7 +129,7 @@ fn cards_signed_by_python_verify_in_latimer() {
 }
 
 fn expect_list(value: Value, length: usize) -> Vec<Value> {
-    let Value::Array(items) = value else { panic!("{value} is no list") };
+    let Value::Array(items) = value else { panic!("{value} is not a list") };
     assert_eq!(items.len(), length);
     items
 }

@@ -1,4 +1,4 @@
-//! What SDKs refuse or lose, each as a change of the model.
+//! Limitations of SDKs, each as a change of the model.
 
 use std::sync::Arc;
 
@@ -13,47 +13,47 @@ use serde_json::{Value, json};
 
 use crate::arbitrary::ComparableReply;
 
-/// One change.
+/// Change that makes a model representable by an SDK, or that an SDK applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelChange {
-    /// Messages refer to no other tasks.
+    /// Removes the task references of messages.
     References,
-    /// Parts have no metadata; without the mark in it, data that was wrapped stays wrapped.
+    /// Removes the metadata of parts. Without its marker, wrapped data stays wrapped.
     PartMetadata,
-    /// Files have no names.
+    /// Removes file names.
     FileNames,
-    /// Files are the base64 text of what they were.
+    /// Replaces file bytes by their base64 text.
     BytesAsText,
-    /// Artifacts have no extensions.
+    /// Removes the extensions of artifacts.
     ArtifactExtensions,
-    /// No update of an artifact says that it goes on with the last one.
+    /// Clears `append` in artifact updates.
     Append,
-    /// Who sends a message does not say how much history it wants.
+    /// Removes the history length from messages to send.
     HistoryLength,
-    /// Who sends a message always says how it wants it handled.
+    /// Adds a configuration to messages to send.
     Configuration,
-    /// The value of a data part is not null.
+    /// Replaces `null` as the value of a data part.
     NullData,
-    /// There is no null in any JSON.
+    /// Replaces `null` in all JSON values.
     Nulls,
-    /// Times are not before 1970.
+    /// Moves timestamps before 1970 to after 1970.
     Times,
-    /// An API key is in one of the places that the schema of 0.3 lists.
+    /// Restricts the locations of API keys to those that the 0.3 schema lists.
     KeyLocations,
-    /// OAuth has what 0.3 knows of it. We write the rest too, which most readers of 0.3 pass over.
+    /// Removes OAuth members that 0.3 lacks. Latimer writes them, and most 0.3 readers ignore them.
     OAuth,
-    /// Of security, what 0.2 knows: no mutual TLS, which it refuses, no address of OAuth's metadata,
-    /// and nothing about single skills.
+    /// Removes security features that 0.2 lacks: mutual TLS, which it rejects, the OAuth metadata
+    /// URL, and requirements of skills.
     Security,
-    /// Cards have no picture.
+    /// Removes the icon of cards.
     Icon,
-    /// A card says no to what it said nothing about, and nothing where it had an empty address.
+    /// Replaces missing capabilities by `false` and empty URLs by missing ones.
     Defaults,
-    /// Nothing is required of callers.
+    /// Removes security requirements.
     Requirements,
-    /// A scheme that is required without scopes is not required.
+    /// Removes requirements without scopes.
     NoScopes,
-    /// No requirement is for a scheme of the name `schemes`.
+    /// Removes requirements of a scheme named `schemes`.
     Schemes,
 }
 
@@ -121,7 +121,7 @@ impl ModelChange {
 
     fn time(self, time: Timestamp) -> Timestamp {
         match self {
-            Self::Times => Timestamp::from_millis(time.as_millis().abs()).expect("not too late"),
+            Self::Times => Timestamp::from_millis(time.as_millis().abs()).expect("in range"),
             _ => time,
         }
     }
@@ -205,7 +205,7 @@ impl ModelChange {
         }
     }
 
-    /// Changes a scheme; false where there is nothing to keep of it.
+    /// Changes a scheme; returns false if the scheme must be removed.
     fn scheme(self, scheme: &mut SecurityScheme) -> bool {
         match (self, scheme) {
             (Self::KeyLocations, SecurityScheme::ApiKey(key)) => key.location = "header".to_owned(),

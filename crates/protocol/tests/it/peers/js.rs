@@ -1,4 +1,4 @@
-//! The SDKs for JavaScript.
+//! The JavaScript SDKs.
 
 use latimer_protocol::card::{CardFormat, TransitionHistory};
 use latimer_protocol::{Dialect, Operation, Version};
@@ -8,15 +8,15 @@ use super::change::ModelChange;
 use super::peer_leg::{MessageKind, PeerLeg};
 use crate::field_coverage::Wire;
 
-/// The SDK has no lists of tasks over 0.3.
+/// Messages that the SDK lacks over 0.3.
 const UNSUPPORTED_LISTS: &[(MessageKind, Operation, &str)] = &[
     (MessageKind::Request, Operation::ListTasks, "no such call"),
     (MessageKind::Reply, Operation::ListTasks, "no such call"),
 ];
 
-/// What gets lost between its protobuf types and those of its schema. The bytes of a file are base64
-/// text to the SDK for Python, which fails on anything else, and are bytes to this one; requirements
-/// have the schema's shape, which the other reads, and not the protobuf file's.
+/// Losses of the conversion between its protobuf types and its schema types. The Python SDK treats
+/// file bytes as base64 text and rejects others, this SDK treats them as bytes; requirements have
+/// the format of the schema, not of the protobuf file.
 const CONVERSION_LOSSES: &[ModelChange] = &[
     ModelChange::PartMetadata,
     ModelChange::FileNames,
@@ -30,7 +30,7 @@ const CONVERSION_LOSSES: &[ModelChange] = &[
     ModelChange::Requirements,
 ];
 
-/// What its protobuf file does not have, and what its codecs lose.
+/// Members that its protobuf file lacks or its codecs lose.
 const PROTOBUF_LOSSES: &[ModelChange] = &[
     ModelChange::References,
     ModelChange::PartMetadata,
@@ -39,7 +39,7 @@ const PROTOBUF_LOSSES: &[ModelChange] = &[
     ModelChange::NoScopes,
 ];
 
-/// Its protobuf codecs write times before 1970 with negative nanoseconds, which is no protobuf.
+/// Its protobuf codecs encode times before 1970 with negative nanoseconds, which is invalid.
 const TIMES: &[ModelChange] = &[ModelChange::Times];
 
 #[test]
@@ -47,7 +47,7 @@ const TIMES: &[ModelChange] = &[ModelChange::Times];
 fn js_v1_0_parses_latimer_output() {
     let mut sdk = Sdk::javascript(Version::V1_0);
     let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V1_0));
-    // Its codecs take null for nothing.
+    // Its codecs take `null` for absence.
     let limits = &[ModelChange::NullData];
     let mut json = PeerLeg { inner_wire: Some(Wire::V1_0Protobuf), limits, ..json };
     json.check();
@@ -64,7 +64,7 @@ fn js_v1_0_parses_latimer_output() {
 fn js_v0_3_parses_latimer_output() {
     let mut sdk = Sdk::javascript(Version::V0_3);
     let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
-    // By that name its resolver takes a card for one of another shape.
+    // Its resolver mistakes a requirement of this name for another format.
     let mut json = PeerLeg { limits: &[ModelChange::Schemes], ..json };
     json.check();
     json.check_errors();
@@ -75,14 +75,14 @@ fn js_v0_3_parses_latimer_output() {
         reply_dialect: Dialect::V0_3,
         over_http: true,
         unsupported: UNSUPPORTED_LISTS,
-        // A flow that it does not know costs it the card.
+        // An unknown OAuth flow makes it reject the card.
         limits: &[ModelChange::OAuth, ModelChange::Schemes],
         losses: CONVERSION_LOSSES,
         ..proto_json
     };
     proto_json.check();
     let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
-    // They also write a null as the number 0.
+    // It also encodes `null` as the number 0.
     let limits = &[ModelChange::Times, ModelChange::Nulls];
     PeerLeg { unsupported: UNSUPPORTED_LISTS, limits, losses: PROTOBUF_LOSSES, ..protobuf }.check();
 }

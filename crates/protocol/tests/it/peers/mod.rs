@@ -1,7 +1,8 @@
-//! What we write, as the official SDKs read it; and cards signed here and there.
+//! Interoperability with the official SDKs: payloads written by Latimer are read by an SDK, and
+//! signed cards are exchanged.
 //!
-//! Each test starts an SDK as a process, hands it samples of every type of message, and reads what
-//! the SDK makes of them. `scripts/setup-peers` installs the SDKs.
+//! Each test starts an SDK as a process, sends it samples of every message type, and reads what the
+//! SDK writes. `scripts/setup-peers` installs the SDKs.
 
 mod cards;
 mod change;
@@ -17,7 +18,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use latimer_protocol::Version;
 use serde::{Deserialize, Serialize};
 
-/// An SDK that reads and writes for us, as long as it is kept.
+/// Process that decodes and encodes messages with an SDK. Dropping it stops the process.
 #[derive(Debug)]
 struct Sdk {
     version: &'static str,
@@ -27,13 +28,13 @@ struct Sdk {
 }
 
 impl Sdk {
-    /// The SDK for Python of one line: `1.x`, `0.3` or `0.2`.
+    /// Starts the Python SDK of a release line: `1.x`, `0.3` or `0.2`.
     fn python(line: &str) -> Self {
         let version = if line == "1.x" { "1.0" } else { "0.3" };
         Self::start(version, Command::new(python(line)).arg(peers_dir().join("python/parse.py")))
     }
 
-    /// The SDK for JavaScript of one version.
+    /// Starts the JavaScript SDK for a protocol version.
     fn javascript(version: Version) -> Self {
         let version = if version == Version::V1_0 { "1.0" } else { "0.3" };
         assert_installed(&peers_dir().join("js/node_modules/.stamp"));
@@ -48,15 +49,15 @@ impl Sdk {
         Self { version, process, stdin, stdout }
     }
 
-    /// Lets the SDK read `wire`, and returns what it writes, or why it does not.
+    /// Sends `wire` to the SDK and returns what the SDK writes, or its error.
     fn round_trip(&mut self, request: &SdkRequest<'_>) -> Result<String, String> {
         let mut line = serde_json::to_vec(&RequestLine { version: self.version, request })
-            .expect("plain data");
+            .expect("request is encodable");
         line.push(b'\n');
-        self.stdin.write_all(&line).expect("the SDK is there");
+        self.stdin.write_all(&line).expect("SDK process is running");
         let mut line = String::new();
-        self.stdout.read_line(&mut line).expect("the SDK answers in UTF-8");
-        let response: SdkResponse = serde_json::from_str(&line).expect("the SDK answers");
+        self.stdout.read_line(&mut line).expect("SDK writes UTF-8");
+        let response: SdkResponse = serde_json::from_str(&line).expect("SDK writes a response");
         if response.ok { Ok(response.wire) } else { Err(response.error) }
     }
 }
@@ -68,7 +69,7 @@ impl Drop for Sdk {
     }
 }
 
-/// What an SDK is asked to read: see `tests/peers/python/parse.py`.
+/// Request to an SDK process, see `tests/peers/python/parse.py`.
 #[derive(Debug, Serialize)]
 struct SdkRequest<'a> {
     form: &'a str,
@@ -93,14 +94,14 @@ struct SdkResponse {
     error: String,
 }
 
-/// The interpreter of one line of the SDK for Python.
+/// Returns the path of the Python interpreter for an SDK release line.
 fn python(line: &str) -> PathBuf {
     let venv = workspace_root().join(".venv").join(line);
     assert_installed(&venv.join(".stamp"));
     venv.join("bin/python")
 }
 
-/// The folder of scripts that run in the SDKs.
+/// Returns the directory of the scripts that run in the SDKs.
 fn peers_dir() -> PathBuf {
     workspace_root().join("tests/peers")
 }

@@ -1,4 +1,4 @@
-//! One way through an SDK, for every type of message.
+//! Round trips of every message type through an SDK.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,29 +19,29 @@ use crate::protobuf::{
     round_trip_model, v0_3_event, v0_3_reply, v0_3_request, v1_0_event, v1_0_reply, v1_0_request,
 };
 
-/// One way through an SDK: what we write, and how we read what the SDK writes.
+/// Round trip through an SDK: Latimer encodes, the SDK decodes and encodes, Latimer decodes.
 #[derive(Debug)]
 pub(super) struct PeerLeg<'a> {
     pub(super) sdk: &'a mut Sdk,
-    /// What the SDK is told to read.
+    /// Format that the SDK reads.
     pub(super) format: &'static str,
-    /// What we write.
+    /// Encoding that Latimer writes.
     pub(super) wire: Wire,
-    /// Another wire in the SDK, where it turns one form into another while it reads.
+    /// Encoding to which the SDK converts internally, if any.
     pub(super) inner_wire: Option<Wire>,
-    /// What comes back, where that is JSON.
+    /// Dialect of the SDK's output, where that is JSON.
     pub(super) reply_dialect: Dialect,
-    /// Whether requests go as an address and a body.
+    /// Whether requests are sent as URL and body.
     pub(super) over_http: bool,
-    /// The messages that the SDK has no type for, and why.
+    /// Messages for which the SDK has no type, with the reason.
     pub(super) unsupported: &'static [(MessageKind, Operation, &'static str)],
-    /// What samples must not have, because the SDK refuses it.
+    /// Changes applied to samples, because the SDK rejects the original.
     pub(super) limits: &'static [ModelChange],
-    /// What the SDK loses.
+    /// Changes that the SDK applies.
     pub(super) losses: &'static [ModelChange],
 }
 
-/// What an operation has.
+/// Messages of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageKind {
     Request,
@@ -49,7 +49,7 @@ pub(super) enum MessageKind {
 }
 
 impl<'a> PeerLeg<'a> {
-    /// A way that nothing is lost on but what `wire` cannot carry.
+    /// Creates a leg without SDK limits and losses.
     pub(super) fn new(sdk: &'a mut Sdk, format: &'static str, wire: Wire) -> Self {
         let reply_dialect = match wire {
             Wire::Json(dialect) => dialect,
@@ -70,10 +70,10 @@ impl<'a> PeerLeg<'a> {
         }
     }
 
-    /// Every request and reply of every operation that the version has.
+    /// Checks all requests and replies of all operations of the version.
     pub(super) fn check(&mut self) {
         for operation in Operation::ALL {
-            // Outside the specification: no SDK has it.
+            // Not part of the specification, so no SDK has it.
             if operation == Operation::GetAgentCard {
                 continue;
             }
@@ -99,7 +99,7 @@ impl<'a> PeerLeg<'a> {
         }
     }
 
-    /// What the SDK calls an operation.
+    /// Returns the name of an operation in the SDK.
     fn sdk_name(&self, operation: Operation) -> Option<&'static str> {
         match self.wire {
             Wire::Json(Dialect::V0_3Proto) | Wire::V1_0Protobuf | Wire::V0_3Protobuf => {
@@ -109,7 +109,7 @@ impl<'a> PeerLeg<'a> {
         }
     }
 
-    /// Every kind of wire on the way.
+    /// Returns all encodings on the way.
     fn wires(&self) -> impl Iterator<Item = Wire> + use<> {
         [self.wire].into_iter().chain(self.inner_wire)
     }
@@ -130,7 +130,7 @@ impl<'a> PeerLeg<'a> {
         }
     }
 
-    /// The request as the SDK understood it; none where it has no address.
+    /// Returns the request as decoded from the SDK's output; `None` if it has no URL.
     fn round_trip_request(&mut self, request: &Request, name: &str) -> Option<Request> {
         let dialect = match self.wire {
             Wire::Json(dialect) => dialect,
@@ -147,7 +147,7 @@ impl<'a> PeerLeg<'a> {
         };
         let written = match self.over_http {
             true => http_request_json(request, dialect)?,
-            false => utf8(dialect.write_request(request).expect("the version has it")),
+            false => utf8(dialect.write_request(request).expect("operation exists in the version")),
         };
         let written = self.round_trip_text("request", name, &written);
         let read = self.reply_dialect.read_request(request.operation(), &written, &new_id);
@@ -164,7 +164,7 @@ impl<'a> PeerLeg<'a> {
         if operation == Operation::DeleteTaskPushNotificationConfig {
             return self.check_empty_reply(name);
         }
-        for (request, mut reply) in samples::replies(operation).expect("none of the above") {
+        for (request, mut reply) in samples::replies(operation).expect("operation has a reply") {
             self.limits.iter().for_each(|it| it.reply(&mut reply));
             let mut want = self.wires().fold(reply.clone(), |it, wire| wire.reply(it));
             self.losses.iter().for_each(|it| it.reply(&mut want));
@@ -221,7 +221,7 @@ impl<'a> PeerLeg<'a> {
         read.unwrap_or_else(|error| panic!("{name}: {error} in {written}"))
     }
 
-    /// The answer to a deletion.
+    /// Checks the reply to a deletion.
     fn check_empty_reply(&mut self, name: &str) {
         let Wire::Json(dialect) = self.wire else {
             assert_eq!(self.round_trip_bytes("reply", name, b""), b"");
@@ -235,7 +235,7 @@ impl<'a> PeerLeg<'a> {
         assert!(matches!(read, Ok(Reply::PushConfigsDeleted(_))), "{name}: {read:?}");
     }
 
-    /// The card for authenticated callers.
+    /// Checks the card for authenticated callers.
     pub(super) fn check_card_replies(&mut self, name: &str) {
         let request = Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default());
         for (card, want) in self.cards() {
@@ -260,7 +260,7 @@ impl<'a> PeerLeg<'a> {
         }
     }
 
-    /// Cards as they are published, in one form.
+    /// Checks published cards in one format.
     pub(super) fn check_published_cards(&mut self, format: CardFormat) {
         for (card, want) in self.cards() {
             let written = self.round_trip_text("card", "", &card.to_json(format).to_string());
@@ -269,7 +269,7 @@ impl<'a> PeerLeg<'a> {
         }
     }
 
-    /// Cards, and how they come back.
+    /// Returns cards with the expected results.
     fn cards(&self) -> Vec<(AgentCard, AgentCard)> {
         let mut cards = samples::cards();
         let cards = cards.drain(..).map(|mut card| {
@@ -281,7 +281,7 @@ impl<'a> PeerLeg<'a> {
         cards.collect()
     }
 
-    /// JSON-RPC error objects, of the codes that A2A and JSON-RPC define.
+    /// Checks JSON-RPC error objects with the codes of A2A and JSON-RPC.
     pub(super) fn check_errors(&mut self) {
         let version = self.version();
         for kind in ErrorKind::ALL {
@@ -299,13 +299,15 @@ impl<'a> PeerLeg<'a> {
 
     fn round_trip_text(&mut self, r#type: &str, method: &str, wire: &str) -> String {
         let mut written =
-            serde_json::from_str(&self.round_trip(r#type, method, wire)).expect("JSON");
+            serde_json::from_str(&self.round_trip(r#type, method, wire)).expect("SDK writes JSON");
         integral_floats_to_integers(&mut written);
         written.to_string()
     }
 
     fn round_trip_bytes(&mut self, r#type: &str, method: &str, wire: &[u8]) -> Vec<u8> {
-        STANDARD.decode(self.round_trip(r#type, method, &STANDARD.encode(wire))).expect("base64")
+        STANDARD
+            .decode(self.round_trip(r#type, method, &STANDARD.encode(wire)))
+            .expect("SDK writes base64")
     }
 
     fn round_trip(&mut self, r#type: &str, method: &str, wire: &str) -> String {
@@ -314,13 +316,14 @@ impl<'a> PeerLeg<'a> {
     }
 }
 
-/// Protobuf has no integers in its JSON, so that some SDKs write 1.0 where we wrote 1.
+/// Converts integral floats to integers: protobuf JSON has no integers, so some SDKs write 1.0 for
+/// 1.
 fn integral_floats_to_integers(value: &mut Value) {
     match value {
         Value::Number(number) => {
             let float = number.as_f64().filter(|it| number.is_f64() && it.fract() == 0.0);
             if let Some(float) = float {
-                *value = serde_json::from_str(&format!("{float:.0}")).expect("an integer");
+                *value = serde_json::from_str(&format!("{float:.0}")).expect("integral float");
             }
         }
         Value::Array(items) => items.iter_mut().for_each(integral_floats_to_integers),
@@ -329,7 +332,7 @@ fn integral_floats_to_integers(value: &mut Value) {
     }
 }
 
-/// A request as an address and a body. A dot or two in place of an id is no address.
+/// Encodes a request as URL and body; `None` if an id is `.` or `..`, which has no URL.
 fn http_request_json(request: &Request, dialect: Dialect) -> Option<String> {
     let http_request = HttpRequest::new(dialect, request).ok()?;
     let body = http_request.body.map(utf8);
@@ -340,9 +343,9 @@ fn http_request_json(request: &Request, dialect: Dialect) -> Option<String> {
 }
 
 fn utf8(written: Vec<u8>) -> String {
-    String::from_utf8(written).expect("we write UTF-8")
+    String::from_utf8(written).expect("encoder writes UTF-8")
 }
 
 fn new_id() -> MessageId {
-    MessageId::new("made-here").expect("a valid id")
+    MessageId::new("generated").expect("valid id")
 }

@@ -1,4 +1,4 @@
-//! The SDKs for Python, which parse strictly.
+//! The Python SDKs, which parse strictly.
 
 use latimer_protocol::card::{CardFormat, TransitionHistory};
 use latimer_protocol::{Dialect, Operation};
@@ -8,19 +8,19 @@ use super::change::ModelChange;
 use super::peer_leg::{MessageKind, PeerLeg};
 use crate::field_coverage::Wire;
 
-/// The protobuf files of 0.3 that came before tasks could be listed.
+/// Messages that the 0.3 protobuf files lack before task lists were added.
 const UNSUPPORTED_LISTS: &[(MessageKind, Operation, &str)] = &[
     (MessageKind::Request, Operation::ListTasks, "no such RPC"),
     (MessageKind::Reply, Operation::ListTasks, "no such RPC"),
 ];
 
-/// The schema of 0.2 that came before extended cards were asked for over JSON-RPC.
+/// Messages that the 0.2 schema lacks before extended cards over JSON-RPC were added.
 const UNSUPPORTED_EXTENDED_CARD: &[(MessageKind, Operation, &str)] = &[
     (MessageKind::Request, Operation::GetExtendedAgentCard, "no such method"),
     (MessageKind::Reply, Operation::GetExtendedAgentCard, "no such method"),
 ];
 
-const PARAMETERS_IN_URL: &str = "all of it is in the address";
+const PARAMETERS_IN_URL: &str = "all parameters are part of the URL";
 
 const UNSUPPORTED_BODIES: &[(MessageKind, Operation, &str)] = &[
     (MessageKind::Request, Operation::ListTasks, "no such RPC"),
@@ -34,7 +34,7 @@ const UNSUPPORTED_BODIES: &[(MessageKind, Operation, &str)] = &[
     (
         MessageKind::Reply,
         Operation::GetExtendedAgentCard,
-        "the client reads it by the schema: see below",
+        "the client reads it in schema format: see below",
     ),
 ];
 
@@ -83,7 +83,7 @@ fn python_v0_2_parses_latimer_output() {
     json.check_errors();
     json.check_published_cards(CardFormat::V0_3(TransitionHistory::Recorded));
     let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
-    // What the protobuf file of 0.3 added to that of 0.2.
+    // Members that the 0.3 protobuf file added to that of 0.2.
     let losses = &[
         ModelChange::References,
         ModelChange::PartMetadata,

@@ -1,4 +1,4 @@
-//! Samples of every type of message, the same in every run.
+//! Deterministic samples of every message type.
 
 use std::fmt::Debug;
 use std::sync::LazyLock;
@@ -18,10 +18,10 @@ use crate::arbitrary::{
 };
 use crate::cards::arbitrary::card;
 
-/// How many of each type.
+/// Number of samples per kind of message.
 const SAMPLES_PER_KIND: usize = 60;
 
-/// Requests for `operation`.
+/// Returns requests of `operation`.
 pub(super) fn requests(operation: Operation) -> Vec<Request> {
     static ALL: LazyLock<Vec<Request>> = LazyLock::new(all_requests);
     let samples: Vec<_> = ALL.iter().filter(|it| it.operation() == operation).cloned().collect();
@@ -32,12 +32,12 @@ pub(super) fn requests(operation: Operation) -> Vec<Request> {
 fn all_requests() -> Vec<Request> {
     let card = of(non_empty_text())
         .prop_map(|tenant| Request::GetExtendedAgentCard(GetExtendedAgentCardRequest { tenant }));
-    // One kind in eleven: enough for each of them.
+    // Cards are one sample in eleven: enough of each kind.
     draw(prop_oneof![10 => request(), 1 => card], SAMPLES_PER_KIND * 20)
 }
 
-/// Replies to `operation`, each with a request that it answers; none where the reply is a stream, a
-/// card or nothing.
+/// Returns replies to `operation` with matching requests; `None` if the reply is a stream, a card
+/// or empty.
 pub(super) fn replies(operation: Operation) -> Option<Vec<(Request, ComparableReply)>> {
     let reply: BoxedStrategy<ComparableReply> = match operation {
         Operation::SendMessage => prop_oneof![
@@ -65,7 +65,7 @@ pub(super) fn replies(operation: Operation) -> Option<Vec<(Request, ComparableRe
     Some(requests(operation).into_iter().zip(draw(reply, SAMPLES_PER_KIND)).collect())
 }
 
-/// Events of all four kinds.
+/// Returns events of all four kinds.
 pub(super) fn events() -> Vec<StreamResponse> {
     static ALL: LazyLock<Vec<StreamResponse>> = LazyLock::new(|| {
         let mut events = draw(task().prop_map(StreamResponse::Task), SAMPLES_PER_KIND);
@@ -81,7 +81,7 @@ pub(super) fn events() -> Vec<StreamResponse> {
     ALL.clone()
 }
 
-/// Cards.
+/// Returns cards.
 pub(super) fn cards() -> Vec<AgentCard> {
     static ALL: LazyLock<Vec<AgentCard>> = LazyLock::new(|| draw(card(), SAMPLES_PER_KIND));
     ALL.clone()
@@ -89,6 +89,6 @@ pub(super) fn cards() -> Vec<AgentCard> {
 
 fn draw<T: Debug>(strategy: impl Strategy<Value = T>, count: usize) -> Vec<T> {
     let mut runner = TestRunner::deterministic();
-    let mut draw = || strategy.new_tree(&mut runner).expect("a sample").current();
+    let mut draw = || strategy.new_tree(&mut runner).expect("generated sample").current();
     (0..count).map(|_| draw()).collect()
 }
