@@ -1,1 +1,1 @@
-//! The fuzz targets are in `tests/`: one for each decoder.
+//! Fuzz targets for the decoders, in `tests/`.

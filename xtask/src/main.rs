@@ -1,4 +1,4 @@
-//! Maintenance jobs of the workspace, run as `cargo xtask <job>`.
+//! Maintenance commands of the workspace, run as `cargo xtask <command>`.
 
 use std::{
     env,
@@ -14,15 +14,15 @@ use generate::Mode;
 const USAGE: &str = "\
 usage: cargo xtask generate [--check]
 
-  generate          writes crates/pb/src/generated from crates/pb/proto
-  generate --check  writes nothing; fails when what is checked in differs";
+  generate          write crates/pb/src/generated from crates/pb/proto
+  generate --check  write nothing; fail if the checked-in files differ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell when standard error is closed.
+            // A failure to write to standard error cannot be reported anywhere.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE
         }

@@ -1,16 +1,15 @@
 //! Protobuf messages of the A2A protocol, and its gRPC stubs.
 //!
-//! | module | protobuf package | what it is |
+//! | module | protobuf package | content |
 //! | --- | --- | --- |
 //! | [`v1`] | `lf.a2a.v1` | A2A 1.0 |
 //! | [`v0_3`] | `a2a.v1` | A2A 0.3, with the fields its SDKs added later |
-//! | [`rpc`] | `google.rpc` | errors with details |
+//! | [`rpc`] | `google.rpc` | error details |
 //!
-//! Everything is generated from `proto/` by `cargo xtask generate` and checked in, so that a build
-//! needs neither `protoc` nor a build script. There is no logic here: what the messages mean, and
-//! how they read as JSON, is the business of other crates. Well-known types come from
-//! [`prost_types`], bytes are [`bytes::Bytes`], and maps are ordered, so that equal messages
-//! encode to equal bytes.
+//! The code is generated from `proto/` by `cargo xtask generate` and checked in, so a build needs
+//! neither `protoc` nor a build script. The crate contains no logic; `latimer-protocol` converts
+//! between these messages and its model. Well-known types come from [`prost_types`], bytes are
+//! [`bytes::Bytes`], and maps are ordered, so equal messages have equal encodings.
 //!
 //! ```
 //! use latimer_pb::v1::{Message, Part, Role, part::Content};
@@ -30,8 +29,8 @@
 //!
 //! # Features
 //!
-//! - `grpc`: modules `client` and `server` in [`v1`] and [`v0_3`] with the stubs for tonic, without
-//!   a transport, and `FILE_DESCRIPTOR_SET` for server reflection.
+//! - `grpc`: adds `FILE_DESCRIPTOR_SET` for server reflection, and the modules `client` and
+//!   `server` with tonic stubs to [`v1`] and [`v0_3`]. It adds no transport.
 
 #[rustfmt::skip]
 mod generated;

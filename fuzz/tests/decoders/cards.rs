@@ -1,4 +1,4 @@
-//! Agent cards, their signatures, and the keys of those.
+//! Fuzz targets for agent cards, signatures and keys.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,10 +15,13 @@ use crate::corpus::{CARDS, HEADERS, KEYS, Mutation, jwks, mutate};
 fn cards() {
     let sets = jwks();
     let keys = sets.iter().filter_map(|it| it["keys"].as_array()).flatten();
-    let keys: KeySet = keys.map(|it| VerifyingKey::from_jwk(it).expect("a key")).collect();
+    let keys: KeySet = keys.map(|it| VerifyingKey::from_jwk(it).expect("valid key")).collect();
     let verify = |card: &Value| verify(card, &keys, &VerifyPolicy::default());
     let recorded = CARDS.iter().filter_map(|it| serde_json::from_slice(it).ok());
-    assert!(recorded.filter(|it| verify(it).is_ok()).count() >= 8, "the signatures are tried");
+    assert!(
+        recorded.filter(|it| verify(it).is_ok()).count() >= 8,
+        "the fixtures contain valid signatures"
+    );
     check!().with_type::<(Mutation, Mutation)>().for_each(|(card, header)| {
         let bytes = mutate(&CARDS, card);
         if let Ok(mut value) = serde_json::from_slice(&bytes) {
@@ -53,15 +56,15 @@ fn keys() {
         drop(KeySet::from_jwks(&json));
         for key in [VerifyingKey::from_pem(&text), VerifyingKey::from_jwk(&json)] {
             let Ok(key) = key else { continue };
-            let jwk = key.to_jwk().expect("a key that was taken can be published");
-            let reread = VerifyingKey::from_jwk(&jwk).expect("what is published can be taken");
+            let jwk = key.to_jwk().expect("key is encodable");
+            let reread = VerifyingKey::from_jwk(&jwk).expect("encoded key is valid");
             assert_eq!(reread.algorithm(), key.algorithm());
         }
         for key in [SigningKey::from_pem("k", &text), SigningKey::from_jwk(&json)] {
             let Ok(key) = key else { continue };
             let mut card = AgentCard::placeholder("https://agent.example");
-            card.sign(&key).expect("a key that was taken signs");
-            let keys = KeySet::from([key.verifying_key().expect("it has a public half")]);
+            card.sign(&key).expect("key can sign");
+            let keys = KeySet::from([key.verifying_key().expect("key has a public key")]);
             let proof = verify(&card.to_json(CardFormat::V1_0), &keys, &VerifyPolicy::default());
             assert!(proof.is_ok(), "{text}: {proof:?}");
         }

@@ -1,4 +1,4 @@
-//! Where the bytes come from: what real peers sent, damaged.
+//! Inputs: recorded payloads of other implementations, mutated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
-/// Undamaged inputs of one kind.
+/// Original inputs of one kind.
 pub(crate) type Corpus = LazyLock<Vec<Vec<u8>>>;
 
-/// JSON and streams: whole bodies, and the payloads inside them.
+/// JSON and event streams: complete bodies and the payloads they contain.
 pub(crate) static TEXT_INPUTS: Corpus = LazyLock::new(|| {
     let mut texts = Vec::new();
     for fixture in fixtures("") {
@@ -30,11 +30,11 @@ pub(crate) static TEXT_INPUTS: Corpus = LazyLock::new(|| {
         let stream = fixture.pointer("/response/sse").and_then(Value::as_str);
         texts.extend(stream.map(|it| it.as_bytes().to_vec()));
     }
-    assert!(texts.len() > 1000, "there are recorded texts");
+    assert!(texts.len() > 1000, "the fixtures contain texts");
     texts
 });
 
-/// Protobuf: requests, replies, and the details of errors.
+/// Protobuf: requests, replies and error details.
 pub(crate) static MESSAGES: Corpus = LazyLock::new(|| {
     let mut messages = Vec::new();
     for fixture in fixtures("") {
@@ -47,21 +47,21 @@ pub(crate) static MESSAGES: Corpus = LazyLock::new(|| {
     }
     messages.sort();
     messages.dedup();
-    assert!(messages.len() > 300, "there are recorded messages");
+    assert!(messages.len() > 300, "the fixtures contain messages");
     messages
 });
 
-/// Agent cards, those that are signed among them.
+/// Agent cards, with and without signatures.
 pub(crate) static CARDS: Corpus = LazyLock::new(|| {
     let mut cards: Vec<_> = fixtures("cards").iter().map(to_bytes).collect();
     cards.extend(fixtures("signatures").iter().filter_map(|it| it.get("card")).map(to_bytes));
     let fetched = fixtures("").into_iter().filter(|it| it["operation"] == "get_agent_card");
     cards.extend(fetched.filter_map(|it| it.pointer("/response/body").map(to_bytes)));
-    assert!(cards.len() > 20, "there are recorded cards");
+    assert!(cards.len() > 20, "the fixtures contain cards");
     cards
 });
 
-/// The protected headers of the signed cards.
+/// Protected headers of the signed cards.
 pub(crate) static HEADERS: Corpus = LazyLock::new(|| {
     let signed = fixtures("signatures");
     let headers = signed.iter().filter_map(|it| it.pointer("/card/signatures/0/protected"));
@@ -69,19 +69,20 @@ pub(crate) static HEADERS: Corpus = LazyLock::new(|| {
     headers.map(|it| URL_SAFE_NO_PAD.decode(it).expect("base64url")).collect()
 });
 
-/// Keys: PEM, JWKs, and sets of them.
+/// Keys in PEM, JWK and JWK set format.
 pub(crate) static KEYS: Corpus = LazyLock::new(|| {
     let mut paths = files(&fixtures_root().join("signatures"));
     paths.extend(files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds")));
     paths.retain(|it| it.extension().is_some_and(|it| it == "pem"));
-    let mut keys: Vec<_> = paths.iter().map(|it| fs::read(it).expect("a key")).collect();
+    let mut keys: Vec<_> =
+        paths.iter().map(|it| fs::read(it).expect("key file is readable")).collect();
     for fixture in fixtures("signatures") {
         keys.push(to_bytes(fixture.get("jwks").unwrap_or(&fixture)));
     }
     keys
 });
 
-/// The keys that the signed cards were signed with.
+/// Keys of the signed cards.
 pub(crate) fn jwks() -> Vec<Value> {
     fixtures("signatures").iter().filter_map(|it| it.get("jwks").cloned()).collect()
 }
@@ -94,23 +95,26 @@ fn fixtures_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/protocol/fixtures")
 }
 
-/// Every fixture under a folder of them.
+/// Loads all fixtures below a directory.
 fn fixtures(directory: &str) -> Vec<Value> {
     let mut paths = files(&fixtures_root().join(directory));
     paths.retain(|it| it.extension().is_some_and(|it| it == "json"));
-    let read = |path| serde_json::from_slice(&fs::read(path).expect("a fixture")).expect("JSON");
+    let read = |path| {
+        serde_json::from_slice(&fs::read(path).expect("fixture is readable"))
+            .expect("fixture is JSON")
+    };
     paths.into_iter().map(read).collect()
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).expect("a folder");
-    let mut paths: Vec<_> = entries.map(|it| it.expect("a readable folder").path()).collect();
+    let entries = fs::read_dir(directory).expect("directory is readable");
+    let mut paths: Vec<_> = entries.map(|it| it.expect("entry is readable").path()).collect();
     paths.sort();
     let expand = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
     paths.into_iter().flat_map(expand).collect()
 }
 
-/// Pieces of JSON, of streams and of protobuf that are likely to be in the wrong place.
+/// Fragments of JSON, event streams and protobuf to insert at random positions.
 const FRAGMENTS: &[&[u8]] = &[
     b"null",
     b"true",
@@ -152,10 +156,10 @@ const FRAGMENTS: &[&[u8]] = &[
     b"\x11\x00\x00\x00\x00\x00\x00\xf8\x7f",
 ];
 
-/// One input: which original and how many times it is damaged, the damage, and random bytes.
+/// One input: index and number of mutations of the original, the mutations, and random bytes.
 pub(crate) type Mutation = (u16, Vec<(u16, u8, u8)>, Vec<u8>);
 
-/// Makes the bytes. One in eight is an original, and one the random bytes alone.
+/// Creates an input. One in eight is an original, and one in eight consists of random bytes.
 pub(crate) fn mutate(corpus: &Corpus, (seed, damage, random): &Mutation) -> Vec<u8> {
     let original = |index: u16| &corpus[usize::from(index) % corpus.len()];
     let times = match seed % 8 {
@@ -181,9 +185,9 @@ pub(crate) fn mutate(corpus: &Corpus, (seed, damage, random): &Mutation) -> Vec<
                 bytes.splice(position..position, copy);
             }
             5 => bytes.truncate(position),
-            // The length stays, as protobuf needs it to.
+            // Keeps the length, so that protobuf length prefixes stay valid.
             6 => bytes.get_mut(position).into_iter().for_each(|it| *it = *value),
-            // One message behind another is both merged.
+            // Concatenated protobuf messages are merged.
             _ => bytes.extend_from_slice(original(choice)),
         }
     }

@@ -1,4 +1,4 @@
-//! JSON: calls, requests, replies, events and errors.
+//! Fuzz targets for JSON: calls, requests, replies, events and errors.
 
 use bolero::check;
 use latimer_protocol::binding::VersionPolicy;
@@ -8,7 +8,7 @@ use latimer_protocol::{Dialect, Error, EventWriter, Finality, MessageId, Operati
 use crate::corpus::{Mutation, TEXT_INPUTS, mutate};
 
 fn new_id() -> MessageId {
-    MessageId::new("made-here").expect("an id")
+    MessageId::new("generated").expect("valid id")
 }
 
 #[test]
@@ -17,10 +17,13 @@ fn calls() {
         let bytes = mutate(&TEXT_INPUTS, mutation);
         for declared in [None, Some(Version::V1_0), Some(Version::V0_3)] {
             match Call::read(&bytes, declared, VersionPolicy::Lenient, &new_id) {
-                // What is read can be written, and read again as the same.
+                // A decoded call can be encoded and decoded again.
                 Ok(call) => {
-                    let written = call.dialect.write_request(&call.request).expect("what was read");
-                    let text = String::from_utf8(written).expect("we write UTF-8");
+                    let written = call
+                        .dialect
+                        .write_request(&call.request)
+                        .expect("decoded call is encodable");
+                    let text = String::from_utf8(written).expect("encoder writes UTF-8");
                     let reread =
                         call.dialect.read_request(call.request.operation(), &text, &new_id);
                     assert!(reread.is_ok(), "{text}: {reread:?}");
@@ -66,7 +69,7 @@ fn replies() {
 #[test]
 fn events() {
     let request = Dialect::V1_0.read_request(Operation::GetTask, r#"{"id":"t"}"#, &new_id);
-    let request = request.expect("a request");
+    let request = request.expect("valid request");
     check!().with_type::<Mutation>().for_each(|mutation| {
         let bytes = mutate(&TEXT_INPUTS, mutation);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };

@@ -1,10 +1,10 @@
-//! No decoder panics on any bytes, hangs on them, or takes memory out of proportion.
+//! Fuzz targets: decoders must not panic, hang or allocate excessive memory on any input.
 //!
-//! Inputs are what real peers sent, with random damage, and plain random bytes. Under `cargo test` each
-//! target runs for a second; `BOLERO_RANDOM_TEST_TIME_MS` and `BOLERO_RANDOM_ITERATIONS` set how
-//! long, and `BOLERO_RANDOM_SEED` repeats a failure.
+//! Inputs are mutated recordings of other implementations, and random bytes. Under `cargo test`
+//! each target runs for one second. `BOLERO_RANDOM_TEST_TIME_MS` and `BOLERO_RANDOM_ITERATIONS`
+//! change the duration, and `BOLERO_RANDOM_SEED` reproduces a failure.
 
-#![expect(clippy::expect_used, reason = "a test may panic")]
+#![expect(clippy::expect_used, reason = "tests may panic")]
 
 mod cards;
 mod corpus;
@@ -16,7 +16,7 @@ use std::alloc::System;
 
 use cap::Cap;
 
-/// Inputs are a few dozen kilobytes at most, so whoever needs this much for one lets a stranger
-/// decide how much memory is taken; the program is stopped there.
+/// Aborts the process above 256 MiB. Inputs have at most a few dozen kilobytes, so exceeding the
+/// limit means that an attacker could control the memory use.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, 256 << 20);

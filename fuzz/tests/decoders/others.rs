@@ -1,4 +1,4 @@
-//! Addresses, streams, headers and small texts.
+//! Fuzz targets for URLs, event streams, headers and small inputs.
 
 use std::hint::black_box;
 
@@ -11,18 +11,18 @@ use latimer_protocol::{ContextId, MessageId, TaskId, TaskState, Timestamp, Versi
 use crate::corpus::{Mutation, TEXT_INPUTS, mutate};
 
 fn new_id() -> MessageId {
-    MessageId::new("made-here").expect("an id")
+    MessageId::new("generated").expect("valid id")
 }
 
 #[test]
-fn addresses_and_bodies() {
+fn urls_and_bodies() {
     let methods = [Method::GET, Method::POST, Method::DELETE, Method::PUT];
-    check!().with_type::<(Mutation, Mutation)>().for_each(|(address, body)| {
-        let (address, body) = (mutate(&TEXT_INPUTS, address), mutate(&TEXT_INPUTS, body));
-        let address = String::from_utf8_lossy(&address);
+    check!().with_type::<(Mutation, Mutation)>().for_each(|(target, body)| {
+        let (target, body) = (mutate(&TEXT_INPUTS, target), mutate(&TEXT_INPUTS, body));
+        let target = String::from_utf8_lossy(&target);
         for prefix in ["", "/tasks/", "/v1/tasks/", "/message:send", "/tasks?"] {
-            let address = format!("{prefix}{address}");
-            let (path, query) = address.split_once('?').unwrap_or((&address, ""));
+            let target = format!("{prefix}{target}");
+            let (path, query) = target.split_once('?').unwrap_or((&target, ""));
             for method in &methods {
                 for declared in [None, Some(Version::V1_0), Some(Version::V0_3)] {
                     let route_request =
@@ -32,8 +32,8 @@ fn addresses_and_bodies() {
                 }
             }
         }
-        black_box(rest::negotiate_media_type(Some(&address)));
-        black_box(rest::is_json(&address));
+        black_box(rest::negotiate_media_type(Some(&target)));
+        black_box(rest::is_json(&target));
     });
 }
 
@@ -56,13 +56,13 @@ fn streams() {
             frames.extend(std::iter::from_fn(|| decoder.finish()));
             frames
         };
-        // However it is cut, the same comes out.
+        // Decoding does not depend on the chunk size.
         assert_eq!(read(usize::from(*size) + 1), read(bytes.len().max(1)));
     });
 }
 
 #[test]
-fn headers_and_small_texts() {
+fn headers_and_small_inputs() {
     check!().with_type::<(Mutation, String)>().for_each(|(mutation, text)| {
         let bytes = mutate(&TEXT_INPUTS, mutation);
         for text in [&String::from_utf8_lossy(&bytes), text.as_str()] {

@@ -1,4 +1,4 @@
-//! Protobuf: every request and every reply of both packages, and the details of errors.
+//! Fuzz targets for protobuf: requests and replies of both packages, and error details.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ use prost::Message;
 
 use crate::corpus::{MESSAGES, Mutation, mutate};
 
-/// Tries the messages whose names are those of the model.
+/// Checks messages whose names equal those of the model.
 macro_rules! check_round_trips {
     ($pb:ident, $bytes:expr, [$($name:ident),* $(,)?]) => {
         $(check_round_trip::<$pb::$name, $name>($bytes);)*
@@ -82,11 +82,11 @@ fn protobuf_of_0_3() {
         assert_unchanged(round_trip(&bytes, |it| {
             protobuf::v0_3_stream_response(it, Finality::Last)
         }));
-        // An id with a slash in it makes a name that is refused.
+        // An id with a slash results in a resource name that is rejected.
         drop(round_trip(&bytes, |it: &Push| v0_3::TaskPushNotificationConfig::from(it)));
         let list = |it: &PushList| v0_3::ListTaskPushNotificationConfigResponse::from(it);
         drop(round_trip(&bytes, list));
-        // The signatures are left out, and 0.2 becomes 0.3.
+        // Signatures are omitted, and 0.2 becomes 0.3.
         let card = round_trip(&bytes, |it| protobuf::v0_3_card(it, TransitionHistory::Recorded));
         assert!(card.is_none_or(|(_, reread): (AgentCard, _)| reread.is_ok()));
     });
@@ -100,13 +100,13 @@ where
     assert_unchanged(round_trip(bytes, |it: &T| M::from(it)));
 }
 
-/// What can be read can be written, and then reads as the same.
+/// Asserts that a decoded value is unchanged after encoding and decoding.
 fn assert_unchanged<T: PartialEq + Debug, E: Debug>(result: Option<(T, Result<T, E>)>) {
     let Some((read, reread)) = result else { return };
     assert!(reread.as_ref().is_ok_and(|it| *it == read), "{read:?} became {reread:?}");
 }
 
-/// What the bytes say, and what it is after it was written and read again.
+/// Returns the decoded value, and the value after encoding and decoding it again.
 fn round_trip<M, T>(bytes: &[u8], write: impl Fn(&T) -> M) -> Option<(T, Result<T, T::Error>)>
 where
     M: Message + Default,
@@ -114,6 +114,6 @@ where
 {
     let read = T::try_from(M::decode(bytes).ok()?).ok()?;
     let written = write(&read).encode_to_vec();
-    let reread = M::decode(written.as_slice()).expect("we write protobuf");
+    let reread = M::decode(written.as_slice()).expect("encoder writes protobuf");
     Some((read, T::try_from(reread)))
 }

@@ -1,17 +1,17 @@
-//! The stubs answer under the names that peers call.
+//! gRPC service names and reflection.
 
 use latimer_pb::{FILE_DESCRIPTOR_SET, v0_3, v1};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 
 #[test]
-fn services_have_the_names_of_the_protocol() {
+fn service_names_match_the_protocol() {
     assert_eq!(v1::server::SERVICE_NAME, "lf.a2a.v1.A2AService");
     assert_eq!(v0_3::server::SERVICE_NAME, "a2a.v1.A2AService");
 }
 
 #[test]
-fn reflection_finds_every_import() {
+fn descriptor_set_contains_every_import() {
     let set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap();
     let names: Vec<&str> = set.file.iter().map(|file| file.name()).collect();
     for file in &set.file {

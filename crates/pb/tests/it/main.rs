@@ -1,10 +1,10 @@
-//! The generated code against what the official Python SDKs put on the wire.
+//! Compares the generated code with messages encoded by the official Python SDKs.
 //!
-//! `tests/peer-bytes/record.py` has the SDKs fill every message by a fixed rule and writes down the
-//! bytes and the shape of each type. Here the same instances are built from our structs, by the
-//! names of the fields, and have to come out the same in both directions.
+//! `tests/peer-bytes/record.py` fills every message of the SDKs by a fixed rule and records the
+//! bytes and the schema of each type. The tests build the same instances by field name and compare
+//! both directions.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use recorded::Recorded;
 
@@ -21,7 +21,7 @@ const V1: &str = include_str!("../peer-bytes/1.0.json");
 const V0_3: &str = include_str!("../peer-bytes/0.3.json");
 const RPC: &str = include_str!("../peer-bytes/google.rpc.json");
 
-/// Fields, types and methods of `a2a.v1` that the Python SDK does not have; the Go SDK does.
+/// Fields, types and methods of `a2a.v1` that only the Go SDK has.
 const ONLY_IN_GO: [&str; 15] = [
     "a2a.v1.A2AService.ListTasks a2a.v1.ListTasksRequest a2a.v1.ListTasksResponse",
     "a2a.v1.AgentCapabilities: 4 state_transition_history stateTransitionHistory single TYPE_BOOL -",
@@ -56,16 +56,16 @@ fn bytes_of_error_details_survive_a_round_trip() {
 }
 
 #[test]
-fn schema_is_that_of_the_1_0_sdk() {
+fn schema_matches_the_1_0_sdk() {
     schema::check("lf.a2a.v1", &Recorded::parse(V1), &[]);
 }
 
 #[test]
-fn schema_is_that_of_the_0_3_sdks() {
+fn schema_matches_the_0_3_sdks() {
     schema::check("a2a.v1", &Recorded::parse(V0_3), &ONLY_IN_GO);
 }
 
 #[test]
-fn schema_of_error_details_is_the_published_one() {
+fn error_details_schema_matches_the_published_one() {
     schema::check("google.rpc", &Recorded::parse(RPC), &[]);
 }

@@ -1,25 +1,25 @@
-//! Reads what `record.py` has written.
+//! Reader for the output of `record.py`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-/// One recorded file.
+/// Recorded package.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) messages: Vec<Message>,
-    /// Full name of the enum and its values, each `number name`.
+    /// Full name and values of each enum; a value is `number name`.
     pub(crate) enums: Vec<(String, Vec<String>)>,
-    /// Each `service.method input output`.
+    /// Methods, each as `service.method input output`.
     pub(crate) methods: Vec<String>,
 }
 
-/// One message type and filled instances of it.
+/// Recorded message type with filled instances.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) name: String,
-    /// Each `number name json-name presence type oneof`.
+    /// Fields, each as `number name json-name presence type oneof`.
     pub(crate) fields: Vec<String>,
-    /// One instance, or one for each member of the oneof.
+    /// Encoded instances, one per member of the oneof if there is one.
     pub(crate) samples: Vec<Vec<u8>>,
 }
 

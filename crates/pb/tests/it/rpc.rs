@@ -1,4 +1,4 @@
-//! The messages of `google.rpc`.
+//! Messages of `google.rpc`.
 
 use latimer_pb::rpc;
 

@@ -1,4 +1,4 @@
-//! Builds by name the instances that `record.py` has built with the SDK, by the same rule.
+//! Builds the instances that `record.py` recorded, by the same rule.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -9,22 +9,22 @@ use prost_types::{Any, Duration, Struct, Timestamp, Value, value::Kind};
 
 use crate::recorded::Recorded;
 
-/// A value that follows from the name of the field it is in.
+/// Type whose value is derived from the name of its field.
 pub(crate) trait Sample: Sized {
     fn sample(field: &str) -> Self;
 
-    /// One instance, or for a message with a oneof one for each member.
+    /// Returns one instance, or one per member of the oneof.
     fn each() -> Vec<Self> {
         vec![Self::sample("")]
     }
 }
 
-/// The members of a oneof.
+/// Members of a oneof.
 pub(crate) trait Oneof: Sized {
     fn members() -> Vec<Self>;
 }
 
-/// One message type, and how to check recorded bytes against it.
+/// Message type with a function that checks recorded bytes.
 pub(crate) struct Row {
     name: String,
     check: fn(&[Vec<u8>]),
@@ -36,15 +36,15 @@ impl Row {
     }
 }
 
-/// Checks every recorded message with its row; there has to be one, and no row may be left.
+/// Checks every recorded message. Each message must have exactly one row.
 pub(crate) fn check(rows: &[Row], recorded: &Recorded) {
     let mut rows: BTreeMap<&str, &Row> = rows.iter().map(|row| (row.name.as_str(), row)).collect();
     for message in &recorded.messages {
         let row = rows.remove(message.name.as_str());
-        let row = row.unwrap_or_else(|| panic!("no row for {}", message.name));
+        let row = row.unwrap_or_else(|| panic!("missing row for {}", message.name));
         (row.check)(&message.samples);
     }
-    assert!(rows.is_empty(), "the SDK does not know {:?}", rows.keys());
+    assert!(rows.is_empty(), "the SDK lacks {:?}", rows.keys());
 }
 
 fn check_samples<M: Sample + Message + Name + Default + PartialEq + Debug>(recorded: &[Vec<u8>]) {
@@ -57,8 +57,8 @@ fn check_samples<M: Sample + Message + Name + Default + PartialEq + Debug>(recor
     }
 }
 
-/// Names every field of each message. A field that the rule does not cover gets its value here; a
-/// message with a oneof names it after the arrow.
+/// Lists the fields of each message. A field that the rule does not cover has an explicit value; a
+/// oneof follows the arrow.
 macro_rules! messages {
     ($($message:path { $($field:ident $(= $value:expr)?),* } $(=> $oneof:ident)?)*) => {
         $(impl $crate::sample::Sample for $message {

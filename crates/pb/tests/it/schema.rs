@@ -1,4 +1,4 @@
-//! Compares the checked-in descriptors with the recorded ones, field by field.
+//! Compares the checked-in descriptors with the recorded schema, field by field.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::recorded::Recorded;
 
 const DESCRIPTORS: &[u8] = include_bytes!("../../src/generated/descriptor.bin");
 
-/// Checks that a package has what was recorded, and beyond that exactly `extra`.
+/// Asserts that a package contains the recorded schema and, in addition, exactly `extra`.
 pub(crate) fn check(package: &str, recorded: &Recorded, extra: &[&str]) {
     let ours = ours(package);
     let theirs = theirs(recorded);
     let missing: Vec<_> = theirs.difference(&ours).collect();
     assert!(missing.is_empty(), "{package} lacks {missing:#?}");
     let more: Vec<_> = ours.difference(&theirs).collect();
-    assert_eq!(more, extra, "{package}: what the SDK does not have");
+    assert_eq!(more, extra, "{package}: additions to the SDK");
 }
 
 fn theirs(recorded: &Recorded) -> BTreeSet<String> {

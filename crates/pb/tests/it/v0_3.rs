@@ -1,4 +1,4 @@
-//! The messages of `a2a.v1`. What only the Go SDK has is left empty, or out.
+//! Messages of `a2a.v1`. Members that only the Go SDK has are empty or omitted.
 
 use latimer_pb::v0_3;
 

@@ -1,4 +1,4 @@
-//! The messages of `lf.a2a.v1`.
+//! Messages of `lf.a2a.v1`.
 
 use latimer_pb::v1;
 
