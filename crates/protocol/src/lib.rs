@@ -35,13 +35,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Features
-//!
-//! - `signature`: signatures over cards, in [`mod@card`]. Requires a C compiler.
-//!
 //! The crate uses no clock and no randomness: identifiers and times are arguments. Encoders follow
 //! each version strictly. Decoders are lenient, and their errors name the path of the invalid
 //! field.
+//!
+//! # Features
+//!
+//! - `signature`: signatures over cards, in [`mod@card`]. Requires a C compiler.
 
 pub mod binding;
 pub mod card;

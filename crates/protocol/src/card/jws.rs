@@ -55,14 +55,14 @@ impl fmt::Display for JwsAlgorithm {
 }
 
 impl AgentCardSignature {
-    /// Whether it has the form of a signature, so that somebody may find that it holds.
+    /// Returns whether the protected header is a base64url-encoded JSON object.
     pub(crate) fn is_well_formed(&self) -> bool {
         let header = from_base64url(&self.protected);
         header.is_some_and(|it| serde_json::from_slice::<Map<String, Value>>(&it).is_ok())
     }
 }
 
-/// The bytes of base64url without padding.
+/// Decodes base64url without padding.
 pub(super) fn from_base64url(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `build` | builder for valid cards |
 //! | `interface` | interfaces: URL, binding, version and tenant |
+//! | `jws` | algorithms and syntax of signatures |
 //! | `manifest` | cards generated from an agent manifest |
 //! | `model` | the card of 1.0 and its capabilities and skills |
 //! | `oauth` | OAuth 2.0 flows |

@@ -2,6 +2,11 @@
 //!
 //! Valid input is decoded in one pass of `serde_json`. Only after a failure is it decoded again
 //! with path tracking, to find the invalid field.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `safe_integer` | range of exact integers |
+//! | `strict_objects` | rejection of arrays for structs |
 
 mod safe_integer;
 mod strict_objects;

@@ -1,11 +1,11 @@
-//! Integers that every JSON reader keeps exactly.
+//! Integers within the exact range of a double, which all JSON parsers preserve.
 
 use serde_json::Number;
 
-/// The largest of them: 2^53 - 1.
+/// Largest integer that a double represents exactly, 2^53 - 1.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// Whether it is an integer that not every JSON reader keeps exactly.
+/// Returns whether `number` is an integer beyond the exact range of a double.
 pub(crate) fn is_unsafe_integer(number: &Number) -> bool {
     let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
     magnitude.is_some_and(|it| it > MAX_SAFE_INTEGER)

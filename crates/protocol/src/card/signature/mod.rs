@@ -5,7 +5,6 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | `algorithm` | supported JWS algorithms |
 //! | `canonical` | canonical forms, the bytes that a signature covers |
 //! | `der` | DER encoding of private keys |
 //! | `header` | protected header of a signature |
