@@ -1,4 +1,4 @@
-//! A gateway: an agent elsewhere, published in every version and over every transport.
+//! A gateway that publishes a remote agent over every version and binding.
 //!
 //! ```sh
 //! cargo run -p latimer -- demo-server --listen 127.0.0.1:50052 &
@@ -11,7 +11,7 @@ use latimer_protocol::Secret;
 use latimer_runtime::RemoteAgent;
 use latimer_server::Server;
 
-/// Publishes the agent at an address, in every version and over every transport.
+/// Publishes the remote agent at `url` over every version and binding.
 pub fn gateway(url: &str, token: &str) -> Server {
     let token = Secret::new(token);
     let remote = RemoteAgent::new(url).configure_client(move |client| {

@@ -1,4 +1,4 @@
-//! The documents say what is true: their commands run, and print what is shown.
+//! Checks the documents: their commands run and print what is shown, and their links resolve.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The blocks of a kind in the README, in their order.
+/// Returns the code blocks of one language in the README, in document order.
 fn readme_blocks(kind: &str) -> Vec<String> {
     code_blocks("README.md", kind)
 }
@@ -22,7 +22,7 @@ fn code_blocks(document: &str, kind: &str) -> Vec<String> {
     parts.map(|it| it.split_once("```").unwrap().0.to_owned()).collect()
 }
 
-/// What differs each time: ids that are UUIDs, and times.
+/// Replaces what differs between runs, UUIDs and timestamps, with an ellipsis.
 fn mask_ids_and_times(text: &str) -> String {
     let mut out = String::new();
     for (index, segment) in text.split('"').enumerate() {
@@ -37,18 +37,31 @@ fn mask_ids_and_times(text: &str) -> String {
 #[test]
 fn readme_quick_start_works_as_printed() {
     let commands = readme_blocks("sh");
-    assert_eq!(commands[0], "cargo run --release -p latimer -- serve\n");
+    let [_, _, start, curl, ..] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!(start, "cargo run --release -p latimer -- serve\n");
     let dir = TestDir::new();
     let server = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
-    let curl = commands[1].replace("127.0.0.1:50051", &server.address());
-    assert_ne!(curl, commands[1], "the usual address is shown");
-    let output = Command::new("sh").arg("-c").arg(curl).output().unwrap();
+    let local_curl = curl.replace("127.0.0.1:50051", &server.address());
+    assert_ne!(local_curl, *curl, "the command names the default address");
+    let output = Command::new("sh").arg("-c").arg(local_curl).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stdout).unwrap();
     assert_eq!(mask_ids_and_times(printed.trim_end()), readme_blocks("json")[0].trim_end());
 }
 
-/// The calls that a founding document prints, for a server at its own address.
+#[test]
+fn readme_gateway_command_publishes_a_remote_agent() {
+    let (upstream_dir, dir) = (TestDir::new(), TestDir::new());
+    let demo = upstream_dir.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
+    let command = readme_blocks("sh")[0].replace("127.0.0.1:50052", &demo.address());
+    let args: Vec<_> =
+        command.split_whitespace().skip(1).chain(["--listen", "127.0.0.1:0"]).collect();
+    let server = dir.serve(&args);
+    let task = server.send_message("m1", "echo hello", false);
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+}
+
+/// Calls printed in an early design document, for a server at the address used there.
 const CALLS: [&str; 3] = [
     "curl http://localhost:8080/.well-known/agent-card.json",
     r#"curl -X POST http://localhost:8080/v1/rpc \
@@ -92,7 +105,7 @@ fn founding_document_calls_work_as_printed() {
     let sent = run(send);
     assert_eq!((&sent["id"], &sent["result"]["status"]["state"]), (&1.into(), &"completed".into()));
     assert_eq!(sent["result"]["artifacts"][0]["parts"][0]["text"], "Hello!");
-    // Nobody has the task that is printed, and everybody the one they made.
+    // The printed task id is unknown; the id of the task created above is found.
     assert_eq!(run(get)["error"]["code"], -32001);
     let id = sent["result"]["id"].as_str().unwrap();
     let got = run(&get.replace("abc-123", id));
@@ -116,7 +129,7 @@ fn readme_agent_matches_the_example() {
 
 #[test]
 fn readme_call_appears_in_the_guide() {
-    // Whose code is compiled by the documentation tests of the client.
+    // The documentation tests of the client compile the code of the guide.
     let calls = code_blocks("docs/guide/calling.md", "rust,no_run");
     assert!(calls.contains(&readme_blocks("rust")[1]));
 }
@@ -144,7 +157,7 @@ fn security_guide_works_as_printed() {
     assert_eq!(digest.len(), 64, "{printed}");
     for configuration in &configurations {
         let with_digest = configuration.replace(&"0".repeat(64), digest);
-        assert_ne!(with_digest, *configuration, "there is a key in it");
+        assert_ne!(with_digest, *configuration, "the configuration contains a key");
         fs::write(dir.path("latimer.toml"), with_digest).unwrap();
         let checked = dir.run(&["config", "check"]);
         let want = (Some(0), "latimer.toml: ok\n", "");
@@ -152,7 +165,7 @@ fn security_guide_works_as_printed() {
         assert_eq!(dir.run(&["serve", "--check"]).stdout, "ok\n");
     }
     assert_eq!(configurations.len(), 2);
-    // Whoever has the key may call, and nobody else. Here, no proxy has the public address.
+    // Calls with the key succeed, others fail. This test has no proxy at the public URL.
     let last = fs::read_to_string(dir.path("latimer.toml")).unwrap();
     let local_config = last.replace("public_url = \"https://agents.example.com\"\n", "");
     fs::write(dir.path("latimer.toml"), local_config).unwrap();
@@ -194,35 +207,38 @@ fn gateway_guide_works_as_printed() {
         "TASK_STATE_COMPLETED"
     );
     let card = server.fetch("/.well-known/agent-card.json");
-    assert!(card.contains("What our callers read in place of"), "{card}");
+    assert!(card.contains("The description that callers of the gateway read"), "{card}");
     let example = fs::read_to_string(workspace_root().join("examples/gateway.rs")).unwrap();
     assert!(
         example.contains(code_blocks(GUIDE, "rust")[0].trim_end()),
-        "the example is the guide's"
+        "the example contains the code of the guide"
     );
+}
+
+/// Returns the Markdown files of the root directory and of `docs`.
+fn markdown_documents() -> Vec<String> {
+    let mut names = Vec::new();
+    for directory in ["", "docs/", "docs/adr/", "docs/guide/", "docs/reference/"] {
+        for entry in fs::read_dir(workspace_root().join(directory)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".md") {
+                names.push(format!("{directory}{name}"));
+            }
+        }
+    }
+    names
 }
 
 #[test]
 fn document_links_resolve() {
-    for name in [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "docs/features.md",
-        "docs/guide/calling.md",
-        "docs/guide/gateway.md",
-        "docs/guide/security.md",
-        "docs/guide/using.md",
-        "docs/interop.md",
-    ] {
-        let text = fs::read_to_string(workspace_root().join(name)).unwrap();
-        let directory = workspace_root().join(name);
-        let directory = directory.parent().unwrap();
+    for name in markdown_documents() {
+        let document = workspace_root().join(&name);
+        let text = fs::read_to_string(&document).unwrap();
+        let directory = document.parent().unwrap();
         for link in text.split("](").skip(1).filter_map(|it| it.split(')').next()) {
             if !link.contains("://") && !link.starts_with('#') {
                 let path = link.split('#').next().unwrap();
-                assert!(directory.join(path).exists(), "{name} names {link}");
+                assert!(directory.join(path).exists(), "{name} links to {link}");
             }
         }
     }
