@@ -16,8 +16,8 @@ const lists = ['list_tasks', 'list_pages', 'page_size', 'page_token'];
 
 class Peer {
   lacks = {
-    version: 'the SDK says no version',
-    ...Object.fromEntries(lists.map((operation) => [operation, '0.3 has no list of tasks'])),
+    version: 'the SDK sends no version',
+    ...Object.fromEntries(lists.map((operation) => [operation, '0.3 has no task list'])),
   };
 
   notes = protobuf ? reservations() : {};

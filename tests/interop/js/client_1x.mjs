@@ -23,8 +23,8 @@ const protobuf = compat && binding !== 'jsonrpc';
 
 const lists = ['list_tasks', 'list_pages', 'page_size', 'page_token'];
 const missing = {
-  version: 'the client lets nobody change the version it says',
-  ...Object.fromEntries(lists.map((operation) => [operation, '0.3 has no list of tasks'])),
+  version: 'the client does not let callers set the version',
+  ...Object.fromEntries(lists.map((operation) => [operation, '0.3 has no task list'])),
 };
 
 class Peer {

@@ -41,10 +41,10 @@ export const part = (kind, value, name = '', mediaType = '') => ({ kind, value, 
 
 /** What the SDKs for JavaScript make of 0.3 over HTTP+JSON and gRPC. */
 export function reservations() {
-  const append = 'the client drops `append`, so that a chunk does not say whether it adds or replaces';
+  const append = 'the client drops `append`, so a chunk does not show whether it appends or replaces';
   return {
-    file_bytes: 'the client reads the base64 of these wires as bytes, unlike the other SDKs, and drops names of files',
-    file_url: 'the client drops names of files',
+    file_bytes: 'the client treats base64 in these formats as bytes, unlike the other SDKs, and drops file names',
+    file_url: 'the client drops file names',
     ...Object.fromEntries(['stream_chunks', 'stream_burst', 'stream_left', 'subscribe', 'push_stream'].map(
       (operation) => [operation, append])),
   };

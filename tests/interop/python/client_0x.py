@@ -18,8 +18,8 @@ from peer import (
 from run import main
 
 BINDINGS = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
-NO_LIST = dict.fromkeys(['list_tasks', 'list_pages', 'page_size', 'page_token'], '0.3 has no list of tasks')
-NO_CALL = 'the client has no such call'
+NO_LIST = dict.fromkeys(['list_tasks', 'list_pages', 'page_size', 'page_token'], '0.3 has no task list')
+NO_CALL = 'the client does not have the operation'
 NO_WEBHOOK_CALLS = ['push_list', 'push_delete', 'no_push_list', 'no_push_delete']
 
 
@@ -73,7 +73,7 @@ class Peer03(Peer0x):
             grpc_channel_factory=grpc.aio.insecure_channel,
             supported_transports=[BINDINGS[binding]])).create(card) for streaming in (False, True))
         self.lacks = NO_LIST | {
-            'version': 'the SDK says no version', **dict.fromkeys(NO_WEBHOOK_CALLS, NO_CALL)}
+            'version': 'the SDK sends no version', **dict.fromkeys(NO_WEBHOOK_CALLS, NO_CALL)}
 
     async def _send(self, params):
         if params.configuration.push_notification_config:
@@ -132,17 +132,17 @@ class Peer02(Peer0x):
         calls = [
             'subscribe', 'subscribe_canceled', 'subscribe_waiting', 'unknown_subscribe', 'finished_subscribe',
             'extended_card', *NO_WEBHOOK_CALLS]
-        self.lacks = NO_LIST | dict.fromkeys(calls, NO_CALL) | {'version': 'the SDK says no version'}
+        self.lacks = NO_LIST | dict.fromkeys(calls, NO_CALL) | {'version': 'the SDK sends no version'}
         if binding == 'grpc':
             self.asks_for_history = self.describes_files = False
             self.lacks |= {
-                'direct_message': 'the client takes every answer for a task',
-                'negative_history': 'the client asks for no length of history',
-                'content_type': 'the client sends files without their type',
-                'push_create': 'the client cannot read the answer',
+                'direct_message': 'the client reads every response as a task',
+                'negative_history': 'the client sends no history length',
+                'content_type': 'the client sends files without their media type',
+                'push_create': 'the client cannot read the response',
                 **dict.fromkeys(
-                    ['push_get', 'no_push_get'], 'the client asks under a name that servers of its own line refuse'),
-                **dict.fromkeys(['rejected', 'auth_required'], 'the client does not know the state')}
+                    ['push_get', 'no_push_get'], 'the client uses a method name that servers of the same SDK reject'),
+                **dict.fromkeys(['rejected', 'auth_required'], 'the client does not know this state')}
 
     async def _call(self, method, kind, params):
         if not self.rpc:

@@ -106,12 +106,12 @@ class Peer1x(Peer):
 def lacking(binding: str, compat: bool) -> dict[str, str]:
     lacks = {}
     if compat or binding == 'grpc':
-        lacks['version'] = 'the client lets nobody change the version it says'
+        lacks['version'] = 'the client does not let callers set the version'
     if compat:
-        lacks |= dict.fromkeys(['list_tasks', 'list_pages', 'page_size', 'page_token'], '0.3 has no list of tasks')
+        lacks |= dict.fromkeys(['list_tasks', 'list_pages', 'page_size', 'page_token'], '0.3 has no task list')
     if compat and binding == 'rest':
         calls = ['push_list', 'push_delete', 'no_push_list', 'no_push_delete']
-        lacks |= dict.fromkeys(calls, 'the client has no such call over this binding')
+        lacks |= dict.fromkeys(calls, 'the client does not have the operation over this binding')
     return lacks
 
 

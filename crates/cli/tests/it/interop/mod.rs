@@ -39,30 +39,29 @@ enabled = false
 "#;
 
 const CLIENTS_INTRO: &str = "\
-What the SDKs, as clients, ask of `latimer demo-server`, and over which bindings they get the right
-answer. Each letter is a check of [tests/interop](../tests/interop) with real processes, and so is each
-refusal: the SDK must raise the right error.
+Operations that each SDK calls on `latimer demo-server`, and the bindings over which the result is correct. Each
+letter is a check of [tests/interop](../tests/interop) with real processes. In the section on errors, the SDK
+must raise the right error.
 ";
 
 const SERVERS_INTRO: &str = "\
-What `latimer-client` asks of an agent on the SDKs, found by its card, and over which bindings it gets the
-right answer. The servers are those of [tests/peers](../tests/peers), real processes behind a relay that
-cuts connections; a refusal must come to the right error of ours. What a server cannot do is asked for
-all the same, and the check fails once it can.
+Operations that `latimer-client` calls on an agent built with each SDK and discovered by its card, and the
+bindings over which the result is correct. The servers are those of [tests/peers](../tests/peers): real
+processes behind a proxy that cuts connections. In the section on errors, the client must return the right
+error. Operations that a server does not support are called too, and the check fails once one succeeds.
 ";
 
 const GATEWAYS_INTRO: &str = "\
-What the SDKs, as clients, get through a gateway: `latimer serve` with an agent of `kind = \"a2a\"`, before
-`latimer demo-server` and before the SDKs as servers, of other versions than the client's. The checks are
-those of [SDKs as clients](#sdks-as-clients), and the servers of [tests/peers](../tests/peers) know the same
-words. Letters are the bindings of the client; those in brackets are spoken with the agent behind, in the
-same order.
+The checks of [SDKs as clients](#sdks-as-clients) through a gateway: `latimer serve` with an agent of
+`kind = \"a2a\"` in front of `latimer demo-server`, and in front of servers built with the SDKs, which support
+the same instructions. The upstream agent has another version than the client. Letters are the bindings of
+the client; the letters in parentheses are the bindings between gateway and upstream, in the same order.
 ";
 
 const SERVERS_VIA_GATEWAY_INTRO: &str = "\
-What `latimer-client` gets from the same servers as [above](#sdks-as-servers) through a gateway, which it
-calls in another version than theirs. Connections are cut between the gateway and the server. Letters in
-brackets are spoken with the server.
+The checks of [SDKs as servers](#sdks-as-servers) through a gateway, which the client calls in another
+version than that of the server. Connections are cut between the gateway and the server. The letters in
+parentheses are the bindings between gateway and server.
 ";
 
 #[test]

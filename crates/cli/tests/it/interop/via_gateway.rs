@@ -31,9 +31,9 @@ const PAIRS: [(Sdk, SdkServer); 5] = [
 
 /// What cannot be had through a gateway, by what is behind it, and over which binding there.
 const UNSUPPORTED: &[UnsupportedRule] = &[
-    (&[""], "JHG", &["extended_card"], "a gateway publishes the public card only"),
+    (&[""], "JHG", &["extended_card"], "a gateway publishes only the public card"),
     (&["JS 0.3"], "HG", &["file_bytes"], DROPS_FILE_NAMES),
-    (&["JS 0.3"], "G", &["data"], "the server cannot write null over this binding"),
+    (&["JS 0.3"], "G", &["data"], "the server cannot encode null over this binding"),
 ];
 
 /// Sends every client through its gateways.

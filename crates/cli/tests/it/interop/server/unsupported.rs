@@ -12,23 +12,23 @@ const PYTHON_SPEAKING_0_3: &[&str] = &["Python 1.3.0 as 0.3", "Python 0.3"];
 const ALL_SPEAKING_0_3: &[&str] =
     &["Python 1.3.0 as 0.3", "Python 0.3", "JS 1.3.0 as 0.3", "JS 0.3"];
 
-const NO_SIGNATURE: &str = "the SDK does not sign";
-const SIGNATURE_OMITS_SCHEMES: &str = "the SDK leaves security schemes out of what it signs";
-const NO_AUTHENTICATION: &str = "the server has it for callers that it knows, and knows none";
-const SERVES_PUBLIC_CARD: &str = "the server has the public card there";
-pub(in crate::interop) const DROPS_FILE_NAMES: &str = "the server drops names of files";
-const NO_LIST: &str = "0.3 has no list of tasks";
-const HISTORY_NEEDS_LENGTH: &str = "the server shows no history unless it is told how much";
-const ZERO_MEANS_ALL_HISTORY: &str = "to the server, none is all of it";
-const DUPLICATES_CHUNKS: &str = "a second reader makes the server keep each piece twice";
-const SUBSCRIBER_NOT_NOTIFIED: &str = "a subscriber is not told of it";
-const DIFFERENT_BODY: &str = "the server reads another body than all others";
-const MISSING_OPERATION: &str = "the server does not have the call over this binding";
-const DROPS_CONNECTION: &str = "the server drops the connection in place of an error";
-const INTERNAL_ERROR: &str = "the server calls it an internal error";
-const WRONG_ERROR_CODE: &str = "the server has the code of another error for it";
-const HANGS: &str = "the server stops without a word, and is given up after two minutes";
-const NOT_REJECTED: &str = "the server does it all the same";
+const NO_SIGNATURE: &str = "the SDK does not sign cards";
+const SIGNATURE_OMITS_SCHEMES: &str = "the SDK does not sign security schemes";
+const NO_AUTHENTICATION: &str = "the server requires authentication for it, and has none here";
+const SERVES_PUBLIC_CARD: &str = "the server returns the public card";
+pub(in crate::interop) const DROPS_FILE_NAMES: &str = "the server drops file names";
+const NO_LIST: &str = "0.3 has no task list";
+const HISTORY_NEEDS_LENGTH: &str = "the server returns no history without a history length";
+const ZERO_MEANS_ALL_HISTORY: &str = "the server treats a history length of zero as unlimited";
+const DUPLICATES_CHUNKS: &str = "with a second reader, the server stores each chunk twice";
+const SUBSCRIBER_NOT_NOTIFIED: &str = "the server does not notify subscribers";
+const DIFFERENT_BODY: &str = "the server expects a different request body";
+const MISSING_OPERATION: &str = "the server does not have the operation over this binding";
+const DROPS_CONNECTION: &str = "the server drops the connection instead of returning an error";
+const INTERNAL_ERROR: &str = "the server returns an internal error";
+const WRONG_ERROR_CODE: &str = "the server returns the code of another error";
+const HANGS: &str = "the server stops responding, and the check fails after two minutes";
+const NOT_REJECTED: &str = "the server does not reject it";
 
 pub(super) const UNSUPPORTED: &[UnsupportedRule] = &[
     (JS_0_3, "JHG", &["signature"], NO_SIGNATURE),
@@ -71,14 +71,14 @@ pub(super) const UNSUPPORTED: &[UnsupportedRule] = &[
 
 /// The same through gateways, over the bindings behind these.
 pub(super) const UNSUPPORTED_VIA_GATEWAY: &[UnsupportedRule] = &[
-    (&[""], "JHG", &["signature"], "a gateway signs with its own key, and has none here"),
-    (&[""], "JHG", &["extended_card"], "a gateway publishes the public card only"),
-    (&[""], "JHG", &["no_streaming"], "a gateway streams what its agent does not"),
+    (&[""], "JHG", &["signature"], "a gateway signs with its own key, and has none in this test"),
+    (&[""], "JHG", &["extended_card"], "a gateway publishes only the public card"),
+    (&[""], "JHG", &["no_streaming"], "a gateway streams even if its agent does not"),
     (
         &[""],
         "JHG",
         &["no_push_create", "no_push_get"],
-        "a gateway has webhooks although its agent has none",
+        "a gateway delivers webhooks even if its agent does not",
     ),
     (JS_0_3, "HG", &["file_name"], DROPS_FILE_NAMES),
     (PYTHON_0_3, "JHG", &["cut_stream_repeats_nothing"], DUPLICATES_CHUNKS),
@@ -89,7 +89,12 @@ pub(super) const UNSUPPORTED_VIA_GATEWAY: &[UnsupportedRule] = &[
 /// What callers of gateways cannot do, by the version they speak.
 pub(super) const UNSUPPORTED_FOR_VERSION: &[UnsupportedRule] = &[
     (&["0.3"], "J", &["list", "pages", "page_token"], NO_LIST),
-    (&["0.3"], "G", &["get_none"], "over this wire, none is all of it"),
-    (&["0.3"], "G", &["no_extended_card"], "over this wire, the call is for the public card, too"),
-    (&[""], "J", &["wrong_version"], "a gateway speaks all versions"),
+    (&["0.3"], "G", &["get_none"], "over this binding, a history length of zero means unlimited"),
+    (
+        &["0.3"],
+        "G",
+        &["no_extended_card"],
+        "over this binding, the operation also returns the public card",
+    ),
+    (&[""], "J", &["wrong_version"], "a gateway supports all versions"),
 ];
