@@ -1,4 +1,4 @@
-// The client of @a2a-js/sdk 0.3.
+// Client of @a2a-js/sdk 0.3.
 
 import { randomUUID } from 'node:crypto';
 import grpc from '@grpc/grpc-js';
@@ -6,8 +6,8 @@ import {
   ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
 } from 'a2a-0.3/client';
 import { GrpcTransportFactory } from 'a2a-0.3/client/grpc';
-import { same } from './checks.mjs';
-import { binding, codes, part, reservations, statuses } from './peer.mjs';
+import { expectEqual } from './checks.mjs';
+import { binding, errorCodes, part, protobufNotes, grpcErrors } from './peer.mjs';
 import { run } from './run.mjs';
 
 const bindings = { jsonrpc: 'JSONRPC', rest: 'HTTP+JSON', grpc: 'GRPC' };
@@ -15,148 +15,152 @@ const protobuf = binding !== 'jsonrpc';
 const lists = ['list_tasks', 'list_pages', 'page_size', 'page_token'];
 
 class Peer {
-  lacks = {
-    version: 'the SDK sends no version',
+  unsupported = {
+    version: 'the SDK declares no version',
     ...Object.fromEntries(lists.map((operation) => [operation, '0.3 has no task list'])),
   };
 
-  notes = protobuf ? reservations() : {};
-  sendsNull = binding !== 'grpc';
-  hearsOfTasks = true;
-  asksForNoHistory = !protobuf;
-  namesFiles = !protobuf;
+  notes = protobuf ? protobufNotes() : {};
+  supportsNull = binding !== 'grpc';
+  webhooksSendTasks = true;
+  supportsZeroHistory = !protobuf;
+  keepsFileNames = !protobuf;
 
   constructor(client, card) {
     this.client = client;
-    this.card = cardOf(card);
-    // A client that sees in the card that there are no webhooks asks nobody; its transport does.
-    this.asked = this.card.push ? client : client.transport;
+    this.card = fromSdkCard(card);
+    // The client makes no webhook calls if the card declares no push notifications; its transport
+    // does.
+    this.webhookClient = this.card.push ? client : client.transport;
   }
 
   async send(parts, { task, context, wait = true, history, push } = {}) {
-    const pushNotificationConfig = push && webhookTo(push);
+    const pushNotificationConfig = push && toSdkWebhook(push);
     const configuration = { blocking: wait, historyLength: history, pushNotificationConfig };
-    return eventOf(await this.client.sendMessage({ message: message(parts, task, context), configuration }));
+    return fromSdkEvent(await this.client.sendMessage({ message: message(parts, task, context), configuration }));
   }
 
   async *stream(parts, { task, context, push } = {}) {
-    const configuration = push && { pushNotificationConfig: webhookTo(push) };
+    const configuration = push && { pushNotificationConfig: toSdkWebhook(push) };
     const events = this.client.sendMessageStream({ message: message(parts, task, context), configuration });
-    for await (const event of events) yield eventOf(event);
+    for await (const event of events) yield fromSdkEvent(event);
   }
 
   async get(id, historyLength) {
-    return eventOf(await this.client.getTask({ id, historyLength }));
+    return fromSdkEvent(await this.client.getTask({ id, historyLength }));
   }
 
   async cancel(id) {
-    return eventOf(await this.client.cancelTask({ id }));
+    return fromSdkEvent(await this.client.cancelTask({ id }));
   }
 
   async *subscribe(id) {
-    for await (const event of this.client.resubscribeTask({ id })) yield eventOf(event);
+    for await (const event of this.client.resubscribeTask({ id })) yield fromSdkEvent(event);
   }
 
   async createWebhook(taskId, webhook) {
-    const config = { taskId, pushNotificationConfig: webhookTo(webhook) };
-    return webhookOf(await this.asked.setTaskPushNotificationConfig(config));
+    const config = { taskId, pushNotificationConfig: toSdkWebhook(webhook) };
+    return fromSdkWebhook(await this.webhookClient.setTaskPushNotificationConfig(config));
   }
 
   async getWebhook(id, pushNotificationConfigId) {
-    return webhookOf(await this.asked.getTaskPushNotificationConfig({ id, pushNotificationConfigId }));
+    return fromSdkWebhook(await this.webhookClient.getTaskPushNotificationConfig({ id, pushNotificationConfigId }));
   }
 
   async listWebhooks(id) {
-    return (await this.asked.listTaskPushNotificationConfig({ id })).map(webhookOf);
+    return (await this.webhookClient.listTaskPushNotificationConfig({ id })).map(fromSdkWebhook);
   }
 
   async deleteWebhook(id, pushNotificationConfigId) {
-    await this.asked.deleteTaskPushNotificationConfig({ id, pushNotificationConfigId });
+    await this.webhookClient.deleteTaskPushNotificationConfig({ id, pushNotificationConfigId });
   }
 
-  heard({ headers, body }) {
-    same('media type', headers['content-type'], 'application/json');
-    return eventOf(JSON.parse(body));
+  parseDelivery({ headers, body }) {
+    expectEqual('media type', headers['content-type'], 'application/json');
+    return fromSdkEvent(JSON.parse(body));
   }
 
   async extendedCard() {
-    return cardOf(await this.client.getAgentCard());
+    return fromSdkCard(await this.client.getAgentCard());
   }
 
-  meanings(error) {
-    const named = Object.values(codes).find((name) => error.constructor.name.startsWith(`${name}Error`)
+  errorKinds(error) {
+    const kind = Object.values(errorCodes).find((name) => error.constructor.name.startsWith(`${name}Error`)
       || error.constructor.name === `${name}JSONRPCError`);
-    if (named) return [named];
+    if (kind) return [kind];
     const code = error.errorResponse?.error?.code ?? /\(Code: (-\d+)\)/.exec(error.message)?.[1];
-    if (code) return [codes[code]];
-    return statuses[error.cause?.code] ?? [];
+    if (code) return [errorCodes[code]];
+    return grpcErrors[error.cause?.code] ?? [];
   }
 }
 
 function message(parts, taskId, contextId) {
   return {
-    kind: 'message', messageId: randomUUID(), role: 'user', parts: [].concat(parts).map(partTo), taskId, contextId,
+    kind: 'message', messageId: randomUUID(), role: 'user', parts: [].concat(parts).map(toSdkPart), taskId, contextId,
   };
 }
 
-function partTo(value) {
+function toSdkPart(value) {
   if (typeof value === 'string') return { kind: 'text', text: value };
   if (value.kind === 'data') return { kind: 'data', data: value.value };
-  const named = { name: value.name, mimeType: value.mediaType };
-  return { kind: 'file', file: { [value.kind === 'url' ? 'uri' : 'bytes']: value.value, ...named } };
+  const metadata = { name: value.name, mimeType: value.mediaType };
+  return { kind: 'file', file: { [value.kind === 'url' ? 'uri' : 'bytes']: value.value, ...metadata } };
 }
 
-function partOf({ kind, text, data, file }) {
+function fromSdkPart({ kind, text, data, file }) {
   if (kind !== 'file') return part(kind, kind === 'text' ? text : data);
   if ('uri' in file) return part('url', file.uri, file.name, file.mimeType);
   const bytes = protobuf ? Buffer.from(file.bytes, 'base64').toString() : file.bytes;
   return part('bytes', bytes, file.name, file.mimeType);
 }
 
-function webhookTo({ id, url, token, scheme, credentials }) {
+function toSdkWebhook({ id, url, token, scheme, credentials }) {
   const authentication = scheme ? { schemes: [scheme], credentials } : undefined;
   return { id, url, token: token || undefined, authentication };
 }
 
-function webhookOf({ pushNotificationConfig: { id, url, token = '', authentication } }) {
+function fromSdkWebhook({ pushNotificationConfig: { id, url, token = '', authentication } }) {
   const { schemes: [scheme], credentials } = authentication ?? { schemes: [''], credentials: '' };
   return { id, url, token, scheme, credentials };
 }
 
-function messageOf({ messageId: id, role, parts, taskId: task = '', contextId: context = '' }) {
-  return { kind: 'message', id, role, parts: parts.map(partOf), task, context };
+function fromSdkMessage({ messageId: id, role, parts, taskId: task = '', contextId: context = '' }) {
+  return { kind: 'message', id, role, parts: parts.map(fromSdkPart), task, context };
 }
 
-const artifactOf = ({ artifactId: id, parts }) => ({ id, parts: parts.map(partOf) });
-const statusOf = ({ state, message: said }) => ({ state, message: said && messageOf(said) });
+const fromSdkArtifact = ({ artifactId: id, parts }) => ({ id, parts: parts.map(fromSdkPart) });
+const fromSdkStatus = ({ state, message }) => ({ state, message: message && fromSdkMessage(message) });
 
-function eventOf(event) {
+function fromSdkEvent(event) {
   switch (event.kind) {
     case 'task': {
       const { id, contextId: context, status, artifacts, history } = event;
-      const sublists = { artifacts: (artifacts ?? []).map(artifactOf), history: (history ?? []).map(messageOf) };
-      return { kind: 'task', id, context, ...statusOf(status), ...sublists };
+      const lists = { artifacts: artifacts ?? [], history: history ?? [] };
+      return {
+        kind: 'task', id, context, ...fromSdkStatus(status), artifacts: lists.artifacts.map(fromSdkArtifact),
+        history: lists.history.map(fromSdkMessage),
+      };
     }
     case 'message':
-      return messageOf(event);
+      return fromSdkMessage(event);
     case 'status-update': {
       const { taskId: task, contextId: context, status, final } = event;
-      return { kind: 'status', task, context, ...statusOf(status), final };
+      return { kind: 'status', task, context, ...fromSdkStatus(status), final };
     }
     default: {
       const { taskId: task, contextId: context, artifact, lastChunk: last = false } = event;
       const append = protobuf ? undefined : event.append ?? false;
-      return { kind: 'chunk', task, context, artifact: artifactOf(artifact), append, last };
+      return { kind: 'chunk', task, context, artifact: fromSdkArtifact(artifact), append, last };
     }
   }
 }
 
-function cardOf(card) {
+function fromSdkCard(card) {
   const { streaming = false, pushNotifications: push = false } = card.capabilities;
   const preferred = card.preferredTransport ?? 'JSONRPC';
-  const others = (card.additionalInterfaces ?? []).map((each) => each.transport);
+  const additional = (card.additionalInterfaces ?? []).map((each) => each.transport);
   const { name, description, supportsAuthenticatedExtendedCard: extended = false } = card;
-  return { name, description, streaming, push, extended, bindings: [preferred, ...others] };
+  return { name, description, streaming, push, extended, bindings: [preferred, ...additional] };
 }
 
 await run(async (base) => {

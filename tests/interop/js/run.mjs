@@ -1,43 +1,44 @@
-// Runs every scenario, one for each operation of operations.json, and says how each went.
+// Runs the scenario of every operation in operations.json, and prints a JSON line with each result.
 
 import { readFileSync } from 'node:fs';
-import { same } from './checks.mjs';
-import { bases } from './peer.mjs';
-import { scenarios as others } from './scenarios.mjs';
-import { scenarios as ofWebhooks } from './webhooks.mjs';
+import { expectEqual } from './checks.mjs';
+import { baseUrls } from './peer.mjs';
+import { scenarios as callScenarios } from './scenarios.mjs';
+import { scenarios as webhookScenarios } from './webhooks.mjs';
 
 const groups = JSON.parse(readFileSync(new URL('../operations.json', import.meta.url), 'utf8'));
 const operations = Object.values(groups).flatMap((group) => Object.keys(group));
-const scenarios = { ...others, ...ofWebhooks };
-const patience = 30_000;
+const scenarios = { ...callScenarios, ...webhookScenarios };
+const SCENARIO_TIMEOUT_MS = 30_000;
 
 function report(operation, ok, detail = '', note = '') {
   console.log(JSON.stringify({ operation, ok, detail, note }));
 }
 
-async function within(milliseconds, promise) {
+async function withTimeout(milliseconds, promise) {
   let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no end within ${milliseconds} ms`)), milliseconds);
+  const timeout = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`timed out after ${milliseconds} ms`)), milliseconds);
   });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
 }
 
-/** Runs every scenario with the peer that `connect(base)` makes of an agent. */
+/** Runs every scenario with the peers that `connect(baseUrl)` creates. */
 export async function run(connect) {
-  same('operations', Object.keys(scenarios).sort(), operations.toSorted());
-  const [peer, ofLittle] = await Promise.all(bases.map(connect)).catch((error) => {
+  expectEqual('operations', Object.keys(scenarios).sort(), operations.toSorted());
+  const [peer, minimal] = await Promise.all(baseUrls.map(connect)).catch((error) => {
     report('card', false, String(error));
     process.exit(0);
   });
-  peer.ofLittle = ofLittle;
+  peer.minimal = minimal;
   for (const operation of operations) {
-    if (peer.lacks[operation]) {
-      report(operation, null, peer.lacks[operation]);
+    if (peer.unsupported[operation]) {
+      report(operation, null, peer.unsupported[operation]);
       continue;
     }
     try {
-      report(operation, true, await within(patience, scenarios[operation](peer)), peer.notes?.[operation]);
+      const detail = await withTimeout(SCENARIO_TIMEOUT_MS, scenarios[operation](peer));
+      report(operation, true, detail, peer.notes?.[operation]);
     } catch (error) {
       report(operation, false, String(error));
     }

@@ -1,88 +1,98 @@
-"""What scenarios are made of."""
+"""Building blocks of the scenarios."""
 
 import asyncio
 
-from peer import Event, Message, Peer, Status, Task, folded
+from peer import Event, Message, Peer, Status, Task, fold_events
 
-OVER = {'completed', 'failed', 'canceled', 'rejected'}
+TERMINAL_STATES = {'completed', 'failed', 'canceled', 'rejected'}
 SCENARIOS = {}
 
 
 def scenario(function):
+    """Registers a scenario under the name of its operation."""
     SCENARIOS[function.__name__] = function
     return function
 
 
-def expect(condition: object, otherwise: str) -> None:
+def expect(condition: object, message: str) -> None:
+    """Raises an error with the message unless the condition holds."""
     if not condition:
-        raise AssertionError(otherwise)
+        raise AssertionError(message)
 
 
-def same(what: str, got: object, want: object) -> None:
-    expect(got == want, f'{what}: {str(got)[:300]!r} instead of {str(want)[:300]!r}')
+def expect_equal(subject: str, actual: object, expected: object) -> None:
+    expect(actual == expected, f'{subject}: expected {str(expected)[:300]!r}, got {str(actual)[:300]!r}')
 
 
-def a_task(answer: Task | Message, state: str) -> Task:
-    expect(isinstance(answer, Task), f'{type(answer).__name__} instead of a task')
-    expect(answer.id and answer.context, 'a task without id or context')
-    same('state', answer.state, state)
-    return answer
+def expect_task(reply: Task | Message, state: str) -> Task:
+    """Checks that a reply is a task in the given state, and returns it."""
+    expect(isinstance(reply, Task), f'expected a task, got {type(reply).__name__}')
+    expect(reply.id and reply.context, 'the task has no id or context')
+    expect_equal('state', reply.state, state)
+    return reply
 
 
-async def refused(peer: Peer, meaning: str, call) -> str:
-    """Awaits a call, or reads a stream, that the server must refuse."""
+async def expect_error(peer: Peer, kind: str, call) -> str:
+    """Awaits a call or reads a stream that must fail with an error of the given kind. Returns the error text."""
     try:
-        answer = [event async for event in call] if hasattr(call, '__aiter__') else await call
+        reply = [event async for event in call] if hasattr(call, '__aiter__') else await call
     except Exception as error:
-        meanings = peer.meanings(error)
-        if meaning not in meanings:
-            raise AssertionError(f'{meaning} expected, got {sorted(meanings)}: {error!r}') from error
+        kinds = peer.error_kinds(error)
+        if kind not in kinds:
+            raise AssertionError(f'expected {kind}, got {sorted(kinds)}: {error!r}') from error
         return f'{type(error).__name__}: {error}'[:200]
-    raise AssertionError(f'{meaning} expected, got an answer: {answer!r}'[:300])
+    raise AssertionError(f'expected {kind}, got a reply: {reply!r}'[:300])
 
 
-async def ended(peer: Peer, task: str) -> Task:
-    while (now := await peer.get(task)).state not in OVER:
+async def wait_until_terminal(peer: Peer, task: str) -> Task:
+    """Polls a task until it is terminal."""
+    while (current := await peer.get(task)).state not in TERMINAL_STATES:
         await asyncio.sleep(0.05)
-    return now
+    return current
 
 
-async def finished(peer: Peer) -> Task:
-    return a_task(await peer.send('echo over'), 'completed')
+async def finished_task(peer: Peer) -> Task:
+    """Creates a completed task."""
+    return expect_task(await peer.send('echo over'), 'completed')
 
 
-async def started(peer: Peer, text: str) -> Task:
+async def start_task(peer: Peer, text: str) -> Task:
+    """Starts a task, and returns while it is running."""
     task = await peer.send(text, wait=False)
-    expect(isinstance(task, Task) and task.state not in OVER, f'{task} instead of a task that runs')
+    expect(isinstance(task, Task) and task.state not in TERMINAL_STATES, f'expected a running task, got {task}')
     return task
 
 
-async def listened(events) -> list[Event]:
+async def collect(events) -> list[Event]:
+    """Reads a stream to its end."""
     return [event async for event in events]
 
 
-def coherent(events: list[Event], last: str) -> Task:
-    """Checks that a stream is one task's, from its snapshot to `last`, and puts it together."""
+def check_stream(events: list[Event], last: str) -> Task:
+    """Checks that a stream begins with a snapshot, belongs to one task and ends in the given state.
+
+    Returns the task that its events describe.
+    """
     expect(events, 'no events')
     task = events[0]
-    expect(isinstance(task, Task), f'the first event is {type(task).__name__}, not the task')
+    expect(isinstance(task, Task), f'the first event is a {type(task).__name__}, not a task')
     for event in events[1:]:
-        same('task of an event', event.task, task.id)
-        same('context of an event', event.context, task.context)
-    marks = [event.final for event in events if isinstance(event, Status)]
-    if any(mark is not None for mark in marks):
-        same('final marks', marks, [False] * (len(marks) - 1) + [True])
+        expect_equal('task of an event', event.task, task.id)
+        expect_equal('context of an event', event.context, task.context)
+    finals = [event.final for event in events if isinstance(event, Status)]
+    if any(final is not None for final in finals):
+        expect_equal('final flags', finals, [False] * (len(finals) - 1) + [True])
     states = [task.state] + [event.state for event in events if isinstance(event, Status)]
-    same('last state', states[-1], last)
-    expect(not OVER.intersection(states[:-1]), f'events after the end: {states}')
+    expect_equal('last state', states[-1], last)
+    expect(not TERMINAL_STATES.intersection(states[:-1]), f'events after a terminal state: {states}')
     expect(isinstance(events[-1], Status) or len(events) == 1, f'the last event is {events[-1]}')
-    return folded(events)
+    return fold_events(events)
 
 
-async def agrees(peer: Peer, task: Task) -> Task:
-    """Checks that what a stream said is what the server keeps."""
-    kept = await peer.get(task.id)
-    same('state kept', kept.state, task.state)
-    same('text kept', kept.text, task.text)
-    same('artifacts kept', [artifact.id for artifact in kept.artifacts], [artifact.id for artifact in task.artifacts])
-    return kept
+async def check_stored(peer: Peer, task: Task) -> Task:
+    """Checks that the stored task equals the task that was streamed."""
+    stored = await peer.get(task.id)
+    expect_equal('stored state', stored.state, task.state)
+    expect_equal('stored text', stored.text, task.text)
+    expect_equal('stored artifacts', [each.id for each in stored.artifacts], [each.id for each in task.artifacts])
+    return stored

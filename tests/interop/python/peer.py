@@ -1,4 +1,4 @@
-"""The protocol as the scenarios see it, whatever SDK and wire it came over."""
+"""Model of the protocol that the scenarios use, independent of SDK and binding."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        return text_of(self.parts)
+        return join_text(self.parts)
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,19 @@ class Artifact:
 class Task:
     id: str
     context: str
-    state: str  # as 0.3 spells it: working, input-required and so on
+    state: str  # in the notation of 0.3, such as input-required
     message: Message | None = None
     artifacts: list[Artifact] = field(default_factory=list)
     history: list[Message] = field(default_factory=list)
 
     @property
     def text(self) -> str:
-        """All text of all artifacts."""
-        return ''.join(text_of(artifact.parts) for artifact in self.artifacts)
+        """The concatenated text of all artifacts."""
+        return ''.join(join_text(artifact.parts) for artifact in self.artifacts)
 
     @property
-    def said(self) -> str:
-        """The text of the status."""
+    def status_text(self) -> str:
+        """The text of the status message."""
         return self.message.text if self.message else ''
 
     @property
@@ -61,7 +61,7 @@ class Status:
     context: str
     state: str
     message: Message | None
-    final: bool | None = None  # only 0.x has it
+    final: bool | None = None  # in 0.x only
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ class Webhook:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What was posted to a webhook."""
+    """A request to a webhook."""
 
-    headers: Mapping[str, str]  # their names in any case
+    headers: Mapping[str, str]  # with case-insensitive names
     body: bytes
 
 
@@ -112,23 +112,23 @@ Event = Task | Message | Status | Chunk
 
 
 class Peer:
-    """A client of one SDK over one binding. Failures are the SDK's own exceptions."""
+    """A client of one SDK over one binding. Calls raise the exceptions of the SDK."""
 
     card: Card
-    #: The same client of an agent that reads nothing but text, and has no webhooks.
-    of_little: 'Peer'
-    #: What this SDK cannot do over this binding, by operation, and why.
-    lacks: dict[str, str] = {}
-    #: What holds with a reservation, by operation.
+    #: A client of an agent that accepts only text and has no webhooks.
+    minimal: 'Peer'
+    #: Operations that the SDK does not support over this binding, with the reason.
+    unsupported: dict[str, str] = {}
+    #: Limitations of supported operations.
     notes: dict[str, str] = {}
-    #: Whether a history of length zero can be told from one of any length.
-    asks_for_no_history: bool = True
-    #: Whether get can ask for a length of history at all.
-    asks_for_history: bool = True
-    #: Whether files travel with name and type.
-    describes_files: bool = True
-    #: Whether webhooks are sent the task as it is after each event, as before 1.0, and not the event.
-    hears_of_tasks: bool = False
+    #: Whether a history length of zero differs from an unset one.
+    supports_zero_history: bool = True
+    #: Whether `get` has a history length.
+    supports_history: bool = True
+    #: Whether files keep their name and media type.
+    keeps_file_metadata: bool = True
+    #: Whether webhooks receive the task after each event, as before 1.0, instead of the event.
+    webhooks_send_tasks: bool = False
 
     async def send(
         self, *parts: Part | str, task='', context='', wait=True, history=None,
@@ -146,19 +146,19 @@ class Peer:
     async def extended_card(self) -> Card: ...
     async def send_as(self, version: str) -> object: ...
 
-    def heard(self, delivery: Delivery) -> Event:
-        """What a webhook was sent, read as strictly as the SDK can."""
+    def parse_delivery(self, delivery: Delivery) -> Event:
+        """Parses a webhook request as strictly as the SDK can."""
 
-    def meanings(self, error: Exception) -> set[str]:
-        """What an exception can mean, in the words of the specification; nothing if it is no answer of the server."""
+    def error_kinds(self, error: Exception) -> set[str]:
+        """The errors of the specification that an exception can stand for; none if it is no error response."""
 
 
-def text_of(parts: list[Part]) -> str:
+def join_text(parts: list[Part]) -> str:
     return ''.join(part.value for part in parts if part.kind == 'text')
 
 
-def folded(events: list[Event]) -> Task:
-    """The task that a stream of events describes."""
+def fold_events(events: list[Event]) -> Task:
+    """Returns the task that a stream of events describes."""
     first, *rest = events
     state, message = first.state, first.message
     artifacts = {artifact.id: list(artifact.parts) for artifact in first.artifacts}
@@ -175,16 +175,16 @@ def folded(events: list[Event]) -> Task:
     return Task(first.id, first.context, state, message, [Artifact(*item) for item in artifacts.items()])
 
 
-# What 0.3 says with a bare status; several errors share one.
-HTTP_MEANINGS = {
+# Errors by HTTP or gRPC status in 0.3, where several errors share a status.
+HTTP_ERRORS = {
     404: {'TaskNotFound'}, 409: {'TaskNotCancelable'}, 415: {'ContentTypeNotSupported'}, 422: {'InvalidParams'},
     501: {'PushNotificationNotSupported', 'UnsupportedOperation'},
 }
-GRPC_MEANINGS = {
+GRPC_ERRORS = {
     'NOT_FOUND': {'TaskNotFound'}, 'INVALID_ARGUMENT': {'InvalidParams'}, 'FAILED_PRECONDITION': {'TaskNotCancelable'},
     'UNIMPLEMENTED': {'PushNotificationNotSupported', 'UnsupportedOperation', 'ContentTypeNotSupported'},
 }
-RPC_MEANINGS = {
+RPC_ERRORS = {
     -32001: {'TaskNotFound'}, -32002: {'TaskNotCancelable'}, -32003: {'PushNotificationNotSupported'},
     -32004: {'UnsupportedOperation'}, -32005: {'ContentTypeNotSupported'}, -32602: {'InvalidParams'},
     -32009: {'VersionNotSupported'},

@@ -1,4 +1,4 @@
-"""A receiver of webhooks."""
+"""Webhook receiver."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from peer import Delivery
 
 @asynccontextmanager
 async def receiver() -> AsyncIterator[tuple[str, asyncio.Queue[Delivery]]]:
-    """Gives the address of a webhook, and what is posted there."""
+    """Runs a receiver, and yields its URL and a queue of deliveries."""
     loop, deliveries = asyncio.get_running_loop(), asyncio.Queue()
 
     class Handler(BaseHTTPRequestHandler):
@@ -22,13 +22,13 @@ async def receiver() -> AsyncIterator[tuple[str, asyncio.Queue[Delivery]]]:
             self.end_headers()
 
         def log_message(self, *_):
-            """Nothing: what is printed is read."""
+            """Logs nothing: the test harness parses the output."""
 
     server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
     thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
-        yield f'http://127.0.0.1:{server.server_port}/hook?of=this', deliveries
+        yield f'http://127.0.0.1:{server.server_port}/hook?id=1', deliveries
     finally:
         await asyncio.to_thread(server.shutdown)
         server.server_close()

@@ -12,7 +12,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::card::{AgentCard, CardFormat};
-use crate::error::Error;
 use crate::json::{InvalidField, write};
 use crate::model::{
     Artifact, ContextId, ListTasksResponse, Message, Metadata, Task, TaskId, TaskStatus,

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_protocol::{
-    CallContext, CancelTaskRequest, Finality, GetTaskRequest, ListTasksRequest, Message, ReplyKind,
+    CallContext, CancelTaskRequest, Dialect, Finality, GetTaskRequest, ListTasksRequest, Message, Reply, ReplyKind,
     Revision, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamEvent,
     StreamResponse, SubscribeToTaskRequest, TaskState,
 };
 use latimer_store::MemoryStore;
 
 use super::*;
-use crate::{AgentFailure, ContextConcurrency, Policy, Turn};
+use crate::{Agent, AgentFailure, ContextConcurrency, Policy, Turn};
 
 /// Does what the first word of a message says.
 async fn scripted_agent(turn: Turn) -> Result<(), AgentFailure> {

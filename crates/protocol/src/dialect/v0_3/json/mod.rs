@@ -12,7 +12,6 @@ use super::push::PushTarget;
 use crate::card::CardFormat;
 use crate::dialect::TRANSITION_HISTORY;
 use crate::dialect::list_as::ListAs;
-use crate::error::Error;
 use crate::json::write;
 use crate::model::{
     self, ListTasksRequest, ListTasksResponse, Metadata, PushConfigId, SendMessageConfiguration,

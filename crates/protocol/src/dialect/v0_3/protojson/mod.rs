@@ -16,7 +16,6 @@ use super::resource_name;
 use crate::card::{AgentCard, CardFormat};
 use crate::dialect::TRANSITION_HISTORY;
 use crate::dialect::list_as::ListAs;
-use crate::error::Error;
 use crate::json::write;
 use crate::model::{
     self, ListTaskPushNotificationConfigsResponse, ListTasksResponse, Metadata, PushConfigId,
