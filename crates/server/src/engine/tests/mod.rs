@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_protocol::{
-    CallContext, CancelTaskRequest, Dialect, Finality, GetTaskRequest, ListTasksRequest, Message, Reply, ReplyKind,
-    Revision, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamEvent,
-    StreamResponse, SubscribeToTaskRequest, TaskState,
+    CallContext, CancelTaskRequest, Dialect, Finality, GetTaskRequest, ListTasksRequest, Message,
+    Reply, ReplyKind, Revision, SendMessageConfiguration, SendMessageRequest, SendMessageResponse,
+    StreamEvent, StreamResponse, SubscribeToTaskRequest, TaskState,
 };
 use latimer_store::MemoryStore;
 
