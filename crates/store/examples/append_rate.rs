@@ -1,16 +1,17 @@
-//! How many short tasks a second each store takes: `cargo run --release --example append_rate`.
+//! Measures how many short tasks per second each store accepts:
+//! `cargo run --release -p latimer-store --example append_rate`.
 //!
-//! A task is one append of four events, as an agent makes that answers at once: it is created,
-//! works, has an artifact and is completed. As the engine does, each caller first asks what came of
-//! the message. Arguments choose the backends (`memory`, `process`, `full`) and the numbers of
-//! callers (`32`), `--seconds 5` says for how long, and `--tasks 1000` how many a store keeps.
+//! Each task is one append of four events, as for an agent that completes at once: creation, working,
+//! artifact, completed. Like the engine, each caller first looks up the prior outcome of the message.
+//! Arguments select backends (`memory`, `process`, `full`) and numbers of callers (`32`); `--seconds 5`
+//! sets the duration and `--tasks 1000` the maximum number of tasks in a store.
 //!
-//! The time of the processor is that of all threads, and that of making the tasks is in it: what a
-//! backend costs is its difference from `memory`. It is worth more than the rate where others use
-//! the machine, most of all when all threads share a processor: `taskset -c 0 append_rate 32`.
+//! CPU time covers all threads, including the creation of the tasks, so the cost of a backend is its
+//! difference to `memory`. On a busy machine it is more reliable than the rate, most of all if all
+//! threads share one core: `taskset -c 0 append_rate 32`.
 //!
-//! What `full` takes is mostly what the disk takes for `fsync`, which varies a hundredfold with who
-//! else uses it: compare two versions in turns, and never by one run of each.
+//! The rate of `full` depends mostly on the time of `fsync`, which varies by a factor of a hundred with
+//! the load of the disk. Compare two versions in alternating runs.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -80,21 +81,22 @@ async fn main() -> BoxResult<()> {
     Ok(())
 }
 
-/// The number behind the option of this name, if it is there.
+/// Removes an option and returns its value, if it is given.
 fn take_option(arguments: &mut Vec<String>, name: &str) -> BoxResult<Option<u64>> {
-    let Some(at) = arguments.iter().position(|it| it == name) else { return Ok(None) };
-    let end = (at + 2).min(arguments.len());
-    let value = arguments.drain(at..end).nth(1).ok_or_else(|| format!("{name} wants a number"))?;
+    let Some(index) = arguments.iter().position(|it| it == name) else { return Ok(None) };
+    let end = (index + 2).min(arguments.len());
+    let value =
+        arguments.drain(index..end).nth(1).ok_or_else(|| format!("{name} requires a number"))?;
     Ok(Some(value.parse()?))
 }
 
-/// How long all threads have been at work.
+/// Returns the CPU time of all threads.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// Appends tasks for a while, and returns how many.
+/// Appends tasks for a duration, and returns their number.
 async fn append(store: &Arc<dyn TaskStore>, callers: u64, duration: Duration) -> BoxResult<u64> {
     let number = Arc::new(AtomicU64::new(0));
     let start = Instant::now();
@@ -118,7 +120,7 @@ async fn append(store: &Arc<dyn TaskStore>, callers: u64, duration: Duration) ->
     Ok(number.load(Ordering::Relaxed))
 }
 
-/// Loads the last of so many tasks again and again, and returns how many microseconds each took.
+/// Loads the last tasks repeatedly, and returns the CPU time per load in microseconds.
 async fn load(store: &dyn TaskStore, appends: u64) -> BoxResult<f64> {
     let last = (appends.saturating_sub(100)..appends).map(short_task);
     let keys: Vec<TaskKey> = last.map(|it| Ok(it?.key)).collect::<BoxResult<_>>()?;
@@ -126,7 +128,7 @@ async fn load(store: &dyn TaskStore, appends: u64) -> BoxResult<f64> {
     let rounds = 100;
     for _ in 0..rounds {
         for key in &keys {
-            store.load(key).await?.ok_or("a task that was appended is not there")?;
+            store.load(key).await?.ok_or("an appended task is missing")?;
         }
     }
     let took = cpu_time() - before;
@@ -135,7 +137,7 @@ async fn load(store: &dyn TaskStore, appends: u64) -> BoxResult<f64> {
 
 /// A task that is created and completed in one append.
 fn short_task(number: u64) -> BoxResult<Append> {
-    // As ids of version 7 are: the time first, and something random behind.
+    // Ids like UUIDs of version 7: the time, followed by random bits.
     let random = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let millis = 1_780_000_000_000 + i64::try_from(number / 30)?;
     let now = Timestamp::from_millis(millis)?;
@@ -163,7 +165,7 @@ fn short_task(number: u64) -> BoxResult<Append> {
     key[8..].copy_from_slice(&number.to_be_bytes());
     let expires = Timestamp::from_millis(now.as_millis() + 300_000)?;
     Ok(Append {
-        key: TaskKey { owner: "somebody".into(), agent: "shouter".into(), id },
+        key: TaskKey { owner: "caller".into(), agent: "shouter".into(), id },
         expected: Revision::START,
         events,
         header: TaskHeader {

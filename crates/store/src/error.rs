@@ -1,54 +1,55 @@
-//! What can go wrong with a store.
+//! Store errors.
 
 use latimer_protocol::{Revision, TaskId, TaskState};
 
-/// The cause of a failure, whatever it is.
+/// Underlying error of any type.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a store did not do what it was asked for. Nothing was changed.
+/// Error of a store operation. The operation had no effect.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another writer got there first: load the task and decide again.
+    /// The task is at another revision than expected. Load it and decide again.
     #[error("task {task} is at revision {found}, not {expected}")]
     Conflict {
-        /// The task.
+        /// Id of the task.
         task: TaskId,
-        /// Where the writer believed it to be.
+        /// Revision that the append expected.
         expected: Revision,
-        /// Where it is.
+        /// Revision of the stored task; [`Revision::START`] if it does not exist.
         found: Revision,
     },
-    /// The task is over: nothing changes it any more.
-    #[error("task {task} is over ({state})")]
+    /// The task is terminal and cannot change.
+    #[error("task {task} has finished ({state})")]
     Finished {
-        /// The task.
+        /// Id of the task.
         task: TaskId,
-        /// How it ended.
+        /// Its terminal state.
         state: TaskState,
     },
-    /// There are as many tasks as may be, and none of them is finished. Try again later.
-    #[error("the store is full: {tasks} tasks are going on")]
+    /// The store has reached its maximum number of tasks, and none of them has finished. A retry may
+    /// succeed later.
+    #[error("the store is full: none of its {tasks} tasks has finished")]
     Full {
-        /// How many tasks there are.
+        /// Number of stored tasks.
         tasks: u64,
     },
-    /// The backend failed; trying again may help.
+    /// The backend failed. A retry may succeed.
     #[error("{backend} store unavailable: {source}")]
     Unavailable {
-        /// The backend's name.
+        /// Name of the backend.
         backend: &'static str,
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
-    /// What was stored cannot be read: it was damaged, or written by a newer version.
+    /// The stored task cannot be read: it is corrupt or was written by a newer version.
     #[error("{backend} store cannot read task {task}: {source}")]
     Unreadable {
-        /// The backend's name.
+        /// Name of the backend.
         backend: &'static str,
-        /// The task.
+        /// Id of the task.
         task: TaskId,
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
 }

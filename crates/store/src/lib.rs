@@ -1,15 +1,22 @@
-//! Where tasks are kept.
+//! Task storage.
 //!
-//! A task is an append-only log of events. A [`TaskStore`] keeps the logs, a small header of each
-//! task, and now and then the whole task that a log amounts to, so that nobody has to read a long
-//! log to know where it stands. It knows neither transports nor versions of the protocol.
+//! A task is an append-only log of events. A [`TaskStore`] stores the logs, a small header of each
+//! task, and periodic snapshots, so that loading a task does not replay a long log. It is independent
+//! of transports and protocol versions.
 //!
-//! | backend | for |
+//! | backend | use |
 //! | --- | --- |
 //! | [`MemoryStore`] | tests, and agents whose tasks may be lost |
-//! | `SqliteStore` (feature `sqlite`; needs a C compiler) | one process: a single file, and nothing to set up |
+//! | `SqliteStore` (feature `sqlite`; needs a C compiler) | durable tasks of one process, in a single file |
 //!
 //! Every backend passes the suite in `conformance` (feature `conformance`).
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `record`, `query`, `webhook` | stored records, list queries, webhooks and dead letters |
+//! | `retention`, `error` | retention limits, store errors |
+//! | `memory`, `sqlite` | the backends |
+//! | `conformance` | the contract of [`TaskStore`] as executable rules |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -44,26 +51,58 @@ pub use webhook::{
     AddWebhookOutcome, DeadLetter, DeliveryProgress, ProgressUpdate, Webhook, WebhookStore,
 };
 
-/// Durable home of tasks. Every implementation passes the suite in `conformance`.
+/// Storage backend for tasks. Every implementation passes the suite in `conformance`.
 ///
-/// All methods may be called at once by any number of callers. A future that is dropped may or may
-/// not have done its work; what it did, it did whole.
+/// Methods can be called concurrently. Dropping a future cancels its operation or lets it complete,
+/// but never leaves it partially applied. Methods other than [`append`](Self::append) fail only if the
+/// backend does ([`Error::Unavailable`]) or a record is corrupt ([`Error::Unreadable`]).
+///
+/// ```
+/// # use latimer_protocol::{ContextId, Dialect, Event, Revision, Task, TaskId, TaskState, Timestamp};
+/// # use latimer_store::{Append, Error, MemoryStore, PendingWork, TaskHeader, TaskKey, TaskStore};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let key = TaskKey { owner: "alice".into(), agent: "echo".into(), id: TaskId::new("t1")? };
+/// # let context = ContextId::new("c1")?;
+/// # let task = Task::new(key.id.clone(), context.clone(), TaskState::Working);
+/// # let header = TaskHeader {
+/// #     context,
+/// #     state: TaskState::Working,
+/// #     status_changed_at: Timestamp::EPOCH,
+/// #     created_in: Dialect::V1_0,
+/// #     pending_work: PendingWork::Running,
+/// #     note: None,
+/// # };
+/// # let (events, snapshot, idempotency, webhook) = (vec![Event::Created(task)], None, None, None);
+/// # let expected = Revision::START;
+/// # let create =
+/// #     Append { key: key.clone(), expected, events, header, snapshot, idempotency, webhook };
+/// let store = MemoryStore::default();
+/// let revision = store.append(create.clone()).await?;
+/// assert_eq!(revision, Revision::new(1));
+/// assert_eq!(store.load(&key).await?.map(|it| it.revision), Some(revision));
+/// assert_eq!(store.events(&key, Revision::START, 10).await?.len(), 1);
+/// // A second creation of the same task conflicts.
+/// assert!(matches!(store.append(create).await, Err(Error::Conflict { .. })));
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
-    /// Appends events and the task's new header in one step: all of it is there afterwards, or
-    /// nothing. When it returns, the events survive whatever the backend promises to survive.
+    /// Appends events to the log of one task and replaces its header, atomically. Returns the revision
+    /// of the last event. The events are then as durable as the backend promises.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when the task is not at `append.expected`, which also holds for one that
-    /// is created and exists, or is continued and does not. [`Error::Finished`] when it is over.
-    /// [`Error::Full`] when it would be a task too many and none can make room.
+    /// [`Error::Conflict`] when the task is not at revision `append.expected`, which includes creating
+    /// a task that exists and extending one that does not. [`Error::Finished`] when the task is
+    /// terminal. [`Error::Full`] when the store is full and no finished task can be evicted.
     async fn append(&self, append: Append) -> Result<Revision, Error>;
 
-    /// The task as it stands.
+    /// Loads a task; `None` if it does not exist.
     async fn load(&self, key: &TaskKey) -> Result<Option<StoredTask>, Error>;
 
-    /// The events of a task behind a revision, in order, at most `limit` of them. None for a task
-    /// that does not exist.
+    /// Returns up to `limit` events of a task after a revision, in order. Empty if the task does not
+    /// exist.
     async fn events(
         &self,
         key: &TaskKey,
@@ -71,42 +110,44 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<LoggedEvent>, Error>;
 
-    /// The agents of which `caller` has a task named `id`. Where callers name tasks there may be
-    /// several.
+    /// Returns the agents that have a task with this owner and id. There can be several where clients
+    /// choose task ids.
     async fn find_agents(&self, owner: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error>;
 
-    /// The tasks that a query asks for, the latest status first, and of equal ones the greater id.
+    /// Returns a page of the tasks that match a query, sorted by status time, id and agent, all
+    /// descending.
     async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error>;
 
-    /// What came of a message that was sent before, unless that has been forgotten.
+    /// Returns the outcome of an earlier message with this key, unless its record has expired at
+    /// `now` or was evicted.
     async fn find_prior_outcome(
         &self,
         key: &IdempotencyKey,
         now: Timestamp,
     ) -> Result<Option<PriorOutcome>, Error>;
 
-    /// Remembers that a message was answered with another, without a task. What was answered with a
-    /// task is remembered by [`TaskStore::append`].
+    /// Records that a message was answered with a direct reply. Outcomes that are tasks are recorded by
+    /// [`TaskStore::append`].
     async fn record_direct_reply(
         &self,
         record: IdempotencyRecord,
         reply: &Message,
     ) -> Result<(), Error>;
 
-    /// Takes over at most `limit` tasks of processes that are gone: those with work that is waiting
-    /// or was being done. They are this process's from now on. Empty when there are none left.
+    /// Claims up to `limit` tasks whose process ended with work queued or running, in creation order.
+    /// Claimed tasks belong to this process. Returns an empty list when none are left.
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, Error>;
 
-    /// Removes what is too old or too much, and returns how many tasks went. Only finished tasks
-    /// go.
+    /// Removes finished tasks and idempotency records beyond the retention. Returns the number of
+    /// removed tasks.
     async fn sweep(&self, now: Timestamp) -> Result<u64, Error>;
 
-    /// Where the webhooks of tasks are kept.
+    /// Returns the storage of webhooks.
     fn webhooks(&self) -> &dyn WebhookStore;
 
-    /// What is kept, and for how long.
+    /// Returns the retention limits.
     fn retention(&self) -> &Retention;
 
-    /// The name of the backend, for people.
+    /// Returns the name of the backend for logs and errors, such as `sqlite`.
     fn backend_name(&self) -> &'static str;
 }

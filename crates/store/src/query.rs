@@ -1,48 +1,69 @@
-//! Asking for many tasks.
+//! Queries for lists of tasks.
 
 use std::sync::Arc;
 
 use latimer_protocol::{ContextId, Task, TaskId, TaskState, Timestamp};
 
-/// Which tasks to list. All that is given must hold.
+/// Filter and page of a list. A task must match all given conditions.
+///
+/// ```
+/// # use latimer_protocol::TaskState;
+/// # use latimer_store::{MemoryStore, TaskQuery, TaskStore};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), latimer_store::Error> {
+/// let query = TaskQuery {
+///     owner: "alice".into(),
+///     agent: None,
+///     excluded_agents: Vec::new(),
+///     context: None,
+///     state: Some(TaskState::Working),
+///     status_changed_since: None,
+///     after: None,
+///     limit: 50,
+/// };
+/// let page = MemoryStore::default().list(&query).await?;
+/// assert_eq!((page.tasks.len(), page.total, page.next), (0, 0, None));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskQuery {
-    /// Whose tasks.
+    /// Owner of the tasks.
     pub owner: Arc<str>,
-    /// Of one agent only.
+    /// Only tasks of this agent.
     pub agent: Option<Arc<str>>,
-    /// Not of these agents.
+    /// No tasks of these agents.
     pub excluded_agents: Vec<Arc<str>>,
-    /// Of one conversation only.
+    /// Only tasks in this context.
     pub context: Option<ContextId>,
-    /// In one state only.
+    /// Only tasks in this state.
     pub state: Option<TaskState>,
-    /// Only those whose status changed then or later.
+    /// Only tasks whose status changed at this time or later.
     pub status_changed_since: Option<Timestamp>,
-    /// Only those behind this place in the order.
+    /// Only tasks after this position in the list.
     pub after: Option<ListCursor>,
-    /// At most so many; at least one.
+    /// Maximum number of tasks on the page; at least 1.
     pub limit: usize,
 }
 
-/// A place in the order of a list: the latest first, then the greater id, then the greater agent.
+/// Position in a list, which is sorted by status time, id and agent, all descending.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListCursor {
-    /// When the status changed.
+    /// Time of the last status change.
     pub status_changed_at: Timestamp,
-    /// The task.
+    /// Task id.
     pub id: TaskId,
-    /// Its agent.
+    /// Name of the agent.
     pub agent: Arc<str>,
 }
 
-/// A page of a list.
+/// Page of a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskPage {
-    /// The tasks, in order.
+    /// Tasks in list order.
     pub tasks: Vec<Arc<Task>>,
-    /// Where the next page begins, when there is one: the place of the last task of this.
+    /// Position of the last task, if there is another page.
     pub next: Option<ListCursor>,
-    /// How many tasks there are on all pages.
+    /// Number of matching tasks on all pages.
     pub total: u64,
 }

@@ -1,4 +1,4 @@
-//! What is kept.
+//! Stored records.
 
 use std::sync::Arc;
 
@@ -8,112 +8,138 @@ use latimer_protocol::{
 
 use crate::Webhook;
 
-/// Names one task: two callers, or two agents, may each have a task of the same id.
+/// Key of one task. Task ids are unique only per owner and agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskKey {
-    /// Who made it.
+    /// Principal of the caller that created the task; empty if anonymous.
     pub owner: Arc<str>,
-    /// Which agent it was made for.
+    /// Name of the agent.
     pub agent: Arc<str>,
-    /// Its id.
+    /// Task id.
     pub id: TaskId,
 }
 
-/// Events to append to the log of one task.
+/// One atomic change of a task: events to append to its log, and the resulting header.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use latimer_protocol::{ContextId, Dialect, Event, Revision, Task, TaskId, TaskState, Timestamp};
+/// # use latimer_store::{Append, PendingWork, TaskHeader, TaskKey};
+/// let (id, context) = (TaskId::new("t1")?, ContextId::new("c1")?);
+/// let task = Task::new(id.clone(), context.clone(), TaskState::Submitted);
+/// let create = Append {
+///     key: TaskKey { owner: "alice".into(), agent: "echo".into(), id },
+///     expected: Revision::START,
+///     events: vec![Event::Created(task)],
+///     header: TaskHeader {
+///         context,
+///         state: TaskState::Submitted,
+///         status_changed_at: Timestamp::EPOCH,
+///         created_in: Dialect::V1_0,
+///         pending_work: PendingWork::Queued,
+///         note: None,
+///     },
+///     snapshot: None,
+///     idempotency: None,
+///     webhook: None,
+/// };
+/// # let _ = create;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// The task.
+    /// Key of the task.
     pub key: TaskKey,
-    /// The revision of its last event so far; [`Revision::START`] to create it.
+    /// Revision of the task's last event; [`Revision::START`] to create the task.
     pub expected: Revision,
-    /// What happened, in order; at least one event. The first of a task is its creation.
+    /// Events in order; at least one. The first event of a task is its creation.
     pub events: Vec<Event>,
-    /// The task's header behind the events.
+    /// Header after the events.
     pub header: TaskHeader,
-    /// The whole task behind the events. Always there when it is interrupted or over, and otherwise
-    /// now and then, so that no long log has to be read to load it.
+    /// Complete task after the events. Required when the task is terminal or interrupted, and supplied
+    /// periodically otherwise, so that loading does not replay a long log.
     pub snapshot: Option<Arc<Task>>,
-    /// The message that brought this about, for
+    /// Record of the message that caused the events, for
     /// [`TaskStore::find_prior_outcome`](crate::TaskStore::find_prior_outcome).
     pub idempotency: Option<IdempotencyRecord>,
-    /// A webhook that came with the message: registered with the events, or not at all.
+    /// Webhook to register together with the events.
     pub webhook: Option<Box<Webhook>>,
 }
 
-/// What is known about a task without reading its log.
+/// Summary of a task that can be read without its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskHeader {
-    /// Its conversation.
+    /// Context of the task.
     pub context: ContextId,
-    /// Its state.
+    /// State of the task.
     pub state: TaskState,
-    /// When its status last changed. Never goes back.
+    /// Time of the last status change. Never decreases.
     pub status_changed_at: Timestamp,
-    /// The dialect in which it was begun.
+    /// Dialect in which the task was created.
     pub created_in: Dialect,
-    /// Whether somebody has to do something about it.
+    /// Work that recovery must resume if the process ends.
     pub pending_work: PendingWork,
-    /// What its agent keeps with it, and nobody else sees.
+    /// Private string that the agent stores with the task; never visible to callers.
     pub note: Option<Arc<str>>,
 }
 
-/// Whether somebody has to do something about a task.
+/// Work that is pending for a task, and that recovery must resume if the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PendingWork {
-    /// Nobody: it is over, or waits for its caller.
+    /// No work: the task is terminal or waits for its caller.
     None,
-    /// It was accepted, and nobody has begun yet.
+    /// A message has been accepted, and no turn has started for it.
     Queued,
-    /// The process that wrote this is at it.
+    /// The process that wrote the header is running a turn.
     Running,
 }
 
-/// A task as it stands.
+/// A loaded task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredTask {
-    /// Whose and which it is.
+    /// Key of the task.
     pub key: TaskKey,
-    /// The task.
+    /// The task at `revision`.
     pub task: Arc<Task>,
-    /// The revision of its last event.
+    /// Revision of the last event.
     pub revision: Revision,
-    /// Its header.
+    /// Header of the task.
     pub header: TaskHeader,
 }
 
 /// One event of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoggedEvent {
-    /// Its number.
+    /// Position of the event in the log, starting at 1.
     pub revision: Revision,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// Identifies a message that somebody sent, so that the same one is recognised when it comes again:
-/// a digest of its caller, its agent, its task, its id and its contents.
+/// Digest of caller, agent, task, message id and content. Two messages with the same key are the same
+/// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IdempotencyKey(pub [u8; 16]);
 
-/// A message to remember.
+/// Key of a message and the time until which a resend returns the first outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdempotencyRecord {
-    /// Which message.
+    /// Key of the message.
     pub key: IdempotencyKey,
-    /// When it may be forgotten.
+    /// Time from which the record is ignored and may be deleted.
     pub expires_at: Timestamp,
 }
 
-/// What came of a message.
+/// Outcome of the first send of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PriorOutcome {
-    /// A task: the events up to this revision answer it, or come before.
+    /// The message created or continued a task.
     Task {
-        /// The task.
+        /// Key of the task.
         key: TaskKey,
-        /// The last event of the append that remembers the message.
+        /// Revision of the last event of the append that recorded the message.
         revision: Revision,
     },
-    /// A direct answer.
+    /// The message was answered with a direct reply.
     DirectReply(Message),
 }

@@ -1,25 +1,33 @@
-//! How much is kept, and for how long.
+//! Retention limits.
 
 use std::time::Duration;
 
-/// What is kept, and for how long. Only finished tasks are ever removed.
+/// Limits on stored tasks. Only finished tasks are removed.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use latimer_store::{MemoryStore, Retention, TaskStore};
+/// let day = Duration::from_secs(24 * 3_600);
+/// let retention = Retention { max_tasks: 10_000, max_age: day, ..Retention::DEFAULT_MEMORY };
+/// let store = MemoryStore::new(retention.clone());
+/// assert_eq!(*store.retention(), retention);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// The most tasks there may be. Beyond, the one that finished first makes room; if none is
-    /// finished, no more are taken.
+    /// Maximum number of tasks. A new task evicts the one that finished first; if none has finished,
+    /// the new task is rejected.
     pub max_tasks: u64,
-    /// The most conversations there may be; beyond, the one that was quiet for longest makes room,
-    /// as far as its tasks are finished. Zero means any number.
+    /// Maximum number of contexts. Above it, the tasks that finished first are evicted until few enough
+    /// contexts have tasks. Unfinished tasks stay, so the limit can be exceeded. Zero disables it.
     pub max_contexts: u64,
-    /// How long a finished task is kept.
+    /// Time after which a finished task is removed.
     pub max_age: Duration,
-    /// How often to look for what is too old.
+    /// Interval between two sweeps.
     pub sweep_interval: Duration,
 }
 
 impl Retention {
-    /// What a store in memory keeps unless told otherwise: 1,000 tasks of 500 conversations, for an
-    /// hour.
+    /// Default limits of the memory store: 1,000 tasks in 500 contexts, for an hour.
     pub const DEFAULT_MEMORY: Self = Self {
         max_tasks: 1_000,
         max_contexts: 500,
@@ -27,7 +35,7 @@ impl Retention {
         sweep_interval: Duration::from_secs(300),
     };
 
-    /// What a store on disk keeps unless told otherwise: a million tasks, for a week.
+    /// Default limits of the SQLite store: a million tasks, for a week.
     pub const DEFAULT_DISK: Self = Self {
         max_tasks: 1_000_000,
         max_contexts: 0,

@@ -1,4 +1,4 @@
-//! Webhooks: readers of a task's log whose place is kept, so that they go on after a restart.
+//! Webhooks, with delivery progress that survives a restart, and dead letters.
 
 use std::fmt;
 
@@ -7,116 +7,127 @@ use latimer_protocol::{Dialect, PushConfigId, Revision, TaskPushNotificationConf
 
 use crate::{Error, TaskKey};
 
-/// A webhook of a task.
+/// Push-notification webhook of a task, with its delivery progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Webhook {
-    /// The task.
+    /// Key of the task.
     pub task: TaskKey,
-    /// Its name within the task.
+    /// Id of the webhook, unique within the task.
     pub id: PushConfigId,
-    /// Where events go, and what the receiver knows their sender by.
+    /// URL and credentials of the receiver.
     pub config: TaskPushNotificationConfig,
-    /// The dialect in which it was registered, which is that of what is delivered.
+    /// Dialect in which the webhook was registered, and in which events are delivered.
     pub dialect: Dialect,
-    /// How often it was replaced by another of its name. The store counts.
+    /// Number of times the webhook was replaced by one with the same id. Maintained by the store.
     pub generation: u64,
-    /// How far it got.
+    /// Delivery progress.
     pub progress: DeliveryProgress,
 }
 
-/// How far a webhook got.
+/// Delivery progress of a webhook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryProgress {
-    /// The last event that was delivered, or given up.
+    /// Revision of the last event that was delivered or abandoned.
     pub cursor: Revision,
-    /// How often the next one was tried in vain.
+    /// Number of failed attempts to deliver the next event.
     pub attempts: u32,
-    /// Since when nothing was delivered, if the last attempt failed.
+    /// Time since which deliveries have failed; `None` if the last attempt succeeded.
     pub failing_since: Option<Timestamp>,
-    /// The next attempt is not before this.
+    /// Earliest time of the next attempt; `None` for immediately.
     pub next_attempt_at: Option<Timestamp>,
 }
 
-/// An event that could not be delivered, and was given up.
+/// Delivery that was abandoned after its retry budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Names the delivery, to its receiver as well.
+    /// Id of the delivery, which the receiver also sees.
     pub id: String,
-    /// The task.
+    /// Key of the task.
     pub task: TaskKey,
-    /// The webhook.
+    /// Id of the webhook.
     pub webhook: PushConfigId,
-    /// The event.
+    /// Revision of the event.
     pub revision: Revision,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it was given up.
+    /// Time at which the delivery was abandoned.
     pub abandoned_at: Timestamp,
-    /// What became of the last attempt.
+    /// Error of the last attempt.
     pub reason: String,
 }
 
-/// One step of a webhook.
+/// Compare-and-set of the delivery progress of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressUpdate {
-    /// The task.
+    /// Key of the task.
     pub task: TaskKey,
-    /// The webhook.
+    /// Id of the webhook.
     pub webhook: PushConfigId,
-    /// The one of that name which makes the step.
+    /// Expected generation of the webhook.
     pub generation: u64,
-    /// What it had seen before.
+    /// Expected cursor before the update.
     pub from: Revision,
-    /// How far it is now.
+    /// Progress after the update.
     pub to: DeliveryProgress,
-    /// What was given up with this step.
+    /// Delivery that is abandoned by the update.
     pub dead_letter: Option<DeadLetter>,
 }
 
-/// What came of registering a webhook.
+/// Outcome of registering a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddWebhookOutcome {
-    /// It is there.
+    /// The webhook is registered.
     Added,
-    /// The task has as many as it may.
+    /// The task already has the maximum number of webhooks.
     LimitReached,
-    /// There is no such task.
+    /// The task does not exist.
     TaskNotFound,
 }
 
-/// Where webhooks are kept: with their tasks, and gone with them.
+/// Storage of webhooks and dead letters. Removing a task removes its webhooks.
 ///
-/// Whatever a backend writes where others may read it (a file, a dump) shows neither the address nor
-/// the secrets of a webhook.
+/// A backend stores URLs and secrets of webhooks encrypted wherever others could read them, such as in
+/// a file.
+///
+/// ```
+/// # use latimer_store::{MemoryStore, TaskStore};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), latimer_store::Error> {
+/// let store = MemoryStore::default();
+/// assert!(store.webhooks().list_active().await?.is_empty());
+/// assert!(store.webhooks().dead_letters(10).await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait WebhookStore: fmt::Debug + Send + Sync {
-    /// Registers a webhook, of which its task may have `limit`. One of the same name takes the place
-    /// of the other, and goes on where that was.
+    /// Registers a webhook, up to `limit` per task. Replaces a webhook with the same id, whose cursor
+    /// it keeps.
     async fn add(&self, webhook: Webhook, limit: usize) -> Result<AddWebhookOutcome, Error>;
 
-    /// One webhook of a task.
+    /// Returns a webhook of a task; `None` if it does not exist.
     async fn get(&self, task: &TaskKey, id: &PushConfigId) -> Result<Option<Webhook>, Error>;
 
-    /// The webhooks of a task, in the order in which they were registered.
+    /// Returns the webhooks of a task in registration order.
     async fn list_for_task(&self, task: &TaskKey) -> Result<Vec<Webhook>, Error>;
 
-    /// Removes a webhook with its dead letters; false when it is not there.
+    /// Removes a webhook and its dead letters. Returns `false` if it does not exist.
     async fn remove(&self, task: &TaskKey, id: &PushConfigId) -> Result<bool, Error>;
 
-    /// All webhooks with something to do, now or later: their tasks go on, or have events that they
-    /// have not seen.
+    /// Returns all webhooks that have or may get pending deliveries: those whose task is not terminal
+    /// or has events after the cursor.
     async fn list_active(&self) -> Result<Vec<(TaskKey, PushConfigId)>, Error>;
 
-    /// Writes down how far a webhook got, and what was given up, in one step; false when it is gone,
-    /// was replaced, or is not where the step begins.
+    /// Updates the progress of a webhook and stores a dead letter, atomically. Returns `false` without
+    /// any effect if the webhook does not exist, was replaced, or has another cursor.
     async fn advance(&self, update: ProgressUpdate) -> Result<bool, Error>;
 
-    /// What was given up, the earliest first, at most `limit`.
+    /// Returns up to `limit` dead letters, the oldest first.
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;
 
-    /// One of them.
+    /// Returns a dead letter; `None` if it does not exist.
     async fn dead_letter(&self, id: &str) -> Result<Option<DeadLetter>, Error>;
 
-    /// Forgets one of them; false when it is not there.
+    /// Removes a dead letter. Returns `false` if it does not exist.
     async fn remove_dead_letter(&self, id: &str) -> Result<bool, Error>;
 }

@@ -92,7 +92,7 @@ fn locked_store_error_names_the_process() {
     let server = dir.serve(&SERVE_ARGS);
     let output = dir.run(&SERVE_ARGS);
     assert_eq!(output.code, Some(1));
-    let holder = format!("in use by process {} (latimer serve", server.pid());
+    let holder = format!("locked by process {} (latimer serve", server.pid());
     assert!(output.stderr.contains(&holder), "{}", output.stderr);
     assert!(output.stderr.contains("hint: use that server, or another file: --store FILE"));
     let other_store_args = [&SERVE_ARGS[..], &["--store", "other.db"]].concat();

@@ -1,4 +1,4 @@
-//! Appending: compare and append, whole or not at all.
+//! Rules about appends: compare-and-append, atomicity and concurrent writers.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::StoreFixture;
 use super::script::{Script, UNLIMITED, append, idempotency_record, query_all, time};
 use crate::{Append, Error, Retention, TaskStore};
 
-/// How many writers race.
+/// Number of concurrent writers.
 const WRITERS: usize = 16;
 
 pub(super) async fn events_are_numbered_from_one(fixture: &dyn StoreFixture) {
@@ -74,9 +74,13 @@ pub(super) async fn append_at_wrong_revision_conflicts(fixture: &dyn StoreFixtur
         let next = script.clone().append_chunk("z");
         match store.append(Append { expected: Revision::new(wrong), ..next }).await {
             Err(Error::Conflict { expected, found, .. }) => {
-                assert_eq!((expected.get(), found.get()), (wrong, 3), "the revisions it tells");
+                assert_eq!(
+                    (expected.get(), found.get()),
+                    (wrong, 3),
+                    "the revisions of the conflict"
+                );
             }
-            // A backend may refuse at once what is beyond any log.
+            // A backend may reject a revision beyond its maximum as an invalid append.
             Err(Error::Unavailable { .. }) if wrong > 1_000 => {}
             other => panic!("an append at {wrong} of a task at 3: {other:?}"),
         }
@@ -97,7 +101,7 @@ pub(super) async fn a_finished_task_never_changes(fixture: &dyn StoreFixture) {
             other.set_status(TaskState::Completed, 3),
         ];
         for mut late_append in late_appends {
-            // Whether the writer knows of the end or not.
+            // With the revision before and after the terminal event.
             for expected in [1, 2] {
                 late_append.expected = Revision::new(expected);
                 match store.append(late_append.clone()).await {
@@ -127,23 +131,23 @@ pub(super) async fn rejected_append_has_no_effect(fixture: &dyn StoreFixture) {
         missing.set_status(TaskState::Completed, 5),
     ];
     for (number, rejected) in (1..).zip(rejected_appends) {
-        let refusal = store
+        let rejection = store
             .append(Append { idempotency: Some(idempotency_record(number, 1_000)), ..rejected })
             .await;
-        assert!(refusal.is_err(), "append {number} must be refused: {refusal:?}");
+        assert!(rejection.is_err(), "append {number} must be rejected: {rejection:?}");
         let outcome = store
             .find_prior_outcome(&idempotency_record(number, 0).key, time(6))
             .await
-            .expect("looks up");
-        assert_eq!(outcome, None, "the message of a refused append {number} is not remembered");
+            .expect("lookup succeeds");
+        assert_eq!(outcome, None, "the rejected append {number} must not record its message");
     }
     script.assert_stored(&*store).await;
     finished.assert_stored(&*store).await;
     missing.assert_absent(&*store).await;
-    assert_eq!(store.list(&query_all("caller")).await.expect("lists").total, 2);
+    assert_eq!(store.list(&query_all("caller")).await.expect("list succeeds").total, 2);
 }
 
-/// A change of a task by somebody who does not know how it stands.
+/// Returns an append of a writer that does not know the current revision.
 fn stale_change(id: &str) -> Append {
     let mut script = Script::new(id);
     script.create(5);
@@ -186,8 +190,9 @@ pub(super) async fn exactly_one_terminal_state_is_recorded(fixture: &dyn StoreFi
     let store = fixture.open(UNLIMITED).await;
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
-    let ends = [TaskState::Completed, TaskState::Canceled, TaskState::Failed, TaskState::Rejected];
-    let scripts = ends.map(|state| {
+    let states =
+        [TaskState::Completed, TaskState::Canceled, TaskState::Failed, TaskState::Rejected];
+    let scripts = states.map(|state| {
         let mut script = script.clone();
         let append = script.set_status(state, 2);
         (script, append)
@@ -195,7 +200,7 @@ pub(super) async fn exactly_one_terminal_state_is_recorded(fixture: &dyn StoreFi
     race(&store, scripts.into()).await.assert_stored(&*store).await;
 }
 
-/// Lets writers append at the same time, and returns the script of the one that won.
+/// Runs appends concurrently, and returns the script of the one that succeeded.
 async fn race(store: &Arc<dyn TaskStore>, scripts: Vec<(Script, Append)>) -> Script {
     let mut running = JoinSet::new();
     for (script, append) in scripts {
@@ -204,22 +209,22 @@ async fn race(store: &Arc<dyn TaskStore>, scripts: Vec<(Script, Append)>) -> Scr
     }
     let mut winner = None;
     while let Some(done) = running.join_next().await {
-        match done.expect("a writer ends") {
+        match done.expect("the writer does not panic") {
             (script, Ok(revision)) => {
                 assert_eq!(revision, script.revision(), "the revision of the winner");
-                assert!(winner.is_none(), "two writers won");
+                assert!(winner.is_none(), "two writers succeeded");
                 winner = Some(script);
             }
             (_, Err(Error::Conflict { .. } | Error::Finished { .. })) => {}
-            (_, Err(other)) => panic!("a writer who lost: {other}"),
+            (_, Err(other)) => panic!("unexpected error of a losing writer: {other}"),
         }
     }
-    winner.expect("one writer wins")
+    winner.expect("one writer succeeds")
 }
 
 pub(super) async fn conflict_does_not_affect_concurrent_appends(fixture: &dyn StoreFixture) {
     let store = fixture.open(UNLIMITED).await;
-    let mut existing = Script::new("known");
+    let mut existing = Script::new("existing");
     append(&*store, existing.create_finished(1)).await;
     let mut running = JoinSet::new();
     for number in 0..64 {
@@ -227,8 +232,8 @@ pub(super) async fn conflict_does_not_affect_concurrent_appends(fixture: &dyn St
         running.spawn(async move {
             let mut script = Script::new(&format!("t{number}"));
             if number % 4 == 0 {
-                let duplicate = Script::new("known").create(2);
-                assert!(store.append(duplicate).await.is_err(), "it is there already");
+                let duplicate = Script::new("existing").create(2);
+                assert!(store.append(duplicate).await.is_err(), "the task exists already");
             }
             append(&*store, script.create(2)).await;
             append(&*store, script.set_status(TaskState::Completed, 3)).await;
@@ -236,13 +241,13 @@ pub(super) async fn conflict_does_not_affect_concurrent_appends(fixture: &dyn St
         });
     }
     while let Some(script) = running.join_next().await {
-        script.expect("a writer ends").assert_stored(&*store).await;
+        script.expect("the writer does not panic").assert_stored(&*store).await;
     }
     existing.assert_stored(&*store).await;
-    assert_eq!(store.list(&query_all("caller")).await.expect("lists").total, 65);
+    assert_eq!(store.list(&query_all("caller")).await.expect("list succeeds").total, 65);
 }
 
-/// Appends what must be refused because the task is at another revision.
+/// Appends, and panics unless the append is rejected because the task is at another revision.
 async fn assert_conflict(
     store: &dyn TaskStore,
     append: Append,
@@ -255,7 +260,7 @@ async fn assert_conflict(
             assert_eq!(
                 (task, reported_expected, reported_found),
                 (id, expected, found),
-                "what the conflict tells"
+                "the content of the conflict"
             );
         }
         other => panic!("an append at {expected} of a task at {found}: {other:?}"),

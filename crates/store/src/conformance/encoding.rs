@@ -1,4 +1,4 @@
-//! Whatever can be said can be kept.
+//! Rules about encoding: every valid value round-trips.
 
 use latimer_protocol::{Event, Part, TaskState};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::StoreFixture;
 use super::script::{Script, UNLIMITED, append, message};
 
-/// How deeply a value nests in a request that is as deep as may be.
+/// Nesting depth of a value in a request with the maximum depth.
 const MAX_REQUEST_DEPTH: usize = 126;
 
 pub(super) async fn any_string_is_valid_in_task_key(fixture: &dyn StoreFixture) {
@@ -26,7 +26,8 @@ pub(super) async fn any_string_is_valid_in_task_key(fixture: &dyn StoreFixture) 
     }
     for script in scripts {
         script.assert_stored(&*store).await;
-        let agents = store.find_agents(&script.key.owner, &script.key.id).await.expect("locates");
+        let agents =
+            store.find_agents(&script.key.owner, &script.key.id).await.expect("lookup succeeds");
         assert!(agents.contains(&script.key.agent), "the agent of {:?}", script.key);
     }
 }

@@ -1,4 +1,4 @@
-//! Names: a task belongs to its caller and its agent.
+//! Rules about keys: task ids are unique per owner and agent.
 
 use std::collections::HashSet;
 
@@ -42,7 +42,7 @@ pub(super) async fn agents_are_found_by_owner_and_task_id(fixture: &dyn StoreFix
         ("c", "t", vec![]),
     ] {
         let key = Script::for_key(caller, "", id).key;
-        let agents = store.find_agents(caller, &key.id).await.expect("locates");
+        let agents = store.find_agents(caller, &key.id).await.expect("lookup succeeds");
         assert_eq!(agents.len(), want.len(), "agents of {caller:?} with {id}: {agents:?}");
         let agents: HashSet<&str> = agents.iter().map(|it| &**it).collect();
         assert_eq!(agents, want.into_iter().collect(), "agents of {caller:?} with {id}");

@@ -1,4 +1,4 @@
-//! Lists.
+//! Rules about lists.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub(super) async fn list_breaks_ties_by_descending_id_and_agent(fixture: &dyn St
         append(&*store, Script::for_key("caller", agent, id).create(1)).await;
     }
     let page = list(&*store, &query_all("caller")).await;
-    assert_eq!(ids(&page), "é z ab a B 9 10", "by the bytes of their ids");
-    // Of equal ids the greater agent: their conversations tell them apart.
+    assert_eq!(ids(&page), "é z ab a B 9 10", "ids are compared by bytes");
+    // Equal ids are sorted by agent; the context id identifies the task.
     for agent in ["m", "z", "a"] {
         let mut script = Script::for_key("other", agent, "t").with_context(agent);
         append(&*store, script.create(1)).await;
@@ -43,7 +43,7 @@ pub(super) async fn list_breaks_ties_by_descending_id_and_agent(fixture: &dyn St
             break;
         }
     }
-    assert_eq!(agents, "zma", "the greater agent comes first");
+    assert_eq!(agents, "zma", "agents are sorted descending");
 }
 
 pub(super) async fn status_change_moves_task_to_front(fixture: &dyn StoreFixture) {
@@ -51,7 +51,7 @@ pub(super) async fn status_change_moves_task_to_front(fixture: &dyn StoreFixture
     let mut script = Script::new("a");
     append(&*store, script.create(1)).await;
     append(&*store, Script::new("b").create(2)).await;
-    append(&*store, script.append_chunk("no change of status")).await;
+    append(&*store, script.append_chunk("no status change")).await;
     assert_eq!(ids(&list(&*store, &query_all("caller")).await), "b a");
     append(&*store, script.set_status(TaskState::Working, 3)).await;
     assert_eq!(ids(&list(&*store, &query_all("caller")).await), "a b");
@@ -111,21 +111,21 @@ pub(super) async fn list_pages_have_no_gaps(fixture: &dyn StoreFixture) {
     for filter in
         [query_all("caller"), TaskQuery { agent: Some("x".into()), ..query_all("caller") }]
     {
-        let whole = list(&*store, &filter).await;
+        let complete = list(&*store, &filter).await;
         for limit in [1, 2, 3, 5, 6, 11, 12, 13] {
             let mut query = TaskQuery { limit, ..filter.clone() };
             let mut tasks: Vec<Arc<Task>> = Vec::new();
             loop {
                 let page = list(&*store, &query).await;
-                assert_eq!(page.total, whole.total, "the total is that of all pages");
-                assert!(!page.tasks.is_empty(), "no page but the first is empty");
+                assert_eq!(page.total, complete.total, "the total covers all pages");
+                assert!(!page.tasks.is_empty(), "only the first page may be empty");
                 tasks.extend(page.tasks);
                 query.after = page.next;
                 if query.after.is_none() {
                     break;
                 }
             }
-            assert_eq!(tasks, whole.tasks, "pages of {limit}");
+            assert_eq!(tasks, complete.tasks, "pages of {limit}");
         }
     }
 }
@@ -148,7 +148,7 @@ pub(super) async fn list_returns_only_tasks_of_owner(fixture: &dyn StoreFixture)
         assert_eq!(
             list(&*store, &query_all(caller)).await,
             TaskPage::default(),
-            "{caller:?} has none"
+            "{caller:?} has no tasks"
         );
     }
 }
@@ -165,11 +165,11 @@ pub(super) async fn listed_tasks_equal_loaded_tasks(fixture: &dyn StoreFixture) 
     append(&*store, scripts[2].set_status(TaskState::Completed, 9)).await;
     let page = list(&*store, &query_all("caller")).await;
     let want: Vec<_> = scripts.iter().rev().map(|it| it.stored_task().task).collect();
-    assert_eq!(page.tasks, want, "what is listed is what is loaded");
+    assert_eq!(page.tasks, want, "listed tasks equal loaded tasks");
 }
 
 async fn list(store: &dyn TaskStore, query: &TaskQuery) -> TaskPage {
-    store.list(query).await.expect("the store lists")
+    store.list(query).await.expect("list succeeds")
 }
 
 fn ids(page: &TaskPage) -> String {

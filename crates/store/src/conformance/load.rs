@@ -1,4 +1,4 @@
-//! Loading: a task is the fold of its log, whatever was kept of it on the way.
+//! Rules about loading: a task is the fold of its log, with or without snapshots.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) async fn loaded_task_is_fold_of_its_log(fixture: &dyn StoreFixture) {
     for round in 0..12 {
         let events = vec![
             script.status_event(TaskState::Working, 2 + round),
-            Event::Message(message(&format!("m{round}"), "said").into()),
+            Event::Message(message(&format!("m{round}"), "text").into()),
             script.chunk_event(&round.to_string()),
         ];
         append(&*store, script.append_events(events)).await;
@@ -34,12 +34,12 @@ pub(super) async fn loaded_task_is_fold_of_its_log(fixture: &dyn StoreFixture) {
 
 pub(super) async fn loaded_task_is_snapshot_plus_later_events(fixture: &dyn StoreFixture) {
     let store = fixture.open(UNLIMITED).await;
-    for every in [1, 2, 5] {
-        let mut script = Script::new(&format!("every {every}"));
+    for interval in [1, 2, 5] {
+        let mut script = Script::new(&format!("every {interval}"));
         append(&*store, script.create(1)).await;
         for round in 0..12 {
             let mut next = script.append_chunk(&round.to_string());
-            next.snapshot = (round % every == 0).then(|| Arc::new(script.task.clone()));
+            next.snapshot = (round % interval == 0).then(|| Arc::new(script.task.clone()));
             append(&*store, next).await;
             script.assert_stored(&*store).await;
         }
@@ -49,7 +49,7 @@ pub(super) async fn loaded_task_is_snapshot_plus_later_events(fixture: &dyn Stor
         append(&*store, script.set_status(TaskState::Completed, 4)).await;
         script.assert_stored(&*store).await;
     }
-    let mut finished = Script::new("at once");
+    let mut finished = Script::new("single append");
     append(&*store, finished.create_finished(1)).await;
     finished.assert_stored(&*store).await;
 }
@@ -58,7 +58,7 @@ pub(super) async fn header_round_trips(fixture: &dyn StoreFixture) {
     let store = fixture.open(UNLIMITED).await;
     for dialect in Dialect::ALL {
         for work in [PendingWork::None, PendingWork::Queued, PendingWork::Running] {
-            let mut script = Script::new(&format!("{dialect:?} {work:?}")).with_context("here");
+            let mut script = Script::new(&format!("{dialect:?} {work:?}")).with_context("c");
             script.header.created_in = dialect;
             let mut create = script.create(1);
             (script.header.pending_work, create.header.pending_work) = (work, work);
@@ -77,9 +77,9 @@ pub(super) async fn header_round_trips(fixture: &dyn StoreFixture) {
         append(&*store, script.create(1)).await;
         append(&*store, script.set_status(TaskState::Working, 1)).await;
         script.assert_stored(&*store).await;
-        // Nothing else in the header is another.
+        // Only the note of the header changes.
         script.header.note = second_note;
-        append(&*store, script.append_chunk("piece")).await;
+        append(&*store, script.append_chunk("chunk")).await;
         script.assert_stored(&*store).await;
     }
     for (number, state) in TaskState::ALL.into_iter().enumerate().skip(1) {
@@ -97,7 +97,7 @@ pub(super) async fn repeated_snapshot_event_replaces_task(fixture: &dyn StoreFix
     append(&*store, script.append_chunk("old")).await;
     let mut replacement = script.task.clone();
     replacement.artifacts.clear();
-    replacement.history.push(message("m", "what its owner says").into());
+    replacement.history.push(message("m", "replacement").into());
     append(&*store, script.append_events(vec![Event::Created(replacement)])).await;
     append(&*store, script.append_chunk("new")).await;
     script.assert_stored(&*store).await;

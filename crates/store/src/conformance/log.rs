@@ -1,4 +1,4 @@
-//! Reading logs.
+//! Rules about reading logs.
 
 use latimer_protocol::{Revision, TaskState};
 
@@ -20,11 +20,11 @@ pub(super) async fn a_log_is_read_in_pages(fixture: &dyn StoreFixture) {
         for limit in [0, 1, 2, 3, 4, 7, all.len(), usize::MAX] {
             let read = store.events(&script.key, Revision::new(after as u64), limit).await;
             let want: Vec<_> = all.iter().skip(after).take(limit).cloned().collect();
-            assert_eq!(read.expect("reads"), want, "at most {limit} events after {after}");
+            assert_eq!(read.expect("read succeeds"), want, "at most {limit} events after {after}");
         }
     }
     let last = store.events(&script.key, Revision::new(u64::MAX), 10).await;
-    assert_eq!(last.expect("reads"), [], "nothing is behind the last revision there can be");
+    assert_eq!(last.expect("read succeeds"), [], "no event follows the maximum revision");
 }
 
 pub(super) async fn log_of_missing_task_is_empty(fixture: &dyn StoreFixture) {
@@ -33,10 +33,10 @@ pub(super) async fn log_of_missing_task_is_empty(fixture: &dyn StoreFixture) {
     append(&*store, script.create(1)).await;
     for other in [
         Script::new("u"),
-        Script::for_key("else", "agent", "t"),
+        Script::for_key("other", "agent", "t"),
         Script::for_key("caller", "b", "t"),
     ] {
-        let read = store.events(&other.key, Revision::START, 10).await.expect("reads");
+        let read = store.events(&other.key, Revision::START, 10).await.expect("read succeeds");
         assert_eq!(read, [], "{:?} has no log", other.key);
     }
 }
@@ -63,16 +63,16 @@ pub(super) async fn large_append_is_readable_in_pages(fixture: &dyn StoreFixture
     read_through(&*store, &script, 300).await;
     let events = (0..1_000).map(|it| script.chunk_event(&it.to_string())).collect();
     append(&*store, script.append_events(events)).await;
-    append(&*store, script.append_chunk("the last")).await;
+    append(&*store, script.append_chunk("last")).await;
     read_through(&*store, &script, 333).await;
     script.assert_stored(&*store).await;
 }
 
-/// Reads a log page by page, as a reader with a cursor does.
+/// Reads a log in pages, as a reader with a cursor does, and compares it with the script.
 async fn read_through(store: &dyn TaskStore, script: &Script, limit: usize) {
     let (mut read, mut cursor) = (Vec::new(), Revision::START);
     loop {
-        let page = store.events(&script.key, cursor, limit).await.expect("reads");
+        let page = store.events(&script.key, cursor, limit).await.expect("read succeeds");
         let Some(last) = page.last() else { break };
         cursor = last.revision;
         read.extend(page);

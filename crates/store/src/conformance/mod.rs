@@ -1,4 +1,4 @@
-//! The contract of a [`TaskStore`] as a suite that every backend passes, ours and yours.
+//! Conformance suite: the contract of a [`TaskStore`] as executable rules for every backend.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -7,10 +7,10 @@
 //! use latimer_store::conformance::{self, StoreFixture};
 //! use latimer_store::{MemoryStore, Retention, TaskStore};
 //!
-//! struct Nowhere;
+//! struct InMemory;
 //!
 //! #[async_trait]
-//! impl StoreFixture for Nowhere {
+//! impl StoreFixture for InMemory {
 //!     async fn open(&self, retention: Retention) -> Arc<dyn TaskStore> {
 //!         Arc::new(MemoryStore::new(retention))
 //!     }
@@ -18,15 +18,26 @@
 //!
 //! # let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
 //! # runtime.block_on(async {
-//! conformance::run(|| Nowhere).await;
+//! conformance::run(|| InMemory).await;
 //! # });
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! It panics at the first rule that is broken, and says which. It wants a runtime of Tokio, best one
-//! of several threads: some rules are about callers that come at the same time.
+//! The suite panics at the first violated rule and prints its name. It requires a Tokio runtime,
+//! preferably a multi-threaded one, because some rules test concurrent callers.
+//!
+//! | module | rules about |
+//! | --- | --- |
+//! | `append` | compare-and-append, atomicity and concurrent writers |
+//! | `load`, `log`, `list` | loading tasks, reading logs and lists |
+//! | `keys`, `encoding` | identity of tasks, round trips of values |
+//! | `idempotency` | idempotency records |
+//! | `retention` | eviction and sweeps |
+//! | `webhook` | webhooks and dead letters |
+//! | `restart` | durability and recovery |
+//! | `script` | test support: the expected state of a task |
 
-#![expect(clippy::expect_used, reason = "a suite says by panicking what is wrong")]
+#![expect(clippy::expect_used, reason = "the suite reports violations by panicking")]
 
 mod append;
 mod encoding;
@@ -48,23 +59,24 @@ use async_trait::async_trait;
 
 use crate::{Retention, TaskStore};
 
-/// A place where a store can be: a folder, a database, or nowhere but in memory.
+/// Opens and reopens a store of the backend under test. A fixture is one location, such as a
+/// directory.
 #[async_trait]
 pub trait StoreFixture: Send + Sync {
-    /// Opens the store: empty the first time, and later, if this is durable, with what it kept. The
-    /// one that was opened before is gone by then, as if its process had died.
+    /// Opens the store. The first call opens an empty store. Later calls simulate a restart after the
+    /// previous store was dropped, and reopen its data if the backend is durable.
     async fn open(&self, retention: Retention) -> Arc<dyn TaskStore>;
 
-    /// Whether what the store keeps outlives it.
+    /// Returns whether data survives a restart.
     fn is_durable(&self) -> bool {
         false
     }
 }
 
-/// Checks every rule, each in a new home.
+/// Checks every rule, each with a new fixture.
 ///
 /// # Panics
-/// When the backend breaks a rule.
+/// When the backend violates a rule.
 pub async fn run<H: StoreFixture>(new_fixture: impl Fn() -> H) {
     for rule in RULES {
         rule.check(&new_fixture()).await;
@@ -74,7 +86,7 @@ pub async fn run<H: StoreFixture>(new_fixture: impl Fn() -> H) {
 /// One rule of the contract.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// What it says.
+    /// Module and name of the rule.
     pub name: &'static str,
     check: for<'a> fn(&'a dyn StoreFixture) -> CheckFuture<'a>,
 }
@@ -82,10 +94,10 @@ pub struct Rule {
 type CheckFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 impl Rule {
-    /// Checks the rule in a new home.
+    /// Checks the rule with a new fixture.
     ///
     /// # Panics
-    /// When the backend breaks it.
+    /// When the backend violates the rule.
     pub async fn check(&self, fixture: &dyn StoreFixture) {
         let report = ReportOnPanic(self.name);
         (self.check)(fixture).await;
@@ -93,24 +105,24 @@ impl Rule {
     }
 }
 
-/// Says which rule it was, when it was broken.
+/// Prints the name of a rule when it is dropped by a panic.
 struct ReportOnPanic(&'static str);
 
 impl Drop for ReportOnPanic {
-    #[expect(clippy::print_stderr, reason = "behind the message of a panic")]
+    #[expect(clippy::print_stderr, reason = "follows the message of the panic")]
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("the store breaks the rule {}", self.0);
+            eprintln!("the store violates the rule {}", self.0);
         }
     }
 }
 
 macro_rules! rules {
     ($($module:ident { $($name:ident)+ })+) => {
-        /// Every rule there is.
+        /// All rules.
         pub const RULES: &[Rule] = &[$($(Rule {
             name: concat!(stringify!($module), "::", stringify!($name)),
-            check: |home| Box::pin($module::$name(home)),
+            check: |fixture| Box::pin($module::$name(fixture)),
         }),+),+];
     };
 }

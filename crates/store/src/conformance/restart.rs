@@ -1,4 +1,4 @@
-//! What outlives the process, where something does.
+//! Rules about restarts of durable backends.
 
 use latimer_protocol::TaskState;
 
@@ -8,11 +8,15 @@ use crate::{PendingWork, PriorOutcome, Retention, TaskStore};
 
 pub(super) async fn new_store_has_no_abandoned_tasks(fixture: &dyn StoreFixture) {
     let store = fixture.open(UNLIMITED).await;
-    assert_eq!(store.claim_abandoned(10).await.expect("takes"), []);
+    assert_eq!(store.claim_abandoned(10).await.expect("claim succeeds"), []);
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
     append(&*store, script.set_status(TaskState::Working, 2)).await;
-    assert_eq!(store.claim_abandoned(10).await.expect("takes"), [], "its own tasks are its own");
+    assert_eq!(
+        store.claim_abandoned(10).await.expect("claim succeeds"),
+        [],
+        "tasks of this process are not abandoned"
+    );
 }
 
 pub(super) async fn tasks_and_records_survive_restart(fixture: &dyn StoreFixture) {
@@ -31,9 +35,12 @@ pub(super) async fn tasks_and_records_survive_restart(fixture: &dyn StoreFixture
         let states = [TaskState::Working, TaskState::InputRequired, TaskState::Completed];
         append(&*store, script.set_status(states[usize::from(number % 3)], 50)).await;
     }
-    let reply = message("m", "an answer");
-    store.record_direct_reply(idempotency_record(200, 1_000), &reply).await.expect("remembers");
-    let listed = store.list(&query_all("caller")).await.expect("lists");
+    let reply = message("m", "reply");
+    store
+        .record_direct_reply(idempotency_record(200, 1_000), &reply)
+        .await
+        .expect("record succeeds");
+    let listed = store.list(&query_all("caller")).await.expect("list succeeds");
     drop(store);
 
     let store = fixture.open(UNLIMITED).await;
@@ -42,17 +49,17 @@ pub(super) async fn tasks_and_records_survive_restart(fixture: &dyn StoreFixture
         let outcome = store
             .find_prior_outcome(&idempotency_record(number, 0).key, time(60))
             .await
-            .expect("looks up");
+            .expect("lookup succeeds");
         let Some(PriorOutcome::Task { key, .. }) = outcome else { panic!("message {number}") };
         assert_eq!(key, script.key);
     }
     let outcome = store
         .find_prior_outcome(&idempotency_record(200, 0).key, time(60))
         .await
-        .expect("looks up");
+        .expect("lookup succeeds");
     assert_eq!(outcome, Some(PriorOutcome::DirectReply(reply)));
-    assert_eq!(store.list(&query_all("caller")).await.expect("lists"), listed);
-    append(&*store, scripts[0].append_chunk("and it goes on")).await;
+    assert_eq!(store.list(&query_all("caller")).await.expect("list succeeds"), listed);
+    append(&*store, scripts[0].append_chunk("after the restart")).await;
     drop(store);
 
     let store = fixture.open(UNLIMITED).await;
@@ -90,7 +97,7 @@ pub(super) async fn abandoned_tasks_are_claimed_once_in_creation_order(fixture: 
     }
     let store = fixture.open(UNLIMITED).await;
     let mut abandoned = Vec::new();
-    // Later ids first, so that neither ids nor times give the order.
+    // Created in descending order of id and time, so that neither gives the claim order.
     for number in (0..20).rev() {
         let mut script = Script::new(&format!("t{number:02}"));
         append(&*store, script.create(number)).await;
@@ -98,7 +105,7 @@ pub(super) async fn abandoned_tasks_are_claimed_once_in_creation_order(fixture: 
             0 => {}
             1 => {
                 append(&*store, script.set_status(TaskState::Working, 30)).await;
-                append(&*store, script.append_chunk("so far")).await;
+                append(&*store, script.append_chunk("chunk")).await;
             }
             2 => {
                 append(&*store, script.set_status(TaskState::InputRequired, 30)).await;
@@ -118,11 +125,11 @@ pub(super) async fn abandoned_tasks_are_claimed_once_in_creation_order(fixture: 
     append(&*store, own.create(40)).await;
     let mut claimed = Vec::new();
     for limit in [1, 3, 100, 100] {
-        let batch = store.claim_abandoned(limit).await.expect("takes");
-        assert!(batch.len() <= limit, "at most {limit} were asked for");
+        let batch = store.claim_abandoned(limit).await.expect("claim succeeds");
+        assert!(batch.len() <= limit, "the limit is {limit}");
         claimed.extend(batch);
     }
-    assert_eq!(claimed, abandoned, "each of them once, in the order of their creation");
+    assert_eq!(claimed, abandoned, "each task once, in creation order");
     own.assert_stored(&*store).await;
 }
 
@@ -142,17 +149,17 @@ pub(super) async fn claimed_tasks_can_be_abandoned_again(fixture: &dyn StoreFixt
     let ids = |tasks: &[crate::StoredTask]| {
         tasks.iter().map(|it| it.key.id.as_str()).collect::<Vec<_>>().join(" ")
     };
-    // The third is gone on with before anybody takes it, which takes it.
-    append(&*store, scripts[2].append_chunk("on")).await;
+    // An append to the third task claims it.
+    append(&*store, scripts[2].append_chunk("chunk")).await;
     let claimed = claim(&*store, 2).await;
     assert_eq!(ids(&claimed), "a b");
     append(&*store, scripts[0].set_status(TaskState::Failed, 3)).await;
-    append(&*store, scripts[1].append_chunk("on")).await;
+    append(&*store, scripts[1].append_chunk("chunk")).await;
     drop(store);
 
     let store = fixture.open(UNLIMITED).await;
     let claimed = claim(&*store, 100).await;
-    assert_eq!(ids(&claimed), "b c d", "what was finished is nobody's any more");
+    assert_eq!(ids(&claimed), "b c d", "finished tasks are not abandoned");
     assert_eq!(claim(&*store, 100).await, []);
     for script in &scripts {
         script.assert_stored(&*store).await;
@@ -160,5 +167,5 @@ pub(super) async fn claimed_tasks_can_be_abandoned_again(fixture: &dyn StoreFixt
 }
 
 async fn claim(store: &dyn TaskStore, limit: usize) -> Vec<crate::StoredTask> {
-    store.claim_abandoned(limit).await.expect("the store takes over")
+    store.claim_abandoned(limit).await.expect("claim succeeds")
 }

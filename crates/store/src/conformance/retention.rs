@@ -1,4 +1,4 @@
-//! What is kept, and what makes room.
+//! Rules about retention: eviction and sweeps.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(super) async fn store_reports_its_retention(fixture: &dyn StoreFixture) {
     let retention = Retention { max_tasks: 7, ..UNLIMITED };
     let store = fixture.open(retention.clone()).await;
     assert_eq!(*store.retention(), retention);
-    assert!(!store.backend_name().is_empty(), "a backend has a name");
+    assert!(!store.backend_name().is_empty(), "the backend has a name");
 }
 
 pub(super) async fn earliest_finished_task_is_evicted_first(fixture: &dyn StoreFixture) {
@@ -21,9 +21,9 @@ pub(super) async fn earliest_finished_task_is_evicted_first(fixture: &dyn StoreF
     for script in &mut scripts {
         append(&*store, script.create(1)).await;
     }
-    // Not in the order in which they were created.
-    for at in [2, 0, 3] {
-        append(&*store, scripts[at].set_status(TaskState::Completed, 2)).await;
+    // In another order than that of creation.
+    for index in [2, 0, 3] {
+        append(&*store, scripts[index].set_status(TaskState::Completed, 2)).await;
     }
     for (number, evicted) in [2, 0, 3].into_iter().enumerate() {
         let mut new = Script::new(&format!("new {number}"));
@@ -31,7 +31,7 @@ pub(super) async fn earliest_finished_task_is_evicted_first(fixture: &dyn StoreF
         new.assert_stored(&*store).await;
         scripts[evicted].assert_absent(&*store).await;
         scripts[1].assert_stored(&*store).await;
-        assert_eq!(store.list(&query_all("caller")).await.expect("lists").total, 4);
+        assert_eq!(store.list(&query_all("caller")).await.expect("list succeeds").total, 4);
     }
 }
 
@@ -44,15 +44,15 @@ pub(super) async fn unfinished_tasks_are_never_evicted(fixture: &dyn StoreFixtur
         append(&*store, script.set_status(state, 2)).await;
     }
     for at in 3..6 {
-        let mut rejected = Script::new("one too many");
+        let mut rejected = Script::new("rejected");
         match store.append(rejected.create(at)).await {
-            Err(Error::Full { tasks }) => assert_eq!(tasks, 3, "how many tasks there are"),
-            other => panic!("a fourth task of three: {other:?}"),
+            Err(Error::Full { tasks }) => assert_eq!(tasks, 3, "the number of tasks"),
+            other => panic!("expected a full store: {other:?}"),
         }
         rejected.assert_absent(&*store).await;
     }
-    let swept = store.sweep(time(i64::from(u32::MAX))).await.expect("sweeps");
-    assert_eq!(swept, 0, "what goes on is never swept, however old");
+    let swept = store.sweep(time(i64::from(u32::MAX))).await.expect("sweep succeeds");
+    assert_eq!(swept, 0, "unfinished tasks are never swept");
     for script in &scripts {
         script.assert_stored(&*store).await;
     }
@@ -79,9 +79,10 @@ pub(super) async fn removed_task_id_can_be_reused(fixture: &dyn StoreFixture) {
     let mut recreated = Script::new("t");
     append(&*store, recreated.create(4)).await;
     recreated.assert_stored(&*store).await;
-    let later_events = store.events(&recreated.key, Revision::new(1), 10).await.expect("reads");
-    assert_eq!(later_events, [], "the new log has nothing of the old");
-    store.sweep(time(5)).await.expect("sweeps");
+    let later_events =
+        store.events(&recreated.key, Revision::new(1), 10).await.expect("read succeeds");
+    assert_eq!(later_events, [], "the new log has no events of the old one");
+    store.sweep(time(5)).await.expect("sweep succeeds");
     recreated.assert_stored(&*store).await;
 }
 
@@ -96,8 +97,12 @@ pub(super) async fn sweep_removes_tasks_past_max_age(fixture: &dyn StoreFixture)
         }
     }
     for (now, removed, remaining) in [(1_009, 0, 4), (1_010, 1, 3), (1_010, 0, 3), (5_000, 2, 1)] {
-        assert_eq!(store.sweep(time(now)).await.expect("sweeps"), removed, "swept at {now}");
-        assert_eq!(total(&*store).await, remaining, "left at {now}");
+        assert_eq!(
+            store.sweep(time(now)).await.expect("sweep succeeds"),
+            removed,
+            "swept at {now}"
+        );
+        assert_eq!(total(&*store).await, remaining, "remaining at {now}");
     }
     for script in &scripts[..3] {
         script.assert_absent(&*store).await;
@@ -107,7 +112,11 @@ pub(super) async fn sweep_removes_tasks_past_max_age(fixture: &dyn StoreFixture)
     for number in 0..many {
         append(&*store, Script::new(&number.to_string()).create_finished(100)).await;
     }
-    assert_eq!(store.sweep(time(1_100)).await.expect("sweeps"), many, "one sweep takes them all");
+    assert_eq!(
+        store.sweep(time(1_100)).await.expect("sweep succeeds"),
+        many,
+        "one sweep removes all"
+    );
     assert_eq!(total(&*store).await, 1);
 }
 
@@ -117,7 +126,7 @@ pub(super) async fn context_limit_evicts_finished_tasks(fixture: &dyn StoreFixtu
     append(&*store, live.create(1)).await;
     let mut first = Script::new("first").with_context("first");
     append(&*store, first.create_finished(2)).await;
-    let mut same_context = Script::new("again").with_context("first");
+    let mut same_context = Script::new("same context").with_context("first");
     append(&*store, same_context.create_finished(3)).await;
     first.assert_stored(&*store).await;
     let mut second = Script::new("second").with_context("second");
@@ -125,11 +134,11 @@ pub(super) async fn context_limit_evicts_finished_tasks(fixture: &dyn StoreFixtu
     first.assert_absent(&*store).await;
     same_context.assert_absent(&*store).await;
     second.assert_stored(&*store).await;
-    // The same name is another conversation with another agent.
+    // The same context id of another agent is another context.
     let mut other = Script::for_key("caller", "other", "other").with_context("live");
     append(&*store, other.create(5)).await;
     second.assert_absent(&*store).await;
-    // None can make room, and it is no reason to refuse one.
+    // No task can be evicted, but a new context is still accepted.
     let mut third = Script::new("third").with_context("third");
     append(&*store, third.create(6)).await;
     for script in [live, other, third] {
@@ -138,5 +147,5 @@ pub(super) async fn context_limit_evicts_finished_tasks(fixture: &dyn StoreFixtu
 }
 
 async fn total(store: &dyn TaskStore) -> u64 {
-    store.list(&query_all("caller")).await.expect("the store lists").total
+    store.list(&query_all("caller")).await.expect("list succeeds").total
 }

@@ -1,4 +1,4 @@
-//! What happens to a task in a check, and what must come of it.
+//! Test support: the expected state of a task, and the appends that lead to it.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::{
     TaskHeader, TaskKey, TaskQuery, TaskStore,
 };
 
-/// Room for everything a check does.
+/// Retention that no rule exceeds.
 pub(super) const UNLIMITED: Retention = Retention::DEFAULT_DISK;
 
-/// The log of one task as it should be, and appends that make it longer.
+/// Expected log of one task. Its methods return appends and update the expectation.
 #[derive(Clone)]
 pub(super) struct Script {
     pub(super) key: TaskKey,
@@ -25,9 +25,9 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// A task that is not there yet, of a caller and an agent.
+    /// Creates the script of a new task.
     pub(super) fn for_key(owner: &str, agent: &str, id: &str) -> Self {
-        let id = TaskId::new(id).expect("an id");
+        let id = TaskId::new(id).expect("a valid id");
         let context = context("context");
         let header = TaskHeader {
             context: context.clone(),
@@ -42,52 +42,52 @@ impl Script {
         Self { key, events: Vec::new(), header, task }
     }
 
-    /// A task of the usual caller and agent.
+    /// Creates the script of a new task with the default owner and agent.
     pub(super) fn new(id: &str) -> Self {
         Self::for_key("caller", "agent", id)
     }
 
-    /// The same task in another conversation.
+    /// Sets the context of the task.
     pub(super) fn with_context(mut self, name: &str) -> Self {
         self.header.context = context(name);
         self.task.context_id = Some(context(name));
         self
     }
 
-    /// The task comes into being.
+    /// Returns the append that creates the task.
     pub(super) fn create(&mut self, at: i64) -> Append {
         self.append_events(vec![self.created_event(at)])
     }
 
-    /// The task comes into being, and ends at once.
+    /// Returns an append that creates and completes the task.
     pub(super) fn create_finished(&mut self, at: i64) -> Append {
         self.append_events(vec![
             self.created_event(at),
             self.status_event(TaskState::Working, at),
-            self.chunk_event("answer"),
+            self.chunk_event("result"),
             self.status_event(TaskState::Completed, at),
         ])
     }
 
-    /// Its status changes.
+    /// Returns an append that changes the status.
     pub(super) fn set_status(&mut self, state: TaskState, at: i64) -> Append {
         let event = self.status_event(state, at);
         self.append_events(vec![event])
     }
 
-    /// Its artifact grows.
+    /// Returns an append that extends the artifact.
     pub(super) fn append_chunk(&mut self, text: &str) -> Append {
         let event = self.chunk_event(text);
         self.append_events(vec![event])
     }
 
-    /// Events happen. The script goes on as if they were appended.
+    /// Returns an append of events, and applies them to the expectation.
     pub(super) fn append_events(&mut self, events: Vec<Event>) -> Append {
         let expected = self.revision();
         for event in &events {
             match (self.events.is_empty(), event) {
                 (true, Event::Created(task)) => self.task = task.clone(),
-                _ => self.task.apply(event.clone()).expect("a possible event"),
+                _ => self.task.apply(event.clone()).expect("an applicable event"),
             }
             self.events.push(event.clone());
         }
@@ -132,7 +132,7 @@ impl Script {
         Revision::new(self.events.len() as u64)
     }
 
-    /// The task as a store should have it.
+    /// Returns the expected stored task.
     pub(super) fn stored_task(&self) -> StoredTask {
         StoredTask {
             key: self.key.clone(),
@@ -142,48 +142,48 @@ impl Script {
         }
     }
 
-    /// Its log as a store should have it.
+    /// Returns the expected log.
     pub(super) fn logged_events(&self) -> Vec<LoggedEvent> {
         let revisions = (1..).map(Revision::new);
         let events = revisions.zip(self.events.iter().cloned());
         events.map(|(revision, event)| LoggedEvent { revision, event }).collect()
     }
 
-    /// Fails unless the store has the task and its log like this.
+    /// Panics unless the store returns the expected task and log.
     pub(super) async fn assert_stored(&self, store: &dyn TaskStore) {
-        let loaded = store.load(&self.key).await.expect("the task is loaded");
-        assert_eq!(loaded.as_ref(), Some(&self.stored_task()), "the task as it is loaded");
+        let loaded = store.load(&self.key).await.expect("load succeeds");
+        assert_eq!(loaded.as_ref(), Some(&self.stored_task()), "the loaded task");
         let events = store.events(&self.key, Revision::START, usize::MAX).await;
-        assert_eq!(
-            events.expect("its log is read"),
-            self.logged_events(),
-            "the events of the task"
-        );
+        assert_eq!(events.expect("read succeeds"), self.logged_events(), "the events of the task");
     }
 
-    /// Fails unless the store has nothing of the task.
+    /// Panics if the store returns any data of the task.
     pub(super) async fn assert_absent(&self, store: &dyn TaskStore) {
         let TaskKey { owner, id, agent } = &self.key;
-        assert_eq!(store.load(&self.key).await.expect("loads"), None, "{id} must not be there");
-        let events = store.events(&self.key, Revision::START, 10).await.expect("reads");
+        assert_eq!(
+            store.load(&self.key).await.expect("load succeeds"),
+            None,
+            "{id} must not exist"
+        );
+        let events = store.events(&self.key, Revision::START, 10).await.expect("read succeeds");
         assert_eq!(events, [], "{id} must have no events");
-        let agents = store.find_agents(owner, id).await.expect("locates");
-        assert!(!agents.contains(agent), "{id} must not be located");
-        let page = store.list(&query_all(owner)).await.expect("lists");
+        let agents = store.find_agents(owner, id).await.expect("lookup succeeds");
+        assert!(!agents.contains(agent), "{id} must not be found");
+        let page = store.list(&query_all(owner)).await.expect("list succeeds");
         let listed = page.tasks.iter().any(|it| it.id == *id && **it == self.task);
         assert!(!listed, "{id} must not be listed");
     }
 }
 
-/// Appends what must be taken.
+/// Appends, and panics if the append is rejected.
 pub(super) async fn append(store: &dyn TaskStore, append: Append) -> Revision {
     let want = append.expected.get() + append.events.len() as u64;
-    let revision = store.append(append).await.expect("the append is taken");
+    let revision = store.append(append).await.expect("append succeeds");
     assert_eq!(revision, Revision::new(want), "the revision of the last event");
     revision
 }
 
-/// A query for all tasks of a caller.
+/// Returns a query for all tasks of an owner.
 pub(super) fn query_all(owner: &str) -> TaskQuery {
     TaskQuery {
         owner: owner.into(),
@@ -197,20 +197,20 @@ pub(super) fn query_all(owner: &str) -> TaskQuery {
     }
 }
 
-/// A point in time, in milliseconds of a day like any other.
+/// Returns a time, in milliseconds after a fixed date.
 pub(super) fn time(at: i64) -> Timestamp {
-    Timestamp::from_millis(1_780_000_000_000 + at).expect("a time of these years")
+    Timestamp::from_millis(1_780_000_000_000 + at).expect("a valid time")
 }
 
 pub(super) fn context(name: &str) -> ContextId {
-    ContextId::new(name).expect("an id")
+    ContextId::new(name).expect("a valid id")
 }
 
 pub(super) fn message(id: &str, part: impl Into<Part>) -> Message {
-    Message::agent(MessageId::new(id).expect("an id"), part)
+    Message::agent(MessageId::new(id).expect("a valid id"), part)
 }
 
-/// A message that is remembered until then.
+/// Returns a record that expires at a time.
 pub(super) fn idempotency_record(number: u8, expires_at: i64) -> IdempotencyRecord {
     IdempotencyRecord { key: IdempotencyKey([number; 16]), expires_at: time(expires_at) }
 }

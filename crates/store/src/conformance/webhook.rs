@@ -1,4 +1,4 @@
-//! Webhooks, and what they gave up.
+//! Rules about webhooks and dead letters.
 
 use latimer_protocol::{
     AuthenticationInfo, Dialect, PushConfigId, Revision, Secret, TaskPushNotificationConfig,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 fn id(name: &str) -> PushConfigId {
-    PushConfigId::new(name).expect("an id")
+    PushConfigId::new(name).expect("a valid id")
 }
 
 fn webhook(task: &TaskKey, name: &str, cursor: u64) -> Webhook {
@@ -57,29 +57,29 @@ fn dead_letter(webhook: &Webhook, name: &str, revision: u64) -> DeadLetter {
         revision: Revision::new(revision),
         attempts: 3,
         abandoned_at: time(5),
-        reason: "nobody answered".to_owned(),
+        reason: "connection refused".to_owned(),
     }
 }
 
 async fn add(store: &dyn TaskStore, webhook: &Webhook) {
-    let added = store.webhooks().add(webhook.clone(), 10).await.expect("adds");
+    let added = store.webhooks().add(webhook.clone(), 10).await.expect("add succeeds");
     assert_eq!(added, AddWebhookOutcome::Added, "the webhook is registered");
 }
 
 async fn assert_webhooks(store: &dyn TaskStore, task: &TaskKey, want: &[Webhook]) {
     assert_eq!(
-        store.webhooks().list_for_task(task).await.expect("reads"),
+        store.webhooks().list_for_task(task).await.expect("read succeeds"),
         want,
         "the webhooks of {task:?}"
     );
     for webhook in want {
-        let found = store.webhooks().get(task, &webhook.id).await.expect("reads");
+        let found = store.webhooks().get(task, &webhook.id).await.expect("read succeeds");
         assert_eq!(found.as_ref(), Some(webhook), "one webhook");
     }
 }
 
 async fn active_webhooks(store: &dyn TaskStore) -> Vec<(TaskKey, PushConfigId)> {
-    let mut active = store.webhooks().list_active().await.expect("reads");
+    let mut active = store.webhooks().list_active().await.expect("read succeeds");
     active.sort();
     active
 }
@@ -92,10 +92,10 @@ pub(super) async fn webhook_round_trips(fixture: &dyn StoreFixture) {
     add(&*store, &first).await;
     add(&*store, &second).await;
     assert_webhooks(&*store, &script.key, &[first, second]).await;
-    assert_eq!(store.webhooks().get(&script.key, &id("none")).await.expect("reads"), None);
-    let other_key = Script::for_key("somebody else", "agent", "t").key;
+    assert_eq!(store.webhooks().get(&script.key, &id("none")).await.expect("read succeeds"), None);
+    let other_key = Script::for_key("other owner", "agent", "t").key;
     assert_webhooks(&*store, &other_key, &[]).await;
-    assert_eq!(store.webhooks().get(&other_key, &id("a")).await.expect("reads"), None);
+    assert_eq!(store.webhooks().get(&other_key, &id("a")).await.expect("read succeeds"), None);
 }
 
 pub(super) async fn webhook_is_registered_with_append(fixture: &dyn StoreFixture) {
@@ -111,13 +111,13 @@ pub(super) async fn webhook_is_registered_with_append(fixture: &dyn StoreFixture
     assert_webhooks(&*store, &script.key, &[first, second.clone()]).await;
     let third = Box::new(webhook(&script.key, "third", 0));
     let rejected = store.append(Append { webhook: Some(third), ..created }).await;
-    assert!(rejected.is_err(), "the task is there");
+    assert!(rejected.is_err(), "the task exists");
     assert_eq!(
-        store.webhooks().list_for_task(&script.key).await.expect("reads").len(),
+        store.webhooks().list_for_task(&script.key).await.expect("read succeeds").len(),
         2,
-        "nothing came of it"
+        "the rejected append registers no webhook"
     );
-    let mut finished = Script::new("whole");
+    let mut finished = Script::new("finished");
     let only = webhook(&finished.key, "only", 0);
     let created = Append { webhook: Some(Box::new(only.clone())), ..finished.create_finished(2) };
     append(&*store, created).await;
@@ -140,18 +140,21 @@ pub(super) async fn webhook_with_same_id_replaces_existing(fixture: &dyn StoreFi
         DeliveryProgress { cursor: Revision::new(1), failing_since: Some(time(1)), ..failing };
     let advanced =
         store.webhooks().advance(ProgressUpdate { to: failing, ..progress_update(&old, 1) }).await;
-    assert!(advanced.expect("advances"), "it is where it was");
+    assert!(advanced.expect("update succeeds"), "the cursor matches");
     let mut new = webhook(&script.key, "a", 0);
-    new.config.url = "https://elsewhere.example.com".to_owned();
+    new.config.url = "https://other.example.com".to_owned();
     new.dialect = Dialect::V1_0;
-    let added = store.webhooks().add(new.clone(), 2).await.expect("adds");
-    assert_eq!(added, AddWebhookOutcome::Added, "it is not one more");
+    let added = store.webhooks().add(new.clone(), 2).await.expect("add succeeds");
+    assert_eq!(added, AddWebhookOutcome::Added, "a replacement does not count against the limit");
     new.progress.cursor = Revision::new(1);
     new.generation = 1;
     assert_webhooks(&*store, &script.key, &[new.clone(), other.clone()]).await;
-    // What the former one was at is not the new one's.
+    // An update of the replaced webhook must not affect the new one.
     let stale = ProgressUpdate { from: Revision::new(1), ..progress_update(&old, 2) };
-    assert!(!store.webhooks().advance(stale).await.expect("advances"), "it was replaced");
+    assert!(
+        !store.webhooks().advance(stale).await.expect("update succeeds"),
+        "the webhook was replaced"
+    );
     assert_webhooks(&*store, &script.key, &[new, other]).await;
 }
 
@@ -164,11 +167,12 @@ pub(super) async fn webhook_limit_per_task_is_enforced(fixture: &dyn StoreFixtur
         ("b", AddWebhookOutcome::Added),
         ("c", AddWebhookOutcome::LimitReached),
     ] {
-        let added = store.webhooks().add(webhook(&script.key, name, 0), 2).await.expect("adds");
+        let added =
+            store.webhooks().add(webhook(&script.key, name, 0), 2).await.expect("add succeeds");
         assert_eq!(added, want, "{name}");
     }
-    let missing = Script::new("nobody's").key;
-    let added = store.webhooks().add(webhook(&missing, "a", 0), 2).await.expect("adds");
+    let missing = Script::new("missing").key;
+    let added = store.webhooks().add(webhook(&missing, "a", 0), 2).await.expect("add succeeds");
     assert_eq!(added, AddWebhookOutcome::TaskNotFound);
     assert_webhooks(&*store, &missing, &[]).await;
 }
@@ -186,27 +190,30 @@ pub(super) async fn stale_progress_update_is_rejected(fixture: &dyn StoreFixture
         next_attempt_at: Some(time(4)),
     };
     let failed_attempt = ProgressUpdate { to: failed, ..progress_update(&webhook, 0) };
-    assert!(store.webhooks().advance(failed_attempt).await.expect("advances"));
+    assert!(store.webhooks().advance(failed_attempt).await.expect("update succeeds"));
     webhook.progress = failed;
     assert_webhooks(&*store, &script.key, std::slice::from_ref(&webhook)).await;
-    assert!(store.webhooks().advance(progress_update(&webhook, 1)).await.expect("advances"));
+    assert!(store.webhooks().advance(progress_update(&webhook, 1)).await.expect("update succeeds"));
     let stale = ProgressUpdate {
         dead_letter: Some(dead_letter(&webhook, "l", 1)),
         ..progress_update(&webhook, 2)
     };
-    assert!(!store.webhooks().advance(stale).await.expect("advances"), "it was elsewhere by then");
+    assert!(
+        !store.webhooks().advance(stale).await.expect("update succeeds"),
+        "the cursor has moved"
+    );
     assert_eq!(
-        store.webhooks().dead_letters(9).await.expect("reads"),
+        store.webhooks().dead_letters(9).await.expect("read succeeds"),
         [],
-        "nothing of it was done"
+        "the update had no effect"
     );
     webhook.progress = DeliveryProgress { cursor: Revision::new(1), ..DeliveryProgress::default() };
     assert_webhooks(&*store, &script.key, std::slice::from_ref(&webhook)).await;
-    assert!(store.webhooks().remove(&script.key, &webhook.id).await.expect("removes"));
-    assert!(!store.webhooks().remove(&script.key, &webhook.id).await.expect("removes"));
+    assert!(store.webhooks().remove(&script.key, &webhook.id).await.expect("remove succeeds"));
+    assert!(!store.webhooks().remove(&script.key, &webhook.id).await.expect("remove succeeds"));
     assert!(
-        !store.webhooks().advance(progress_update(&webhook, 2)).await.expect("advances"),
-        "it is gone"
+        !store.webhooks().advance(progress_update(&webhook, 2)).await.expect("update succeeds"),
+        "the webhook was removed"
     );
     assert_webhooks(&*store, &script.key, &[]).await;
 }
@@ -215,7 +222,7 @@ pub(super) async fn webhook_is_active_until_terminal_event_is_delivered(
     fixture: &dyn StoreFixture,
 ) {
     let store = fixture.open(UNLIMITED).await;
-    let mut scripts = ["going on", "unseen", "done"].map(Script::new);
+    let mut scripts = ["running", "pending", "delivered"].map(Script::new);
     for script in &mut scripts {
         append(&*store, script.create(1)).await;
         add(&*store, &webhook(&script.key, "a", 0)).await;
@@ -223,9 +230,11 @@ pub(super) async fn webhook_is_active_until_terminal_event_is_delivered(
     append(&*store, scripts[1].set_status(TaskState::Completed, 2)).await;
     append(&*store, scripts[2].set_status(TaskState::Completed, 2)).await;
     let done = webhook(&scripts[2].key, "a", 0);
-    assert!(store.webhooks().advance(progress_update(&done, 2)).await.expect("advances"));
+    assert!(store.webhooks().advance(progress_update(&done, 2)).await.expect("update succeeds"));
     let caught_up = webhook(&scripts[0].key, "a", 0);
-    assert!(store.webhooks().advance(progress_update(&caught_up, 1)).await.expect("advances"));
+    assert!(
+        store.webhooks().advance(progress_update(&caught_up, 1)).await.expect("update succeeds")
+    );
     let mut want = [0, 1].map(|at| (scripts[at].key.clone(), id("a")));
     want.sort();
     assert_eq!(active_webhooks(&*store).await, want);
@@ -244,28 +253,28 @@ pub(super) async fn dead_letters_are_kept_until_removed(fixture: &dyn StoreFixtu
             dead_letter: dead_letters.last().cloned(),
             ..progress_update(webhook, 1)
         };
-        assert!(store.webhooks().advance(update).await.expect("advances"));
+        assert!(store.webhooks().advance(update).await.expect("update succeeds"));
     }
-    assert_eq!(store.webhooks().dead_letters(9).await.expect("reads"), dead_letters);
+    assert_eq!(store.webhooks().dead_letters(9).await.expect("read succeeds"), dead_letters);
     assert_eq!(
-        store.webhooks().dead_letters(1).await.expect("reads"),
+        store.webhooks().dead_letters(1).await.expect("read succeeds"),
         dead_letters[..1],
-        "the earliest first"
+        "the oldest first"
     );
     assert_eq!(
-        store.webhooks().dead_letter("y").await.expect("reads").as_ref(),
+        store.webhooks().dead_letter("y").await.expect("read succeeds").as_ref(),
         dead_letters.last()
     );
-    assert!(store.webhooks().remove(&script.key, &second.id).await.expect("removes"));
+    assert!(store.webhooks().remove(&script.key, &second.id).await.expect("remove succeeds"));
     assert_eq!(
-        store.webhooks().dead_letters(9).await.expect("reads"),
+        store.webhooks().dead_letters(9).await.expect("read succeeds"),
         dead_letters[..1],
-        "it went with its own"
+        "dead letters are removed with their webhook"
     );
-    assert!(store.webhooks().remove_dead_letter("x").await.expect("removes"));
-    assert!(!store.webhooks().remove_dead_letter("x").await.expect("removes"));
-    assert_eq!(store.webhooks().dead_letter("x").await.expect("reads"), None);
-    assert_eq!(store.webhooks().dead_letters(9).await.expect("reads"), []);
+    assert!(store.webhooks().remove_dead_letter("x").await.expect("remove succeeds"));
+    assert!(!store.webhooks().remove_dead_letter("x").await.expect("remove succeeds"));
+    assert_eq!(store.webhooks().dead_letter("x").await.expect("read succeeds"), None);
+    assert_eq!(store.webhooks().dead_letters(9).await.expect("read succeeds"), []);
 }
 
 pub(super) async fn evicting_task_removes_its_webhooks(fixture: &dyn StoreFixture) {
@@ -278,12 +287,12 @@ pub(super) async fn evicting_task_removes_its_webhooks(fixture: &dyn StoreFixtur
         dead_letter: Some(dead_letter(&webhook, "l", 1)),
         ..progress_update(&webhook, 1)
     };
-    assert!(store.webhooks().advance(abandoned).await.expect("advances"));
+    assert!(store.webhooks().advance(abandoned).await.expect("update succeeds"));
     append(&*store, Script::new("other").create_finished(2)).await;
     script.assert_absent(&*store).await;
     assert_webhooks(&*store, &script.key, &[]).await;
     assert_eq!(active_webhooks(&*store).await, []);
-    assert_eq!(store.webhooks().dead_letters(9).await.expect("reads"), []);
+    assert_eq!(store.webhooks().dead_letters(9).await.expect("read succeeds"), []);
     append(&*store, Script::new("t").create_finished(3)).await;
     assert_webhooks(&*store, &script.key, &[]).await;
 }
@@ -311,10 +320,10 @@ pub(super) async fn webhooks_survive_restart(fixture: &dyn StoreFixture) {
         dead_letter: Some(abandoned_event.clone()),
         ..progress_update(&failing, 1)
     };
-    assert!(store.webhooks().advance(abandoned).await.expect("advances"));
+    assert!(store.webhooks().advance(abandoned).await.expect("update succeeds"));
     drop(store);
     let store = fixture.open(UNLIMITED).await;
     assert_webhooks(&*store, &script.key, &[inline, failing]).await;
-    assert_eq!(store.webhooks().dead_letters(9).await.expect("reads"), [abandoned_event]);
+    assert_eq!(store.webhooks().dead_letters(9).await.expect("read succeeds"), [abandoned_event]);
     assert_eq!(active_webhooks(&*store).await.len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Room for new tasks: what goes, and when.
+//! Eviction of finished tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use super::{EntryRef, MemoryStore};
 use crate::sync::lock_unpoisoned;
 use crate::{Error, TaskKey};
 
-/// A conversation, and how many tasks it has.
+/// Context of an owner and agent, with its number of tasks.
 pub(super) struct ContextEntry {
     entry_id: u64,
     owner: Arc<str>,
@@ -19,7 +19,7 @@ pub(super) struct ContextEntry {
 }
 
 impl MemoryStore {
-    /// Counts one more task, and removes finished ones until it fits.
+    /// Counts a new task, and evicts finished tasks above the limit.
     pub(super) fn evict_for_new_task(&self) -> Result<(), Error> {
         let limit = self.retention.max_tasks;
         let tasks = self.task_count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -32,17 +32,17 @@ impl MemoryStore {
         Ok(())
     }
 
-    /// Counts a task in its conversation, where those are limited.
+    /// Counts a task in its context. Returns `None` if contexts are not limited.
     pub(super) fn add_to_context(&self, key: &TaskKey, context: &ContextId) -> Option<EntryRef> {
         if self.retention.max_contexts == 0 {
             return None;
         }
         let hash = self.contexts.hash(&(&key.owner, &key.agent, context.as_str()));
         let mut shard = self.contexts.lock(hash);
-        let is_it = |it: &ContextEntry| {
+        let is_same = |it: &ContextEntry| {
             it.context == *context && it.owner == key.owner && it.agent == key.agent
         };
-        if let Some(entry) = shard.find_mut(hash, is_it) {
+        if let Some(entry) = shard.find_mut(hash, is_same) {
             entry.task_count += 1;
             return Some(EntryRef { hash, id: entry.entry_id });
         }
@@ -72,7 +72,7 @@ impl MemoryStore {
         }
     }
 
-    /// Removes the tasks that finished first until there are not too many conversations.
+    /// Evicts the tasks that finished first while there are too many contexts.
     pub(super) fn evict_excess_contexts(&self) {
         let limit = self.retention.max_contexts;
         let is_over_limit = || self.context_count.load(Ordering::Relaxed) > limit;
@@ -83,7 +83,7 @@ impl MemoryStore {
         EntryRef { hash, id: self.next_entry_id.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// Removes the task that finished first; false when none is finished.
+    /// Removes the task that finished first. Returns `false` if none has finished.
     pub(super) fn remove_oldest(&self) -> bool {
         let oldest = lock_unpoisoned(&self.finished).pop_front();
         oldest.map(|(_, entry_ref)| self.remove(entry_ref)).is_some()

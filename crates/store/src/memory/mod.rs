@@ -1,4 +1,9 @@
-//! Tasks in memory: fast, bounded, and gone with the process.
+//! Memory backend: bounded, and lost when the process ends.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `eviction` | removal of finished tasks for new tasks and contexts |
+//! | `webhooks` | webhooks and dead letters |
 
 mod eviction;
 #[cfg(test)]
@@ -23,7 +28,13 @@ use crate::{
     Retention, StoredTask, TaskHeader, TaskKey, TaskPage, TaskQuery, TaskStore, WebhookStore,
 };
 
-/// Keeps tasks in memory. What is kept is bounded by its [`Retention`].
+/// Task store in memory, bounded by its [`Retention`]. Tasks are lost when the process ends.
+///
+/// ```
+/// # use latimer_store::{MemoryStore, Retention, TaskStore};
+/// let store = MemoryStore::new(Retention { max_tasks: 100, ..Retention::DEFAULT_MEMORY });
+/// assert_eq!(store.backend_name(), "memory");
+/// ```
 pub struct MemoryStore {
     retention: Retention,
     /// Tables and not maps: an entry is also found by its [`EntryRef`], and the tasks of all agents
@@ -31,13 +42,13 @@ pub struct MemoryStore {
     tasks: Sharded<HashTable<TaskEntry>, SHARDS>,
     contexts: Sharded<HashTable<ContextEntry>, SHARDS>,
     idempotency: ShardedMap<IdempotencyKey, IdempotencyEntry, SHARDS>,
-    /// Finished tasks in the order in which they make room.
+    /// Finished tasks in eviction order.
     finished: Mutex<VecDeque<(Timestamp, EntryRef)>>,
-    /// Direct answers in the order in which they are forgotten.
+    /// Keys of direct replies in eviction order.
     direct_replies: Mutex<VecDeque<IdempotencyKey>>,
     task_count: AtomicU64,
     context_count: AtomicU64,
-    /// The last number that something was given.
+    /// Id of the next entry.
     next_entry_id: AtomicU64,
 }
 
@@ -45,12 +56,12 @@ const SHARDS: usize = 64;
 
 const BACKEND: &str = "memory";
 
-/// Where something is in its table. What was kept long ago is in no cache any more, so that to find
-/// it by its names, each of them elsewhere in memory, would take several times as long.
+/// Reference to an entry of a hash table. Old entries are no longer in the processor's cache, so a
+/// lookup by key, whose strings are separate allocations, would take several times as long.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct EntryRef {
     hash: u64,
-    /// Of all that has this hash, the one with this number.
+    /// Distinguishes entries with the same hash.
     id: u64,
 }
 
@@ -63,7 +74,7 @@ struct TaskEntry {
     header: TaskHeader,
     log: Vec<Event>,
     idempotency_keys: Vec<IdempotencyKey>,
-    /// Few tasks have any.
+    /// Boxed because few tasks have webhooks.
     webhooks: Option<Box<TaskWebhooks>>,
 }
 
@@ -85,12 +96,12 @@ impl Default for MemoryStore {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Memory").field("tasks", &self.task_count).finish_non_exhaustive()
+        out.debug_struct("MemoryStore").field("tasks", &self.task_count).finish_non_exhaustive()
     }
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new(retention: Retention) -> Self {
         Self {
@@ -106,8 +117,8 @@ impl MemoryStore {
         }
     }
 
-    /// Tasks of one caller and id have one hash, whatever their agent, so that they can be found
-    /// without knowing it.
+    /// Hashes owner and id of a task. The agent is left out, so that the tasks of all agents with this
+    /// owner and id can be found by one hash.
     fn hash(&self, owner: &str, id: &TaskId) -> u64 {
         self.tasks.hash(&(owner, id.as_str()))
     }
@@ -118,14 +129,14 @@ impl MemoryStore {
             Some(task) => task,
             None => match Task::replay(events.iter().cloned()) {
                 Ok(Some(task)) => Arc::new(task),
-                Ok(None) => return Err(invalid_append("a task without events")),
+                Ok(None) => return Err(invalid_append("append contains no events")),
                 Err(error) => return Err(invalid_append(error)),
             },
         };
         let hash = self.hash(&key.owner, &key.id);
         let conflict = |task, found| Error::Conflict { task, expected: Revision::START, found };
         if self.task_count.load(Ordering::Relaxed) >= self.retention.max_tasks {
-            // Nothing makes room for a task that is there already.
+            // A task that exists already must not evict another one.
             let existing_revision =
                 self.tasks.lock(hash).find(hash, |it| it.key == key).map(|it| it.revision);
             if let Some(found) = existing_revision {
@@ -198,7 +209,7 @@ impl MemoryStore {
         Ok(revision)
     }
 
-    /// What follows from an append outside the task itself.
+    /// Updates the idempotency records and the eviction order after an append.
     fn record_side_effects(
         &self,
         entry_ref: EntryRef,
@@ -215,7 +226,7 @@ impl MemoryStore {
         }
     }
 
-    /// What came of a message, as far as it is still there.
+    /// Resolves a recorded outcome; `None` if its task was removed.
     fn resolve_outcome(&self, recorded: &RecordedOutcome) -> Option<PriorOutcome> {
         match recorded {
             RecordedOutcome::DirectReply(message) => {
@@ -265,7 +276,7 @@ impl TaskStore for MemoryStore {
         Ok(matching.map(|it| it.key.agent.clone()).collect())
     }
 
-    /// Looks at every task: there are not many.
+    /// Scans all tasks, of which a memory store has few.
     async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error> {
         let mut matches: Vec<(ListCursor, Arc<Task>)> = Vec::new();
         for shard in self.tasks.lock_each() {
@@ -311,7 +322,7 @@ impl TaskStore for MemoryStore {
         Ok(())
     }
 
-    /// What another process had in memory is gone with it.
+    /// Returns an empty list: the tasks of an ended process are lost.
     async fn claim_abandoned(&self, _limit: usize) -> Result<Vec<StoredTask>, Error> {
         Ok(Vec::new())
     }
@@ -349,7 +360,7 @@ impl TaskEntry {
         self.entry_id == entry_ref.id
     }
 
-    /// Folds events into the task; all of them or, when one is refused, none.
+    /// Applies events to the task; if one is rejected, restores the task.
     fn fold(&mut self, events: &[Event]) -> Result<(), ApplyError> {
         let task = Arc::make_mut(&mut self.task);
         let folded = events.iter().cloned().try_for_each(|event| task.apply(event));
@@ -390,7 +401,7 @@ impl TaskEntry {
     }
 }
 
-/// An append that no engine should make.
+/// Returns the error of an inconsistent append, which is a bug of the caller.
 fn invalid_append(source: impl Into<crate::BoxError>) -> Error {
     Error::Unavailable { backend: BACKEND, source: source.into() }
 }

@@ -1,4 +1,4 @@
-//! What no other backend can get wrong.
+//! Tests of behavior that is specific to the memory store.
 
 use latimer_protocol::{ContextId, Dialect, TaskState, TaskStatusUpdateEvent};
 
@@ -9,7 +9,7 @@ fn status(id: &str, state: TaskState) -> Event {
     Event::Status(TaskStatusUpdateEvent::new(TaskId::new(id).unwrap(), state))
 }
 
-/// An append without a snapshot, so that the store itself folds.
+/// Creates an append without a snapshot, so that the store applies the events itself.
 fn append(expected: u64, events: Vec<Event>) -> Append {
     let key = TaskKey { owner: "".into(), agent: "a".into(), id: TaskId::new("t").unwrap() };
     let header = TaskHeader {

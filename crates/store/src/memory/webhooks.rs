@@ -1,4 +1,4 @@
-//! Webhooks, with the tasks they are of.
+//! Webhooks of tasks in memory.
 
 use async_trait::async_trait;
 use latimer_protocol::PushConfigId;
@@ -9,7 +9,7 @@ use crate::{
     WebhookStore,
 };
 
-/// The webhooks of one task, and what they gave up.
+/// Webhooks and dead letters of one task.
 #[derive(Default)]
 pub(super) struct TaskWebhooks {
     all: Vec<Webhook>,
@@ -21,7 +21,7 @@ impl TaskWebhooks {
         Self { all: vec![webhook], dead_letters: Vec::new() }
     }
 
-    /// Adds one. It takes the place of another of its name, and goes on where that was.
+    /// Adds a webhook. Replaces one with the same id and keeps its cursor.
     pub(super) fn add(&mut self, webhook: Webhook) {
         match self.all.iter_mut().find(|it| it.id == webhook.id) {
             Some(existing) => {
@@ -42,7 +42,7 @@ impl TaskWebhooks {
 }
 
 impl MemoryStore {
-    /// Looks at the webhooks of a task, and perhaps changes them. None when there is no such task.
+    /// Calls `update` with the webhooks of a task; `None` if the task does not exist.
     fn with_webhooks<T>(
         &self,
         task: &TaskKey,
@@ -62,7 +62,8 @@ impl MemoryStore {
         }
     }
 
-    /// Looks at every task that has webhooks: there are not many.
+    /// Calls `visit` for every task with webhooks. Scans all tasks, of which a memory store has
+    /// few.
     fn for_each_with_webhooks(
         &self,
         mut visit: impl FnMut(&TaskKey, &TaskEntry, &mut TaskWebhooks),
@@ -128,8 +129,8 @@ impl WebhookStore for MemoryStore {
         let ProgressUpdate { task, webhook: id, generation, from, to, dead_letter } = update;
         let advanced = self.with_webhooks(&task, |webhooks| {
             let mut all = webhooks.all.iter_mut();
-            let is_it = |it: &&mut Webhook| it.id == id && it.generation == generation;
-            let Some(webhook) = all.find(is_it).filter(|it| it.progress.cursor == from) else {
+            let is_same = |it: &&mut Webhook| it.id == id && it.generation == generation;
+            let Some(webhook) = all.find(is_same).filter(|it| it.progress.cursor == from) else {
                 return false;
             };
             webhook.progress = to;

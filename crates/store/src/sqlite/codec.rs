@@ -1,9 +1,9 @@
-//! How values are spelled in the database.
+//! Encoding of values in the database.
 //!
-//! Events, tasks and messages are JSON, with a number beside them that names its format: [`FORMAT_JSON`],
-//! or [`FORMAT_COMPACT`] for a task that is one row. Whoever changes what is written takes a new number, and
-//! goes on reading what was written before. Lists of what one transaction did are numbers one behind
-//! the other, of eight bytes, the lowest first.
+//! Events, tasks and messages are JSON. A format column contains [`FORMAT_JSON`], or
+//! [`FORMAT_COMPACT`] for tasks stored in a single row. A change of an encoding requires a new format
+//! number, and old formats must remain readable. Lists of the records of one transaction are sequences
+//! of 8-byte little-endian integers.
 
 use latimer_protocol::{
     ContextId, Dialect, Event, Message, Revision, Task, TaskPushNotificationConfig, TaskState,
@@ -17,34 +17,34 @@ use super::compact::{CompactEvent, RowIds};
 use super::error::RowError;
 use crate::{BoxError, IdempotencyKey, PendingWork, TaskHeader};
 
-/// JSON as it is.
+/// Format of plain JSON.
 pub(super) const FORMAT_JSON: i64 = 1;
 
-/// JSON of events without what their row says: see [`compact`](super::compact).
+/// Format of compact events: see [`compact`](super::compact).
 pub(super) const FORMAT_COMPACT: i64 = 2;
 
-/// The most events in one row, so that a reader of a few need not read very many.
+/// Maximum number of events in one row, so that reading a few events does not decode many.
 const MAX_EVENTS_PER_ROW: usize = 256;
 
-/// Values nest no deeper in what is read; anything deeper is not ours.
+/// Maximum nesting depth of a stored value. A deeper one was not written by this program.
 const MAX_NESTING_DEPTH: usize = 1_024;
 
-/// Room for what an agent says that answers at once, so that it need not be found piece by piece.
+/// Initial capacity of an encoded body in bytes: enough for a task with a short text.
 const INITIAL_BODY_CAPACITY: usize = 1_024;
 
-/// A row of events.
+/// Encoded row of events.
 pub(super) struct EventRow {
     pub(super) count: usize,
     pub(super) body: Vec<u8>,
 }
 
-/// The rows for the events of one append.
+/// Encodes the events of one append as rows.
 pub(super) fn write_events(events: &[Event]) -> Result<Vec<EventRow>, BoxError> {
     let chunks = events.chunks(MAX_EVENTS_PER_ROW);
     chunks.map(|chunk| Ok(EventRow { count: chunk.len(), body: write(chunk)? })).collect()
 }
 
-/// The events of one row.
+/// Decodes the events of one row.
 pub(super) fn read_events(format: i64, count: i64, body: &[u8]) -> Result<Vec<Event>, RowError> {
     check_count(read(format, body)?, count)
 }
@@ -52,11 +52,11 @@ pub(super) fn read_events(format: i64, count: i64, body: &[u8]) -> Result<Vec<Ev
 fn check_count(events: Vec<Event>, count: i64) -> Result<Vec<Event>, RowError> {
     match i64::try_from(events.len()) {
         Ok(found) if found == count => Ok(events),
-        _ => Err(RowError::corrupt(format!("{} events where {count} should be", events.len()))),
+        _ => Err(RowError::corrupt(format!("expected {count} events, found {}", events.len()))),
     }
 }
 
-/// Writes the events of a task that is one row.
+/// Encodes the events of a task that is stored in a single row.
 pub(super) fn write_single_row_events(
     events: &[Event],
     ids: RowIds<'_>,
@@ -65,7 +65,7 @@ pub(super) fn write_single_row_events(
     write(&events)
 }
 
-/// The events of a task that is one row.
+/// Decodes the events of a task that is stored in a single row.
 pub(super) fn read_single_row_events(
     format: i64,
     count: i64,
@@ -80,32 +80,32 @@ pub(super) fn read_single_row_events(
     check_count(events, count)
 }
 
-/// Writes a whole task.
+/// Encodes a snapshot.
 pub(super) fn write_task(task: &Task) -> Result<Vec<u8>, BoxError> {
     write(task)
 }
 
-/// Reads a whole task.
+/// Decodes a snapshot.
 pub(super) fn read_task(format: i64, body: &[u8]) -> Result<Task, RowError> {
     read(format, body)
 }
 
-/// Writes a direct answer.
+/// Encodes a direct reply.
 pub(super) fn write_message(message: &Message) -> Result<Vec<u8>, BoxError> {
     write(message)
 }
 
-/// Reads a direct answer.
+/// Decodes a direct reply.
 pub(super) fn read_message(format: i64, body: &[u8]) -> Result<Message, RowError> {
     read(format, body)
 }
 
-/// Writes the configuration of a webhook.
+/// Encodes the configuration of a webhook.
 pub(super) fn write_config(config: &TaskPushNotificationConfig) -> Result<Vec<u8>, BoxError> {
     write(config)
 }
 
-/// Reads the configuration of a webhook.
+/// Decodes the configuration of a webhook.
 pub(super) fn read_config(
     format: i64,
     body: &[u8],
@@ -121,12 +121,10 @@ fn write<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, BoxError> {
 
 fn read<T: DeserializeOwned>(format: i64, body: &[u8]) -> Result<T, RowError> {
     if format != FORMAT_JSON {
-        return Err(RowError::corrupt(format!(
-            "its format is {format}, which this version does not know"
-        )));
+        return Err(RowError::corrupt(format!("unknown format {format}")));
     }
     match serde_json::from_slice(body) {
-        // A value that just fitted into a request nests deeper within an event.
+        // A value with the maximum depth of a request is nested deeper within an event.
         Err(error) if error.is_syntax() && nesting_depth(body) <= MAX_NESTING_DEPTH => {
             read_deep(body)
         }
@@ -143,17 +141,17 @@ fn read_deep<T: DeserializeOwned>(body: &[u8]) -> Result<T, RowError> {
     Ok(value)
 }
 
-/// A message that led to an event of a task, or to an answer.
+/// Stored idempotency record, with the outcome of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IdempotencyEntry {
     pub(super) key: IdempotencyKey,
-    /// Milliseconds since the start of 1970.
+    /// Milliseconds since the Unix epoch.
     pub(super) expires_at: i64,
-    /// The place of the event that it led to; zero for an answer.
+    /// Row id of the last event of the append; 0 for a direct reply.
     pub(super) event_rowid: i64,
 }
 
-/// Writes messages.
+/// Encodes idempotency records.
 pub(super) fn write_idempotency_entries(entries: &[IdempotencyEntry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(32 * entries.len());
     for IdempotencyEntry { key, expires_at, event_rowid } in entries {
@@ -163,7 +161,7 @@ pub(super) fn write_idempotency_entries(entries: &[IdempotencyEntry]) -> Vec<u8>
     bytes
 }
 
-/// Reads messages, as far as they are whole.
+/// Decodes idempotency records. Ignores a truncated record at the end.
 pub(super) fn read_idempotency_entries(bytes: &[u8]) -> impl Iterator<Item = IdempotencyEntry> {
     let (numbers, _) = bytes.as_chunks::<8>();
     let (entries, _) = numbers.as_chunks::<4>();
@@ -176,22 +174,22 @@ pub(super) fn read_idempotency_entries(bytes: &[u8]) -> impl Iterator<Item = Ide
     })
 }
 
-/// A task that is over.
+/// Stored record of a finished task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FinishedTask {
-    /// Its number.
+    /// Number of the task.
     pub(super) task_number: i64,
-    /// When it finished: milliseconds since the start of 1970.
+    /// Time of its last status change, in milliseconds since the Unix epoch.
     pub(super) finished_at: i64,
 }
 
-/// Writes which tasks are over.
+/// Encodes records of finished tasks.
 pub(super) fn write_finished(finished: &[FinishedTask]) -> Vec<u8> {
     let numbers = finished.iter().flat_map(|it| [it.task_number, it.finished_at]);
     numbers.flat_map(i64::to_le_bytes).collect()
 }
 
-/// Reads which tasks are over, as far as they are whole.
+/// Decodes records of finished tasks. Ignores a truncated record at the end.
 pub(super) fn read_finished(bytes: &[u8]) -> impl Iterator<Item = FinishedTask> {
     let (numbers, _) = bytes.as_chunks::<8>();
     let (pairs, _) = numbers.as_chunks::<2>();
@@ -201,12 +199,13 @@ pub(super) fn read_finished(bytes: &[u8]) -> impl Iterator<Item = FinishedTask> 
     })
 }
 
-/// Reads the revision of an event.
+/// Decodes a revision.
 pub(super) fn read_revision(number: i64) -> Result<Revision, RowError> {
     u64::try_from(number).map(Revision::new).map_err(RowError::corrupt)
 }
 
-/// Reads a header: its context, state, time, dialect, work and note, of which the first is at `from`.
+/// Decodes a header from consecutive columns starting at `from`: context, state, time, dialect,
+/// work, note.
 pub(super) fn read_header(row: &Row<'_>, from: usize) -> Result<TaskHeader, RowError> {
     Ok(TaskHeader {
         context: ContextId::new(row.get_ref(from)?.as_str()?).map_err(RowError::corrupt)?,
@@ -219,10 +218,11 @@ pub(super) fn read_header(row: &Row<'_>, from: usize) -> Result<TaskHeader, RowE
 }
 
 pub(super) fn read_state(number: i64) -> Result<TaskState, RowError> {
-    TaskState::from_number(number).ok_or_else(|| RowError::corrupt(format!("no state {number}")))
+    TaskState::from_number(number)
+        .ok_or_else(|| RowError::corrupt(format!("unknown state {number}")))
 }
 
-/// The number of a dialect. Written to disk: a number never changes its meaning.
+/// Returns the stored number of a dialect. The numbers must never change.
 pub(super) fn dialect_number(dialect: Dialect) -> i64 {
     match dialect {
         Dialect::Legacy => 0,
@@ -235,11 +235,10 @@ pub(super) fn dialect_number(dialect: Dialect) -> i64 {
 
 pub(super) fn read_dialect(number: i64) -> Result<Dialect, RowError> {
     let dialect = Dialect::ALL.into_iter().find(|it| dialect_number(*it) == number);
-    dialect.ok_or_else(|| RowError::corrupt(format!("no dialect {number}")))
+    dialect.ok_or_else(|| RowError::corrupt(format!("unknown dialect {number}")))
 }
 
-/// The number of a kind of work. Written to disk: a number never changes its meaning, and nothing
-/// to do is zero.
+/// Returns the stored number of pending work. The numbers must never change; 0 means none.
 pub(super) fn pending_work_number(work: PendingWork) -> i64 {
     match work {
         PendingWork::None => 0,
@@ -251,7 +250,7 @@ pub(super) fn pending_work_number(work: PendingWork) -> i64 {
 fn read_pending_work(number: i64) -> Result<PendingWork, RowError> {
     let kinds = [PendingWork::None, PendingWork::Queued, PendingWork::Running];
     let kind = kinds.into_iter().find(|it| pending_work_number(*it) == number);
-    kind.ok_or_else(|| RowError::corrupt(format!("no work {number}")))
+    kind.ok_or_else(|| RowError::corrupt(format!("unknown pending work {number}")))
 }
 
 #[cfg(test)]
@@ -261,7 +260,7 @@ mod tests {
     #[test]
     fn lists_round_trip_and_ignore_truncated_tail() {
         let entry = |number: u8| IdempotencyEntry {
-            key: IdempotencyKey(std::array::from_fn(|at| number + at as u8)),
+            key: IdempotencyKey(std::array::from_fn(|index| number + index as u8)),
             expires_at: i64::MAX - i64::from(number),
             event_rowid: -i64::from(number) << 40,
         };

@@ -1,15 +1,22 @@
-//! How a store on disk is opened.
+//! Settings of the SQLite store.
 
 use crate::Retention;
 
-/// How a store on disk is opened.
+/// Settings of a [`SqliteStore`](crate::SqliteStore).
+///
+/// ```
+/// # use latimer_store::{Durability, Retention, SqliteConfig};
+/// let config = SqliteConfig { durability: Durability::Process, ..SqliteConfig::default() };
+/// assert_eq!(config.retention, Retention::DEFAULT_DISK);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqliteConfig {
-    /// What an append survives.
+    /// Guarantee of an append.
     pub durability: Durability,
-    /// What is kept, and for how long.
+    /// Retention limits.
     pub retention: Retention,
-    /// Who opens it, for whoever finds it in use: the command, the address it serves.
+    /// Description of this process, such as its command and address, for the error that another
+    /// process gets while the store is locked.
     pub holder: String,
 }
 
@@ -23,14 +30,13 @@ impl Default for SqliteConfig {
     }
 }
 
-/// What an append survives, once it has returned.
+/// Failure that an append survives once it has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// The end of the process however it comes, and the loss of power. Each commit waits for the
-    /// disk; appends that come at the same time share the wait.
+    /// Survives power loss. Each commit waits for `fsync`; concurrent appends share a commit.
     #[default]
     Full,
-    /// The end of the process however it comes. A loss of power may take the last few seconds, and
-    /// leaves the rest whole.
+    /// Survives a crash of the process. A power loss may lose the last few seconds, but does not
+    /// corrupt the database.
     Process,
 }

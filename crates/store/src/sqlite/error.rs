@@ -1,4 +1,4 @@
-//! What goes wrong with the database, and what that means for a store.
+//! Mapping of database errors to store errors.
 
 use latimer_protocol::TaskId;
 use rusqlite::ErrorCode;
@@ -7,12 +7,12 @@ use rusqlite::types::FromSqlError;
 use super::BACKEND;
 use crate::{BoxError, Error};
 
-/// Why a row was not read.
+/// Error of reading a row.
 #[derive(Debug)]
 pub(super) enum RowError {
-    /// The row itself is not what was written.
+    /// The row is corrupt or has an unknown format.
     Corrupt(BoxError),
-    /// The database failed; the row may be well.
+    /// The database failed; the row may be intact.
     Database(rusqlite::Error),
 }
 
@@ -21,7 +21,7 @@ impl RowError {
         Self::Corrupt(source.into())
     }
 
-    /// What this means for whoever asked for `task`.
+    /// Converts the error of reading `task`.
     pub(super) fn into_store_error(self, task: &TaskId) -> Error {
         match self {
             Self::Corrupt(source) => {
@@ -53,7 +53,7 @@ impl From<rusqlite::Error> for RowError {
     }
 }
 
-/// The store failed; trying again may help.
+/// Creates an error of the backend, which may disappear on retry.
 pub(super) fn unavailable(source: impl Into<BoxError>) -> Error {
     Error::Unavailable { backend: BACKEND, source: source.into() }
 }

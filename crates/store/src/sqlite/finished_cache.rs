@@ -1,9 +1,9 @@
-//! Finished tasks that were asked for of late, in memory.
+//! In-memory cache of recently read finished tasks.
 //!
-//! A finished task never changes: it is here as it is in the file until it goes, and then it goes
-//! here first. Readers put in what they read, unless the writer is about to remove tasks: what they
-//! read then may be gone before it is in. What only was written is not here: nobody may ever ask for
-//! it, and its many parts are freed more easily by whoever made them.
+//! Finished tasks are immutable, so entries never go stale. The writer removes an entry before it
+//! deletes the row. A reader inserts a task only if no removal began since it started reading,
+//! because the task could be deleted before the insertion. Writes do not fill the cache: many tasks
+//! are never read, and freeing a task is cheaper on the thread that allocated it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,29 +15,30 @@ use crate::{StoredTask, TaskKey};
 
 const SHARDS: usize = 16;
 
-/// The most tasks of a shard.
+/// Maximum number of tasks per shard.
 const MAX_TASKS_PER_SHARD: usize = 64;
 
-/// The most bytes of a shard, as they are in the file. In memory it is about three times that.
+/// Maximum encoded size of the tasks of a shard in bytes. They take about three times as much
+/// memory.
 const MAX_BYTES_PER_SHARD: usize = 1024 * 1024;
 
-/// Tasks that are finished.
+/// Cache of finished tasks, with first-in-first-out eviction.
 #[derive(Debug, Default)]
 pub(super) struct FinishedTaskCache {
-    /// Not a map: a shard also knows the order and the size of its tasks.
+    /// Shards with their own table, insertion order and size.
     shards: Sharded<Shard, SHARDS>,
-    /// Odd while the writer removes tasks, and another number each time.
+    /// Removal counter: odd while the writer removes tasks, and different after each removal.
     removals: AtomicU64,
 }
 
-/// A moment in which nothing was being removed.
+/// Value of the removal counter at a time without a removal in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CacheEpoch(u64);
 
 #[derive(Debug, Default)]
 struct Shard {
     tasks: HashTable<CachedTask>,
-    /// The same in the order in which they came, by hash and turn, with some that are gone already.
+    /// Hash and sequence number of tasks in insertion order. May contain tasks that were removed.
     order: VecDeque<(u64, u64)>,
     next_sequence: u64,
     bytes: usize,
@@ -52,21 +53,21 @@ struct CachedTask {
 }
 
 impl FinishedTaskCache {
-    /// A task, if it is here.
+    /// Returns a task, if it is cached.
     pub(super) fn get(&self, key: &TaskKey) -> Option<StoredTask> {
         let hash = self.shards.hash(key);
         let shard = self.shards.lock(hash);
         shard.tasks.find(hash, |it| it.stored.key == *key).map(|it| it.stored.clone())
     }
 
-    /// Now, for a reader that is about to read; nothing while tasks are being removed.
+    /// Returns the epoch for a reader that is about to read; `None` during a removal.
     pub(super) fn epoch(&self) -> Option<CacheEpoch> {
         let removals = self.removals.load(Ordering::SeqCst);
         removals.is_multiple_of(2).then_some(CacheEpoch(removals))
     }
 
-    /// A reader puts in a task of so many bytes in the file that it read since that moment, unless
-    /// some were removed meanwhile.
+    /// Inserts a task that was read since `epoch` and has an encoded size of `bytes`, unless a removal
+    /// began since then.
     pub(super) fn add(&self, epoch: CacheEpoch, stored: &StoredTask, bytes: usize) {
         let hash = self.shards.hash(&stored.key);
         let mut shard = self.shards.lock(hash);
@@ -75,7 +76,7 @@ impl FinishedTaskCache {
         }
     }
 
-    /// The writer removes a task, in a transaction that it has not committed yet.
+    /// Removes a task. Called by the writer in a transaction that is not committed yet.
     pub(super) fn remove(&self, key: &TaskKey) {
         self.removals.fetch_or(1, Ordering::SeqCst);
         let hash = self.shards.hash(key);
@@ -86,9 +87,9 @@ impl FinishedTaskCache {
         }
     }
 
-    /// The transaction is over, whatever came of it.
+    /// Ends the removals of a transaction, whether it was committed or rolled back.
     pub(super) fn end_removal(&self) {
-        // Only the writer changes it.
+        // Only the writer thread modifies the counter.
         let removals = self.removals.load(Ordering::SeqCst);
         self.removals.store(removals + removals % 2, Ordering::SeqCst);
     }
@@ -185,12 +186,12 @@ mod tests {
         cache.add(earlier_epoch, &finished_task(1), 1);
         assert_eq!(count(&cache, 0..9), 1);
         cache.remove(&finished_task(1).key);
-        assert!(cache.epoch().is_none(), "while it is removed");
+        assert!(cache.epoch().is_none(), "during the removal");
         cache.add(earlier_epoch, &finished_task(1), 1);
-        assert_eq!(count(&cache, 0..9), 0, "while it is removed");
+        assert_eq!(count(&cache, 0..9), 0, "during the removal");
         cache.end_removal();
         cache.add(earlier_epoch, &finished_task(1), 1);
-        assert_eq!(count(&cache, 0..9), 0, "when it is removed");
+        assert_eq!(count(&cache, 0..9), 0, "after the removal");
         cache.end_removal();
         cache.add(cache.epoch().unwrap(), &finished_task(2), 1);
         assert_eq!(count(&cache, 0..9), 1);

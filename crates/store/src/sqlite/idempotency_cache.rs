@@ -1,7 +1,7 @@
-//! Messages that were sent before, in memory.
+//! In-memory index of all idempotency records.
 //!
-//! Every message is looked up, and hardly any is found. The database has them in the order in which
-//! they came; where each of them is, is known here, and read anew when the store is opened.
+//! Every message is looked up and almost none is found, so a lookup must not read the database. The
+//! database stores the records in arrival order, and the index is rebuilt when the store is opened.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -12,27 +12,27 @@ use crate::sync::Sharded;
 
 const SHARDS: usize = 64;
 
-/// Messages that were sent before: some 60 bytes for each. Not a map, because a record has its key
-/// in it.
+/// Index of idempotency records: about 60 bytes per record. A table, because a record contains its
+/// key.
 #[derive(Debug, Default)]
 pub(super) struct IdempotencyCache(Sharded<HashTable<CachedRecord>, SHARDS>);
 
-/// What is known of a message.
+/// Idempotency record and its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CachedRecord {
-    /// The row that it is in.
+    /// Row that contains the record.
     pub(super) rowid: i64,
     pub(super) entry: IdempotencyEntry,
 }
 
 impl IdempotencyCache {
-    /// What is known of a message, whether it has expired or not.
+    /// Returns the record of a message, even if it has expired.
     pub(super) fn get(&self, key: &IdempotencyKey) -> Option<CachedRecord> {
         let hash = self.0.hash(key);
         self.0.lock(hash).find(hash, |it| it.entry.key == *key).copied()
     }
 
-    /// Remembers a message, instead of what was known of it before.
+    /// Inserts a record. Replaces one with the same key.
     pub(super) fn insert(&self, record: CachedRecord) {
         let key = &record.entry.key;
         let hash = self.0.hash(key);
@@ -45,16 +45,16 @@ impl IdempotencyCache {
         }
     }
 
-    /// Forgets a message of a row, unless it came again in a later one.
+    /// Removes the record of a message, unless a later row contains a newer one.
     pub(super) fn remove(&self, key: &IdempotencyKey, rowid: i64) {
-        let is_it = |it: &CachedRecord| it.entry.key == *key && it.rowid == rowid;
+        let is_same = |it: &CachedRecord| it.entry.key == *key && it.rowid == rowid;
         let hash = self.0.hash(key);
-        if let Ok(entry) = self.0.lock(hash).find_entry(hash, is_it) {
+        if let Ok(entry) = self.0.lock(hash).find_entry(hash, is_same) {
             entry.remove();
         }
     }
 
-    /// How many there are.
+    /// Returns the number of records.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.0.lock_each().map(|it| it.len()).sum()

@@ -1,7 +1,7 @@
-//! Two processes never share a store: a locked file beside the database says who has it.
+//! Exclusive lock of a store: a locked file next to the database, which also describes its holder.
 //!
-//! The operating system frees the lock when its holder is gone, however that came about. The file
-//! stays: to remove it would let two holders lock two files of one name.
+//! The operating system releases the lock when the process ends for any reason. The file is not
+//! deleted: otherwise two processes could lock two different files of the same name.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,7 +13,7 @@ use latimer_protocol::Timestamp;
 
 use super::OpenError;
 
-/// Held as long as the store is open.
+/// Lock of an open store. Dropping it releases the lock.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
@@ -31,7 +31,7 @@ impl Lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                // The lock is what counts; who holds it is a courtesy.
+                // An unreadable description only makes the error less specific.
                 let _ = file.read_to_string(&mut text);
                 return Err(OpenError::Locked {
                     path: path.into(),
@@ -45,14 +45,14 @@ impl Lock {
     }
 }
 
-/// Who has a store open.
+/// Process that has a store open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockHolder {
-    /// Its process.
+    /// Process id.
     pub pid: Option<u32>,
-    /// Since when.
+    /// Time at which the store was opened.
     pub since: Option<Timestamp>,
-    /// What it is, in its own words.
+    /// Description from [`SqliteConfig::holder`](crate::SqliteConfig::holder).
     pub name: String,
 }
 
@@ -63,12 +63,12 @@ impl LockHolder {
         Self {
             pid: Some(std::process::id()),
             since: since.and_then(|it| Timestamp::from_millis(it).ok()),
-            // One line, whatever it was.
+            // The file has one line per field.
             name: name.split(char::is_control).collect::<Vec<_>>().join(" "),
         }
     }
 
-    /// Reads what it can: it may be in the middle of being written.
+    /// Parses the fields that are present: the file may be incomplete while it is being written.
     fn parse(text: &str) -> Self {
         let field = |name| {
             let line = text.lines().filter_map(|line| line.split_once(": "));

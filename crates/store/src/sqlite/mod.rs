@@ -1,9 +1,18 @@
-//! Tasks in one file: no set-up, and they outlive the process.
+//! SQLite backend: durable tasks in a single file.
 //!
-//! One thread writes, and commits what many callers append at once in one transaction ([`writer`]).
-//! Others read beside it ([`reader`]). What a call returns is there for every later one. Two things
-//! are asked for so often that they are in memory as well: which messages came before
-//! ([`idempotency_cache`]), and finished tasks that were asked for ([`finished_cache`]).
+//! One thread writes and commits concurrent appends in one transaction. Readers run concurrently on
+//! other connections. Every result is visible to later calls.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `config`, `open`, `lock` | settings, opening and migrating the file, exclusive lock of a process |
+//! | `writer` | the writer thread: group commit, appends, eviction, sweeps, checkpoints |
+//! | `reader` | connection pool and queries of readers |
+//! | `idempotency_cache`, `finished_cache` | in-memory caches of idempotency records and finished tasks |
+//! | `codec`, `compact`, `event_rowid` | encoding of rows, compact event encoding, row ids of events |
+//! | `seal` | encryption of webhook configurations |
+//! | `webhooks` | implementation of the webhook store |
+//! | `error` | mapping of database errors |
 
 mod codec;
 mod compact;
@@ -45,22 +54,25 @@ use crate::{
 
 const BACKEND: &str = "sqlite";
 
-/// Keeps tasks in a SQLite database: one file, and two beside it while it is open. Once a webhook was
-/// registered, a further one has the key that their secrets are sealed with: without it the database
-/// is whole but for them.
+/// Task store in a SQLite database: one file, and two more while it is open. When the first webhook is
+/// registered, a key file `*.key` is created, with which webhook configurations are encrypted. Without
+/// it only the webhooks are unreadable.
 ///
-/// Dropping it writes what it was given, and leaves a single tidy file; that takes as long as a
-/// commit. Long reads use the blocking threads of Tokio, so its methods are called within a runtime.
+/// Dropping the store completes all queued writes and truncates the write-ahead log, which takes about
+/// as long as a commit. Long reads use Tokio's blocking threads, so all methods require a runtime.
 ///
-/// ```no_run
-/// use latimer_store::{SqliteStore, SqliteConfig};
+/// ```
+/// use latimer_store::{SqliteConfig, SqliteStore, TaskStore};
 ///
-/// let config = SqliteConfig { holder: "an example".to_owned(), ..SqliteConfig::default() };
-/// let store = SqliteStore::open("tasks.db", config)?;
-/// # Ok::<(), latimer_store::OpenError>(())
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("tasks.db");
+/// let config = SqliteConfig { holder: "example".to_owned(), ..SqliteConfig::default() };
+/// let store = SqliteStore::open(path, config)?;
+/// assert_eq!(store.backend_name(), "sqlite");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SqliteStore {
-    // In the order in which they go: the lock outlives all connections.
+    // Fields are dropped in this order: the lock must outlive all connections.
     writer: Writer,
     readers: Arc<ReaderPool>,
     idempotency_cache: Arc<IdempotencyCache>,
@@ -73,17 +85,17 @@ pub struct SqliteStore {
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
+        out.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
 impl SqliteStore {
-    /// Opens the store at `path`, or makes it. Reads and writes the disk: for the start of a
-    /// program.
+    /// Opens the store at `path`, or creates it. Blocks on disk I/O, so it should be called at the
+    /// start of a program.
     ///
     /// # Errors
-    /// When somebody has it open, when it is not a store or one of a newer version, or when the disk
-    /// does not let us.
+    /// When another process has the store open, the file is not a task store or has a newer schema, or
+    /// the file cannot be read or written.
     pub fn open(path: impl AsRef<Path>, config: SqliteConfig) -> Result<Self, OpenError> {
         let SqliteConfig { durability, retention, holder } = config;
         let path = open::ensure_database_file(path.as_ref())?;
@@ -114,8 +126,8 @@ impl SqliteStore {
         })
     }
 
-    /// How many transactions were committed since it was opened. Appends that come at the same time
-    /// share them.
+    /// Returns the number of transactions committed since the store was opened. Concurrent appends
+    /// share a transaction.
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.writer.commits()
@@ -158,8 +170,8 @@ impl TaskStore for SqliteStore {
         self.readers.read(|db| reader::find_agents(db, owner, id))
     }
 
-    /// A task that cannot be read is listed by its header, without anything it holds: it neither
-    /// hides the others nor itself.
+    /// A task that cannot be read is listed with the data of its header only, so that it hides neither
+    /// itself nor other tasks.
     async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error> {
         let query = query.clone();
         self.readers.read_blocking(move |db| reader::list(db, &query)).await
@@ -192,7 +204,7 @@ impl TaskStore for SqliteStore {
         self.writer.run(PreparedReply::new(record, reply)?).await
     }
 
-    /// Tasks that cannot be read are passed over: they are taken, and stay as they are.
+    /// Tasks that cannot be read are claimed but not returned, so they stay unchanged.
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, Error> {
         loop {
             let task_numbers = self.writer.run(ClaimAbandoned { limit }).await?;

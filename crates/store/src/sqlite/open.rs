@@ -1,4 +1,4 @@
-//! Opening the file: whose it is, which version wrote it, and how it is to be written.
+//! Opening of the database: ownership and schema checks, migrations, connection settings.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -11,61 +11,63 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::{Durability, LockHolder};
 use crate::BoxError;
 
-/// Why a store could not be opened. The file is as it was.
+/// Error of opening a store. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Somebody has it open.
-    #[error("{} is in use by {holder}", path.display())]
+    /// Another process has the store open.
+    #[error(
+        "{} is locked by {holder}: stop that process or choose another file",
+        path.display()
+    )]
     Locked {
-        /// The database.
+        /// Path of the database.
         path: PathBuf,
-        /// Who has it.
+        /// Process that has the store open.
         holder: LockHolder,
     },
-    /// A newer version wrote it.
+    /// The database was written by a newer version.
     #[error(
-        "{} was written by a newer version (schema {found}; this one knows up to {supported}): \
-         use that version, or another file",
+        "{} was written by a newer version (schema {found}; this version supports up to {supported}): \
+         use that version or choose another file",
         path.display()
     )]
     NewerSchema {
-        /// The database.
+        /// Path of the database.
         path: PathBuf,
-        /// Its schema.
+        /// Schema version of the database.
         found: u32,
-        /// The newest schema that is known.
+        /// Newest supported schema version.
         supported: u32,
     },
-    /// It is a file of something else.
-    #[error("{} is not a store of tasks: use another file", path.display())]
+    /// The file is not a task store.
+    #[error("{} is not a task store: choose another file", path.display())]
     NotATaskStore {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A file could not be opened.
     #[error("cannot open {}: {source}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Underlying error.
         source: io::Error,
     },
     /// The database could not be opened.
     #[error("cannot open the database {}: {source}", path.display())]
     Database {
-        /// The database.
+        /// Path of the database.
         path: PathBuf,
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
 }
 
-/// Marks a file as ours: "Latm".
+/// SQLite application id of a task store: "Latm".
 const APPLICATION_ID: i64 = 0x4c61_746d;
 
-/// What brings a database to the next version of its schema, in order. A step never changes once it
-/// was released.
+/// Migrations to each schema version, in order. A released migration must never change.
 const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_webhooks.sql"),
@@ -73,36 +75,36 @@ const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0004_notes.sql"),
 ];
 
-/// The version of the schema that is written.
+/// Current schema version.
 const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// How long to wait for somebody who looks into the file with other tools.
+/// Maximum wait for a lock that another program holds on the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The bytes of a page: several short tasks fit into one with little to spare, and what many callers
-/// append at once is few pages to write.
+/// Page size of a new database in bytes. Several short tasks fit into a page, and concurrent appends
+/// modify few pages.
 const PAGE_BYTES: i64 = 8 * 1024;
 
-/// What the writer keeps of the file in memory, in KiB: enough that appends rarely read. The system
-/// keeps the rest.
+/// Page cache of the writer in KiB: enough that appends rarely read from the file. The operating system
+/// caches the rest.
 const WRITER_CACHE_KIB: i64 = 8 * 1024;
 
-/// The same for each reader.
+/// Page cache of each reader in KiB.
 const READER_CACHE_KIB: i64 = 2 * 1024;
 
-/// How long the write-ahead log may stay, in bytes.
+/// Size in bytes to which the write-ahead log is truncated when it restarts.
 const WAL_LIMIT_BYTES: i64 = 64 * 1024 * 1024;
 
-/// How many statements a connection keeps ready: more than there are.
+/// Capacity of the statement cache of a connection: more than there are statements.
 const STATEMENT_CACHE_SIZE: usize = 64;
 
-/// Makes the file if there is none, readable by its owner only, and says where it really is, so that
-/// two names of one file are one store.
+/// Creates the file if it does not exist, readable only by its owner. Returns its canonical path, so
+/// that two names of one file share one lock.
 pub(super) fn ensure_database_file(path: &Path) -> Result<PathBuf, OpenError> {
     let io_error = |source| OpenError::Io { path: path.into(), source };
     let mut options = OpenOptions::new();
-    // Only a new one: to close a file that is there would free the locks that a store of this
-    // process may have on it.
+    // Only a new file is opened: closing an existing one would release the locks that another store
+    // of this process may hold on it.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -113,13 +115,13 @@ pub(super) fn ensure_database_file(path: &Path) -> Result<PathBuf, OpenError> {
     std::fs::canonicalize(path).map_err(io_error)
 }
 
-/// A database that is open for writing.
+/// Database connections of the writer.
 pub(super) struct OpenDatabase {
-    /// The connection that writes.
+    /// Connection of the writer thread.
     pub(super) writer: Connection,
-    /// A connection that moves what was written from the log into the database.
+    /// Connection of the checkpoint thread.
     pub(super) checkpoint_connection: Connection,
-    /// The number of this opening.
+    /// Number of this opening of the database, which identifies the process in task rows.
     pub(super) epoch: i64,
 }
 
@@ -128,8 +130,8 @@ pub(super) fn open(path: &Path, durability: Durability) -> Result<OpenDatabase, 
     let failed = |error| open_error(path, error);
     let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     check_schema(path, &writer)?;
-    // The tables first: a new file that is never quite empty and not yet ours cannot be told from
-    // somebody else's.
+    // Migrations run first: otherwise a crash could leave a non-empty file without the application id,
+    // which would be rejected as a foreign file.
     migrate(&mut writer).map_err(failed)?;
     configure(&writer, durability).map_err(failed)?;
     let epoch = "UPDATE store SET epoch = epoch + 1 RETURNING epoch";
@@ -139,7 +141,7 @@ pub(super) fn open(path: &Path, durability: Durability) -> Result<OpenDatabase, 
     Ok(OpenDatabase { writer, checkpoint_connection, epoch })
 }
 
-/// A connection that only reads.
+/// Opens a read-only connection.
 pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
@@ -147,23 +149,23 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn connect(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
-    // Each connection is used by one thread at a time.
+    // No mutex is needed: each connection is used by one thread at a time.
     let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // Plans stay what they are: otherwise each new value has its statement prepared again.
+    // Query plans must not depend on bound values, or statements are prepared again for new values.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
-/// Refuses what is not ours, or too new, before anything is written.
+/// Rejects foreign files and newer schemas before the first write.
 fn check_schema(path: &Path, connection: &Connection) -> Result<(), OpenError> {
     let read_pragma =
         |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let read_pragma = |pragma| read_pragma(pragma).map_err(|error| open_error(path, error));
     let (application_id, version) = (read_pragma("application_id")?, read_pragma("user_version")?);
-    // Its schema counts its changes.
+    // A new database has no schema changes.
     if (application_id, version, read_pragma("schema_version")?) == (0, 0, 0) {
         return Ok(());
     }
@@ -180,21 +182,21 @@ fn check_schema(path: &Path, connection: &Connection) -> Result<(), OpenError> {
 }
 
 fn configure(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
-    // With a write-ahead log, FULL waits for the disk at each commit, NORMAL at checkpoints only.
-    // Either way what was committed is with the operating system, which outlives the process.
+    // With a write-ahead log, FULL syncs at each commit and NORMAL only at checkpoints. In both cases
+    // the operating system has the committed data, so it survives a crash of the process.
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Process => "NORMAL",
     };
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", synchronous)?;
-    // A log that a long reader made grow is cut when it is begun anew.
+    // A log that grew because of a long-running reader is truncated when it restarts.
     connection.pragma_update_and_check(None, "journal_size_limit", WAL_LIMIT_BYTES, |_| Ok(()))?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)
 }
 
 fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
-    // Of a new file; one that is there keeps its own.
+    // Applies to new files only.
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     let transaction = connection.transaction()?;
     let applied: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;

@@ -1,6 +1,6 @@
-//! Secrets in the database: unreadable without a key, which is in a file of its own.
+//! Encryption of secrets in the database with a key from a separate file.
 //!
-//! Whoever gets hold of a copy of the database has no secrets, as long as they do not have the key.
+//! A copy of the database without the key file does not reveal secrets.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -13,10 +13,11 @@ use aws_lc_rs::rand;
 
 use crate::sync::lock_unpoisoned;
 
-/// How long a key is, in bytes.
+/// Length of the key in bytes.
 const KEY_BYTES: usize = 32;
 
-/// Seals and unseals. The key is made when there is something to seal for the first time.
+/// Encrypts and decrypts secrets with AES-256-GCM. The key is created when the first secret is
+/// sealed.
 #[derive(Debug)]
 pub(super) struct Seal {
     path: PathBuf,
@@ -24,14 +25,16 @@ pub(super) struct Seal {
 }
 
 impl Seal {
-    /// For the database at `path`: the key is beside it.
+    /// Creates the seal of the database at `path`. The key file has the same path with `.key`
+    /// appended.
     pub(super) fn for_database(path: &Path) -> Self {
         let mut name = OsString::from(path);
         name.push(".key");
         Self { path: name.into(), key: Mutex::default() }
     }
 
-    /// Makes a text unreadable. It is only to be read again as something about `about`.
+    /// Encrypts `plaintext`. Decryption requires the same associated data. Blocks on disk I/O until
+    /// the key is loaded.
     pub(super) fn seal(
         &self,
         mut plaintext: Vec<u8>,
@@ -44,15 +47,16 @@ impl Seal {
         Ok([&nonce.as_ref()[..], &plaintext].concat())
     }
 
-    /// Makes it readable again.
+    /// Decrypts a secret. Fails if the key or the associated data is another one, or the data is
+    /// corrupt.
     pub(super) fn unseal(&self, sealed: &[u8], associated_data: &str) -> io::Result<Vec<u8>> {
         let key = self.key(Self::read_key_file)?;
-        let damaged = |_| io::Error::new(io::ErrorKind::InvalidData, "sealed with another key");
+        let invalid = |_| io::Error::new(io::ErrorKind::InvalidData, "sealed with another key");
         let (nonce, ciphertext) = sealed.split_at_checked(NONCE_LEN).unwrap_or_default();
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(damaged)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(invalid)?;
         let mut plaintext = ciphertext.to_vec();
         let aad = Aad::from(associated_data.as_bytes());
-        let length = key.open_in_place(nonce, aad, &mut plaintext).map_err(damaged)?.len();
+        let length = key.open_in_place(nonce, aad, &mut plaintext).map_err(invalid)?.len();
         plaintext.truncate(length);
         Ok(plaintext)
     }
@@ -72,7 +76,10 @@ impl Seal {
 
     fn read_key_file(&self) -> io::Result<[u8; KEY_BYTES]> {
         let with_path = |error: io::Error| {
-            io::Error::new(error.kind(), format!("the key {}: {error}", self.path.display()))
+            io::Error::new(
+                error.kind(),
+                format!("cannot read the key file {}: {error}", self.path.display()),
+            )
         };
         let mut bytes = [0; KEY_BYTES];
         let read = File::open(&self.path).and_then(|mut file| file.read_exact(&mut bytes));
@@ -80,7 +87,7 @@ impl Seal {
         Ok(bytes)
     }
 
-    /// The key that is there, or a new one. It is on the disk before anything is sealed with it.
+    /// Reads the key, or creates and syncs a new one before anything is encrypted with it.
     fn read_or_create_key(&self) -> io::Result<[u8; KEY_BYTES]> {
         match self.read_key_file() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -92,7 +99,7 @@ impl Seal {
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        // Under another name first: a key is whole, or not there.
+        // Renamed when complete, so that a crash leaves no partial key.
         let mut temp_path = self.path.clone().into_os_string();
         temp_path.push(".new");
         let mut file = options.open(&temp_path)?;
@@ -114,19 +121,23 @@ mod tests {
     fn unseal_requires_same_key_and_associated_data() -> io::Result<()> {
         let directory = tempfile::tempdir()?;
         let seal = Seal::for_database(&directory.path().join("tasks.db"));
-        assert!(seal.unseal(&[0; 64], "a").is_err(), "there is no key, and none is made to read");
+        assert!(seal.unseal(&[0; 64], "a").is_err(), "unsealing does not create a key");
         assert!(!directory.path().join("tasks.db.key").exists());
         let sealed = seal.seal(b"hunter2".to_vec(), "a")?;
         assert!(!sealed.windows(7).any(|it| it == b"hunter2"));
-        assert_ne!(sealed, seal.seal(b"hunter2".to_vec(), "a")?, "nothing shows by being alike");
+        assert_ne!(
+            sealed,
+            seal.seal(b"hunter2".to_vec(), "a")?,
+            "equal secrets have different ciphertexts"
+        );
         let reopened = Seal::for_database(&directory.path().join("tasks.db"));
         assert_eq!(reopened.unseal(&sealed, "a")?, b"hunter2");
         assert!(reopened.unseal(&sealed, "b").is_err());
-        for at in 0..sealed.len() {
+        for index in 0..sealed.len() {
             let mut damaged = sealed.clone();
-            damaged[at] ^= 1;
+            damaged[index] ^= 1;
             assert!(reopened.unseal(&damaged, "a").is_err());
-            assert!(reopened.unseal(&sealed[..at], "a").is_err());
+            assert!(reopened.unseal(&sealed[..index], "a").is_err());
         }
         Ok(())
     }

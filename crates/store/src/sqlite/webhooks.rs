@@ -1,4 +1,4 @@
-//! Webhooks, as the contract has them.
+//! Implementation of the webhook store.
 
 use async_trait::async_trait;
 use latimer_protocol::PushConfigId;
@@ -9,7 +9,7 @@ use super::{SqliteStore, codec, reader};
 use crate::{AddWebhookOutcome, DeadLetter, Error, ProgressUpdate, TaskKey, Webhook, WebhookStore};
 
 impl SqliteStore {
-    /// Spells out a webhook.
+    /// Encodes and encrypts a webhook on the caller's thread.
     pub(super) fn prepare_webhook(&self, webhook: Webhook) -> Result<PreparedWebhook, Error> {
         let config = codec::write_config(&webhook.config).map_err(unavailable)?;
         let associated_data = reader::webhook_associated_data(&webhook.task, &webhook.id);

@@ -1,7 +1,8 @@
 //! Locks and sharded maps of the store and the server.
 //!
-//! Public only because `latimer-server` uses it too; no part of the stable API of this crate. It is
-//! here and not in a crate of its own because everything that locks on the path of a call depends on
+//! Public only because `latimer-server` uses it too; not part of the stable API of this crate. It
+//! is
+//! here and not in a separate crate because everything that locks on the path of a call depends on
 //! the store already.
 
 mod sharded;

@@ -1,4 +1,4 @@
-//! Every store keeps the contract.
+//! Runs the conformance suite with every backend.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::fixtures::open_with;
 
-/// A store in memory is nowhere.
+/// Fixture of the memory store.
 struct MemoryFixture;
 
 #[async_trait]
@@ -19,7 +19,7 @@ impl StoreFixture for MemoryFixture {
     }
 }
 
-/// A store on disk is in a folder.
+/// Fixture of the SQLite store in a temporary directory.
 struct SqliteFixture {
     directory: TempDir,
     durability: Durability,
@@ -39,7 +39,7 @@ impl StoreFixture for SqliteFixture {
 }
 
 fn sqlite_fixture(durability: Durability) -> SqliteFixture {
-    SqliteFixture { directory: TempDir::new().expect("a folder"), durability }
+    SqliteFixture { directory: TempDir::new().expect("a temporary directory"), durability }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! A damaged row is the trouble of its task alone.
+//! Tests that a corrupt row affects only its own task.
 
 use latimer_protocol::{Revision, TaskState};
 use latimer_store::{
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::fixtures::{chunk_append, create_append, key, open, open_with, time};
 
-/// A store of three tasks, of which the second was damaged by `sql`.
+/// Returns a store with three tasks, of which `sql` has corrupted the second.
 async fn store_with_corrupt_task(directory: &TempDir, sql: &str) -> SqliteStore {
     let store = open(directory.path(), Durability::Process);
     for id in ["a", "b", "c"] {
@@ -26,18 +26,18 @@ async fn store_with_corrupt_task(directory: &TempDir, sql: &str) -> SqliteStore 
     open(directory.path(), Durability::Process)
 }
 
-/// The rows of the second task.
+/// SQL condition for the events of the second task.
 const EVENTS: &str = "place >> 24 = (SELECT number FROM tasks WHERE id = 'b')";
 
 #[tokio::test]
 async fn corrupt_task_is_reported_and_others_stay_readable() {
     for (sql, why) in [
         (format!("UPDATE events SET body = x'00' WHERE {EVENTS}"), "expected value"),
-        (format!("UPDATE events SET body = '[]' WHERE {EVENTS}"), "0 events where 1 should be"),
-        (format!("UPDATE events SET format = 2 WHERE {EVENTS}"), "its format is 2"),
-        (format!("DELETE FROM events WHERE {EVENTS} AND place & 3 = 2"), "behind revision 1"),
-        (format!("DELETE FROM events WHERE {EVENTS} AND place & 7 = 4"), "end at revision 3"),
-        ("UPDATE tasks SET dialect = 77 WHERE id = 'b'".to_owned(), "no dialect 77"),
+        (format!("UPDATE events SET body = '[]' WHERE {EVENTS}"), "expected 1 events, found 0"),
+        (format!("UPDATE events SET format = 2 WHERE {EVENTS}"), "unknown format 2"),
+        (format!("DELETE FROM events WHERE {EVENTS} AND place & 3 = 2"), "after revision 1"),
+        (format!("DELETE FROM events WHERE {EVENTS} AND place & 7 = 4"), "ends at revision 3"),
+        ("UPDATE tasks SET dialect = 77 WHERE id = 'b'".to_owned(), "unknown dialect 77"),
     ] {
         let directory = TempDir::new().unwrap();
         let sql = sql.replace("body = '[]'", "body = x'5b5d'");
@@ -50,7 +50,7 @@ async fn corrupt_task_is_reported_and_others_stay_readable() {
             other => panic!("{sql}: {other:?}"),
         }
         for id in ["a", "c"] {
-            let stored = store.load(&key(id)).await.unwrap().expect("it is there");
+            let stored = store.load(&key(id)).await.unwrap().expect("the task exists");
             assert_eq!(stored.revision, Revision::new(4), "{sql}");
         }
         let listed = store.list(&query_all()).await.unwrap();
@@ -59,7 +59,7 @@ async fn corrupt_task_is_reported_and_others_stay_readable() {
         let claimed = store.claim_abandoned(1).await.unwrap();
         assert_eq!(claimed.len(), 1, "{sql}");
         let claimed = store.claim_abandoned(1).await.unwrap();
-        assert_eq!(claimed[0].key, key("c"), "what cannot be read is passed over: {sql}");
+        assert_eq!(claimed[0].key, key("c"), "corrupt tasks are skipped: {sql}");
         store.append(create_append("new")).await.unwrap();
     }
 }
@@ -68,9 +68,9 @@ async fn corrupt_task_is_reported_and_others_stay_readable() {
 async fn corrupt_single_row_task_is_reported() {
     for (damage, why) in [
         ("body = x'00'", "expected value"),
-        ("body = x'5b5d'", "0 events where 1 should be"),
-        ("format = 3", "its format is 3"),
-        ("format = NULL", "end at revision 0"),
+        ("body = x'5b5d'", "expected 1 events, found 0"),
+        ("format = 3", "unknown format 3"),
+        ("format = NULL", "ends at revision 0"),
         ("body = NULL", "Invalid type"),
     ] {
         let directory = TempDir::new().unwrap();
@@ -127,7 +127,10 @@ async fn corrupt_finished_and_idempotency_rows_are_skipped() {
     assert!(store.find_prior_outcome(&IdempotencyKey([1; 16]), time(1)).await.unwrap().is_none());
     assert!(store.find_prior_outcome(&IdempotencyKey([2; 16]), time(1)).await.unwrap().is_some());
     store.append(create_append("c")).await.unwrap();
-    assert!(store.load(&key("b")).await.unwrap().is_none(), "the next that can be told made room");
+    assert!(
+        store.load(&key("b")).await.unwrap().is_none(),
+        "the next readable candidate was evicted"
+    );
     assert_eq!(store.sweep(time(100)).await.unwrap(), 0);
 }
 

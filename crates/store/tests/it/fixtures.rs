@@ -1,4 +1,4 @@
-//! Small tasks to store.
+//! Test support: opening stores and creating appends.
 
 use std::path::Path;
 use std::thread;
@@ -29,7 +29,7 @@ pub(crate) fn open_with(directory: &Path, config: SqliteConfig) -> SqliteStore {
             Err(OpenError::Locked { .. }) if Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(1));
             }
-            opened => return opened.expect("it opens"),
+            opened => return opened.expect("the store opens"),
         }
     }
 }
@@ -42,7 +42,7 @@ pub(crate) fn time(at: i64) -> Timestamp {
     Timestamp::from_millis(at).expect("a time")
 }
 
-/// A task comes into being, and is worked on.
+/// Returns an append that creates a running task.
 pub(crate) fn create_append(id: &str) -> Append {
     let context = ContextId::new("c").expect("an id");
     let status = TaskStatus::from(TaskState::Working).with_timestamp(time(1));
@@ -65,7 +65,7 @@ pub(crate) fn create_append(id: &str) -> Append {
     }
 }
 
-/// A task that is worked on has a further piece of its artifact.
+/// Returns an append that extends the artifact of a running task.
 pub(crate) fn chunk_append(id: &str, expected: Revision, text: &str) -> Append {
     let artifact = Artifact::new(ArtifactId::first(), Part::text(text));
     let update = TaskArtifactUpdateEvent::new(key(id).id, artifact);

@@ -1,4 +1,4 @@
-//! The stores, through their public API.
+//! Tests of the stores through their public API.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,5 @@
-//! Whatever happens, in whatever order: a store on disk answers as one in memory does.
+//! Property test: the SQLite store returns the same results as the memory store for any sequence of
+//! steps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,32 +27,32 @@ const RETENTION: Retention = Retention {
     sweep_interval: Duration::from_secs(1),
 };
 
-/// When it begins.
+/// Start time.
 const START: i64 = 1_000;
 
-/// Time goes by in steps that ages and expiries are made of, so that things happen exactly then.
+/// Unit of time. Ages and expiries are multiples of it, so that steps coincide with them.
 const TICK: i64 = 10;
 
-/// Something that is done with a store.
+/// Operation on both stores.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A task is created, in one state or another.
+    /// Creates a task in any state.
     Create { task: u8, state: TaskState, snapshot: bool },
-    /// A task changes or grows, seen from some revisions before or behind.
+    /// Appends to a task, possibly with a wrong revision.
     Continue { task: u8, revision_offset: i8, state: Option<TaskState>, events: u8, snapshot: bool },
-    /// Time goes by.
+    /// Advances the time.
     Wait(u8),
-    /// A message is answered without a task.
+    /// Records a direct reply.
     RecordDirectReply(u8),
-    /// A message is looked up.
+    /// Looks up the outcome of a message.
     FindPriorOutcome(u8),
-    /// Everything old goes.
+    /// Sweeps expired tasks and records.
     Sweep,
-    /// Some tasks are listed.
+    /// Lists tasks in pages.
     List { state: Option<TaskState>, context: Option<u8>, since: Option<u8>, limit: usize },
-    /// Some events of a task are read.
+    /// Reads events of a task.
     Events { task: u8, after: u8, limit: u8 },
-    /// The store on disk is closed and opened.
+    /// Closes and reopens the SQLite store.
     Reopen,
 }
 
@@ -92,7 +93,7 @@ proptest! {
     }
 }
 
-/// Both stores, and what a well-behaved engine knows.
+/// Both stores, and the state of a correct engine.
 struct StorePair {
     memory: MemoryStore,
     disk: Option<SqliteStore>,
@@ -102,7 +103,7 @@ struct StorePair {
 }
 
 async fn run_steps(steps: Vec<Step>) {
-    let directory = TempDir::new().expect("a folder");
+    let directory = TempDir::new().expect("a temporary directory");
     let disk = Some(open(&directory));
     let mut pair = StorePair {
         memory: MemoryStore::new(RETENTION),
@@ -137,7 +138,7 @@ fn open(directory: &TempDir) -> SqliteStore {
 }
 
 impl StorePair {
-    /// The last two have one id, with two agents.
+    /// Returns the key of a task. The last two have the same id and different agents.
     fn key(&self, task: u8) -> TaskKey {
         match task {
             7 => TaskKey { agent: "other".into(), ..key("t6") },
@@ -151,16 +152,16 @@ impl StorePair {
             expires_at: time(self.now + 3 * TICK),
         };
         let id = MessageId::new(format!("at {}", self.now)).expect("an id");
-        let reply = Message::agent(id, "an answer");
+        let reply = Message::agent(id, "reply");
         self.compare(async |store| store.record_direct_reply(record, &reply).await).await;
     }
 
-    /// Asks both, and compares what they say.
+    /// Calls both stores, and compares the results.
     async fn compare<T: std::fmt::Debug>(
         &self,
         call: impl AsyncFn(&dyn TaskStore) -> Result<T, Error>,
     ) {
-        let disk = self.disk.as_ref().expect("it is open");
+        let disk = self.disk.as_ref().expect("the store is open");
         let want = call(&self.memory).await.map_err(|error| error.to_string());
         let found = call(disk).await.map_err(|error| error.to_string());
         assert_eq!(format!("{found:?}"), format!("{want:?}"));
@@ -181,7 +182,7 @@ impl StorePair {
             }
             Step::Wait(ticks) => self.now += TICK * i64::from(ticks),
             Step::RecordDirectReply(number) => {
-                // Memory forgets the first answers when there are more than it may have tasks.
+                // The memory store evicts direct replies above the maximum number of tasks.
                 if self.direct_replies < RETENTION.max_tasks {
                     self.direct_replies += 1;
                     self.record_direct_reply(number).await;
@@ -226,7 +227,7 @@ impl StorePair {
         };
         loop {
             self.compare(async |store| store.list(&query).await).await;
-            query.after = self.memory.list(&query).await.expect("lists").next;
+            query.after = self.memory.list(&query).await.expect("list succeeds").next;
             if query.after.is_none() {
                 break;
             }
@@ -272,9 +273,9 @@ impl StorePair {
         snapshot: bool,
     ) -> Append {
         let key = self.key(task);
-        let stored = self.memory.load(&key).await.expect("loads");
+        let stored = self.memory.load(&key).await.expect("load succeeds");
         let Some(stored) = stored.filter(|it| !it.header.state.is_terminal()) else {
-            // Refused, whatever it says.
+            // Rejected for any content.
             return Append {
                 key: key.clone(),
                 ..chunk_append(key.id.as_str(), Revision::new(1), "x")
@@ -287,7 +288,7 @@ impl StorePair {
             .flat_map(|it| {
                 let id = MessageId::new(format!("{expected} {it}")).expect("an id");
                 let chunk = chunk_append(key.id.as_str(), expected, "é").events;
-                [vec![Event::Message(Message::agent(id, "said").into())], chunk].concat()
+                [vec![Event::Message(Message::agent(id, "text").into())], chunk].concat()
             })
             .collect();
         if let Some(state) = state {
@@ -296,7 +297,7 @@ impl StorePair {
         }
         let mut folded = Task::clone(&stored.task);
         for event in &new_events {
-            folded.apply(event.clone()).expect("a possible event");
+            folded.apply(event.clone()).expect("an applicable event");
         }
         let mut header = stored.header;
         header.state = folded.status.state;

@@ -1,4 +1,4 @@
-//! Opening a store on disk.
+//! Tests of opening a SQLite store.
 
 use std::fs;
 
@@ -16,10 +16,10 @@ fn second_open_reports_lock_holder() {
     let store = SqliteStore::open(&path, config()).unwrap();
     let error = SqliteStore::open(&path, SqliteConfig::default()).unwrap_err();
     let OpenError::Locked { holder, .. } = &error else { panic!("{error}") };
-    let since = holder.since.expect("since when");
+    let since = holder.since.expect("the time of the lock");
     let pid = std::process::id();
     assert!(
-        error.to_string().ends_with(&format!("in use by process {pid} (the first) since {since}")),
+        error.to_string().contains(&format!("locked by process {pid} (the first) since {since}:")),
         "{error}"
     );
     drop(store);
@@ -78,14 +78,14 @@ async fn older_schema_is_migrated() {
     drop(store);
     let index = "SELECT count(*) FROM pragma_index_info('tasks_by_time')";
     let columns = Connection::open(&path).unwrap().query_row(index, [], |row| row.get::<_, i64>(0));
-    assert_eq!(columns, Ok(5), "the order of lists has no ids");
+    assert_eq!(columns, Ok(5), "the list index has no ids");
 }
 
 #[test]
 fn foreign_file_is_rejected_and_unchanged() {
     let directory = TempDir::new().unwrap();
     let text = directory.path().join("text");
-    fs::write(&text, "Dear diary,\n".repeat(1_000)).unwrap();
+    fs::write(&text, "some text\n".repeat(1_000)).unwrap();
     let foreign = directory.path().join("foreign.db");
     let database = Connection::open(&foreign).unwrap();
     database.execute_batch("CREATE TABLE tasks (number INTEGER)").unwrap();
@@ -96,7 +96,7 @@ fn foreign_file_is_rejected_and_unchanged() {
         let before = fs::read(&path).unwrap();
         let error = SqliteStore::open(&path, SqliteConfig::default()).unwrap_err();
         assert!(matches!(error, OpenError::NotATaskStore { .. }), "{error}");
-        assert!(fs::read(&path).unwrap() == before, "{} is as it was", path.display());
+        assert!(fs::read(&path).unwrap() == before, "{} is unchanged", path.display());
     }
 }
 
@@ -114,7 +114,7 @@ async fn an_empty_file_becomes_a_store() {
 #[test]
 fn missing_directory_is_io_error() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("nowhere/tasks.db");
+    let path = directory.path().join("missing/tasks.db");
     let error = SqliteStore::open(path, SqliteConfig::default()).unwrap_err();
     assert!(matches!(error, OpenError::Io { .. }), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Lists of tasks.
+//! Queries for lists of tasks.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::sqlite::codec;
 use crate::sqlite::error::{RowError, unavailable};
 use crate::{Error, ListCursor, TaskPage, TaskQuery};
 
-/// The tasks that a query asks for.
+/// Returns a page of the tasks that match a query.
 pub(in crate::sqlite) fn list(db: &Connection, query: &TaskQuery) -> Result<TaskPage, Error> {
-    // One transaction, so that the page and the total are of one moment.
+    // One transaction, so that the page and the total are consistent.
     let transaction = db.unchecked_transaction().map_err(unavailable)?;
     let total = count(&transaction, query).map_err(unavailable)?;
     let mut entries = find_entries(&transaction, query)?;
@@ -24,7 +24,7 @@ pub(in crate::sqlite) fn list(db: &Connection, query: &TaskQuery) -> Result<Task
     Ok(TaskPage { tasks: tasks?, next, total })
 }
 
-/// What the index knows of a task.
+/// Columns of a task in the list index.
 struct IndexEntry {
     task_number: i64,
     cursor: ListCursor,
@@ -45,8 +45,8 @@ impl IndexEntry {
         })
     }
 
-    /// One task that cannot be read does not hide the others, nor itself: it is listed by what is
-    /// known of it. Whoever loads it hears what is wrong.
+    /// Loads the task. A task that cannot be read is listed with the columns of the index, so that it
+    /// hides neither itself nor other tasks; loading it reports the error.
     fn load(self, db: &Connection) -> Result<Arc<Task>, Error> {
         match load_by_number(db, self.task_number) {
             Ok(Some(stored)) => Ok(stored.task),
@@ -65,7 +65,7 @@ fn count(db: &Connection, query: &TaskQuery) -> rusqlite::Result<u64> {
     count.map(i64::unsigned_abs)
 }
 
-/// One more than asked for, if there is one.
+/// Returns up to one entry more than the limit, to detect another page.
 fn find_entries(db: &Connection, query: &TaskQuery) -> Result<Vec<IndexEntry>, Error> {
     let mut filter = Filter::for_query(query);
     if let Some(ListCursor { status_changed_at, id, agent }) = &query.after {
@@ -82,7 +82,7 @@ fn find_entries(db: &Connection, query: &TaskQuery) -> Result<Vec<IndexEntry>, E
     while let Some(row) = rows.next().map_err(unavailable)? {
         match IndexEntry::read(row) {
             Ok(entry) => entries.push(entry),
-            // Not even listed: its name itself is lost.
+            // Cannot be listed because its id is lost.
             Err(RowError::Corrupt(_)) => {}
             Err(RowError::Database(error)) => return Err(unavailable(error)),
         }
@@ -90,7 +90,8 @@ fn find_entries(db: &Connection, query: &TaskQuery) -> Result<Vec<IndexEntry>, E
     Ok(entries)
 }
 
-/// Which tasks, as SQL. Only the conditions that are there, so that the index is used for them.
+/// SQL condition of a query. Contains only the given conditions, so that the index is used for
+/// them.
 struct Filter {
     sql: String,
     values: Vec<Value>,

@@ -1,4 +1,4 @@
-//! The events of a task.
+//! Queries for events.
 
 use latimer_protocol::{ContextId, Revision};
 use rusqlite::{Connection, params};
@@ -9,7 +9,7 @@ use crate::sqlite::error::RowError;
 use crate::sqlite::event_rowid;
 use crate::{Error, LoggedEvent, TaskKey};
 
-/// The events of a task behind a revision, at most `limit` of them.
+/// Returns up to `limit` events of a task after a revision.
 pub(in crate::sqlite) fn events(
     db: &Connection,
     key: &TaskKey,
@@ -23,7 +23,7 @@ pub(in crate::sqlite) fn events(
         let mut rows = find.query(params![key.owner, key.id.as_str(), key.agent])?;
         let Some(row) = rows.next()? else { return Ok(Vec::new()) };
         let Some(format) = row.get(2)? else {
-            // A task that goes in between has no events any more, which is as good an answer.
+            // If the task is removed in between, it has no events, which is a correct result.
             return collect(db, row.get(0)?, after, limit);
         };
         let context = ContextId::new(row.get_ref(4)?.as_str()?).map_err(RowError::corrupt)?;
@@ -43,7 +43,7 @@ fn collect(
     after: Revision,
     limit: usize,
 ) -> Result<Vec<LoggedEvent>, RowError> {
-    // The row in which the first of them is may begin before it.
+    // The row that contains the first event may start with an earlier one.
     let mut select = db.prepare_cached(
         "SELECT place, format, count, body FROM events
          WHERE place >= coalesce(

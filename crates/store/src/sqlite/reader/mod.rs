@@ -1,4 +1,12 @@
-//! Reading, beside the writer: each reader sees all that was committed when it began.
+//! Queries, concurrent with the writer. Each one sees everything committed before it began.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `task` | tasks: snapshot and later events |
+//! | `log` | events |
+//! | `list` | lists of tasks |
+//! | `prior_outcome` | outcomes of idempotency records |
+//! | `webhook` | webhooks and dead letters |
 
 mod list;
 mod log;
@@ -25,13 +33,13 @@ pub(super) use self::webhook::{
     active_webhooks, dead_letter, dead_letters, webhook, webhook_associated_data, webhooks,
 };
 
-/// How many connections to keep for later. More are opened while more are needed.
+/// Maximum number of idle connections. More are opened on demand and closed after use.
 const MAX_IDLE_CONNECTIONS: usize = 8;
 
-/// How many long reads there may be at once: each has a thread, a connection and its memory.
+/// Maximum number of concurrent long reads, each of which uses a thread and a connection.
 const MAX_BLOCKING_READS: usize = 4;
 
-/// Connections that only read.
+/// Pool of read-only connections.
 #[derive(Debug)]
 pub(super) struct ReaderPool {
     path: PathBuf,
@@ -40,13 +48,13 @@ pub(super) struct ReaderPool {
 }
 
 impl ReaderPool {
-    /// Readers of the database at `path`, which is open for writing.
+    /// Creates a pool for the database at `path`, which the writer has opened.
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path, idle: Mutex::default(), blocking_permits: Semaphore::new(MAX_BLOCKING_READS) }
     }
 
-    /// Reads on this thread: for what takes microseconds, which is less than it takes to have
-    /// another thread do it.
+    /// Runs a query on the current thread. For queries that take microseconds, which is less than
+    /// handing them to another thread.
     pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, Error>,
@@ -62,7 +70,8 @@ impl ReaderPool {
         result
     }
 
-    /// Reads on a thread where it may take its time. Goes on to the end when it is dropped.
+    /// Runs a query on a blocking thread. Dropping the future does not abort a query that has
+    /// started.
     pub(super) async fn read_blocking<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
@@ -73,7 +82,7 @@ impl ReaderPool {
         read.await.map_err(unavailable)?
     }
 
-    /// Nothing can panic while this is held.
+    /// Locks the idle connections.
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         lock_unpoisoned(&self.idle)
     }

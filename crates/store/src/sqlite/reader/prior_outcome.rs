@@ -1,4 +1,4 @@
-//! What came of messages.
+//! Queries for outcomes of messages.
 
 use latimer_protocol::{Message, TaskId};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -7,7 +7,7 @@ use crate::sqlite::codec;
 use crate::sqlite::error::{RowError, unavailable};
 use crate::{Error, TaskKey};
 
-/// The answer to the message of a row, unless that was forgotten.
+/// Returns the direct reply in a row; `None` if the row was deleted.
 pub(in crate::sqlite) fn direct_reply(
     db: &Connection,
     rowid: i64,
@@ -18,7 +18,7 @@ pub(in crate::sqlite) fn direct_reply(
     })
 }
 
-/// The key of a task, unless it is gone.
+/// Returns the key of a task; `None` if it was removed.
 pub(in crate::sqlite) fn task_key(
     db: &Connection,
     task_number: i64,
@@ -30,7 +30,8 @@ pub(in crate::sqlite) fn task_key(
     })
 }
 
-/// What is read has no task to blame; whoever asks may send the message again.
+/// Reads a row. A corrupt row is reported as a failure of the backend, because it belongs to no
+/// task.
 fn query_optional<T>(
     db: &Connection,
     select: &str,

@@ -1,4 +1,4 @@
-//! A task as it stands: its last snapshot, and what happened since.
+//! Queries for tasks: the last snapshot and the events after it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::sqlite::error::{RowError, unavailable};
 use crate::sqlite::event_rowid;
 use crate::{Error, StoredTask, TaskKey};
 
-/// All there is to know of one task, with a row for each row of events behind its snapshot.
+/// Selects one task, with a result row for each row of events after its snapshot.
 macro_rules! select {
     ($which:literal) => {
         concat!(
@@ -29,33 +29,33 @@ macro_rules! select {
     };
 }
 
-/// Where the revision is.
+/// Column of the revision.
 const REVISION_COLUMN: usize = 7;
 
-/// Where the header begins.
+/// First column of the header.
 const HEADER_COLUMN: usize = 8;
 
-/// Where the key begins.
+/// First column of the key.
 const KEY_COLUMN: usize = 14;
 
-/// Where the events are of a task that is one row.
+/// First column of the events of a task that is stored in a single row.
 const SINGLE_ROW_COLUMN: usize = 17;
 
-/// A task, and of how many bytes it was made.
+/// Loaded task, and the size of its encoded data in bytes.
 #[derive(Debug)]
 pub(in crate::sqlite) struct LoadedTask {
     pub(in crate::sqlite) stored: StoredTask,
     pub(in crate::sqlite) bytes: usize,
 }
 
-/// The task that `key` names.
+/// Loads a task by its key.
 pub(in crate::sqlite) fn load(db: &Connection, key: &TaskKey) -> Result<Option<LoadedTask>, Error> {
     let sql = select!("t.caller = ?1 AND t.id = ?2 AND t.agent = ?3");
     let loaded = query(db, sql, (&key.owner, key.id.as_str(), &key.agent), |_| Ok(key.clone()));
     loaded.map_err(|error| error.into_store_error(&key.id))
 }
 
-/// The task of a number. That it cannot be read is told apart from everything else.
+/// Loads a task by its number. The error tells whether the task is corrupt or the database failed.
 pub(in crate::sqlite) fn load_by_number(
     db: &Connection,
     task_number: i64,
@@ -64,7 +64,7 @@ pub(in crate::sqlite) fn load_by_number(
     Ok(loaded.map(|it| it.stored))
 }
 
-/// The agents of which `caller` has a task named `id`.
+/// Returns the agents that have a task with this owner and id.
 pub(in crate::sqlite) fn find_agents(
     db: &Connection,
     owner: &str,
@@ -82,7 +82,7 @@ fn query(
     params: impl Params,
     key: impl FnOnce(&Row<'_>) -> Result<TaskKey, RowError>,
 ) -> Result<Option<LoadedTask>, RowError> {
-    // One statement, so that all of it is of one moment.
+    // One statement, so that all rows are consistent.
     let mut select = db.prepare_cached(select)?;
     let mut rows = select.query(params)?;
     let Some(row) = rows.next()? else { return Ok(None) };
@@ -104,7 +104,7 @@ fn read_key(row: &Row<'_>) -> Result<TaskKey, RowError> {
     Ok(TaskKey { owner: row.get(KEY_COLUMN)?, agent: row.get(KEY_COLUMN + 1)?, id })
 }
 
-/// A task that is being put together.
+/// Task that is being restored from its snapshot and events.
 #[derive(Default)]
 struct Fold {
     task: Option<Task>,
@@ -133,11 +133,11 @@ impl Fold {
         Ok(fold)
     }
 
-    /// Adds the events of a row, if it has any.
+    /// Applies the events of a row, if it has any.
     fn add(&mut self, row: &Row<'_>) -> Result<(), RowError> {
         let Some(rowid) = row.get::<_, Option<i64>>(3)? else { return Ok(()) };
         if event_rowid::revision(rowid) != self.revision.next() {
-            return Err(RowError::corrupt(format!("no event behind revision {}", self.revision)));
+            return Err(RowError::corrupt(format!("no event after revision {}", self.revision)));
         }
         let body = row.get_ref(6)?.as_blob()?;
         self.bytes += body.len();
@@ -151,7 +151,7 @@ impl Fold {
             Some(task) => task,
             None => match events.next() {
                 Some(Event::Created(task)) => self.task.insert(task),
-                _ => return Err(RowError::corrupt("the log does not begin with the creation")),
+                _ => return Err(RowError::corrupt("the log does not start with a creation event")),
             },
         };
         events.try_for_each(|event| task.apply(event)).map_err(RowError::corrupt)
@@ -160,10 +160,10 @@ impl Fold {
     fn finish(self, key: &TaskKey, revision: Revision) -> Result<Task, RowError> {
         let Self { task, revision: found, bytes: _ } = self;
         let task = task.filter(|_| found == revision).ok_or_else(|| {
-            RowError::corrupt(format!("its events end at revision {found}, not {revision}"))
+            RowError::corrupt(format!("the log ends at revision {found}, not {revision}"))
         })?;
         if task.id != key.id {
-            return Err(RowError::corrupt("its events are those of another task"));
+            return Err(RowError::corrupt("the log belongs to another task"));
         }
         Ok(task)
     }

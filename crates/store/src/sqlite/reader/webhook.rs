@@ -1,4 +1,4 @@
-//! Webhooks, and what they gave up.
+//! Queries for webhooks and dead letters.
 
 use latimer_protocol::{PushConfigId, TaskId, TaskPushNotificationConfig, TaskState, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
@@ -13,7 +13,7 @@ const SELECT_WEBHOOKS: &str = "SELECT w.id, w.dialect, w.seen, w.attempts, w.fai
      FROM tasks t JOIN webhooks w ON w.task = t.number
      WHERE t.id = ?1 AND t.caller = ?2 AND t.agent = ?3";
 
-/// The webhooks of a task, in the order in which they were registered.
+/// Returns the webhooks of a task in registration order.
 pub(in crate::sqlite) fn webhooks(
     db: &Connection,
     task: &TaskKey,
@@ -26,7 +26,7 @@ pub(in crate::sqlite) fn webhooks(
         .map_err(|error| error.into_store_error(id))
 }
 
-/// One webhook of a task.
+/// Returns a webhook of a task.
 pub(in crate::sqlite) fn webhook(
     db: &Connection,
     task: &TaskKey,
@@ -42,7 +42,7 @@ pub(in crate::sqlite) fn webhook(
         .map_err(|it| it.into_store_error(id))
 }
 
-/// Webhooks whose tasks go on, or have events that they have not seen.
+/// Returns the webhooks whose task is not terminal or has events after the cursor.
 pub(in crate::sqlite) fn active_webhooks(
     db: &Connection,
 ) -> Result<Vec<(TaskKey, PushConfigId)>, Error> {
@@ -54,7 +54,7 @@ pub(in crate::sqlite) fn active_webhooks(
         Ok(active.then_some((read_key(row)?, read_id(row, 3)?)))
     };
     let skip_corrupt = |row: &Row<'_>| match read(row) {
-        // What cannot be read does not keep the others from going on.
+        // A corrupt row must not stop deliveries to other webhooks.
         Err(RowError::Corrupt(_)) => Ok(None),
         read => read,
     };
@@ -67,7 +67,7 @@ const SELECT_DEAD_LETTERS: &str =
          d.reason
      FROM dead_letters d JOIN webhooks w ON w.number = d.webhook JOIN tasks t ON t.number = w.task";
 
-/// What was given up, the earliest first.
+/// Returns dead letters, the oldest first.
 pub(in crate::sqlite) fn dead_letters(
     db: &Connection,
     limit: usize,
@@ -77,7 +77,7 @@ pub(in crate::sqlite) fn dead_letters(
     collect(db, &select, [limit], read_dead_letter).map_err(into_unavailable)
 }
 
-/// One of them.
+/// Returns a dead letter by its id.
 pub(in crate::sqlite) fn dead_letter(
     db: &Connection,
     id: &str,
@@ -150,7 +150,8 @@ fn read_time(millis: Option<i64>) -> Result<Option<Timestamp>, RowError> {
     millis.map(Timestamp::from_millis).transpose().map_err(RowError::corrupt)
 }
 
-/// What the configuration of a webhook is about: it is of no use anywhere else.
+/// Returns the associated data of a sealed webhook configuration. It binds the configuration to its
+/// webhook.
 pub(in crate::sqlite) fn webhook_associated_data(task: &TaskKey, id: &PushConfigId) -> String {
     let TaskKey { owner: caller, agent, id: task } = task;
     format!("webhook\n{caller}\n{agent}\n{}\n{}", task.as_str(), id.as_str())

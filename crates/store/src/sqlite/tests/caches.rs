@@ -1,4 +1,4 @@
-//! What is in memory is what is in the file.
+//! Tests that the in-memory caches agree with the database.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 
-/// Many pages of the file, and yet little enough to be in memory.
+/// Length of a text that takes many pages, but is small enough for the cache.
 const LONG_TEXT_BYTES: usize = 100_000;
 
 fn open_with(directory: &TempDir, retention: Retention) -> SqliteStore {
@@ -16,14 +16,14 @@ fn open_with(directory: &TempDir, retention: Retention) -> SqliteStore {
 }
 
 fn reply(number: u8) -> Message {
-    Message::agent(MessageId::new(format!("m{number}")).unwrap(), "an answer")
+    Message::agent(MessageId::new(format!("m{number}")).unwrap(), "reply")
 }
 
 fn idempotency_record(number: u8, expires_at: i64) -> IdempotencyRecord {
     IdempotencyRecord { key: IdempotencyKey([number; 16]), expires_at: time(expires_at) }
 }
 
-/// The messages that are known then.
+/// Returns the numbers of the messages that have an unexpired record.
 async fn known_messages(store: &SqliteStore, now: i64) -> Vec<u8> {
     let mut numbers = Vec::new();
     for number in 0..20 {
@@ -39,14 +39,14 @@ async fn known_messages(store: &SqliteStore, now: i64) -> Vec<u8> {
     numbers
 }
 
-/// How many rows a table has.
+/// Returns the number of rows of a table.
 fn row_count(store: &SqliteStore, table: &str) -> i64 {
     let count = format!("SELECT count(*) FROM {table}");
     let count = |db: &Connection| db.query_row(&count, [], |row| row.get(0)).map_err(unavailable);
     store.readers.read(count).unwrap()
 }
 
-/// A task as it is in memory, if it is, which must be as it is in the file.
+/// Returns whether a task is cached, and panics if it differs from the database.
 fn is_cached(store: &SqliteStore, id: &str) -> bool {
     let cached = store.finished_cache.get(&key(id));
     let loaded = store.readers.read(|db| reader::load(db, &key(id))).unwrap();
@@ -55,12 +55,12 @@ fn is_cached(store: &SqliteStore, id: &str) -> bool {
             assert_eq!(cached, loaded.stored, "{id}");
             true
         }
-        (Some(_), None) => panic!("{id} is in memory only"),
+        (Some(_), None) => panic!("{id} is only in the cache"),
         (None, _) => false,
     }
 }
 
-/// Asks for a task, which brings it into memory if it is finished.
+/// Loads a task, which caches it if it has finished. Returns whether it exists.
 async fn is_loadable(store: &SqliteStore, id: &str) -> bool {
     store.load(&key(id)).await.unwrap().is_some()
 }
@@ -77,7 +77,7 @@ async fn idempotency_cache_is_rebuilt_on_reopen() {
     store.record_direct_reply(idempotency_record(0, 200), &reply(0)).await.unwrap();
     let before: Vec<_> =
         (0..4).map(|it| store.idempotency_cache.get(&IdempotencyKey([it; 16]))).collect();
-    assert_eq!(row_count(&store, "sent"), 3, "those of a transaction are one row");
+    assert_eq!(row_count(&store, "sent"), 3, "one row per transaction");
     drop(store);
 
     let store = open(&directory, Durability::Process);
@@ -86,7 +86,7 @@ async fn idempotency_cache_is_rebuilt_on_reopen() {
     assert_eq!(after, before);
     assert_eq!(known_messages(&store, 99).await, [0, 1, 2, 3]);
     let first = store.find_prior_outcome(&IdempotencyKey([0; 16]), time(99)).await.unwrap();
-    assert_eq!(first, Some(PriorOutcome::DirectReply(reply(0))), "what was remembered last counts");
+    assert_eq!(first, Some(PriorOutcome::DirectReply(reply(0))), "the latest record wins");
     store.append(finished_append("t4", 20, 4, 300)).await.unwrap();
     assert_eq!(known_messages(&store, 100).await, [0, 3, 4]);
 }
@@ -133,7 +133,7 @@ async fn idempotency_records_are_capped() {
     let record_for = |number: u16| {
         let mut key = [0; 16];
         key[..2].copy_from_slice(&number.to_be_bytes());
-        // Later ones expire earlier.
+        // Later records expire earlier.
         IdempotencyRecord {
             key: IdempotencyKey(key),
             expires_at: time(100_000 - i64::from(number)),
@@ -152,13 +152,13 @@ async fn idempotency_records_are_capped() {
     assert_eq!(
         store.idempotency_cache.len() as i64,
         row_count(&store, "sent"),
-        "memory and file agree"
+        "cache and database agree"
     );
     assert_eq!(store.idempotency_cache.len(), 10_000);
     let is_known = |number| store.idempotency_cache.get(&record_for(number).key).is_some();
     assert!(
         is_known(0) && is_known(9_000) && !is_known(10_499),
-        "what expires first is forgotten first"
+        "records that expire first are removed first"
     );
 }
 
@@ -169,24 +169,27 @@ async fn loaded_finished_tasks_are_cached_until_removed() {
     let store =
         open_with(&directory, Retention { max_tasks: 3, max_age, ..Retention::DEFAULT_DISK });
     store.append(create_append("live", "x")).await.unwrap();
-    assert!(is_loadable(&store, "live").await && !is_cached(&store, "live"), "it may change");
+    assert!(
+        is_loadable(&store, "live").await && !is_cached(&store, "live"),
+        "unfinished tasks are not cached"
+    );
     for (number, id) in (1..).zip(["a", "b"]) {
         store.append(finished_append(id, i64::from(number), number, 9)).await.unwrap();
-        assert!(!is_cached(&store, id), "nobody asked for {id} yet");
+        assert!(!is_cached(&store, id), "{id} has not been loaded yet");
         assert!(is_loadable(&store, id).await && is_cached(&store, id), "{id}");
     }
     store.append(finished_append("c", 3, 3, 9)).await.unwrap();
     assert!(is_loadable(&store, "c").await);
     assert!(!is_cached(&store, "a") && is_cached(&store, "b") && is_cached(&store, "c"));
-    assert!(!is_loadable(&store, "a").await, "it made room");
-    assert_eq!(known_messages(&store, 5).await, [2, 3], "its message went with it");
+    assert!(!is_loadable(&store, "a").await, "the task was evicted");
+    assert_eq!(known_messages(&store, 5).await, [2, 3], "its record was removed, too");
     assert_eq!(store.sweep(time(1_002)).await.unwrap(), 1);
     assert!(!is_cached(&store, "b") && is_cached(&store, "c"));
     drop(store);
 
     let store =
         open_with(&directory, Retention { max_tasks: 3, max_age, ..Retention::DEFAULT_DISK });
-    assert!(!is_cached(&store, "c"), "nobody asked for it yet");
+    assert!(!is_cached(&store, "c"), "the task has not been loaded yet");
     assert!(is_loadable(&store, "c").await && is_loadable(&store, "live").await);
     assert!(is_cached(&store, "c") && !is_cached(&store, "live"));
     assert_eq!(store.sweep(time(2_000)).await.unwrap(), 1);
@@ -216,7 +219,7 @@ async fn eviction_resumes_within_partially_consumed_row() {
     for appending in append_as_group(&store, group).await {
         appending.wait().await.unwrap();
     }
-    assert_eq!(row_count(&store, "finished"), 1, "those of a transaction are one row");
+    assert_eq!(row_count(&store, "finished"), 1, "one row per transaction");
     store.append(create_append("new 0", "x")).await.unwrap();
     store.append(create_append("new 1", "x")).await.unwrap();
     drop(store);
@@ -227,15 +230,15 @@ async fn eviction_resumes_within_partially_consumed_row() {
         assert!(store.load(&key(&format!("t{number}"))).await.unwrap().is_none(), "t{number}");
         assert_eq!(total(&store).await, 6);
     }
-    let full = store.append(create_append("one too many", "x")).await.unwrap_err();
+    let full = store.append(create_append("rejected", "x")).await.unwrap_err();
     assert!(matches!(full, Error::Full { tasks: 6 }), "{full}");
     assert_eq!(row_count(&store, "finished"), 0);
 }
 
-/// A task as by [`finished`], of some pages.
+/// Returns an append like [`finished_append`] that takes many pages.
 fn long_append(id: &str, at: i64, message: u8, expires_at: i64) -> Append {
     let mut append = finished_append(id, at, message, expires_at);
-    let Event::Created(task) = &mut append.events[0] else { panic!("no creation") };
+    let Event::Created(task) = &mut append.events[0] else { panic!("not a creation") };
     task.history
         .push(Message::user(MessageId::new("m").unwrap(), "x".repeat(LONG_TEXT_BYTES)).into());
     append
@@ -247,7 +250,8 @@ async fn failed_transaction_is_rolled_back_in_memory() {
     let store = open_with(&directory, Retention { max_tasks: 2, ..Retention::DEFAULT_DISK });
     store.append(finished_append("a", 1, 1, 50)).await.unwrap();
     store.append(finished_append("b", 2, 2, 100)).await.unwrap();
-    // Goes well in the group, which fails for its last; on its own each finds a full disk.
+    // Succeeds in the group, which fails at its last operation; retried alone, each finds a full
+    // disk.
     let mut runs = 0;
     let disk_limit = WriteFn(move |db: &Connection| {
         runs += 1;
@@ -275,11 +279,11 @@ async fn failed_transaction_is_rolled_back_in_memory() {
 
     assert!(!is_loadable(&store, "c").await);
     assert_eq!((known_messages(&store, 9).await, store.idempotency_cache.len()), (vec![2], 1));
-    assert_eq!(row_count(&store, "sent"), 1, "the sweep did its work the second time");
+    assert_eq!(row_count(&store, "sent"), 1, "the retried sweep succeeded");
     store.writer.run(limit_disk_pages(1_000_000)).await.unwrap();
     store.append(finished_append("d", 4, 4, 100)).await.unwrap();
-    assert_eq!(row_count(&store, "finished WHERE length(tasks) = 16"), 3, "one task in each row");
-    assert_eq!(row_count(&store, "sent WHERE length(messages) = 32"), 2, "one message in each row");
+    assert_eq!(row_count(&store, "finished WHERE length(tasks) = 16"), 3, "one task per row");
+    assert_eq!(row_count(&store, "sent WHERE length(messages) = 32"), 2, "one record per row");
     assert_eq!(total(&store).await, 2);
     store.sweep(time(100)).await.unwrap();
     assert_eq!((row_count(&store, "sent"), store.idempotency_cache.len()), (0, 0));
@@ -296,7 +300,7 @@ async fn uncommitted_changes_are_not_cached() {
     let append = long_append("c", 3, 3, 100);
     store.append(append).await.unwrap_err();
     assert!(!is_loadable(&store, "c").await);
-    assert_eq!(known_messages(&store, 5).await, [1, 2], "what made room for it is there again");
+    assert_eq!(known_messages(&store, 5).await, [1, 2], "the eviction was rolled back");
     assert_eq!(store.idempotency_cache.len(), 2);
     assert!(is_loadable(&store, "a").await && is_cached(&store, "a"));
 
@@ -312,7 +316,7 @@ async fn record_stays_cached_until_removal_commits() {
     let directory = TempDir::new().unwrap();
     let store = open_with(&directory, Retention::DEFAULT_DISK);
     store.append(finished_append("a", 1, 1, 50)).await.unwrap();
-    // A group that finds the file locked is not tried again one by one.
+    // A group that finds the file locked is not retried one by one.
     let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
     let fault = WriteFn(move |_: &Connection| Err(rusqlite::Error::SqliteFailure(busy, None)));
     let pause = WriterPause::start(&store);

@@ -1,4 +1,4 @@
-//! What can only be seen from inside.
+//! Tests of internals: group commit, full disks and the write-ahead log.
 
 mod caches;
 
@@ -26,7 +26,7 @@ fn key(id: &str) -> TaskKey {
     TaskKey { owner: "caller".into(), agent: "agent".into(), id: TaskId::new(id).unwrap() }
 }
 
-/// A new task that says this.
+/// Returns an append that creates a running task with a message.
 fn create_append(id: &str, text: &str) -> Append {
     let (status_changed_at, context) = (time(1), ContextId::new("c").unwrap());
     let status = TaskStatus::from(TaskState::Working).with_timestamp(status_changed_at);
@@ -51,7 +51,7 @@ fn create_append(id: &str, text: &str) -> Append {
     }
 }
 
-/// A task that is created and completed in one append, by a message that is remembered until then.
+/// Returns an append that creates and completes a task, with a record that expires at a time.
 fn finished_append(id: &str, at: i64, message: u8, expires_at: i64) -> Append {
     let mut append = create_append(id, "x");
     let (state, status_changed_at) = (TaskState::Completed, time(at));
@@ -71,7 +71,7 @@ fn time(at: i64) -> Timestamp {
     Timestamp::from_millis(at).unwrap()
 }
 
-/// Lets something be done by the writer, between appends.
+/// Write operation that calls a function with the writer's connection.
 struct WriteFn<F>(F);
 
 impl<F: FnMut(&Connection) -> rusqlite::Result<()> + Send + 'static> writer::WriteOp
@@ -84,14 +84,14 @@ impl<F: FnMut(&Connection) -> rusqlite::Result<()> + Send + 'static> writer::Wri
     }
 }
 
-/// How many pages the database may have at most, as if the disk had an end.
+/// Returns an operation that limits the number of pages, which simulates a full disk.
 fn limit_disk_pages(pages: i64) -> impl writer::WriteOp<Output = ()> {
     WriteFn(move |db: &Connection| {
         db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
     })
 }
 
-/// An append that was handed to the writer, which may have been fast.
+/// Append that was queued, and may have completed already.
 enum StartedAppend<'a> {
     Completed(Result<Revision, Error>),
     Pending(Pin<Box<dyn Future<Output = Result<Revision, Error>> + Send + 'a>>),
@@ -106,7 +106,7 @@ impl StartedAppend<'_> {
     }
 }
 
-/// Begins to append, as far as it goes without waiting.
+/// Polls an append once, which queues it.
 fn start_append(store: &SqliteStore, append: Append) -> StartedAppend<'_> {
     let mut appending = store.append(append);
     match appending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -115,7 +115,7 @@ fn start_append(store: &SqliteStore, append: Append) -> StartedAppend<'_> {
     }
 }
 
-/// The writer is busy, so that all that is begun meanwhile is one group.
+/// Blocks the writer, so that all operations queued meanwhile form one group.
 struct WriterPause<'a> {
     resume_sender: Sender<()>,
     paused: Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>,
@@ -140,7 +140,7 @@ impl<'a> WriterPause<'a> {
     }
 }
 
-/// Begins to append while the writer is busy.
+/// Queues appends while the writer is blocked, so that they form one group.
 async fn append_as_group(
     store: &SqliteStore,
     appends: impl Iterator<Item = Append>,
@@ -174,25 +174,25 @@ async fn queued_appends_share_one_commit() {
     let before = store.commits();
     let appends = (0..50).map(|it| create_append(&format!("t{it}"), "x"));
     for appending in append_as_group(&store, appends).await {
-        // None but the first of them is looked at before it is done.
+        // The others complete without being polled again.
         appending.wait().await.unwrap();
     }
     let commits = store.commits() - before;
-    assert_eq!(commits, 2, "the pause, and 50 appends");
+    assert_eq!(commits, 2, "one for the pause and one for 50 appends");
 
     let before = store.commits();
     store.append(create_append("alone", "x")).await.unwrap();
-    assert_eq!(store.commits() - before, 1, "one alone does not wait for company");
+    assert_eq!(store.commits() - before, 1, "a single append is committed on its own");
 }
 
 #[tokio::test]
 async fn group_completes_when_some_callers_are_dropped() {
     let directory = TempDir::new().unwrap();
     let store = open(&directory, Durability::Process);
-    for gone in [0, 5, 9] {
-        let appends = (0..10).map(|it| create_append(&format!("t{gone}.{it}"), "x"));
+    for dropped in [0, 5, 9] {
+        let appends = (0..10).map(|it| create_append(&format!("t{dropped}.{it}"), "x"));
         let mut started = append_as_group(&store, appends).await;
-        drop(started.remove(gone));
+        drop(started.remove(dropped));
         for appending in started {
             appending.wait().await.unwrap();
         }
@@ -205,7 +205,7 @@ async fn queued_appends_are_written_before_drop_returns() {
     let directory = TempDir::new().unwrap();
     let store = open(&directory, Durability::Process);
     for number in 0..100 {
-        // Nobody waits for it.
+        // The caller does not wait for it.
         drop(start_append(&store, create_append(&format!("t{number}"), "x")));
     }
     drop(store);
@@ -234,7 +234,7 @@ async fn full_disk_loses_nothing_and_store_recovers() {
             match appending.wait().await {
                 Ok(_) => stored_ids.push(id.clone()),
                 Err(Error::Unavailable { .. }) => {
-                    assert!(store.load(&key(id)).await.unwrap().is_none(), "{id} is not there");
+                    assert!(store.load(&key(id)).await.unwrap().is_none(), "{id} must not exist");
                 }
                 Err(other) => panic!("{id}: {other}"),
             }
@@ -247,7 +247,7 @@ async fn full_disk_loses_nothing_and_store_recovers() {
     store.append(create_append("last", &long_text)).await.unwrap();
     stored_ids.extend(["first".to_owned(), "last".to_owned()]);
     for id in &stored_ids {
-        assert!(store.load(&key(id)).await.unwrap().is_some(), "{id} is there");
+        assert!(store.load(&key(id)).await.unwrap().is_some(), "{id} must exist");
     }
     assert_eq!(total(&store).await, stored_ids.len() as u64);
     drop(store);
@@ -263,7 +263,7 @@ async fn write_ahead_log_stays_short_under_load() {
         store.append(create_append(&format!("t{number}"), &long_text)).await.unwrap();
     }
     let log = std::fs::metadata(directory.path().join("tasks.db-wal")).unwrap().len();
-    assert!(log < 50_000_000, "the log of 70 MB written is {log} bytes long");
+    assert!(log < 50_000_000, "the log is {log} bytes long after 70 MB of writes");
 }
 
 async fn total(store: &SqliteStore) -> u64 {

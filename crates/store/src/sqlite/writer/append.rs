@@ -1,4 +1,4 @@
-//! Appending to a log.
+//! Write operation that appends events.
 
 use latimer_protocol::{Event, Revision, TaskState};
 use rusqlite::{OptionalExtension, params};
@@ -10,19 +10,20 @@ use crate::sqlite::error::unavailable;
 use crate::sqlite::event_rowid;
 use crate::{Append, BoxError, Error, IdempotencyRecord, TaskHeader, TaskKey};
 
-/// How many events of a new task are worth no snapshot: to read them is to know the task.
+/// Maximum number of events for which a new task is stored without a snapshot.
 const MAX_EVENTS_WITHOUT_SNAPSHOT: usize = 8;
 
-/// The most bytes of an append. What the database takes at most in one value is twice that.
+/// Maximum encoded size of an append in bytes: half of SQLite's limit for a value.
 const MAX_APPEND_BYTES: usize = 500_000_000;
 
-/// An append, spelled out on the thread of whoever makes it, so that the writer only writes.
+/// Append that was encoded on the caller's thread, so that the writer thread only writes.
 pub(in crate::sqlite) struct PreparedAppend {
     key: TaskKey,
     expected: Revision,
     revision: Revision,
     header: TaskHeader,
-    /// All events of a task that is one row: it comes and goes in one short append.
+    /// All events of a task that is created and finished in one short append, which is stored in a
+    /// single row.
     single_row_events: Option<Vec<u8>>,
     event_rows: Vec<EventRow>,
     snapshot: Option<Vec<u8>>,
@@ -30,17 +31,20 @@ pub(in crate::sqlite) struct PreparedAppend {
     webhook: Option<PreparedWebhook>,
 }
 
-/// What the writer has to know of a task that is there.
+/// Columns of an existing task.
 struct ExistingTask {
     task_number: i64,
     revision: Revision,
     state: i64,
-    /// Whether its header is the one to write, and it is this process's.
+    /// Whether the stored header equals the new one, including the process.
     header_unchanged: bool,
 }
 
 impl PreparedAppend {
-    /// Spells out an append.
+    /// Encodes an append.
+    ///
+    /// # Errors
+    /// When the append has no events, lacks the creation event, or is too large.
     pub(in crate::sqlite) fn new(
         append: Append,
         webhook: Option<PreparedWebhook>,
@@ -48,14 +52,17 @@ impl PreparedAppend {
         let Append { key, expected, events, header, snapshot, idempotency, webhook: _ } = append;
         let is_new = expected == Revision::START;
         match events.first() {
-            None => return Err(unavailable("an append without events")),
+            None => return Err(unavailable("append contains no events")),
             Some(Event::Created(_)) => {}
-            Some(_) if is_new => return Err(unavailable("a task without its creation")),
+            Some(_) if is_new => return Err(unavailable("new task has no creation event")),
             Some(_) => {}
         }
         let revision = expected.get().saturating_add(events.len() as u64);
         if revision > event_rowid::MAX_EVENTS {
-            return Err(unavailable(format!("more than {} events", event_rowid::MAX_EVENTS)));
+            return Err(unavailable(format!(
+                "task would have more than {} events",
+                event_rowid::MAX_EVENTS
+            )));
         }
         let is_short = is_new && events.len() <= MAX_EVENTS_WITHOUT_SNAPSHOT;
         let snapshot = snapshot.filter(|_| !is_short);
@@ -80,12 +87,12 @@ impl PreparedAppend {
             webhook,
         };
         if prepared.body_sizes().any(|bytes| bytes > MAX_APPEND_BYTES) {
-            return Err(unavailable(BoxError::from("an append too large to store")));
+            return Err(unavailable(BoxError::from("append is too large to store")));
         }
         Ok(prepared)
     }
 
-    /// How many bytes there are to write, body by body.
+    /// Returns the size of each encoded body in bytes.
     fn body_sizes(&self) -> impl Iterator<Item = usize> {
         let event_rows = self.event_rows.iter().map(|it| &it.body);
         event_rows.chain(&self.single_row_events).chain(&self.snapshot).map(Vec::len)
@@ -93,7 +100,7 @@ impl PreparedAppend {
 
     fn create(&self, writer: &mut WriterState) -> rusqlite::Result<Result<Revision, Error>> {
         if writer.capacity.is_full() {
-            // Nobody makes room for a task that is there already.
+            // A task that exists already must not evict another one.
             if let Some(existing) = self.find_existing(writer)? {
                 return Ok(Err(self.conflict(existing.revision)));
             }
@@ -150,7 +157,7 @@ impl PreparedAppend {
         existing.optional()
     }
 
-    /// Inserts the row of a new task; false when it is there already.
+    /// Inserts the row of a new task. Returns `false` if the task exists.
     fn insert(&self, writer: &WriterState, task_number: i64) -> rusqlite::Result<bool> {
         let mut insert = writer.connection.prepare_cached(
             "INSERT INTO tasks (number, revision, state, work, epoch, updated, dialect,
@@ -182,7 +189,7 @@ impl PreparedAppend {
     fn update(&self, writer: &WriterState, existing: &ExistingTask) -> rusqlite::Result<()> {
         let (task_number, revision) = (existing.task_number, sql_revision(self.revision));
         if existing.header_unchanged {
-            // A further piece of an artifact: the indexes stay as they are.
+            // Typically another chunk of an artifact: no index changes.
             let advance = "UPDATE tasks SET revision = ?2 WHERE number = ?1";
             return writer
                 .connection
@@ -212,7 +219,7 @@ impl PreparedAppend {
         Ok(())
     }
 
-    /// Writes what belongs to the row of the task.
+    /// Writes everything but the row of the task.
     fn write(&self, writer: &mut WriterState, task_number: i64) -> rusqlite::Result<()> {
         self.write_events(writer, task_number)?;
         if let Some(record) = self.idempotency {
@@ -267,7 +274,7 @@ impl WriteOp for PreparedAppend {
     }
 }
 
-/// The state, work, epoch, time and dialect of a header, in the order of their columns.
+/// Returns the integer columns of a header in order: state, work, epoch, time, dialect.
 fn header_columns(header: &TaskHeader, epoch: i64) -> [i64; 5] {
     let TaskHeader { context: _, state, status_changed_at, created_in, pending_work, note: _ } =
         header;
@@ -280,7 +287,7 @@ fn header_columns(header: &TaskHeader, epoch: i64) -> [i64; 5] {
     ]
 }
 
-/// No log is longer than [`event_rowid::MAX_EVENTS`].
+/// Converts a revision, which is at most [`event_rowid::MAX_EVENTS`].
 fn sql_revision(revision: Revision) -> i64 {
     i64::try_from(revision.get()).unwrap_or(i64::MAX)
 }

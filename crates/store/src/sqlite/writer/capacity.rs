@@ -1,7 +1,6 @@
-//! Room for tasks: how many there are, and which of them goes next.
+//! Task counts and eviction order.
 //!
-//! All of it is counted once, when the store is opened, and kept in memory from then on: no append
-//! counts rows.
+//! Counts are loaded when the store is opened and maintained in memory, so that no append counts rows.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,33 +13,32 @@ use crate::sqlite::codec::{self, FinishedTask};
 use crate::sqlite::event_rowid;
 use crate::{Retention, TaskKey};
 
-/// Numbers of tasks are taken in blocks, so that few transactions write down how far they went.
+/// Number of task numbers reserved at once, so that few transactions update the reservation.
 const NUMBER_BLOCK_SIZE: i64 = 1 << 16;
 
-/// How many rows of finished tasks to look up at once.
+/// Number of rows of finished tasks to load at once.
 const LOOKAHEAD_ROWS: i64 = 8;
 
-/// The most finished tasks that go for one new one: if the limit was lowered, the sweep does the
-/// rest.
+/// Maximum number of tasks to evict for one new task. If the limit was lowered, sweeps evict the rest.
 const MAX_EVICTIONS_PER_APPEND: u64 = 32;
 
-/// The most events that are removed with their task at once. Longer logs go piece by piece.
+/// Maximum number of events to delete together with their task. Sweeps delete longer logs in steps.
 const MAX_EVENTS_DELETED_INLINE: i64 = 512;
 
-/// Room for tasks.
+/// Task counts, limits and the next eviction candidates.
 #[derive(Debug)]
 pub(super) struct Capacity {
     max_tasks: u64,
     counts: Counts,
-    /// The next of the finished tasks, in order. May be empty while there are some.
+    /// Next eviction candidates in order. May be empty although the database has more.
     candidates: VecDeque<EvictionCandidate>,
-    /// Those that finished in this transaction, and are not written yet.
+    /// Tasks that finished in the current transaction and are not written yet.
     newly_finished: Vec<FinishedTask>,
-    /// Only where conversations are limited.
+    /// Task counts per context; `None` if contexts are not limited.
     contexts: Option<ContextCounts>,
 }
 
-/// What changes with every transaction, and back with one that fails.
+/// Counters that a failed transaction resets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     tasks: u64,
@@ -49,11 +47,11 @@ pub(super) struct Counts {
     next_finished_rowid: i64,
 }
 
-/// A task that may go.
+/// Finished task that can be evicted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EvictionCandidate {
     pub(super) finished: FinishedTask,
-    /// The row of which it is the last.
+    /// Row of finished tasks to delete instead, because its tasks have been processed.
     exhausted_row: Option<i64>,
 }
 
@@ -61,7 +59,7 @@ pub(super) struct EvictionCandidate {
 struct ContextCounts {
     limit: u64,
     task_counts: HashMap<ContextKey, u64>,
-    /// Whether a transaction failed, and they have to be counted again.
+    /// Whether a failed transaction made a recount necessary.
     stale: bool,
 }
 
@@ -73,7 +71,7 @@ struct ContextKey {
 }
 
 impl Capacity {
-    /// Counts what there is.
+    /// Loads the counts from the database.
     pub(super) fn load(connection: &Connection, retention: &Retention) -> rusqlite::Result<Self> {
         let query_number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
         let tasks = query_number("SELECT count(*) FROM tasks")?.unsigned_abs();
@@ -102,7 +100,7 @@ impl Capacity {
         self.counts
     }
 
-    /// Takes back what a transaction did that failed.
+    /// Resets the state to that before a failed transaction.
     pub(super) fn restore(&mut self, counts: Counts) {
         self.counts = counts;
         self.candidates.clear();
@@ -126,7 +124,7 @@ impl Capacity {
 }
 
 impl WriterState {
-    /// A number that no task ever had.
+    /// Returns a task number that was never used.
     pub(super) fn allocate_task_number(&mut self) -> rusqlite::Result<i64> {
         let counts = &mut self.capacity.counts;
         if counts.next_task_number == counts.unreserved_task_number {
@@ -139,7 +137,7 @@ impl WriterState {
         Ok(number)
     }
 
-    /// Removes finished tasks until one more fits; false when it does not.
+    /// Evicts finished tasks for a new one. Returns `false` if none can be evicted.
     pub(super) fn evict_for_new_task(&mut self) -> rusqlite::Result<bool> {
         let mut evicted = 0;
         while self.capacity.is_full() && evicted < MAX_EVICTIONS_PER_APPEND {
@@ -149,7 +147,7 @@ impl WriterState {
         Ok(evicted > 0)
     }
 
-    /// Counts a task that is new, and makes room for its conversation.
+    /// Counts a new task, and evicts tasks if there are too many contexts.
     pub(super) fn register_task(
         &mut self,
         key: &TaskKey,
@@ -174,12 +172,12 @@ impl WriterState {
         contexts.is_some_and(|it| it.task_counts.len() as u64 > it.limit)
     }
 
-    /// Notes that a task is over.
+    /// Records that a task finished, to be written at the end of the transaction.
     pub(super) fn record_finished(&mut self, finished: FinishedTask) {
         self.capacity.newly_finished.push(finished);
     }
 
-    /// Writes which tasks are over.
+    /// Writes the tasks that finished in this transaction as one row.
     pub(super) fn write_finished(&mut self) -> rusqlite::Result<()> {
         let Capacity { newly_finished, counts, .. } = &mut self.capacity;
         if newly_finished.is_empty() {
@@ -194,7 +192,7 @@ impl WriterState {
         Ok(())
     }
 
-    /// The task that finished first, which may be gone already.
+    /// Returns the next eviction candidate, whose task may have been removed already.
     pub(super) fn next_candidate(&mut self) -> rusqlite::Result<Option<EvictionCandidate>> {
         if self.capacity.candidates.is_empty() {
             self.write_finished()?;
@@ -212,14 +210,15 @@ impl WriterState {
             let tasks = codec::read_finished(row.get_ref(1)?.as_blob()?);
             candidates
                 .extend(tasks.map(|finished| EvictionCandidate { finished, exhausted_row: None }));
-            // No task has this number: behind the last, the row goes.
+            // Number 0 is no task: this candidate deletes the row after its last task.
             let finished = FinishedTask { task_number: 0, finished_at: i64::MIN };
             candidates.push_back(EvictionCandidate { finished, exhausted_row: Some(row.get(0)?) });
         }
         Ok(())
     }
 
-    /// Removes the task that finished first, and all that is its own; false when it is gone.
+    /// Removes the task of the next candidate with all its data. Returns `false` if there is no
+    /// such task.
     pub(super) fn remove_candidate(
         &mut self,
         candidate: EvictionCandidate,

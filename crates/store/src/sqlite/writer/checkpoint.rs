@@ -1,8 +1,8 @@
-//! Moving what was committed from the write-ahead log into the database.
+//! Checkpoints: transfer of committed pages from the write-ahead log into the database.
 //!
-//! A second thread does most of it beside the writer, which never waits for it. But under load
-//! there is always something new when that thread is done, so the log would grow for ever: beyond a
-//! limit the writer moves the little that is left itself, and begins the log anew.
+//! A background thread does most of the work concurrently with the writer. Under load the writer has
+//! always added new pages when that thread is done, so the log would never restart. Above a limit the
+//! writer therefore transfers the few remaining pages itself, which restarts the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -13,16 +13,16 @@ use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, DEFAULT_NAME};
 
-/// How many pages to commit before the thread is asked to move them.
+/// Number of logged pages after which the background thread runs a checkpoint.
 const BACKGROUND_PAGES: i32 = 1_024;
 
-/// How many pages may be in the log before the writer helps.
+/// Number of logged pages after which the writer runs a checkpoint.
 const FOREGROUND_PAGES: i32 = 4 * BACKGROUND_PAGES;
 
-/// Keeps the log short.
+/// Schedules checkpoints. Dropping it stops the background thread.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
-    /// How long the log is, as of the last commit.
+    /// Number of pages in the log after the last commit.
     pages: Arc<AtomicI32>,
     last_pages: i32,
     background_at: i32,
@@ -34,7 +34,7 @@ pub(super) struct Checkpointer {
 }
 
 impl Checkpointer {
-    /// Watches the log of `writer`, and starts the thread, which works with `helper`.
+    /// Installs a hook that measures the log of `writer`, and starts the background thread.
     pub(super) fn start(
         writer: &mut Connection,
         checkpoint_connection: Connection,
@@ -65,11 +65,11 @@ impl Checkpointer {
         })
     }
 
-    /// Looks after the log when something was committed.
+    /// Runs or requests a checkpoint if the log is long enough. Called after each commit.
     pub(super) fn after_commit(&mut self, writer: &Connection) {
         let pages = self.pages.load(Ordering::Relaxed);
         if pages < self.last_pages {
-            // It was begun anew.
+            // The log was restarted.
             (self.background_at, self.foreground_at, self.foreground_next) =
                 (BACKGROUND_PAGES, FOREGROUND_PAGES, false);
         }
@@ -78,17 +78,18 @@ impl Checkpointer {
             return;
         }
         if self.foreground_next {
-            // A reader may be in the way, or the disk: later again, and not at every commit.
+            // A reader or the disk may prevent the restart, so the next attempt is not at the next
+            // commit.
             (self.foreground_at, self.foreground_next) = (pages + BACKGROUND_PAGES, false);
             checkpoint(writer);
             return;
         }
-        // The thread has just been at it when the writer helps, so that little is left.
+        // The writer runs its checkpoint after one of the thread, when few pages are left.
         self.foreground_next = pages >= self.foreground_at;
         self.background_at = pages + BACKGROUND_PAGES;
         self.busy.store(true, Ordering::Release);
         if let Some(request_sender) = &self.request_sender {
-            // It is not busy, so there is room.
+            // The channel has room because the thread is not busy.
             let _ = request_sender.try_send(());
         }
     }
@@ -98,7 +99,7 @@ impl Drop for Checkpointer {
     fn drop(&mut self) {
         self.request_sender = None;
         if let Some(thread) = self.thread.take() {
-            // A panic over there was reported over there; the log is whole without it.
+            // A panic of the thread has been printed, and the log is intact without it.
             let _ = thread.join();
         }
     }
@@ -111,8 +112,8 @@ fn run_background(connection: &Connection, requests: &Receiver<()>, busy: &Atomi
     }
 }
 
-/// Moves what nobody is in the way of.
+/// Transfers all pages that no reader needs in the log.
 fn checkpoint(connection: &Connection) {
-    // What could not be moved stays in the log, where it is as safe, and is moved the next time.
+    // Pages that could not be transferred stay in the log, which is equally durable.
     let _ = connection.wal_checkpoint_v2(DEFAULT_NAME, CheckpointMode::PASSIVE);
 }

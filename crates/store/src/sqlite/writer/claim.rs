@@ -1,13 +1,13 @@
-//! Taking over what processes left behind that are gone.
+//! Write operation that claims abandoned tasks.
 
 use rusqlite::params;
 
 use super::{WriteOp, WriterState};
 use crate::Error;
 
-/// Takes over some tasks, the earliest created first, and answers with their numbers.
+/// Claims tasks of ended processes in creation order. Returns their numbers.
 pub(in crate::sqlite) struct ClaimAbandoned {
-    /// At most so many.
+    /// Maximum number of tasks.
     pub(in crate::sqlite) limit: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Messages to remember, and to forget.
+//! Idempotency records: storage, expiry and limit.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -14,27 +14,28 @@ use crate::sqlite::event_rowid;
 use crate::sqlite::idempotency_cache::{CachedRecord, IdempotencyCache};
 use crate::{Error, IdempotencyRecord, Retention};
 
-/// As many messages are remembered as there may be tasks, and at least so many.
+/// Minimum for the maximum number of records, which otherwise equals the maximum number of tasks.
 const MIN_ENTRY_LIMIT: u64 = 10_000;
 
-/// The messages that are remembered, as the writer knows them.
+/// Rows of idempotency records and their expiry, as known to the writer.
 #[derive(Debug)]
 pub(super) struct IdempotencyLedger {
     cache: Arc<IdempotencyCache>,
-    /// How many messages a row has, by when the last of them expires, and the place of the row.
+    /// Number of records per row, by expiry of the last record and row id.
     rows: BTreeMap<(i64, i64), u64>,
     entry_count: u64,
     max_entries: u64,
     next_rowid: i64,
-    /// What the transaction so far has to remember, and in which rows it did.
+    /// Records of the current transaction that are not written yet.
     pending: Vec<IdempotencyEntry>,
+    /// Rows that the current transaction has written.
     written: Vec<(i64, Vec<IdempotencyEntry>)>,
-    /// The rows that it removed, with what was in them.
+    /// Rows that the current transaction has removed, with their records.
     removed: Vec<((i64, i64), Vec<IdempotencyEntry>)>,
 }
 
 impl IdempotencyLedger {
-    /// Reads what is remembered.
+    /// Loads all records from the database into the cache.
     pub(super) fn load(
         connection: &Connection,
         retention: &Retention,
@@ -62,7 +63,7 @@ impl IdempotencyLedger {
         Ok(ledger)
     }
 
-    /// What was written is there for everybody.
+    /// Updates the cache after a commit.
     pub(super) fn commit(&mut self) {
         for (rowid, entries) in mem::take(&mut self.written) {
             self.publish(rowid, &entries);
@@ -74,7 +75,7 @@ impl IdempotencyLedger {
         }
     }
 
-    /// Nothing was written, and nothing removed.
+    /// Discards the changes of a transaction that was rolled back.
     pub(super) fn roll_back(&mut self) {
         self.pending.clear();
         self.written.clear();
@@ -84,7 +85,7 @@ impl IdempotencyLedger {
         }
     }
 
-    /// Whether some have to be forgotten for what is written.
+    /// Returns whether the records, including those written in this transaction, exceed the limit.
     fn is_over_limit(&self) -> bool {
         let written: usize = self.written.iter().map(|(_, entries)| entries.len()).sum();
         !self.rows.is_empty() && self.entry_count + written as u64 > self.max_entries
@@ -101,7 +102,7 @@ impl IdempotencyLedger {
 }
 
 impl WriterState {
-    /// Remembers that a message led to a task at a revision, from the end of the transaction on.
+    /// Records that a message led to a task at a revision. Written at the end of the transaction.
     pub(super) fn record_idempotency(
         &mut self,
         record: IdempotencyRecord,
@@ -116,8 +117,7 @@ impl WriterState {
         });
     }
 
-    /// Writes the messages of a transaction that led to tasks, and forgets some if there are too
-    /// many.
+    /// Writes the pending records of the transaction as one row, and removes rows above the limit.
     pub(super) fn write_pending_entries(&mut self) -> rusqlite::Result<()> {
         if !self.ledger.pending.is_empty() {
             let entries = mem::take(&mut self.ledger.pending);
@@ -149,7 +149,7 @@ impl WriterState {
         Ok(())
     }
 
-    /// Removes a row of messages if all of them have expired by then, and says whether there was one.
+    /// Removes a row whose records have all expired at `now`. Returns whether there was one.
     pub(super) fn remove_expired_row(&mut self, now: i64) -> rusqlite::Result<bool> {
         let expired = self.ledger.rows.first_key_value().is_some_and(|((at, _), _)| *at <= now);
         if expired {
@@ -158,7 +158,7 @@ impl WriterState {
         Ok(expired)
     }
 
-    /// Removes the row of messages that expires first.
+    /// Removes the row that expires first.
     fn remove_earliest_row(&mut self) -> rusqlite::Result<()> {
         let Self { connection, ledger, .. } = self;
         let Some((row, count)) = ledger.rows.pop_first() else { return Ok(()) };
@@ -176,14 +176,14 @@ impl WriterState {
     }
 }
 
-/// A direct answer to remember.
+/// Direct reply that was encoded on the caller's thread, with its record.
 pub(in crate::sqlite) struct PreparedReply {
     record: IdempotencyRecord,
     reply: Vec<u8>,
 }
 
 impl PreparedReply {
-    /// Spells out an answer.
+    /// Encodes a direct reply.
     pub(in crate::sqlite) fn new(
         record: IdempotencyRecord,
         reply: &Message,

@@ -1,8 +1,16 @@
-//! The one thread that writes, and group commit.
+//! Writer thread with group commit.
 //!
-//! Whoever has something to write hands it over and waits. The thread takes all that is there, does
-//! it in one transaction, commits once and answers everybody. It never waits for company: a caller
-//! alone has a transaction of its own, and the busier it gets, the more share one.
+//! Callers queue write operations and wait. The thread takes all queued operations, runs them in one
+//! transaction, commits once and notifies the callers. It never waits for further operations: a single
+//! caller gets its own transaction, and under load more operations share one.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `write_queue` | queued operations and the notification of their callers |
+//! | `append`, `claim`, `sweep`, `webhook` | write operations |
+//! | `idempotency` | idempotency records: storage, expiry and limit |
+//! | `capacity` | task counts and eviction order |
+//! | `checkpoint` | transfer of the write-ahead log into the database |
 
 mod append;
 mod capacity;
@@ -41,13 +49,14 @@ pub(super) use self::webhook::{
 };
 pub(super) use self::write_queue::WriteOp;
 
-/// How many may wait for the writer before the next ones wait for a place to wait.
+/// Capacity of the queue. Further callers wait until there is room in it.
 const QUEUE_CAPACITY: usize = 1_024;
 
-/// The most that share a transaction, so that the first of them does not wait long.
+/// Maximum number of operations per transaction, which bounds the wait of the first one.
 const MAX_GROUP_SIZE: usize = 256;
 
-/// A handle on the thread. Dropping it lets the thread finish what it was given, and waits for it.
+/// Handle of the writer thread. Dropping it waits until the thread has completed all queued
+/// operations.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Option<mpsc::Sender<Box<dyn QueuedWrite>>>,
@@ -56,7 +65,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread.
+    /// Starts the writer thread.
     pub(super) fn start(state: WriterState) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
         let commits = state.commits.clone();
@@ -65,8 +74,11 @@ impl Writer {
         Ok(Self { queue: Some(sender), thread: Some(thread), commits })
     }
 
-    /// Has something written, and returns when it is. Dropped before it was handed over it is not
-    /// done; dropped later it is.
+    /// Queues an operation, and waits until its transaction is committed. Dropping the future cancels
+    /// the operation if it is not queued yet, and has no effect on it afterwards.
+    ///
+    /// # Errors
+    /// When the operation or its transaction fails.
     pub(super) async fn run<W: WriteOp>(&self, op: W) -> Result<W::Output, Error> {
         let closed = || unavailable("the store is closed");
         let (reply_sender, reply_receiver) = oneshot::channel();
@@ -79,7 +91,7 @@ impl Writer {
         output
     }
 
-    /// How many transactions there were.
+    /// Returns the number of committed transactions.
     pub(super) fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }
@@ -89,29 +101,29 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // A panic over there was reported over there, and its callers know that it is closed.
+            // A panic of the thread has been printed, and its callers get an error.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread works with.
+/// Connection, counters and caches of the writer thread.
 #[derive(Debug)]
 pub(super) struct WriterState {
     checkpointer: Checkpointer,
     connection: Connection,
-    /// Names this process in the tasks it is at.
+    /// Identifies this process in task rows.
     epoch: i64,
     capacity: Capacity,
     ledger: IdempotencyLedger,
     finished_cache: Arc<FinishedTaskCache>,
-    /// Whether there ever was a webhook.
+    /// Whether a webhook was ever registered.
     has_webhooks: bool,
     commits: Arc<AtomicU64>,
 }
 
 impl WriterState {
-    /// Sits down before a database that is open.
+    /// Loads the state from an open database, and starts the checkpoint thread.
     pub(super) fn new(
         database: OpenDatabase,
         retention: &Retention,
@@ -136,7 +148,7 @@ impl WriterState {
         })
     }
 
-    /// The connection that writes.
+    /// Returns the connection of the writer.
     #[cfg(test)]
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
@@ -145,7 +157,8 @@ impl WriterState {
     fn run(mut self, mut queue: mpsc::Receiver<Box<dyn QueuedWrite>>) {
         let mut group = Vec::with_capacity(MAX_GROUP_SIZE);
         while queue.blocking_recv_many(&mut group, MAX_GROUP_SIZE) > 0 {
-            // Whoever was about to come, comes along: costs nothing when nobody is.
+            // Lets callers that are about to queue join this group. Costs nothing if there are
+            // none.
             thread::yield_now();
             while group.len() < MAX_GROUP_SIZE
                 && let Ok(write) = queue.try_recv()
@@ -155,18 +168,19 @@ impl WriterState {
             self.commit_group(&mut group);
             self.checkpointer.after_commit(&self.connection);
         }
-        // Leaves one tidy file behind. What fails here is made good at the next opening.
+        // Truncates the log, so that a single file remains. If this fails, the next opening
+        // recovers it.
         drop(self.checkpointer);
         let all = CheckpointMode::TRUNCATE;
         let _ = self.connection.wal_checkpoint_v2(DEFAULT_NAME, all);
     }
 
-    /// Does a group of jobs, and answers them.
+    /// Runs a group of operations in one transaction, and notifies their callers.
     fn commit_group(&mut self, group: &mut Vec<Box<dyn QueuedWrite>>) {
         let failure = self.run_transaction(group).err().map(Arc::new);
         let busy = failure.as_ref().is_some_and(|it| is_busy(it));
         if failure.is_some() && !busy && group.len() > 1 {
-            // One of them may be to blame for all: each on its own.
+            // One operation may have caused the failure, so each gets its own transaction.
             for write in group.drain(..) {
                 self.commit_group(&mut vec![write]);
             }
@@ -185,7 +199,7 @@ impl WriterState {
             self.capacity.restore(before);
             self.ledger.roll_back();
             if !self.connection.is_autocommit() {
-                // Nothing was committed. If not even this works, the next attempt says so.
+                // Nothing was committed. If the rollback fails, the next transaction reports it.
                 let _ = self.connection.execute_batch("ROLLBACK");
             }
         }
@@ -210,7 +224,7 @@ impl WriterState {
     }
 }
 
-/// Whether somebody has locked the file with other tools, and for longer than we wait.
+/// Returns whether another program has locked the database for longer than the busy timeout.
 fn is_busy(error: &rusqlite::Error) -> bool {
     let busy = [ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked];
     error.sqlite_error_code().is_some_and(|code| busy.contains(&code))

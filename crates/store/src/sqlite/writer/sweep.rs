@@ -1,4 +1,4 @@
-//! Removing what is too old or too much, a little at a time.
+//! Write operation that removes expired tasks and records, in small steps.
 
 use std::time::{Duration, Instant};
 
@@ -9,25 +9,25 @@ use super::{WriteOp, WriterState};
 use crate::Error;
 use crate::sqlite::event_rowid;
 
-/// How long appends may wait for a sweep. What is left over is for the next time.
+/// Maximum duration of one step, for which appends wait.
 const SWEEP_BUDGET: Duration = Duration::from_millis(5);
 
-/// How many rows of a long log to remove at once.
+/// Number of event rows to delete at once.
 const ROWS_PER_STEP: i64 = 64;
 
-/// Removes some of what is too old or too much.
+/// One step of a sweep.
 pub(in crate::sqlite) struct Sweep {
-    /// Tasks that finished by then go: milliseconds since the start of 1970.
+    /// Removes tasks that finished at or before this time, in milliseconds since the Unix epoch.
     pub(in crate::sqlite) finished_by: i64,
-    /// Messages that expired by then are forgotten.
+    /// Removes idempotency records that have expired at this time.
     pub(in crate::sqlite) now: Timestamp,
 }
 
-/// What came of a sweep.
+/// Result of one step.
 pub(in crate::sqlite) struct SweepResult {
-    /// How many tasks went.
+    /// Number of removed tasks.
     pub(in crate::sqlite) removed: u64,
-    /// Whether there may be more to do.
+    /// Whether another step may remove more.
     pub(in crate::sqlite) more: bool,
 }
 
@@ -52,7 +52,7 @@ impl WriteOp for Sweep {
 }
 
 impl WriterState {
-    /// Removes a piece of a log whose task is gone; false when there is none.
+    /// Deletes some events of a removed task. Returns `false` if there are none.
     fn delete_orphaned_events(&self) -> rusqlite::Result<bool> {
         let connection = &self.connection;
         let first = "SELECT task FROM leftovers ORDER BY task LIMIT 1";

@@ -1,4 +1,4 @@
-//! Webhooks: registered, advanced, removed.
+//! Write operations of webhooks and dead letters.
 
 use latimer_protocol::{PushConfigId, Revision, Timestamp};
 use rusqlite::{OptionalExtension, params};
@@ -9,14 +9,14 @@ use crate::{
     AddWebhookOutcome, DeadLetter, DeliveryProgress, Error, ProgressUpdate, TaskKey, Webhook,
 };
 
-/// A webhook, spelled out on the thread of whoever registers it.
+/// Webhook that was encoded and encrypted on the caller's thread.
 pub(in crate::sqlite) struct PreparedWebhook {
     pub(in crate::sqlite) webhook: Webhook,
-    /// Sealed.
+    /// Encrypted configuration.
     pub(in crate::sqlite) sealed_config: Vec<u8>,
 }
 
-/// Registers a webhook with a task that is there.
+/// Registers a webhook of an existing task.
 pub(in crate::sqlite) struct AddWebhook {
     pub(in crate::sqlite) prepared: PreparedWebhook,
     pub(in crate::sqlite) limit: usize,
@@ -46,7 +46,7 @@ impl WriteOp for AddWebhook {
     }
 }
 
-/// Removes a webhook; false when it is not there.
+/// Removes a webhook with its dead letters. Returns `false` if it does not exist.
 pub(in crate::sqlite) struct RemoveWebhook {
     pub(in crate::sqlite) task: TaskKey,
     pub(in crate::sqlite) id: PushConfigId,
@@ -71,7 +71,8 @@ impl WriteOp for RemoveWebhook {
     }
 }
 
-/// Writes down how far a webhook got.
+/// Updates the progress of a webhook and stores a dead letter. Returns `false` if the webhook has
+/// changed.
 pub(in crate::sqlite) struct AdvanceWebhook(pub(in crate::sqlite) ProgressUpdate);
 
 impl WriteOp for AdvanceWebhook {
@@ -113,7 +114,7 @@ impl WriteOp for AdvanceWebhook {
     }
 }
 
-/// Forgets a dead letter; false when it is not there.
+/// Removes a dead letter. Returns `false` if it does not exist.
 pub(in crate::sqlite) struct RemoveDeadLetter(pub(in crate::sqlite) String);
 
 impl WriteOp for RemoveDeadLetter {
@@ -127,8 +128,7 @@ impl WriteOp for RemoveDeadLetter {
 }
 
 impl WriterState {
-    /// Registers a webhook with the task of this number. One of the same name goes on from where
-    /// the other was.
+    /// Registers a webhook of a task. Replaces one with the same id and keeps its cursor.
     pub(super) fn add_webhook(
         &mut self,
         task_number: i64,
@@ -160,7 +160,7 @@ impl WriterState {
         Ok(())
     }
 
-    /// Removes the webhooks of a task that goes, with what they gave up.
+    /// Removes the webhooks and dead letters of a task.
     pub(super) fn remove_webhooks(&self, task_number: i64) -> rusqlite::Result<()> {
         if !self.has_webhooks {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Something to write, and whoever waits for it.
+//! Queued write operations, and the notification of their callers.
 
 use std::mem;
 use std::sync::{Arc, Mutex};
@@ -11,23 +11,24 @@ use crate::Error;
 use crate::sqlite::error::unavailable;
 use crate::sync::lock_unpoisoned;
 
-/// Something to write. It may run more than once: only the last time counts.
+/// Write operation. It may run several times if its transaction is retried; only the last run
+/// counts.
 pub(in crate::sqlite) trait WriteOp: Send + 'static {
-    /// What comes of it.
+    /// Result of the operation.
     type Output: Send + 'static;
 
-    /// Writes within a transaction. An error ends the whole transaction; what is only wrong with
-    /// this work goes into the answer.
+    /// Runs within a transaction. The outer error rolls back the transaction of the group; the inner
+    /// error is only the result of this operation.
     fn run(&mut self, writer: &mut WriterState) -> rusqlite::Result<Result<Self::Output, Error>>;
 }
 
-/// Work of any kind, with whoever waits for it.
+/// Operation of any type, with its waiting caller.
 pub(super) trait QueuedWrite: Send {
-    /// Does the work within a transaction.
+    /// Runs the operation within a transaction.
     fn run(&mut self, writer: &mut WriterState) -> rusqlite::Result<()>;
 
-    /// Tells what came of it, once the transaction is committed or has failed, and of whom to tell
-    /// as well.
+    /// Sends the result to the caller after the transaction was committed or failed, with the group
+    /// whose remaining callers it should notify.
     fn complete(
         self: Box<Self>,
         failure: Option<Arc<rusqlite::Error>>,
@@ -35,18 +36,17 @@ pub(super) trait QueuedWrite: Send {
     );
 }
 
-/// Jobs that are done, and whose callers have yet to hear of it.
+/// Writes of one committed group whose callers have not been notified yet.
 ///
-/// To wake somebody from another thread may cost a switch to theirs and back. So the writer wakes
-/// one of a group and steps aside: who was woken tells the others, on a thread where they are at
-/// home. Nobody depends on it: the writer tells those that are left.
+/// The writer wakes one caller, which wakes the others on its own runtime thread. This avoids a thread
+/// switch per caller. The writer notifies any that remain.
 pub(super) struct CompletedGroup {
     remaining: Mutex<Vec<Box<dyn QueuedWrite>>>,
     failure: Option<Arc<rusqlite::Error>>,
 }
 
 impl CompletedGroup {
-    /// Tells everybody that a group is done.
+    /// Notifies all callers of a group.
     pub(super) fn notify(
         mut writes: Vec<Box<dyn QueuedWrite>>,
         failure: Option<Arc<rusqlite::Error>>,
@@ -61,7 +61,7 @@ impl CompletedGroup {
         group.notify_remaining();
     }
 
-    /// Tells those who do not know yet.
+    /// Notifies the callers that have not been notified yet.
     pub(super) fn notify_remaining(&self) {
         let remaining = mem::take(&mut *lock_unpoisoned(&self.remaining));
         for write in remaining {
@@ -70,10 +70,10 @@ impl CompletedGroup {
     }
 }
 
-/// What came of some work, and the others to tell.
+/// Result of an operation, and the group whose remaining callers the receiver notifies.
 pub(super) type WriteReply<T> = (Result<T, Error>, Option<Arc<CompletedGroup>>);
 
-/// Work, and whoever waits for it.
+/// Queued operation with the channel to its caller.
 pub(super) struct PendingWrite<W: WriteOp> {
     op: W,
     output: Option<Result<W::Output, Error>>,
@@ -102,7 +102,7 @@ impl<W: WriteOp> QueuedWrite for PendingWrite<W> {
             None => self.output,
         };
         if let Some(output) = output {
-            // Whoever asked may have gone away.
+            // The caller may have dropped its future.
             let _ = self.reply_sender.send((output, group));
         }
     }
