@@ -1,26 +1,27 @@
-//! Where an address leads: to this machine, to its neighbours, or to the world.
+//! Classification of IP addresses.
 //!
-//! The tables follow IANA's registries of special addresses. What is not plainly part of the public
-//! internet is not: an address that nobody uses yet is refused until somebody puts it in here.
+//! The tables follow the IANA special-purpose address registries. An address counts as public only if
+//! it is known to be: unassigned address space is not.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::network::Network;
 
-/// Where an address leads.
+/// Class of an IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddressClass {
-    /// Where clouds keep the secrets of their machines. Nothing makes these allowed.
+    /// Cloud metadata services, which expose credentials of the machine. Never allowed.
     Metadata,
-    /// This machine.
+    /// The local machine.
     Loopback,
-    /// Neighbours, tunnels, groups, examples, reserved.
+    /// Private, tunnel, multicast, documentation and reserved addresses.
     Special,
     /// The public internet.
     Global,
 }
 
 impl AddressClass {
+    /// Classifies an address. An IPv6 address that embeds IPv4 addresses is also judged by those.
     pub(crate) fn classify(address: IpAddr) -> Self {
         let address = address.to_canonical();
         let inside = |networks: &[Network]| networks.iter().any(|it| it.contains(address));
@@ -37,7 +38,7 @@ impl AddressClass {
         }
         let is_global = match address {
             IpAddr::V4(_) => !inside(&SPECIAL_V4),
-            // Behind DNS64 the whole IPv4 internet has addresses of this network.
+            // DNS64 maps the public IPv4 internet to addresses of this network.
             IpAddr::V6(_) if NAT64.contains(address) => embeds(Self::Global),
             IpAddr::V6(_) => {
                 UNICAST.contains(address) && !inside(&SPECIAL_V6) && embedded.is_empty()
@@ -47,8 +48,8 @@ impl AddressClass {
     }
 }
 
-/// Names of metadata services, which lead where [`METADATA`] is. They are refused as names too, since
-/// they may resolve only where it matters.
+/// Names of metadata services. They are rejected by name because they may resolve only inside the
+/// cloud.
 const METADATA_NAMES: [&str; 6] = [
     "instance-data",
     "instance-data.ec2.internal",
@@ -58,13 +59,13 @@ const METADATA_NAMES: [&str; 6] = [
     "metadata.tencentyun.com",
 ];
 
-/// Whether this is the name of a metadata service.
+/// Returns whether `name` is the name of a cloud metadata service.
 pub(crate) fn is_metadata_host(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     METADATA_NAMES.iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 
-/// Link-local addresses are here as a whole: they are where clouds put such services.
+/// Addresses of metadata services. Contains all link-local addresses, which clouds use for them.
 const METADATA: [Network; 7] = [
     Network::v4([100, 100, 100, 200], 32),
     Network::v4([168, 63, 129, 16], 32),
@@ -75,31 +76,33 @@ const METADATA: [Network; 7] = [
     Network::v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
 ];
 
+/// IPv4 networks that are not public.
 const SPECIAL_V4: [Network; 14] = [
     Network::v4([0, 0, 0, 0], 8),  // this network, the unspecified address
     Network::v4([10, 0, 0, 0], 8), // private
-    Network::v4([100, 64, 0, 0], 10), // between a provider and its customers
+    Network::v4([100, 64, 0, 0], 10), // shared address space of carrier-grade NAT
     Network::v4([127, 0, 0, 0], 8), // loopback
     Network::v4([172, 16, 0, 0], 12), // private
     Network::v4([192, 0, 0, 0], 24), // protocol assignments
-    Network::v4([192, 0, 2, 0], 24), // examples
+    Network::v4([192, 0, 2, 0], 24), // documentation
     Network::v4([192, 88, 99, 0], 24), // 6to4 relays
     Network::v4([192, 168, 0, 0], 16), // private
-    Network::v4([198, 18, 0, 0], 15), // benchmarks
-    Network::v4([198, 51, 100, 0], 24), // examples
-    Network::v4([203, 0, 113, 0], 24), // examples
+    Network::v4([198, 18, 0, 0], 15), // benchmarking
+    Network::v4([198, 51, 100, 0], 24), // documentation
+    Network::v4([203, 0, 113, 0], 24), // documentation
     Network::v4([224, 0, 0, 0], 4), // multicast
     Network::v4([240, 0, 0, 0], 4), // reserved, broadcast
 ];
 
-/// All that is handed out of IPv6 as public unicast.
+/// Allocated public unicast address space of IPv6.
 const UNICAST: Network = Network::v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
+/// IPv6 networks within [`UNICAST`] that are not public.
 const SPECIAL_V6: [Network; 4] = [
     Network::v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), // protocol assignments
-    Network::v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), // examples
+    Network::v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), // documentation
     SIX_TO_FOUR,
-    Network::v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), // examples
+    Network::v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), // documentation
 ];
 
 const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
@@ -109,11 +112,11 @@ const NAT64_LOCAL: Network = Network::v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48);
 const IPV4_COMPATIBLE: Network = Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 96);
 const IPV4_TRANSLATED: Network = Network::v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96);
 
-/// The IPv4 addresses inside an address of IPv6, which a tunnel or translator on the way may take for
-/// the real one. Mapped addresses are not among them: those are IPv4 addresses, spelled otherwise.
+/// Returns the IPv4 addresses embedded in an IPv6 address, to which a tunnel or translator on the
+/// route may forward. IPv4-mapped addresses are excluded; they are converted to IPv4 before.
 fn embedded(address: Ipv6Addr) -> Vec<Ipv4Addr> {
     let bits = u128::from(address);
-    #[expect(clippy::cast_possible_truncation, reason = "32 bits are what is looked for")]
+    #[expect(clippy::cast_possible_truncation, reason = "an IPv4 address is 32 bits")]
     let at = |bit: u32| Ipv4Addr::from((bits >> (96 - bit)) as u32);
     let inside = |network: Network| network.contains(address.into());
     if inside(SIX_TO_FOUR) {
@@ -121,7 +124,8 @@ fn embedded(address: Ipv6Addr) -> Vec<Ipv4Addr> {
     } else if inside(TEREDO) {
         vec![at(32), Ipv4Addr::from(!u32::from(at(96)))]
     } else if inside(NAT64_LOCAL) {
-        // A network of its own may put it behind its 48th bit, round the 64th to 71st, or at the end.
+        // The prefix length of a local NAT64 is unknown: the IPv4 address starts at bit 48,
+        // skipping bits 64 to 71, or is at the end.
         vec![at(96), Ipv4Addr::from(u32::from(at(48)) & 0xffff_0000 | u32::from(at(72)) >> 16)]
     } else if inside(NAT64)
         || inside(IPV4_COMPATIBLE)
@@ -134,7 +138,7 @@ fn embedded(address: Ipv6Addr) -> Vec<Ipv4Addr> {
     }
 }
 
-/// Whether the second half of an address begins as those of ISATAP do.
+/// Returns whether the interface identifier of an address is that of ISATAP.
 fn is_isatap(address: Ipv6Addr) -> bool {
     let [.., global, kind, _, _] = address.segments();
     global & !0x0200 == 0 && kind == 0x5efe

@@ -1,4 +1,4 @@
-//! Exceptions: what may be called although it is not on the public internet.
+//! Exceptions to the address policy.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use crate::address_class::AddressClass;
 use crate::host::Host;
 use crate::network::Network;
 
-/// What may be called wherever it is, also over plain HTTP: one port of one host, or a network.
+/// Exception that allows one port of one host, or a network, also over plain HTTP.
 ///
-/// A host is allowed by the name or address it is called by. Metadata services are never allowed:
-/// not by themselves, which is an error, and not as part of a network.
+/// A host rule matches the name or address in the URL, whatever the name resolves to. Cloud metadata
+/// services are never allowed: a rule for one is an error, and a network rule excludes them.
 ///
 /// ```
 /// # use latimer_outbound::AllowRule;
@@ -29,22 +29,22 @@ enum AllowRuleKind {
     Network(Network),
 }
 
-/// A text that allows nothing.
+/// Error of parsing an [`AllowRule`]. Displays as a predicate of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidAllowRule {
-    /// It is neither a host with its port nor a network.
+    /// The input is neither a host with a port nor a network.
     #[error(
-        "is not a target: write a host and port, as hooks.internal:8443, or a network, as 10.0.0.0/8"
+        "is not a target: expected a host and port such as hooks.internal:8443, or a network such as 10.0.0.0/8"
     )]
     Malformed,
-    /// It is where clouds keep the secrets of their machines.
-    #[error("is a metadata address, and those are never allowed")]
+    /// The input is a cloud metadata service.
+    #[error("is a cloud metadata address, which is never allowed")]
     Metadata,
 }
 
 impl AllowRule {
-    /// Whether it allows to call `port` of `host` at `address`.
+    /// Returns whether the rule allows connecting to `address` for `host` and `port`.
     pub(crate) fn allows(&self, host: &Host, port: u16, address: IpAddr) -> bool {
         match &self.0 {
             AllowRuleKind::HostPort { .. } => self.matches_host(host, port),
@@ -52,7 +52,7 @@ impl AllowRule {
         }
     }
 
-    /// Whether it is this `port` of this `host`.
+    /// Returns whether this is a rule for exactly `host` and `port`.
     pub(crate) fn matches_host(&self, host: &Host, port: u16) -> bool {
         match &self.0 {
             AllowRuleKind::HostPort { host: own, port: own_port } => {

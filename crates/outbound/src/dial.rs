@@ -1,4 +1,4 @@
-//! Opening sockets.
+//! Opening of sockets.
 
 use std::fmt;
 use std::io;
@@ -7,17 +7,18 @@ use std::net::SocketAddr;
 use async_trait::async_trait;
 use tokio::net::TcpStream;
 
-/// Opens sockets, to addresses that the guard has passed and to no others.
+/// Opens TCP connections for an [`HttpClient`](crate::HttpClient), which calls it only with addresses
+/// that its guard allows.
 #[async_trait]
 pub trait Dial: fmt::Debug + Send + Sync + 'static {
-    /// A connection to `address`. Dropping the future gives up.
+    /// Connects to `address`. Dropping the future aborts the attempt.
     ///
     /// # Errors
-    /// When nobody answers there.
+    /// When the connection cannot be established.
     async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream>;
 }
 
-/// The sockets of the operating system.
+/// Sockets of the operating system, with Nagle's algorithm disabled.
 #[derive(Debug)]
 pub(crate) struct TcpDialer;
 

@@ -1,21 +1,20 @@
-//! Why an address may not be called.
+//! Error of the guard.
 
-/// Why an address may not be called, in words for whoever named it.
-///
-/// They do not say what a name resolves to: that is nobody's business outside the network.
+/// Reason why the guard rejects a URL. Displays as a predicate of the URL, safe for untrusted clients:
+/// it does not reveal what a host name resolves to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Forbidden {
-    /// It cannot be read, or names no host.
-    #[error("names no host, or cannot be read")]
+    /// The URL is malformed or has no host.
+    #[error("is malformed or has no host")]
     Url,
-    /// It is neither HTTPS nor one of the places that plain HTTP is allowed to.
+    /// The scheme is not HTTPS, and plain HTTP is not allowed for this target.
     #[error("must begin with https://")]
     Scheme,
-    /// It carries a user name or a password, which would end up in logs.
+    /// The URL contains a user name or password, which would be written to logs.
     #[error("must not contain a user name or password")]
     UserInfo,
-    /// It leads to a place that is not on the public internet and not on the list.
-    #[error("leads to an address that is not allowed")]
+    /// The address is not on the public internet and not on the allow list.
+    #[error("points to an address that is not allowed")]
     Address,
 }

@@ -1,4 +1,4 @@
-//! The guard: which addresses may be called.
+//! The address policy.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -10,20 +10,40 @@ use crate::host::Host;
 use crate::resolve::{Resolve, SystemResolver};
 use crate::target::{Scheme, Target};
 
-/// Which addresses may be called beside HTTPS on the public internet. Plain data.
+/// Exceptions of a [`Guard`] in addition to HTTPS on the public internet, which is always allowed.
+///
+/// ```
+/// # use latimer_outbound::Rules;
+/// let rules = Rules { allow: vec!["10.1.0.0/16".parse()?], allow_loopback: true };
+/// assert_eq!(Rules::default(), Rules { allow: Vec::new(), allow_loopback: false });
+/// # let _ = rules;
+/// # Ok::<(), latimer_outbound::InvalidAllowRule>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Exceptions, which plain HTTP may go to as well.
+    /// Additional targets, which are also allowed over plain HTTP.
     pub allow: Vec<AllowRule>,
-    /// Whether this machine may be called, also over plain HTTP.
+    /// Whether loopback addresses are allowed, also over plain HTTP.
     pub allow_loopback: bool,
 }
 
-/// Says which addresses may be called. Cheap to clone.
+/// Policy that decides which network addresses may be connected to. Cheap to clone.
 ///
-/// An address is looked at twice: when somebody names it, with [`check`](Self::check), so that a
-/// mistake is told at once, and again where the socket is opened, because a name may have come to
-/// mean something else.
+/// A URL is checked twice: with [`check`](Self::check) when a client submits it, so that errors are
+/// reported at once, and by the connector of the HTTP client when the socket is opened, because the
+/// host name may resolve to another address by then.
+///
+/// ```
+/// # use latimer_outbound::{Forbidden, Guard, Rules};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Forbidden> {
+/// let guard = Guard::new(Rules::default());
+/// assert_eq!(guard.check("https://10.0.0.7/").await, Err(Forbidden::Address));
+/// assert_eq!(guard.check("http://93.184.216.34/").await, Err(Forbidden::Scheme));
+/// guard.check("https://93.184.216.34/").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Guard {
     rules: Arc<Rules>,
@@ -31,28 +51,30 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that resolves names as the operating system does.
+    /// Creates a guard that uses the resolver of the operating system.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
         Self::with_resolver(rules, Arc::new(SystemResolver::new()))
     }
 
-    /// A guard that resolves names in another way.
+    /// Creates a guard that uses the given resolver.
     #[must_use]
     pub fn with_resolver(rules: Rules, resolver: Arc<dyn Resolve>) -> Self {
         Self { rules: Arc::new(rules), resolver }
     }
 
-    /// Looks at all of an address that somebody names: what [`check_without_dns`](Self::check_without_dns) looks at, and
-    /// what its name resolves to. A name that does not resolve passes, for now.
+    /// Parses a URL and checks it, including the addresses that its host name resolves to. Waits for
+    /// the lookup. A name that does not resolve is accepted over HTTPS or if a host rule allows it,
+    /// because it may resolve later.
     ///
     /// # Errors
-    /// [`Forbidden`] when it may not be called.
+    /// [`Forbidden`] when the URL is malformed or not allowed.
     pub async fn check(&self, url: &str) -> Result<Target, Forbidden> {
         let target = self.check_without_dns(url)?;
         match self.resolve_allowed(&target).await {
             Err(ResolveError::Forbidden(forbidden)) => Err(forbidden),
-            // Plain HTTP goes to known places only, and this is none.
+            // Plain HTTP requires an allowed target, and an unresolved name matches no network
+            // rule.
             Err(ResolveError::Unresolved(_))
                 if target.scheme() == Scheme::Http && !self.allows_by_name(&target) =>
             {
@@ -62,10 +84,11 @@ impl Guard {
         }
     }
 
-    /// Looks at what an address says by itself: its scheme, and its host if that is an address.
+    /// Parses a URL and checks it without resolving its host name: its form, metadata names, and the
+    /// host if it is an IP address.
     ///
     /// # Errors
-    /// [`Forbidden`] when it may not be called.
+    /// [`Forbidden`] when the URL is malformed or not allowed.
     pub fn check_without_dns(&self, url: &str) -> Result<Target, Forbidden> {
         let target = Target::parse(url)?;
         if target.host().is_metadata() {
@@ -78,7 +101,7 @@ impl Guard {
         Ok(target)
     }
 
-    /// Where to connect to. All addresses of a name are allowed, or none.
+    /// Resolves a target. Returns all its addresses, or an error if one of them is not allowed.
     pub(crate) async fn resolve_allowed(
         &self,
         target: &Target,
@@ -97,13 +120,14 @@ impl Guard {
         };
         let addresses: Result<_, Forbidden> = resolved.into_iter().map(check).collect();
         Ok(addresses.map_err(|forbidden| match (target.scheme(), target.host()) {
-            // Whatever a name resolves to, the answer is one and the same.
+            // The same error for every address, so that it does not reveal what the name resolves
+            // to.
             (Scheme::Http, Host::Name(_)) => Forbidden::Scheme,
             (Scheme::Http, Host::Address(_)) | (Scheme::Https, _) => forbidden,
         })?)
     }
 
-    /// Whether a target is an exception by its name, wherever that leads.
+    /// Returns whether a host rule allows the target, whatever its name resolves to.
     fn allows_by_name(&self, target: &Target) -> bool {
         self.rules.allow.iter().any(|it| it.matches_host(target.host(), target.port()))
     }
@@ -122,11 +146,11 @@ impl Guard {
     }
 }
 
-/// Why there is no address to connect to.
+/// Error of resolving a target.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ResolveError {
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
-    #[error("the name does not resolve")]
+    #[error("the host name does not resolve")]
     Unresolved(#[from] std::io::Error),
 }

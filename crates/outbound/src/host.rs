@@ -1,12 +1,13 @@
-//! Hosts, in one spelling each.
+//! Normalized hosts.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use crate::address_class::{AddressClass, is_metadata_host};
 
-/// A host by its address or its name, in one spelling each: whatever a browser takes for an address
-/// is one, an IPv4 address is no IPv6 address, and a name is lower case without a dot at its end.
+/// Normalized IP address or name of a host. Every notation that browsers accept as an IPv4 address is
+/// parsed as one, IPv4-mapped IPv6 addresses become IPv4, and names are lower case without a trailing
+/// dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
     Address(IpAddr),
@@ -14,7 +15,7 @@ pub(crate) enum Host {
 }
 
 impl Host {
-    /// Reads what stands between `://` and the port of a URL.
+    /// Parses the host part of a URL; `None` if it is not a valid host.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         url::Host::parse(text).ok().and_then(Self::new)
     }
@@ -30,7 +31,7 @@ impl Host {
         }
     }
 
-    /// Whether it is a metadata service by what it is called.
+    /// Returns whether the address or name itself identifies a cloud metadata service.
     pub(crate) fn is_metadata(&self) -> bool {
         match self {
             Self::Address(address) => AddressClass::classify(*address) == AddressClass::Metadata,

@@ -1,11 +1,12 @@
-//! The guard for addresses that strangers name, and an HTTP client that cannot go round it.
+//! Guard for outbound network addresses, and an HTTP client that enforces it.
 //!
-//! A webhook, a card, a URL inside a card: whoever names such an address makes this machine connect
-//! to it, from where this machine stands. A [`Guard`] says which addresses may be called. An [`HttpClient`]
-//! asks it where the socket is opened: a name is resolved once, all its addresses are checked, and
-//! one of those is connected to. What is pooled, redirected or spoken over HTTP/2 came through there.
+//! Webhook URLs, card URLs and URLs inside cards come from untrusted clients and make this machine
+//! open connections from its own network position. A [`Guard`] decides which addresses may be
+//! connected to. An [`HttpClient`] enforces it in its connector: it resolves a host name once, checks
+//! all resulting addresses and connects to one of them. Pooled connections, redirects and HTTP/2 all
+//! use this connector, so there is no way around the guard.
 //!
-//! Nothing here reads proxy settings from the environment, and nothing knows why a call is made.
+//! Proxy settings of the environment are ignored.
 //!
 //! ```
 //! # use latimer_outbound::{Forbidden, Guard, HttpClient, Rules};
@@ -27,6 +28,15 @@
 //! | `tls` | HTTPS and client certificates for [`HttpClient`]; needs a C compiler |
 //!
 //! Without features the crate contains the guard and [`Network`].
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `guard`, `forbidden` | the address policy and its errors |
+//! | `allow_rule`, `network` | exceptions to the policy: host and port, or network |
+//! | `address_class` | classes of IP addresses from the IANA registries |
+//! | `host`, `target` | normalized hosts and URLs |
+//! | `resolve`, `dial` | host name resolution and opening of sockets, replaceable in tests |
+//! | `client` | the HTTP client |
 
 mod address_class;
 mod allow_rule;

@@ -1,9 +1,9 @@
-//! Networks, as they are written in configuration.
+//! IP networks in CIDR notation.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// Addresses of one network, as `10.0.0.0/8`, or of one machine.
+/// A network such as `10.0.0.0/8`, or a single IP address.
 ///
 /// ```
 /// # use latimer_outbound::Network;
@@ -26,12 +26,12 @@ impl Network {
         Self { address: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), prefix_len }
     }
 
-    /// The address that it was written with.
+    /// Returns the address without the prefix length.
     pub(crate) fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Whether it has this address.
+    /// Returns whether the network contains an address. IPv4-mapped IPv6 addresses count as IPv4.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let (address, width) = address_bits(address.to_canonical());
@@ -41,7 +41,7 @@ impl Network {
     }
 }
 
-/// An address as a number, and how many bits it has.
+/// Returns an address as an integer, and its width in bits.
 fn address_bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(it) => (u32::from(it).into(), 32),
@@ -49,9 +49,9 @@ fn address_bits(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// A text that is not a network.
+/// Error of parsing a [`Network`]. Displays as a predicate of the input: "… is not a network".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is not a network: write an address, or one with a number of bits, as 10.0.0.0/8")]
+#[error("is not a network: expected an IP address or CIDR notation such as 10.0.0.0/8")]
 pub struct InvalidNetwork;
 
 impl FromStr for Network {

@@ -1,4 +1,4 @@
-//! Names to addresses.
+//! Host name resolution.
 
 use std::fmt;
 use std::io;
@@ -9,24 +9,46 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
-/// Finds the addresses of a name. What it answers is checked, every time.
+/// Resolves host names for a [`Guard`](crate::Guard), which checks every returned address.
+///
+/// ```
+/// # use std::io;
+/// # use std::net::IpAddr;
+/// # use std::sync::Arc;
+/// # use latimer_outbound::{Forbidden, Guard, Resolve, Rules};
+/// #[derive(Debug)]
+/// struct Loopback;
+///
+/// #[async_trait::async_trait]
+/// impl Resolve for Loopback {
+///     async fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
+///         Ok(vec![[127, 0, 0, 1].into()])
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let guard = Guard::with_resolver(Rules::default(), Arc::new(Loopback));
+/// assert_eq!(guard.check("https://hooks.example/").await, Err(Forbidden::Address));
+/// # }
+/// ```
 #[async_trait]
 pub trait Resolve: fmt::Debug + Send + Sync + 'static {
-    /// All addresses of the host `name`.
+    /// Returns all addresses of the host `name`.
     ///
     /// # Errors
-    /// When there are none, or nobody answered in time.
+    /// When the name has no address, or the lookup fails or times out.
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// How long a name may take.
+/// Timeout of one lookup.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many names may be looked for at once. Each takes a thread, and a stranger's name server may
-/// keep it for as long as the system's own limits let it.
+/// Maximum number of concurrent lookups. Each blocks a thread, and an untrusted name server can delay
+/// its response until the system's own timeout.
 const MAX_LOOKUPS: usize = 64;
 
-/// The resolver of the operating system.
+/// Resolver of the operating system.
 #[derive(Debug)]
 pub(crate) struct SystemResolver {
     lookups: Arc<Semaphore>,

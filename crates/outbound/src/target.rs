@@ -1,4 +1,5 @@
-//! A URL that was read once, so that what is checked is what is called.
+//! Parsed request URL. The same parsed value is checked and requested, so that two parsers cannot
+//! disagree.
 
 use std::fmt;
 
@@ -8,9 +9,18 @@ use url::Url;
 use crate::forbidden::Forbidden;
 use crate::host::Host;
 
-/// Where a request goes, read the way browsers read URLs: `http://0x7f.1` is `http://127.0.0.1`.
+/// Normalized HTTP or HTTPS URL, parsed as browsers do: `http://0x7f.1` is `http://127.0.0.1`.
 ///
-/// Its `Debug` shows no path and no query, which are secrets of many a webhook.
+/// `Debug` prints only the origin, because the path and query of a webhook URL may be secret.
+///
+/// ```
+/// # use latimer_outbound::{Guard, Rules};
+/// let guard = Guard::new(Rules::default());
+/// let target = guard.check_without_dns("https://Hooks.Example./a?token=b")?;
+/// assert_eq!(target.origin(), "https://hooks.example:443");
+/// assert_eq!(format!("{target:?}"), r#"Target("https://hooks.example:443")"#);
+/// # Ok::<(), latimer_outbound::Forbidden>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     uri: Uri,
@@ -26,13 +36,13 @@ pub(crate) enum Scheme {
 }
 
 impl Target {
-    /// The URL in its normal form: what to request.
+    /// Returns the normalized URL to request.
     #[must_use]
     pub fn uri(&self) -> &Uri {
         &self.uri
     }
 
-    /// Scheme, host and port, as `https://hooks.example:443`: safe to log.
+    /// Returns scheme, host and port, such as `https://hooks.example:443`. Safe to log.
     #[must_use]
     pub fn origin(&self) -> String {
         let scheme = match self.scheme {
@@ -46,7 +56,7 @@ impl Target {
         Self::new(&Url::parse(url).map_err(|_| Forbidden::Url)?)
     }
 
-    /// The target that `location` means on a page of this one.
+    /// Resolves a `Location` header relative to this URL.
     #[cfg(feature = "client")]
     pub(crate) fn join(&self, location: &str) -> Result<Self, Forbidden> {
         let base = Url::parse(&self.uri.to_string()).map_err(|_| Forbidden::Url)?;

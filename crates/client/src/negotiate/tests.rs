@@ -88,6 +88,6 @@ fn forbidden_url_is_rejected_and_reported() {
     all.reject_best(forbidden.clone());
     all.reject_best(forbidden);
     let error = all.select().unwrap_err().to_string();
-    assert!(error.contains("http://10.0.0.7:80 leads to an address that is not"), "{error}");
+    assert!(error.contains("http://10.0.0.7:80 points to an address that is not"), "{error}");
     assert!(error.contains("call_url = true") && !error.contains("secret"), "{error}");
 }

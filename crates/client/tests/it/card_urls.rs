@@ -78,7 +78,7 @@ async fn interface_resolving_to_forbidden_address_is_rejected() {
     let error = Client::connect(agent.url()).await.unwrap_err();
     assert!(matches!(error, Error::NoInterface(_)), "{error}");
     let error = error.to_string();
-    assert!(error.contains("https://localhost:1 leads to an address"), "{error}");
+    assert!(error.contains("https://localhost:1 points to an address"), "{error}");
     assert!(error.contains("Builder::at_named_address"), "{error}");
 }
 

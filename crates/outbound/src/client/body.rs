@@ -1,4 +1,4 @@
-//! Bodies: what is sent, what comes back, and how much of it.
+//! Request and response bodies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 
 use super::error::{BoxError, RequestError};
 
-/// The body of a request, of whatever kind.
+/// Body of a request, of any type.
 pub(super) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
 pub(super) fn boxed<B>(body: B) -> RequestBody
@@ -23,7 +23,8 @@ where
     body.map_err(Into::into).boxed_unsync()
 }
 
-/// The body of an answer, as it arrives.
+/// Body of a response, read as it arrives. Dropping it before the end closes an HTTP/1.1 connection
+/// and resets an HTTP/2 stream.
 #[derive(Debug)]
 pub struct Body(Incoming);
 
@@ -53,7 +54,7 @@ impl http_body::Body for Body {
     }
 }
 
-/// Reads an answer to its end, if it is not too large.
+/// Reads a response to its end. Fails if the body exceeds `limit` bytes.
 pub(super) async fn read_to_end(
     response: Response<Body>,
     limit: usize,

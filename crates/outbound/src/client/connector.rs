@@ -1,4 +1,4 @@
-//! Where sockets are opened, and the only place: behind the guard.
+//! Connector of the HTTP client. The only place that opens sockets, after a check by the guard.
 
 use std::error::Error;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::forbidden::Forbidden;
 use crate::guard::{Guard, ResolveError};
 use crate::target::Target;
 
-/// Connects to what the guard lets through.
+/// Opens connections to targets that the guard allows.
 #[derive(Clone)]
 pub(super) struct Connector(Arc<Inner>);
 
@@ -43,7 +43,7 @@ impl Connector {
         Self(Arc::new(Inner { guard, dialer, tls, connect_timeout }))
     }
 
-    /// The same, for these versions of HTTP.
+    /// Returns a copy of the connector that negotiates the given versions of HTTP.
     pub(super) fn with_protocol(&self, protocol: Protocol) -> Self {
         let Inner { guard, dialer, tls, connect_timeout } = &*self.0;
         Self::new(guard.clone(), Arc::clone(dialer), tls.with_protocol(protocol), *connect_timeout)
@@ -57,7 +57,7 @@ impl Inner {
         self.tls.connect(target, stream).await.map_err(ConnectError::Tls)
     }
 
-    /// One of some addresses, each with its share of the time.
+    /// Connects to the first reachable address. Each attempt gets an equal share of the timeout.
     async fn dial(&self, addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
         let attempt_timeout =
             self.connect_timeout / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
@@ -92,18 +92,18 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Why there is no connection.
+/// Error of opening a connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error("forbidden: {0}")]
     Forbidden(Forbidden),
-    #[error("the name does not resolve")]
+    #[error("the host name does not resolve")]
     Unresolved(#[source] io::Error),
-    #[error("nobody answers")]
+    #[error("no address accepted the connection")]
     Unreachable(#[source] io::Error),
     #[error("TLS failed")]
     Tls(#[source] io::Error),
-    #[error("took too long")]
+    #[error("timed out")]
     Timeout,
 }
 
@@ -122,7 +122,7 @@ impl From<ResolveError> for ConnectError {
     }
 }
 
-/// The problem behind an error, if a connector had one.
+/// Returns the connector's error in the source chain of `error`, if there is one.
 pub(super) fn connect_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ConnectError> {
     match error.downcast_ref() {
         Some(found) => Some(found),

@@ -1,4 +1,4 @@
-//! What can go wrong with a request.
+//! Request errors.
 
 use std::error::Error;
 
@@ -10,55 +10,62 @@ use crate::forbidden::Forbidden;
 
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why a request has no answer.
+/// Reason why a request has no response.
 ///
-/// The words are safe to show to whoever named the address; the sources are for the log.
+/// The message is safe for the untrusted client that submitted the URL; the source is for the log.
+///
+/// ```
+/// # use latimer_outbound::{Forbidden, RequestError};
+/// let error = RequestError::from(Forbidden::Scheme);
+/// assert_eq!(error.to_string(), "the URL must begin with https://");
+/// assert!(!error.is_retryable());
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The guard refused the address. Nothing was sent.
+    /// The guard rejected the URL. No request was sent.
     #[error("the URL {0}")]
     Forbidden(#[from] Forbidden),
-    /// The answer was a redirect, and not one to follow.
-    #[error("the answer was a redirect that {0}")]
+    /// The response is a redirect that is not followed.
+    #[error("the response is a redirect that {0}")]
     Redirect(#[from] RedirectError),
-    /// The name has no address at the moment.
-    #[error("the name does not resolve")]
+    /// The host name does not resolve.
+    #[error("the host name does not resolve")]
     Unresolved {
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
-    /// Nobody took the connection.
+    /// No address of the host accepted a connection.
     #[error("could not connect")]
     Unreachable {
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
-    /// There was somebody, but not with a certificate that counts.
+    /// The TLS handshake failed, for example because the certificate is not trusted.
     #[error("could not establish TLS")]
     Tls {
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
-    /// It took too long.
-    #[error("took too long")]
+    /// The request or connection attempt timed out.
+    #[error("timed out")]
     Timeout,
-    /// The answer was larger than it may be.
-    #[error("the answer is larger than {limit} bytes")]
+    /// The body of the response exceeds the limit.
+    #[error("the response is larger than {limit} bytes")]
     TooLarge {
-        /// How large it may be.
+        /// Maximum size in bytes.
         limit: usize,
     },
-    /// The connection ended in the middle, or what came was not HTTP.
+    /// The connection closed before the end of the response, or the response is not valid HTTP.
     #[error("the connection broke")]
     Broken {
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
 }
 
 impl RequestError {
-    /// Whether the same request may do better later on.
+    /// Returns whether the same request may succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -75,7 +82,7 @@ impl RequestError {
         Self::Broken { source: source.into() }
     }
 
-    /// What a failed request comes to: mostly something that its connector met with.
+    /// Converts an error of the HTTP library, most often one of the connector.
     pub(super) fn from_client_error(error: legacy::Error) -> Self {
         match connector::connect_error(&error) {
             Some(connector::ConnectError::Forbidden(forbidden)) => (*forbidden).into(),

@@ -1,4 +1,11 @@
-//! The guarded HTTP client.
+//! HTTP client that connects only to addresses its guard allows.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `connector` | opening of connections: guard, dialing, TLS |
+//! | `tls` | TLS configuration and handshake; a stub without the feature `tls` |
+//! | `redirect` | rules for following redirects |
+//! | `body`, `error` | request and response bodies, request errors |
 
 mod body;
 mod connector;
@@ -31,18 +38,28 @@ pub use error::RequestError;
 pub use redirect::RedirectError;
 pub use tls::InvalidTls;
 
-/// Calls what its [`Guard`] lets it call, over HTTP/1.1 and HTTP/2. Cheap to clone; clones share
-/// their connections.
+/// HTTP/1.1 and HTTP/2 client that connects only to addresses its [`Guard`] allows. Cheap to clone;
+/// clones share the connection pool.
 ///
-/// ```no_run
+/// ```
 /// # use latimer_outbound::{Guard, HttpClient, RequestLimits, Rules};
-/// # async fn deliver() -> Result<(), Box<dyn std::error::Error>> {
-/// let guard = Guard::new(Rules::default());
+/// # use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+/// # let url = format!("http://{}/hook", listener.local_addr()?);
+/// # let server = tokio::spawn(async move {
+/// #     let (mut socket, _) = listener.accept().await?;
+/// #     socket.read(&mut [0; 1024]).await?;
+/// #     socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await
+/// # });
+/// let guard = Guard::new(Rules { allow_loopback: true, ..Rules::default() });
 /// let client = HttpClient::builder(guard.clone()).build()?;
-/// let target = guard.check("https://hooks.example/tasks").await?;
+/// let target = guard.check(&url).await?;
 /// let request = http::Request::post(target.uri()).body("{}".into())?;
 /// let response = client.send(request, &RequestLimits::default()).await?;
-/// assert!(response.status().is_success());
+/// assert_eq!((response.status(), &response.body()[..]), (http::StatusCode::OK, &b"ok"[..]));
+/// # server.await??;
 /// # Ok(())
 /// # }
 /// ```
@@ -55,14 +72,14 @@ pub struct HttpClient {
     last_target: Arc<LastTarget>,
 }
 
-/// What we call ourselves, unless told otherwise.
+/// Default `User-Agent` header.
 const DEFAULT_USER_AGENT: &str = concat!("Latimer/", env!("CARGO_PKG_VERSION"), " A2A");
 
-/// Where the last request went, which is where most go: it need not be read again.
+/// Cache of the last parsed target: consecutive requests often have the same URL.
 type LastTarget = Mutex<Option<(Uri, Target)>>;
 
 impl HttpClient {
-    /// Sets up a client.
+    /// Creates a builder for a client with default settings.
     #[must_use]
     pub fn builder(guard: Guard) -> HttpClientBuilder {
         HttpClientBuilder {
@@ -75,7 +92,8 @@ impl HttpClient {
         }
     }
 
-    /// The same client, with connections of its own over which these versions of HTTP are spoken.
+    /// Returns a client with the same settings for the given versions of HTTP, with its own
+    /// connection pool.
     #[must_use]
     pub fn with_protocol(&self, protocol: Protocol) -> Self {
         Self::new(self.guard.clone(), &self.connector, protocol, self.user_agent.clone())
@@ -100,15 +118,16 @@ impl HttpClient {
         Self { guard, connector, inner, user_agent, last_target: Arc::default() }
     }
 
-    /// Sends a request and reads the whole answer, following redirects.
+    /// Sends a request and reads the complete response within the limits, following redirects.
     ///
-    /// A redirect is checked as any address is. It is followed when it leads to the same origin, or
-    /// when the request only reads and shows no credentials; and never turns a request into another.
-    /// Credentials are `Authorization`, `Cookie` and the like, and every header that is
+    /// The guard checks every redirect. A redirect is followed within the same origin, and across
+    /// origins only if the method is GET or HEAD and the request contains no credentials. The method
+    /// never changes. Credentials are headers such as `Authorization` and `Cookie`, and every header
     /// [marked](http::HeaderValue::set_sensitive) as sensitive.
     ///
     /// # Errors
-    /// [`RequestError`]; an answer of any status that is not a redirect is none.
+    /// [`RequestError`] when there is no response or a redirect is not followed. A response with an
+    /// error status is not an error.
     pub async fn send(
         &self,
         request: Request<Bytes>,
@@ -124,12 +143,12 @@ impl HttpClient {
         tokio::time::timeout(limits.timeout, response).await.map_err(|_| RequestError::Timeout)?
     }
 
-    /// Sends a request of whose answer only the head matters, following redirects as
-    /// [`send`](Self::send) does. The body is read on the side, within the limits, so that the
-    /// connection can be used again.
+    /// Sends a request and returns the response headers, following redirects as [`send`](Self::send)
+    /// does. A background task drains the body, within the limits, so that the connection can be
+    /// reused.
     ///
     /// # Errors
-    /// [`RequestError`]; an answer of any status that is not a redirect is none.
+    /// [`RequestError`] as for [`send`](Self::send).
     pub async fn send_discarding_body(
         &self,
         request: Request<Bytes>,
@@ -140,7 +159,8 @@ impl HttpClient {
         let (head, body) = response.map_err(|_| RequestError::Timeout)??.into_parts();
         let RequestLimits { timeout, max_body_bytes, .. } = *limits;
         tokio::spawn(async move {
-            // Whatever comes of it, the answer is there.
+            // The response headers have been returned; an error only prevents reuse of the
+            // connection.
             let _ = tokio::time::timeout(
                 timeout,
                 body::read_to_end(Response::new(body), max_body_bytes),
@@ -150,11 +170,11 @@ impl HttpClient {
         Ok(Response::from_parts(head, ()))
     }
 
-    /// Sends a request and returns as soon as the answer begins, following so many redirects as
-    /// [`send`](Self::send) does. No time is kept but that for connecting.
+    /// Sends a request and returns when the response headers arrive, following up to `max_redirects`
+    /// redirects as [`send`](Self::send) does. Only connecting has a timeout.
     ///
     /// # Errors
-    /// [`RequestError`]; an answer of any status that is not a redirect is none.
+    /// [`RequestError`] as for [`send`](Self::send).
     pub async fn send_streaming_with_redirects(
         &self,
         request: Request<Bytes>,
@@ -168,18 +188,18 @@ impl HttpClient {
             let response = self.exchange(&target, request).await?;
             match redirect::next_target(&target, &parts, &response)? {
                 None => return Ok(response),
-                // The connector looks at it as it does at every target.
+                // The connector checks it like every target.
                 Some(next) => target = next,
             }
         }
         Err(RedirectError::TooMany.into())
     }
 
-    /// Sends a request and returns as soon as the answer begins. No redirect is followed, and no time
-    /// is kept but that for connecting: both are the caller's.
+    /// Sends a request and returns when the response headers arrive. Redirects are returned as
+    /// responses, and only connecting has a timeout.
     ///
     /// # Errors
-    /// [`RequestError`]; an answer of any status is none.
+    /// [`RequestError`] when there is no response.
     pub async fn send_streaming<B>(
         &self,
         request: Request<B>,
@@ -192,9 +212,9 @@ impl HttpClient {
         self.exchange(&target, request.map(body::boxed)).await
     }
 
-    /// Where a request goes, if it may go there.
+    /// Parses and checks the URL of a request, without resolving its host name.
     fn checked_target(&self, uri: &Uri) -> Result<Target, Forbidden> {
-        // A target is put in whole.
+        // A poisoned lock is harmless: the value is replaced in one assignment.
         let mut last_target = self.last_target.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, target)) = last_target.as_ref().filter(|(last_uri, _)| last_uri == uri) {
             return Ok(target.clone());
@@ -212,7 +232,7 @@ impl HttpClient {
         *request.uri_mut() = target.uri().clone();
         *request.version_mut() = Version::HTTP_11;
         let headers = request.headers_mut();
-        // The one that stands in the URL, which is the one that was checked.
+        // The HTTP library sets it from the URL that was checked.
         headers.remove(HOST);
         headers.entry(USER_AGENT).or_insert_with(|| self.user_agent.clone());
         let response =
@@ -223,18 +243,25 @@ impl HttpClient {
 
 impl fmt::Debug for HttpClient {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Client").field("guard", &self.guard).finish_non_exhaustive()
+        out.debug_struct("HttpClient").field("guard", &self.guard).finish_non_exhaustive()
     }
 }
 
-/// What an answer may cost.
+/// Limits of one request.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use latimer_outbound::RequestLimits;
+/// let limits = RequestLimits { max_body_bytes: 64 * 1024, ..RequestLimits::default() };
+/// assert_eq!((limits.timeout, limits.max_redirects), (Duration::from_secs(30), 3));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
-    /// Time for all of it, from looking up the name to the last byte, redirects included.
+    /// Total time from resolving the host name to the last byte, including redirects.
     pub timeout: Duration,
-    /// The largest body of an answer, in bytes.
+    /// Maximum size of the response body in bytes.
     pub max_body_bytes: usize,
-    /// How many redirects may follow each other.
+    /// Maximum number of redirects to follow.
     pub max_redirects: usize,
 }
 
@@ -244,17 +271,17 @@ impl Default for RequestLimits {
     }
 }
 
-/// Which versions of HTTP are spoken.
+/// Versions of HTTP that a client uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// Over TLS what the server prefers of HTTP/2 and HTTP/1.1, otherwise HTTP/1.1.
+    /// HTTP/2 or HTTP/1.1 as negotiated over TLS, and HTTP/1.1 without TLS.
     #[default]
     Negotiated,
-    /// HTTP/2, also without TLS. Needed for gRPC.
+    /// HTTP/2 only, also without TLS. Required for gRPC.
     Http2,
 }
 
-/// Sets up an [`HttpClient`].
+/// Builder of an [`HttpClient`].
 pub struct HttpClientBuilder {
     guard: Guard,
     dialer: Arc<dyn Dial>,
@@ -265,36 +292,36 @@ pub struct HttpClientBuilder {
 }
 
 impl HttpClientBuilder {
-    /// Time for a connection: name, socket and TLS together. Ten seconds unless it is said.
+    /// Sets the timeout for opening a connection: resolution, dialing and TLS together. Ten seconds
+    /// by default.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Which versions of HTTP are spoken.
+    /// Sets the versions of HTTP. [`Protocol::Negotiated`] by default.
     #[must_use]
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
         self
     }
 
-    /// What the client calls itself in each request that does not say otherwise: `Latimer`, its
-    /// version and `A2A` unless it is said.
+    /// Sets the `User-Agent` header of requests without one. `Latimer/VERSION A2A` by default.
     #[must_use]
     pub fn user_agent(mut self, user_agent: HeaderValue) -> Self {
         self.user_agent = user_agent;
         self
     }
 
-    /// Opens sockets in another way.
+    /// Sets the dialer. Sockets of the operating system by default.
     #[must_use]
     pub fn dialer(mut self, dial: Arc<dyn Dial>) -> Self {
         self.dialer = dial;
         self
     }
 
-    /// The client.
+    /// Builds the client.
     ///
     /// # Errors
     /// [`InvalidTls`] when a certificate or key cannot be used.
@@ -307,6 +334,6 @@ impl HttpClientBuilder {
 
 impl fmt::Debug for HttpClientBuilder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Builder").field("guard", &self.guard).finish_non_exhaustive()
+        out.debug_struct("HttpClientBuilder").field("guard", &self.guard).finish_non_exhaustive()
     }
 }

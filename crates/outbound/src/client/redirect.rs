@@ -1,4 +1,4 @@
-//! Which redirects are followed.
+//! Rules for following redirects.
 
 use http::header::{AUTHORIZATION, COOKIE, LOCATION, PROXY_AUTHORIZATION};
 use http::request::Parts;
@@ -7,31 +7,31 @@ use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use super::error::RequestError;
 use crate::target::Target;
 
-/// Why a redirect is not followed.
+/// Reason why a redirect is not followed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedirectError {
-    /// It leads to another origin, which the request is not meant for.
-    #[error("leads to another host")]
+    /// The redirect points to another origin, and the request has credentials or is not safe.
+    #[error("points to another origin")]
     CrossOrigin {
-        /// The origin it leads to.
+        /// Origin of the redirect's location.
         origin: String,
     },
-    /// It asks for another request than the one that was sent.
-    #[error("asks for another method")]
+    /// The redirect requires another method than the request has.
+    #[error("changes the request method")]
     MethodChange {
-        /// The origin it leads to.
+        /// Origin of the redirect's location.
         origin: String,
     },
-    /// It follows too many others.
-    #[error("follows too many others")]
+    /// The number of redirects exceeds the limit.
+    #[error("exceeds the redirect limit")]
     TooMany,
-    /// It does not say where to.
-    #[error("cannot be read")]
+    /// The `Location` header is not valid text.
+    #[error("has an invalid location")]
     InvalidLocation,
 }
 
-/// Headers that are credentials whether or not anybody marked them as sensitive.
+/// Headers that are credentials even if they are not marked as sensitive.
 const CREDENTIAL_HEADERS: [HeaderName; 6] = [
     AUTHORIZATION,
     COOKIE,
@@ -41,7 +41,7 @@ const CREDENTIAL_HEADERS: [HeaderName; 6] = [
     HeaderName::from_static("x-api-key"),
 ];
 
-/// Where an answer sends its request; nowhere if it is no redirect.
+/// Returns the target of a redirect to follow; `None` if the response is not a redirect.
 pub(super) fn next_target<B>(
     from: &Target,
     request: &Parts,

@@ -1,4 +1,4 @@
-//! What may be called: the public internet over HTTPS, and exceptions.
+//! Tests of allowed targets: the public internet over HTTPS, and exceptions.
 
 use http::StatusCode;
 use latimer_outbound::{Forbidden, Guard, RequestError, Rules};
@@ -30,7 +30,11 @@ async fn the_public_internet_is_dialed_over_https() {
 #[tokio::test]
 async fn check_accepts_unresolvable_name_but_send_fails() {
     let harness = Harness::new(Rules::default());
-    let target = harness.guard.check("https://later.test/hook?token=abc").await.expect("it passes");
+    let target = harness
+        .guard
+        .check("https://later.test/hook?token=abc")
+        .await
+        .expect("unresolvable HTTPS names are accepted");
     assert_eq!(target.uri(), "https://later.test/hook?token=abc");
     assert_eq!(format!("{target:?}"), "Target(\"https://later.test:443\")");
     let failure = harness.post("https://later.test/hook").await.unwrap_err();
@@ -41,7 +45,7 @@ async fn check_accepts_unresolvable_name_but_send_fails() {
     assert!(matches!(failure, RequestError::Unresolved { .. }), "{failure:?}");
     assert_eq!(harness.dialer.take_dialed(), []);
     let harness = Harness::new(allow_only(["later.test:80"]));
-    harness.guard.check("http://later.test/").await.expect("it is known by its name");
+    harness.guard.check("http://later.test/").await.expect("the host rule matches");
     let other = harness.guard.check("http://later.test:81/").await;
     assert_eq!(other, Err(Forbidden::Scheme));
 }
@@ -52,7 +56,7 @@ async fn allowed_port_is_reachable_but_other_ports_are_not() {
     let other_port = Listener::start(|_| StubResponse::text("secret")).await;
     let harness = Harness::new(allow_only([&format!("127.1:{}", allowed.port())]));
     harness.resolver.set("localhost", &[&["127.0.0.1"]]);
-    let response = harness.post(&allowed.url("/hook")).await.expect("an answer");
+    let response = harness.post(&allowed.url("/hook")).await.expect("a response");
     assert_eq!((response.status(), &response.body()[..]), (StatusCode::OK, &b"hello"[..]));
     let requests = allowed.requests();
     assert_eq!((requests[0].method.as_str(), &requests[0].body[..]), ("POST", &b"{}"[..]));
@@ -88,8 +92,8 @@ async fn network_rule_allows_all_ports() {
     let listener = Listener::start(|_| StubResponse::text("hello")).await;
     let harness = Harness::new(allow_only(["127.0.0.0/30", "10.1.0.0/16"]));
     harness.resolver.set("own.test", &[&["127.0.0.1"]]);
-    harness.post(&listener.url("/")).await.expect("an answer");
-    harness.post(&format!("http://own.test:{}/", listener.port())).await.expect("an answer");
+    harness.post(&listener.url("/")).await.expect("a response");
+    harness.post(&format!("http://own.test:{}/", listener.port())).await.expect("a response");
     for (url, want) in [
         ("http://10.1.2.3/", true),
         ("https://[::ffff:10.1.2.3]:8443/", true),
@@ -115,15 +119,16 @@ async fn loopback_rule_allows_every_loopback_spelling() {
         }
     }
     assert!(listener.requests().iter().all(|it| it.headers.contains_key("host")));
-    let hidden = harness.post(&format!("http://0.0.0.0:{}/", listener.port())).await.unwrap_err();
-    assert!(matches!(hidden, RequestError::Forbidden(Forbidden::Address)), "{hidden:?}");
+    let unspecified =
+        harness.post(&format!("http://0.0.0.0:{}/", listener.port())).await.unwrap_err();
+    assert!(matches!(unspecified, RequestError::Forbidden(Forbidden::Address)), "{unspecified:?}");
 }
 
-/// The one name that every machine knows without asking another.
+/// `localhost` is the only name that every machine resolves without a name server.
 #[tokio::test]
 async fn system_resolver_resolves_localhost() {
     let guard = |allow_loopback| Guard::new(Rules { allow_loopback, ..Rules::default() });
-    guard(true).check("http://localhost:9/").await.expect("it is this machine");
+    guard(true).check("http://localhost:9/").await.expect("localhost is allowed");
     let forbidden = guard(false).check("https://localhost:9/").await;
     assert_eq!(forbidden, Err(Forbidden::Address));
 }

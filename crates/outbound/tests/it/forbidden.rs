@@ -1,12 +1,12 @@
-//! Addresses that nobody may call, in every spelling: refused when they are named, refused again when
-//! they are called, and never connected to.
+//! Tests of forbidden addresses in every notation: they are rejected by checks and by requests, and
+//! never dialed.
 
 use http::{Request, Uri};
 use latimer_outbound::{Forbidden, RequestError, RequestLimits, Rules};
 
 use crate::support::{Harness, Listener, StubResponse, Transport, allow_only, post};
 
-/// Hosts that lead to this machine, or may.
+/// Notations of loopback and unspecified addresses.
 const LOOPBACK_HOSTS: [&str; 24] = [
     "127.0.0.1",
     "127.0.0.1.",
@@ -34,7 +34,7 @@ const LOOPBACK_HOSTS: [&str; 24] = [
     "[::127.0.0.1]",
 ];
 
-/// Hosts elsewhere that are not on the public internet.
+/// Notations of other addresses that are not public.
 const NON_PUBLIC_HOSTS: [&str; 56] = [
     "10.0.0.1",
     "10.255.255.255",
@@ -94,7 +94,7 @@ const NON_PUBLIC_HOSTS: [&str; 56] = [
     "[ff02::1]",
 ];
 
-/// Names, and what they resolve to.
+/// Names and the forbidden addresses that they resolve to.
 const FORBIDDEN_NAMES: [(&str, &[&str]); 11] = [
     ("localhost", &["127.0.0.1", "::1"]),
     ("own.test", &["127.0.0.1"]),
@@ -112,7 +112,7 @@ const FORBIDDEN_NAMES: [(&str, &[&str]); 11] = [
 #[tokio::test]
 async fn forbidden_hosts_are_never_connected_to() {
     let listener = Listener::start(|_| StubResponse::text("secret")).await;
-    // The same port of IPv6, where there is IPv6.
+    // The same port over IPv6, if the machine supports it.
     let ipv6_address = format!("[::1]:{}", listener.port());
     let ipv6_listener =
         Listener::start_at(&ipv6_address, Transport::PlainHttp1, |_| StubResponse::text("secret"))
@@ -133,7 +133,7 @@ async fn forbidden_hosts_are_never_connected_to() {
     assert_eq!(listener.accepted() + ipv6_listener.map_or(0, |it| it.accepted()), 0);
 }
 
-/// What needs no name to be resolved is seen without asking anybody.
+/// IP literals are rejected without a lookup, and names are not looked up.
 #[test]
 fn ip_literal_is_rejected_without_dns_lookup() {
     let harness = Harness::new(Rules::default());
@@ -150,7 +150,7 @@ fn ip_literal_is_rejected_without_dns_lookup() {
     }
 }
 
-/// The same hosts through a client that follows a redirect there.
+/// The same hosts as locations of redirects.
 #[tokio::test]
 async fn redirect_to_forbidden_host_is_rejected() {
     let secret = Listener::start(|_| StubResponse::text("secret")).await;
@@ -166,17 +166,17 @@ async fn redirect_to_forbidden_host_is_rejected() {
     }
     let names = FORBIDDEN_NAMES.iter().map(|(name, _)| name);
     let hosts = LOOPBACK_HOSTS.iter().chain(&NON_PUBLIC_HOSTS).chain(names);
-    // What cannot stand in a header cannot come with a redirect.
+    // A header cannot contain other characters.
     for host in hosts.filter(|it| it.is_ascii()) {
-        let found = harness.get(&redirector.url(&format!("/?{host}"))).await;
-        assert!(matches!(found, Err(RequestError::Forbidden(_))), "{host}: {found:?}");
+        let result = harness.get(&redirector.url(&format!("/?{host}"))).await;
+        assert!(matches!(result, Err(RequestError::Forbidden(_))), "{host}: {result:?}");
         let is_other_address = |it: &std::net::SocketAddr| *it != redirector.address;
         assert!(!harness.dialer.take_dialed().iter().any(is_other_address), "{host}");
     }
     assert_eq!(secret.accepted(), 0);
 }
 
-/// Allowing this machine allows nothing else.
+/// `allow_loopback` allows no other addresses.
 #[tokio::test]
 async fn loopback_rule_does_not_allow_private_networks() {
     let harness = Harness::new(Rules { allow_loopback: true, ..Rules::default() });
@@ -193,7 +193,7 @@ async fn loopback_rule_does_not_allow_private_networks() {
     }
 }
 
-/// A guard that allows all of the networks still keeps out of metadata.
+/// Rules for all networks do not allow metadata services.
 #[tokio::test]
 async fn metadata_is_never_allowed() {
     let harness = Harness::new(allow_only(["0.0.0.0/0", "::/0", "rebound.test:80"]));
@@ -250,7 +250,7 @@ async fn invalid_url_is_rejected_with_specific_error() {
     assert_rejected(&harness, "https://user@public.test/").await;
 }
 
-/// Whoever asks learns nothing about names inside the network.
+/// Errors are the same for internal, public and unknown names.
 #[tokio::test]
 async fn rejection_does_not_reveal_resolved_address() {
     let harness = Harness::new(Rules { allow_loopback: true, ..Rules::default() });
@@ -268,20 +268,20 @@ async fn rejection_does_not_reveal_resolved_address() {
     assert!(!failure.is_retryable());
 }
 
-/// Calls `url` in every way there is: each is refused, and nothing is dialed.
+/// Sends requests to `url` with every method of the client. Each must be rejected without dialing.
 async fn assert_rejected(harness: &Harness, url: &str) {
-    // What `http` cannot read cannot be requested.
+    // A URL that `http` cannot parse cannot be requested.
     if url.parse::<Uri>().is_ok() {
-        let found = harness.post(url).await;
-        assert!(matches!(found, Err(RequestError::Forbidden(_))), "{url}: {found:?}");
-        let found = harness.client.send_streaming(post(url).map(http_body_util::Full::new)).await;
-        assert!(matches!(found, Err(RequestError::Forbidden(_))), "{url}: {found:?}");
+        let result = harness.post(url).await;
+        assert!(matches!(result, Err(RequestError::Forbidden(_))), "{url}: {result:?}");
+        let result = harness.client.send_streaming(post(url).map(http_body_util::Full::new)).await;
+        assert!(matches!(result, Err(RequestError::Forbidden(_))), "{url}: {result:?}");
     }
-    // What it reads once the URL is in its normal form is the same place.
+    // The normalized URL is rejected, too.
     if let Ok(target) = harness.guard.check_without_dns(url) {
         let request = Request::post(target.uri()).body("{}".into()).expect("a request");
-        let found = harness.client.send(request, &RequestLimits::default()).await;
-        assert!(matches!(found, Err(RequestError::Forbidden(_))), "{url}: {found:?}");
+        let result = harness.client.send(request, &RequestLimits::default()).await;
+        assert!(matches!(result, Err(RequestError::Forbidden(_))), "{url}: {result:?}");
     }
     assert_eq!(harness.dialer.take_dialed(), [], "{url}");
 }

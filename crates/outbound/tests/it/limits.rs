@@ -1,4 +1,4 @@
-//! What an answer may cost: time and size.
+//! Tests of timeouts and size limits.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,15 +24,15 @@ fn harness() -> Harness {
 
 #[tokio::test]
 async fn slow_response_times_out() {
-    for answer in ["never", "stuck"] {
-        let listener = Listener::start(move |_| match answer {
+    for kind in ["never", "stalled"] {
+        let listener = Listener::start(move |_| match kind {
             "never" => StubResponse::Never,
             _ => StubResponse::Stalled,
         })
         .await;
         let limits = RequestLimits { timeout: SHORT_TIMEOUT, ..RequestLimits::default() };
         let failure = harness().client.send(post(&listener.url("/")), &limits).await.unwrap_err();
-        assert!(matches!(failure, RequestError::Timeout), "{answer}: {failure:?}");
+        assert!(matches!(failure, RequestError::Timeout), "{kind}: {failure:?}");
         assert!(failure.is_retryable());
     }
 }
@@ -60,7 +60,7 @@ async fn oversized_response_is_rejected() {
 async fn send_streaming_returns_body_incrementally() {
     let listener = Listener::start(|_| StubResponse::Stalled).await;
     let request = post(&listener.url("/")).map(Full::new);
-    let response = harness().client.send_streaming(request).await.expect("an answer");
+    let response = harness().client.send_streaming(request).await.expect("a response");
     let mut body = response.into_body();
     let frame = body.frame().await.expect("a frame").expect("data");
     assert_eq!(frame.into_data().expect("data").len(), 1024);
@@ -72,9 +72,9 @@ async fn truncated_or_invalid_response_is_broken_error() {
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     let serving = tokio::spawn(async move {
         for response in ["HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf", "SSH-2.0-x\r\n"] {
-            let (mut stream, _) = listener.accept().await.expect("a caller");
+            let (mut stream, _) = listener.accept().await.expect("a connection");
             let _ = stream.read(&mut [0; 1024]).await.expect("a request");
-            stream.write_all(response.as_bytes()).await.expect("a reader");
+            stream.write_all(response.as_bytes()).await.expect("an open connection");
         }
     });
     for _ in 0..2 {
@@ -82,10 +82,10 @@ async fn truncated_or_invalid_response_is_broken_error() {
         assert!(matches!(failure, RequestError::Broken { .. }), "{failure:?}");
         assert!(failure.is_retryable());
     }
-    serving.await.expect("it served");
+    serving.await.expect("the server finished");
 }
 
-/// A network that swallows what is sent to it.
+/// Dialer that never connects.
 #[derive(Debug)]
 struct HangingDialer;
 
@@ -104,14 +104,14 @@ async fn connect_timeout_applies_to_dialing() {
     harness.resolver.set("two.test", &[&["93.184.216.34", "93.184.216.35"]]);
     for url in ["https://93.184.216.34/", "https://two.test/"] {
         let request = post(url).map(Full::<Bytes>::new);
-        let found = timeout(TEST_TIMEOUT, harness.client.send_streaming(request))
+        let result = timeout(TEST_TIMEOUT, harness.client.send_streaming(request))
             .await
-            .expect("it does not wait");
-        assert!(matches!(found, Err(RequestError::Timeout)), "{found:?}");
+            .expect("the connect timeout applies");
+        assert!(matches!(result, Err(RequestError::Timeout)), "{result:?}");
     }
 }
 
-/// TLS that does not begin is part of connecting.
+/// The TLS handshake is part of connecting.
 #[tokio::test]
 async fn connect_timeout_applies_to_tls_handshake() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
@@ -120,6 +120,7 @@ async fn connect_timeout_applies_to_tls_handshake() {
         Harness::with_builder(Rules { allow_loopback: true, ..Rules::default() }, |builder| {
             builder.connect_timeout(SHORT_TIMEOUT)
         });
-    let found = timeout(TEST_TIMEOUT, harness.post(&url)).await.expect("it does not wait");
-    assert!(matches!(found, Err(RequestError::Timeout)), "{found:?}");
+    let result =
+        timeout(TEST_TIMEOUT, harness.post(&url)).await.expect("the connect timeout applies");
+    assert!(matches!(result, Err(RequestError::Timeout)), "{result:?}");
 }

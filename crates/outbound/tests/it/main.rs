@@ -1,7 +1,7 @@
-//! The guard and its client, against listeners of this machine.
+//! Tests of the guard and the HTTP client against listeners on loopback.
 //!
-//! No test sends anything off this machine, even when the guard is broken: names are resolved by
-//! tables, and sockets are opened by a dialer that keeps to loopback and writes down the rest.
+//! No test sends data to another machine, even if the guard is broken: a stub resolves host names, and
+//! the dialer records all addresses and connects only to loopback.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 

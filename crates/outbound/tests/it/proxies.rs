@@ -1,4 +1,4 @@
-//! Proxies that the environment names are not used.
+//! Tests that proxy settings of the environment are ignored.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::support::{Listener, StubResponse, allow_only, post};
 
 const CHILD: &str = "LATIMER_TEST_CHILD";
 
-/// Runs itself once more in an environment full of proxies: the call must not go there.
+/// Runs itself again in a child process whose environment contains proxy settings.
 #[tokio::test(flavor = "multi_thread")]
 async fn proxies_of_the_environment_are_not_used() {
     if std::env::var_os(CHILD).is_some() {
@@ -22,8 +22,9 @@ async fn proxies_of_the_environment_are_not_used() {
         child.env(name, &url).env(name.to_lowercase(), &url);
     }
     child.env_remove("NO_PROXY").env_remove("no_proxy");
-    let output = tokio::task::spawn_blocking(move || child.output()).await.expect("it ran");
-    let output = output.expect("it ran");
+    let output =
+        tokio::task::spawn_blocking(move || child.output()).await.expect("the child process ran");
+    let output = output.expect("the child process ran");
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}");
     assert_eq!(proxy.accepted(), 0);
@@ -34,5 +35,5 @@ async fn call() {
     let rules = allow_only([&listener.address.to_string()]);
     let client = HttpClient::builder(Guard::new(rules)).build().expect("a client");
     let response = client.send(post(&listener.url("/")), &RequestLimits::default()).await;
-    assert_eq!(&response.expect("an answer").body()[..], b"direct");
+    assert_eq!(&response.expect("a response").body()[..], b"direct");
 }

@@ -1,4 +1,4 @@
-//! Which redirects are followed, and what of a request goes with them.
+//! Tests of redirects.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
@@ -15,16 +15,16 @@ async fn same_origin_redirect_preserves_request() {
     let listener = Listener::start(|request| match request.uri.path() {
         "/a" => StubResponse::redirect(307, "/b/c?x=1"),
         "/b/c" => StubResponse::redirect(308, "../d"),
-        _ => StubResponse::text("there"),
+        _ => StubResponse::text("target"),
     })
     .await;
     let harness = harness();
     let mut request = post(&listener.url("/a"));
     request.headers_mut().insert("authorization", HeaderValue::from_static("Bearer x"));
-    request.headers_mut().insert("host", HeaderValue::from_static("elsewhere.test"));
+    request.headers_mut().insert("host", HeaderValue::from_static("other.test"));
     let response =
-        harness.client.send(request, &RequestLimits::default()).await.expect("an answer");
-    assert_eq!((response.status(), &response.body()[..]), (StatusCode::OK, &b"there"[..]));
+        harness.client.send(request, &RequestLimits::default()).await.expect("a response");
+    assert_eq!((response.status(), &response.body()[..]), (StatusCode::OK, &b"target"[..]));
     let requests = listener.requests();
     let paths: Vec<_> = requests.iter().map(|it| it.uri.path()).collect();
     assert_eq!(paths, ["/a", "/b/c", "/d"]);
@@ -51,7 +51,7 @@ async fn a_post_never_becomes_a_get() {
 
 #[tokio::test]
 async fn only_safe_requests_without_credentials_cross_origins() {
-    let destination = Listener::start(|_| StubResponse::text("there")).await;
+    let destination = Listener::start(|_| StubResponse::text("target")).await;
     for (method, header, sensitive, want) in [
         (Method::GET, None, false, true),
         (Method::HEAD, None, false, true),
@@ -75,9 +75,9 @@ async fn only_safe_requests_without_credentials_cross_origins() {
             request = request.header(name, value);
         }
         let request = request.body(Bytes::new()).expect("a request");
-        let found = harness().client.send(request, &RequestLimits::default()).await;
-        let name = format!("{method} with {header:?}: {found:?}");
-        match found {
+        let result = harness().client.send(request, &RequestLimits::default()).await;
+        let name = format!("{method} with {header:?}: {result:?}");
+        match result {
             Ok(_) => assert!(want, "{name}"),
             Err(RequestError::Redirect(RedirectError::CrossOrigin { origin })) => {
                 assert!(!want, "{name}");
@@ -89,7 +89,7 @@ async fn only_safe_requests_without_credentials_cross_origins() {
     }
 }
 
-/// A scheme or a port is part of where a credential belongs.
+/// Scheme and port are part of an origin.
 #[tokio::test]
 async fn different_port_or_scheme_is_cross_origin() {
     for location in ["https://127.0.0.1:{port}/", "http://127.0.0.2:{port}/", "//127.0.0.1:1/"] {
@@ -150,7 +150,7 @@ async fn redirect_to_invalid_location_is_rejected() {
 async fn non_redirect_status_is_returned_as_response() {
     for status in [300, 304, 401, 500] {
         let listener = Listener::start(move |_| StubResponse::redirect(status, "/b")).await;
-        let response = harness().get(&listener.url("/")).await.expect("an answer");
+        let response = harness().get(&listener.url("/")).await.expect("a response");
         assert_eq!(response.status(), status);
     }
     let listener = Listener::start(|_| {
@@ -158,10 +158,10 @@ async fn non_redirect_status_is_returned_as_response() {
         StubResponse::Complete(response.expect("a response"))
     })
     .await;
-    let response = harness().get(&listener.url("/")).await.expect("an answer");
-    assert_eq!(response.status(), StatusCode::FOUND, "without a location");
+    let response = harness().get(&listener.url("/")).await.expect("a response");
+    assert_eq!(response.status(), StatusCode::FOUND, "without location");
     let listener = Listener::start(|_| StubResponse::redirect(302, "/b")).await;
     let request = post(&listener.url("/")).map(http_body_util::Full::new);
-    let response = harness().client.send_streaming(request).await.expect("an answer");
-    assert_eq!(response.status(), StatusCode::FOUND, "an open answer is the caller's");
+    let response = harness().client.send_streaming(request).await.expect("a response");
+    assert_eq!(response.status(), StatusCode::FOUND, "streaming requests return redirects");
 }

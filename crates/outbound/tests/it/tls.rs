@@ -1,4 +1,4 @@
-//! TLS: whom the client believes, what it shows, and what is spoken over it.
+//! Tests of TLS: trusted roots, client certificates and negotiated versions of HTTP.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rustls::server::WebPkiClientVerifier;
 
 use crate::support::{Harness, Listener, StubResponse, Transport, allow_only};
 
-/// An authority that nobody knows but these tests.
+/// Certificate authority of a test.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -33,7 +33,8 @@ impl Authority {
         (params.signed_by(&key, &self.0).expect("a certificate"), key)
     }
 
-    /// A server with a certificate for `name`; it may ask for one of this authority.
+    /// Creates a server transport with a certificate for `name`, which optionally requires a client
+    /// certificate.
     fn server(&self, name: &str, request_client_cert: bool, alpn: &[&str]) -> Transport {
         let provider = Arc::new(default_provider());
         let (certificate, key) = self.issue(name);
@@ -100,7 +101,7 @@ async fn highest_common_http_version_is_negotiated() {
         let harness =
             Harness::with_builder(rules, |builder| builder.root_certificates(authority.pem()));
         let url = format!("https://{}/", listener.address);
-        let response = harness.post(&url).await.expect("an answer");
+        let response = harness.post(&url).await.expect("a response");
         assert_eq!(response.version(), want, "{alpn:?}");
     }
 }
@@ -122,8 +123,8 @@ async fn client_certificate_is_sent_when_requested() {
                 false => builder,
             }
         });
-        let found = harness.post(&format!("https://{}/", listener.address)).await;
-        assert_eq!(found.is_ok(), has_identity, "{found:?}");
+        let result = harness.post(&format!("https://{}/", listener.address)).await;
+        assert_eq!(result.is_ok(), has_identity, "{result:?}");
     }
 }
 
@@ -146,7 +147,10 @@ async fn client_certificate_is_sent_to_one_origin_only() {
             let builder = builder.root_certificates(authority.pem());
             builder.identity(url, certificate.pem(), key.serialize_pem())
         });
-    harness.get(&format!("https://{}/", server.address)).await.expect("it is known there");
+    harness
+        .get(&format!("https://{}/", server.address))
+        .await
+        .expect("the client certificate is accepted");
     for url in
         [format!("https://{}/", other.address), format!("https://{}/redirect", server.address)]
     {

@@ -1,4 +1,4 @@
-//! Connections without the feature `tls`: plain HTTP only.
+//! Stub without the feature `tls`: plain HTTP only.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use tokio::net::TcpStream;
 use super::Protocol;
 use crate::target::{Scheme, Target};
 
-/// One connection.
+/// Connection without TLS.
 pub(super) type Stream = TcpStream;
 
-/// Nothing can be set without the feature `tls`.
+/// TLS settings of a client: none without the feature `tls`.
 #[derive(Default)]
 pub(super) struct TlsSettings {}
 
-/// A certificate or key that cannot be used. None can be set without the feature `tls`.
+/// Error of an unusable certificate or key. Never created without the feature `tls`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTls {}
 
-/// Refuses HTTPS.
+/// Rejects HTTPS.
 pub(super) struct Tls;
 
 impl Tls {

@@ -1,4 +1,4 @@
-//! Whom to believe, and who to be.
+//! TLS: trusted root certificates and the client's certificate.
 
 mod stream;
 
@@ -19,33 +19,32 @@ use super::{HttpClientBuilder, Protocol};
 use crate::host::Host;
 use crate::target::{Scheme, Target};
 
-/// Certificates and keys to set TLS up with, in PEM.
+/// TLS settings of a client, as PEM.
 #[derive(Default)]
 pub(super) struct TlsSettings {
-    /// Root certificates beside those of the operating system.
+    /// Root certificates in addition to those of the operating system.
     root_pems: Vec<Vec<u8>>,
     identity: Option<Identity>,
 }
 
-/// What the client shows of itself to servers of one origin, in PEM.
+/// Client certificate for servers of one origin, as PEM.
 struct Identity {
-    /// A URL of the origin.
+    /// URL within the origin.
     url: String,
     certificates: Vec<u8>,
     key: Vec<u8>,
 }
 
 impl HttpClientBuilder {
-    /// Certificates, in PEM, that servers may be vouched for by, beside those that the operating
-    /// system trusts.
+    /// Adds trusted root certificates, as PEM, to those of the operating system.
     #[must_use]
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.tls.root_pems.push(pem.into());
         self
     }
 
-    /// What the client shows to servers at the origin of a URL, and nowhere else, when they ask who it
-    /// is: a chain of certificates and the key of the first, both in PEM.
+    /// Sets the client certificate for servers at the origin of `url` that request one: a certificate
+    /// chain and the private key of its first certificate, both as PEM. Other origins never receive it.
     #[must_use]
     pub fn identity(
         mut self,
@@ -59,31 +58,31 @@ impl HttpClientBuilder {
     }
 }
 
-/// A certificate or key that cannot be used.
+/// Error of an unusable certificate or key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTls {
-    /// What should be certificates of authorities is not.
-    #[error("the root certificates cannot be read: PEM is expected")]
+    /// The root certificates are not valid PEM.
+    #[error("invalid root certificates: expected PEM")]
     Roots {
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
-    /// The client's own certificates or key are none, or do not belong together.
-    #[error("the client's certificate and key cannot be used: a URL and PEM of both is expected")]
+    /// The client certificate or key is not valid PEM, or they do not match.
+    #[error("invalid client certificate or key: expected a URL and PEM of both")]
     Identity {
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
-    /// The cryptography of this build cannot do what it should.
-    #[error("TLS cannot be set up")]
+    /// The cryptography provider does not support the required protocol versions.
+    #[error("TLS cannot be configured")]
     Unsupported {
-        /// Why.
+        /// Underlying error.
         source: BoxError,
     },
 }
 
-/// How TLS is spoken: with most servers as nobody, with those of one origin as somebody.
+/// TLS connectors: one without client certificate, and one with it for a single origin.
 pub(super) struct Tls {
     anonymous: TlsConnector,
     with_identity: Option<(Target, TlsConnector)>,
@@ -109,7 +108,7 @@ impl Tls {
         Ok(Self { anonymous, with_identity: Some((origin, Arc::new(with_identity).into())) })
     }
 
-    /// The same, for these versions of HTTP.
+    /// Returns a copy that negotiates the given versions of HTTP.
     pub(super) fn with_protocol(&self, protocol: Protocol) -> Self {
         let with_alpn = |connector: &TlsConnector| {
             let mut config = ClientConfig::clone(connector.config());
@@ -138,7 +137,7 @@ impl Tls {
         }
     }
 
-    /// What connects to a target.
+    /// Returns the connector for a target.
     fn connector(&self, target: &Target) -> &TlsConnector {
         match &self.with_identity {
             Some((origin, connector)) if origin.same_origin(target) => connector,
@@ -154,15 +153,20 @@ fn server_name(host: &Host) -> io::Result<ServerName<'static>> {
     }
 }
 
-/// Those of the operating system, and some more. A machine without any can still call over plain HTTP.
+/// Loads the root certificates of the operating system and the additional ones. The result may be
+/// empty, which still allows plain HTTP.
 fn load_roots(root_pems: &[Vec<u8>]) -> Result<RootCertStore, InvalidTls> {
     let native = rustls_native_certs::load_native_certs();
     for error in &native.errors {
-        tracing::warn!(%error, "some of the system's root certificates cannot be read");
+        tracing::warn!(%error, "root certificate of the operating system cannot be read");
     }
     let mut roots = RootCertStore::empty();
     let (_, unusable) = roots.add_parsable_certificates(native.certs);
-    tracing::debug!(usable = roots.len(), unusable, "root certificates of the system");
+    tracing::debug!(
+        usable = roots.len(),
+        unusable,
+        "loaded root certificates of the operating system"
+    );
     for pem in root_pems {
         let invalid = |source: BoxError| InvalidTls::Roots { source };
         for certificate in certificates(pem).map_err(invalid)? {
@@ -183,11 +187,11 @@ impl Identity {
     }
 }
 
-/// Where something is shown, and what.
+/// Origin, certificate chain and key of a client certificate.
 type LoadedIdentity = (Target, Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// The certificates of a PEM file, of which there is at least one.
+/// Parses the certificates of a PEM file. Fails if there is none.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BoxError> {
     let parsed = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>()?;
-    if parsed.is_empty() { Err("there is no certificate in it".into()) } else { Ok(parsed) }
+    if parsed.is_empty() { Err("the PEM contains no certificate".into()) } else { Ok(parsed) }
 }

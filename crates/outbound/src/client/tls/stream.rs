@@ -1,4 +1,4 @@
-//! One connection, with TLS or without.
+//! Connection with or without TLS.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// One connection, with TLS or without.
+/// Connection with or without TLS.
 #[derive(Debug)]
 pub(in crate::client) enum Stream {
     Plain(TcpStream),

@@ -1,4 +1,4 @@
-//! A dialer that writes down where it should go, and goes nowhere but to this machine.
+//! Dialer that records all addresses and connects only to loopback.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ pub(crate) struct RecordingDialer {
 }
 
 impl RecordingDialer {
-    /// Where it should have gone since it was asked last.
+    /// Returns the addresses dialed since the last call.
     pub(crate) fn take_dialed(&self) -> Vec<SocketAddr> {
         std::mem::take(&mut self.dialed.lock().unwrap())
     }
@@ -25,7 +25,7 @@ impl Dial for RecordingDialer {
     async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream> {
         self.dialed.lock().unwrap().push(address);
         let ip = address.ip().to_canonical();
-        // The unspecified address is this machine, too.
+        // The unspecified address is the local machine, too.
         if ip.is_loopback() || ip.is_unspecified() {
             TcpStream::connect(address).await
         } else {

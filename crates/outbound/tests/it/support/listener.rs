@@ -1,4 +1,4 @@
-//! A server on loopback that counts its callers.
+//! Server on loopback that records its requests.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -21,14 +21,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-/// What a listener does about a request.
+/// Response of a listener to a request.
 pub(crate) enum StubResponse {
     Complete(Response<Bytes>),
-    /// Nothing at all.
+    /// No response.
     Never,
-    /// The beginning of an answer, and no more.
+    /// Response headers and the beginning of a body.
     Stalled,
-    /// An answer without an end.
+    /// Endless body.
     Endless,
 }
 
@@ -43,7 +43,7 @@ impl StubResponse {
     }
 }
 
-/// What a listener saw of a request.
+/// Request that a listener received.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedRequest {
     pub(crate) method: Method,
@@ -52,16 +52,16 @@ pub(crate) struct RecordedRequest {
     pub(crate) body: Bytes,
 }
 
-/// How a listener speaks.
+/// Transport of a listener.
 #[derive(Clone)]
 pub(crate) enum Transport {
     PlainHttp1,
-    /// No TLS, and HTTP/2 from the first byte.
+    /// HTTP/2 with prior knowledge, without TLS.
     PlainHttp2,
     Tls(Arc<rustls::ServerConfig>),
 }
 
-/// A server on loopback. Gone when it is dropped.
+/// Server on loopback. Dropping it stops the server.
 pub(crate) struct Listener {
     pub(crate) address: SocketAddr,
     state: Arc<State>,
@@ -107,7 +107,7 @@ impl Listener {
         format!("http://{}{path}", self.address)
     }
 
-    /// How many connections it took.
+    /// Returns the number of accepted connections.
     pub(crate) fn accepted(&self) -> usize {
         self.state.accepted.load(Ordering::SeqCst)
     }
@@ -147,7 +147,7 @@ where
     TokioIo<S>: Read + Write + Unpin + Send + 'static,
 {
     let service = service_fn(move |request| respond(request, state.clone()));
-    // A client that goes away in the middle is what some tests are about.
+    // Some tests disconnect on purpose.
     let _ = if http2 {
         http2::Builder::new(TokioExecutor::new())
             .serve_connection(TokioIo::new(stream), service)

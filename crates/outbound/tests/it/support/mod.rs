@@ -1,4 +1,4 @@
-//! What the tests stand on: a table of names, a dialer that stays at home, and a listener.
+//! Test support: stub resolver, recording dialer and listener.
 
 mod dialer;
 mod listener;
@@ -16,7 +16,7 @@ pub(crate) use dialer::RecordingDialer;
 pub(crate) use listener::{Listener, StubResponse, Transport};
 pub(crate) use resolver::StubResolver;
 
-/// A guarded client, and what it stands on.
+/// HTTP client with its guard, stub resolver and recording dialer.
 pub(crate) struct Harness {
     pub(crate) guard: Guard,
     pub(crate) client: HttpClient,
@@ -55,7 +55,7 @@ pub(crate) fn post(url: &str) -> Request<Bytes> {
     Request::post(url).body(Bytes::from_static(b"{}")).expect("a request")
 }
 
-/// The rules that allow these and nothing else.
+/// Returns rules that allow only these targets in addition to public HTTPS.
 pub(crate) fn allow_only<const N: usize>(targets: [&str; N]) -> Rules {
     let allow = targets.iter().map(|it| it.parse::<AllowRule>().expect(it)).collect();
     Rules { allow, allow_loopback: false }

@@ -1,4 +1,4 @@
-//! Names that mean what a test says, and something else the next time if it says so.
+//! Resolver with configured results, which can differ between lookups.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use latimer_outbound::Resolve;
 
-/// For each name, its answers one after the other; the last one stays.
+/// Results of each name, one per lookup; the last one repeats.
 #[derive(Debug, Default)]
 pub(crate) struct StubResolver {
     responses: Mutex<HashMap<String, Vec<Vec<IpAddr>>>>,
@@ -22,7 +22,7 @@ impl StubResolver {
         self.responses.lock().unwrap().insert(name.to_owned(), responses);
     }
 
-    /// How often somebody asked for a name.
+    /// Returns the number of lookups of a name.
     pub(crate) fn lookup_count(&self, name: &str) -> usize {
         self.lookups.lock().unwrap().iter().filter(|it| *it == name).count()
     }

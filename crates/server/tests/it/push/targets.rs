@@ -166,7 +166,7 @@ async fn rebound_host_is_not_called() {
         assert_eq!(*recorder.0.lock().unwrap(), [], "{address}");
         for dead_letter in dispatcher.dead_letters(9).await.unwrap() {
             let reason = dead_letter.dead_letter.reason;
-            assert_eq!(reason, "the URL leads to an address that is not allowed");
+            assert_eq!(reason, "the URL points to an address that is not allowed");
         }
     }
 }
