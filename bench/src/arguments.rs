@@ -1,20 +1,20 @@
-//! What a program is told on its command line.
+//! Command-line options of the benchmark programs.
 
 use std::str::FromStr;
 
 use crate::BenchError;
 
-/// Options with a value each, as `--rounds 3`.
+/// Parsed options, each with one value, such as `--rounds 3`.
 #[derive(Debug)]
 pub struct Arguments {
     pairs: Vec<(String, String)>,
 }
 
 impl Arguments {
-    /// Reads the command line; `known` are the options there are.
+    /// Parses the command line of this process; `options` are the supported names.
     ///
     /// # Errors
-    /// An option that is not known, or has no value.
+    /// When an option is not supported or has no value.
     pub fn parse(options: &[&str]) -> Result<Self, BenchError> {
         let mut args = std::env::args().skip(1);
         let mut pairs = Vec::new();
@@ -22,40 +22,41 @@ impl Arguments {
             let name = arg.strip_prefix("--").filter(|it| options.contains(it));
             let name = name.ok_or_else(|| {
                 let usage: Vec<_> = options.iter().map(|it| format!("--{it} VALUE")).collect();
-                format!("{arg}: there are {}", usage.join(", "))
+                format!("unknown option {arg}; the options are {}", usage.join(", "))
             })?;
-            let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
+            let value = args.next().ok_or_else(|| format!("{arg} requires a value"))?;
             pairs.push((name.to_owned(), value));
         }
         Ok(Self { pairs })
     }
 
-    /// The value of an option, if it is given.
+    /// Returns the value of an option, if it is given; the last one if it is repeated.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().rev().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of an option, or what holds without it.
+    /// Returns the parsed value of an option, or `default` if it is not given.
     ///
     /// # Errors
-    /// A value that makes no sense.
+    /// When the value cannot be parsed.
     pub fn get_or<T: FromStr>(&self, name: &str, default: T) -> Result<T, BenchError> {
         match self.get(name) {
             None => Ok(default),
             Some(value) => {
-                value.parse().map_err(|_| format!("--{name} {value}: makes no sense").into())
+                value.parse().map_err(|_| format!("--{name} {value}: invalid value").into())
             }
         }
     }
 
-    /// Whether a name is among the comma-separated ones of an option; without the option all are.
+    /// Returns whether `name` is in the comma-separated list of an option, or the option is not
+    /// given.
     #[must_use]
     pub fn selects(&self, option: &str, name: &str) -> bool {
         self.get(option).is_none_or(|it| it.split(',').any(|it| it == name))
     }
 
-    /// The options as they were given, without the places of this machine.
+    /// Formats the options for the report, with paths replaced by `…`.
     #[must_use]
     pub fn without_paths(&self) -> String {
         let format_option = |(name, value): &(String, String)| match value.contains('/') {

@@ -1,4 +1,4 @@
-//! Calls made with a library: ours, or an HTTP client and nothing else.
+//! Load generator that calls a server with a client library.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -12,41 +12,41 @@ use tokio::task::LocalSet;
 use crate::BenchError;
 use crate::process::cpu_seconds;
 
-/// What to call with what.
+/// Endpoint, library and amount of load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// Where JSON-RPC of 1.0 is.
+    /// URL of a JSON-RPC 1.0 endpoint.
     pub url: String,
-    /// With what it is called.
+    /// Library to call with.
     pub library: Library,
-    /// How many calls there are at a time.
+    /// Number of concurrent calls.
     pub concurrency: usize,
-    /// For so many seconds, after one that does not count.
+    /// Measured duration in seconds, after a warm-up of one second.
     pub seconds: f64,
 }
 
-/// With what something is called.
+/// Library that makes the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Library {
-    /// An HTTP client, and JSON that is read into a tree.
+    /// `reqwest`, with responses parsed into a `serde_json::Value`.
     Reqwest,
-    /// Ours.
+    /// `latimer-client`.
     Latimer,
 }
 
-/// What came of it.
+/// Throughput and CPU time of the calling process.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct CallResult {
-    /// Answers that were right, in a second.
+    /// Correct responses per second.
     pub per_second: f64,
-    /// The time that this process computed for each.
+    /// CPU time of this process per call, in microseconds.
     pub cpu_micros: f64,
 }
 
-/// Calls, and says what came of it.
+/// Runs the calls, and writes a [`CallResult`] as a line of JSON to standard output.
 ///
 /// # Errors
-/// When an answer is wrong.
+/// When a call fails or its response is not a completed task.
 pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = LocalSet::new().block_on(&runtime, measure(plan))?;
@@ -66,7 +66,7 @@ async fn measure(plan: Plan) -> Result<CallResult, BenchError> {
     })
 }
 
-/// Calls for so long, and returns how often.
+/// Makes calls for `duration`, and returns their number.
 async fn call_for(
     caller: &Rc<LibraryClient>,
     concurrency: usize,
@@ -108,7 +108,7 @@ impl LibraryClient {
         })
     }
 
-    /// Sends a message, and sees that a completed task comes of it.
+    /// Sends a message, and checks that the response is a completed task.
     async fn call(&self, text: &str) -> Result<(), BenchError> {
         let state = match self {
             Self::Reqwest { client, url } => {
@@ -123,12 +123,12 @@ impl LibraryClient {
             }
             Self::Latimer(client) => match client.send(user_message(text)).await? {
                 SendMessageResponse::Task(task) => task.status.state.to_string(),
-                SendMessageResponse::Message(_) => "a message".to_owned(),
+                SendMessageResponse::Message(_) => "direct reply".to_owned(),
             },
         };
         if state == TaskState::Completed.to_string() {
             return Ok(());
         }
-        Err(format!("answered by {state}").into())
+        Err(format!("expected a completed task, got {state}").into())
     }
 }

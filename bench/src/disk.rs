@@ -1,4 +1,4 @@
-//! What the disk does: how long it takes until something is safe on it.
+//! Latency of durable writes to the disk.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 use crate::BenchError;
 use crate::histogram::Histogram;
 
-/// How fast a disk is at what a commit needs of it.
+/// Rate and latency of 4 KiB appends, each followed by `fdatasync`, as a durable commit requires.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DiskLatency {
-    /// Appends of 4 KiB made safe, one after the other, in a second.
+    /// Sequential synced appends per second.
     pub syncs_per_second: f64,
-    /// Of those, in microseconds.
+    /// Median latency in microseconds.
     pub p50_micros: f64,
-    /// The same.
+    /// 99th percentile of the latency in microseconds.
     pub p99_micros: f64,
-    /// The same.
+    /// Maximum latency in microseconds.
     pub max_micros: f64,
 }
 
-/// Appends 4 KiB to a file in `folder` and makes it safe, again and again for `time`.
+/// Appends 4 KiB blocks to a temporary file in `dir` and syncs each, for `duration`. Blocks.
 ///
 /// # Errors
-/// When the disk does not let us.
+/// When the file cannot be created, written or synced.
 pub fn probe(dir: &Path, duration: Duration) -> Result<DiskLatency, BenchError> {
     let path = dir.join(format!("sync-probe-{}", std::process::id()));
     let mut file = OpenOptions::new().create(true).append(true).open(&path)?;

@@ -1,4 +1,4 @@
-//! Many readers of one task in process, some of them slow: the engine without sockets.
+//! Fan-out of one task to many readers within one process: the engine without sockets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,28 +17,28 @@ use tokio::task::JoinSet;
 use crate::BenchError;
 use crate::histogram::Histogram;
 use crate::readers::ReadersResult;
-use crate::server_under_test::{Pace, parse_piece, unlimited_retention, worker_agent};
+use crate::server_under_test::{Pace, parse_tick, unlimited_retention, worker_agent};
 
-/// Who reads what.
+/// Number of readers, and amount of data.
 #[derive(Clone, Copy, Debug)]
 pub struct InProcessPlan {
-    /// How many read.
+    /// Number of readers.
     pub readers: usize,
-    /// How many of those read slowly.
+    /// Number of slow readers among them.
     pub slow: usize,
-    /// How many pieces are made.
-    pub pieces: u32,
-    /// How many of them in a second.
+    /// Number of ticks that the agent writes.
+    pub ticks: u32,
+    /// Ticks per second.
     pub rate: u32,
 }
 
-/// A slow reader rests this long behind each event.
+/// Pause of a slow reader after each event.
 const SLOW_READER_PAUSE: Duration = Duration::from_millis(5);
 
-/// Has a task written and read.
+/// Runs a task that writes ticks while all readers stream it. Blocks until all streams end.
 ///
 /// # Errors
-/// When it cannot begin.
+/// When the task cannot be started or subscribed to.
 pub fn run(plan: InProcessPlan) -> Result<ReadersResult, BenchError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(write_and_read(plan))
@@ -48,7 +48,7 @@ async fn write_and_read(plan: InProcessPlan) -> Result<ReadersResult, BenchError
     let registry = Arc::new(AgentRegistry::new([worker_agent()])?);
     let limits = EngineLimits { max_streams: 1_000_000, ..EngineLimits::default() };
     let engine = Engine::new(registry, Arc::new(MemoryStore::new(unlimited_retention())), limits);
-    let task = send(&engine, &format!("tick {} {}", plan.pieces, plan.rate)).await?;
+    let task = send(&engine, &format!("tick {} {}", plan.ticks, plan.rate)).await?;
     let writer_done = Arc::new(AtomicBool::new(false));
     let mut readers = JoinSet::new();
     for number in 0..plan.readers {
@@ -59,7 +59,7 @@ async fn write_and_read(plan: InProcessPlan) -> Result<ReadersResult, BenchError
                 .read(stream),
         );
     }
-    // One more, which is not counted, tells when the writer is done.
+    // An additional reader, which is not counted, observes the end of the task.
     let control_stream = match plan.readers {
         0 => None,
         _ => Some(subscribe(&engine, &task).await?),
@@ -80,12 +80,14 @@ async fn write_and_read(plan: InProcessPlan) -> Result<ReadersResult, BenchError
         if !reader.slow {
             latency.merge(&reader.latency);
         }
-        result.pieces += u64::from(reader.pieces);
-        result.behind = result.behind.max(reader.pieces_at_end.map_or(0, |it| plan.pieces - it));
+        result.pieces += u64::from(reader.ticks);
+        result.behind = result.behind.max(reader.ticks_at_end.map_or(0, |it| plan.ticks - it));
         match reader.problem {
-            None if reader.pieces == plan.pieces => result.complete += 1,
+            None if reader.ticks == plan.ticks => result.complete += 1,
             None => {
-                result.problem.get_or_insert(format!("ended after {} pieces", reader.pieces));
+                result
+                    .problem
+                    .get_or_insert(format!("the stream ended after {} ticks", reader.ticks));
             }
             Some(problem) => {
                 result.problem.get_or_insert(problem);
@@ -103,10 +105,10 @@ async fn write_and_read(plan: InProcessPlan) -> Result<ReadersResult, BenchError
 struct Reader {
     slow: bool,
     writer_done: Arc<AtomicBool>,
-    pieces: u32,
+    ticks: u32,
     revision: u64,
-    /// Where a slow reader was when the writer was done.
-    pieces_at_end: Option<u32>,
+    /// Ticks that a slow reader had received when the writer finished.
+    ticks_at_end: Option<u32>,
     latency: Histogram,
     pace: Option<Pace>,
     problem: Option<String>,
@@ -122,7 +124,7 @@ impl Reader {
             };
             let revision = event.revision.map_or(0, |it| it.get());
             if revision <= self.revision {
-                let problem = format!("event {revision} behind {}", self.revision);
+                let problem = format!("event {revision} after event {}", self.revision);
                 return self.with_problem(problem);
             }
             self.revision = revision;
@@ -131,10 +133,9 @@ impl Reader {
             {
                 return self.with_problem(problem);
             }
-            if self.slow && self.pieces_at_end.is_none() {
+            if self.slow && self.ticks_at_end.is_none() {
                 tokio::time::sleep(SLOW_READER_PAUSE).await;
-                self.pieces_at_end =
-                    self.writer_done.load(Ordering::Relaxed).then_some(self.pieces);
+                self.ticks_at_end = self.writer_done.load(Ordering::Relaxed).then_some(self.ticks);
             }
         }
         self
@@ -145,11 +146,11 @@ impl Reader {
             StreamResponse::ArtifactUpdate(update) => {
                 let text = update.artifact.text();
                 let (number, age) =
-                    parse_piece(&text).ok_or_else(|| format!("no piece: {text}"))?;
-                if number != self.pieces + 1 {
-                    return Err(format!("piece {number} behind {}", self.pieces));
+                    parse_tick(&text).ok_or_else(|| format!("malformed tick: {text}"))?;
+                if number != self.ticks + 1 {
+                    return Err(format!("tick {number} after tick {}", self.ticks));
                 }
-                self.pieces = number;
+                self.ticks = number;
                 self.latency.record(age);
             }
             StreamResponse::StatusUpdate(update) => {
@@ -170,13 +171,13 @@ impl Reader {
     }
 }
 
-/// Waits until the writer is done without anybody reading what it writes.
+/// Waits until the writer has finished a task that has no readers.
 async fn wait_for_pace(
     engine: &Engine,
     task: &TaskId,
     plan: &InProcessPlan,
 ) -> Result<Reader, BenchError> {
-    tokio::time::sleep(Duration::from_secs(1) / plan.rate * plan.pieces).await;
+    tokio::time::sleep(Duration::from_secs(1) / plan.rate * plan.ticks).await;
     loop {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let request = Request::GetTask(task.clone().into());

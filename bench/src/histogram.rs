@@ -1,6 +1,6 @@
-//! How long things took, in little space.
+//! Latency histogram of bounded size.
 
-/// Counts durations in buckets that are less than one percent wide. The greatest is kept as it is.
+/// Counts of durations in buckets less than one percent wide, with the exact maximum.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -9,14 +9,14 @@ pub struct Histogram {
     exceeded: [u64; THRESHOLDS.len()],
 }
 
-/// Durations in nanoseconds of which it is counted how often they were exceeded: 5, 10 and 20 ms.
+/// Thresholds in nanoseconds (5, 10 and 20 ms) for [`Histogram::exceeded`].
 const THRESHOLDS: [u64; 3] = [5_000_000, 10_000_000, 20_000_000];
 
-/// Each power of two has this many buckets, as a power of two.
+/// Binary logarithm of the number of buckets per power of two.
 const SUB_BUCKET_BITS: u32 = 7;
 
 impl Histogram {
-    /// Counts one duration.
+    /// Adds one duration.
     pub fn record(&mut self, nanos: u64) {
         let index = bucket_index(nanos);
         if index >= self.buckets.len() {
@@ -30,7 +30,7 @@ impl Histogram {
         }
     }
 
-    /// Counts all that another one counted.
+    /// Adds all durations of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if other.buckets.len() > self.buckets.len() {
             self.buckets.resize(other.buckets.len(), 0);
@@ -45,25 +45,25 @@ impl Histogram {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The greatest, in microseconds.
+    /// Returns the maximum in microseconds.
     #[must_use]
     pub fn max_micros(&self) -> f64 {
         micros(self.max)
     }
 
-    /// How many took more than 5, 10 and 20 ms.
+    /// Returns how many durations are longer than 5, 10 and 20 ms.
     #[must_use]
     pub fn exceeded(&self) -> [u64; 3] {
         self.exceeded
     }
 
-    /// What this share of them did not exceed, in microseconds.
+    /// Returns a quantile in microseconds; `quantile` is between 0 and 1. 0 for an empty histogram.
     #[must_use]
     pub fn quantile_micros(&self, quantile: f64) -> f64 {
         let rank = (quantile * self.count as f64).ceil().max(1.0) as u64;
@@ -84,7 +84,7 @@ fn bucket_index(nanos: u64) -> usize {
     ((u64::from(shift) << SUB_BUCKET_BITS) + (nanos >> shift)) as usize
 }
 
-/// The middle of a bucket.
+/// Returns the middle of a bucket in nanoseconds.
 fn bucket_midpoint(index: usize) -> u64 {
     let (index, step) = (index as u64, 1u64 << SUB_BUCKET_BITS);
     if index < 2 * step {
@@ -108,7 +108,7 @@ mod tests {
         {
             let midpoint = bucket_midpoint(bucket_index(nanos));
             let error = midpoint.abs_diff(nanos) as f64;
-            assert!(error <= nanos as f64 / 128.0, "{nanos} was found as {midpoint}");
+            assert!(error <= nanos as f64 / 128.0, "{nanos} was recorded as {midpoint}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Keeping something open while somebody looks at how much memory it takes.
+//! Load generator that holds resources of a server open while its memory is measured.
 
 use std::io::Read as _;
 
@@ -7,37 +7,38 @@ use serde::{Deserialize, Serialize};
 use crate::BenchError;
 use crate::http::Connection;
 
-/// What to keep open.
+/// Server and resources to hold open.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// Where the server listens.
+    /// Socket address of the server, whose agent is a [`worker_agent`](crate::server_under_test::worker_agent).
     pub address: String,
-    /// Where JSON-RPC is.
+    /// Path of the JSON-RPC endpoint.
     pub path: String,
-    /// What to keep open.
+    /// Resources to hold open.
     pub resource: Resource,
 }
 
-/// What to keep open.
+/// Kind and number of resources.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Resource {
-    /// So many connections, on each of which a request was answered.
+    /// This many connections, each after one completed request.
     Connections(usize),
-    /// So many tasks that go on.
+    /// This many running tasks.
     Tasks(usize),
-    /// Readers of tasks that go on.
+    /// Stream readers of running tasks.
     Subscribers {
-        /// How many there are.
+        /// Number of readers, each with its own connection.
         count: usize,
-        /// How many tasks they share.
+        /// Number of tasks, among which the readers are distributed evenly.
         tasks: usize,
     },
 }
 
-/// Opens what is asked for, says so, and keeps it open until its input ends.
+/// Opens the resources, writes `true` as a line of JSON to standard output, and holds the resources
+/// open until standard input ends.
 ///
 /// # Errors
-/// When it cannot be opened.
+/// When a resource cannot be opened.
 pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let connections = runtime.block_on(open_resource(&plan))?;
@@ -71,7 +72,7 @@ async fn open_resource(plan: &Plan) -> Result<Vec<Connection>, BenchError> {
     Ok(connections)
 }
 
-/// Reads a task up to where it stands.
+/// Subscribes to a task, and reads the stream up to the first event.
 async fn subscribe(plan: &Plan, task: &str) -> Result<Connection, BenchError> {
     let request = plan.request("SubscribeToTask", &format!(r#"{{"id":"{task}"}}"#));
     let mut connection = Connection::open(&plan.address, None).await?;
@@ -87,7 +88,7 @@ async fn subscribe(plan: &Plan, task: &str) -> Result<Connection, BenchError> {
 }
 
 impl Plan {
-    /// Begins tasks that go on, and returns their ids.
+    /// Starts tasks that do not finish, and returns their ids.
     async fn start_tasks(&self, count: usize) -> Result<Vec<String>, BenchError> {
         let mut connection = Connection::open(&self.address, None).await?;
         let mut ids = Vec::with_capacity(count);
@@ -99,7 +100,7 @@ impl Plan {
         Ok(ids)
     }
 
-    /// A message that is answered at once.
+    /// Builds a request that sends a message and is answered without waiting for the turn.
     pub(crate) fn immediate_message(&self, text: &str, index: usize) -> String {
         let params = format!(
             r#"{{"message":{{"messageId":"{text} {index}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}},"configuration":{{"returnImmediately":true}}}}"#
@@ -107,6 +108,7 @@ impl Plan {
         self.request("SendMessage", &params)
     }
 
+    /// Builds an HTTP request with a JSON-RPC call.
     pub(crate) fn request(&self, method: &str, params: &str) -> String {
         let Self { address, path, .. } = self;
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
@@ -117,7 +119,7 @@ impl Plan {
     }
 }
 
-/// The id of the task that was answered.
+/// Returns the id of the task in a JSON-RPC response.
 pub(crate) fn task_id(body: &[u8]) -> Result<String, BenchError> {
     let value: serde_json::Value = serde_json::from_slice(body)?;
     let id = value.pointer("/result/task/id").and_then(serde_json::Value::as_str);

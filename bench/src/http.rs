@@ -1,4 +1,5 @@
-//! The least HTTP/1.1 that a client needs: whatever it costs is taken from the load it can make.
+//! Minimal HTTP/1.1 client. A load generator shares its core with nothing else, so every cost of
+//! the client lowers the load it can produce.
 
 use std::io;
 
@@ -6,41 +7,41 @@ use memchr::memmem;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// One connection, kept alive, with one exchange at a time.
+/// Kept-alive connection with one exchange at a time.
 #[derive(Debug)]
 pub struct Connection {
     socket: TcpStream,
-    /// What was read, from the head of the answer on.
+    /// Received bytes, starting at the head of the response.
     input: Vec<u8>,
-    /// The body of an answer in chunks.
+    /// Decoded body of a chunked response.
     body: Vec<u8>,
     decoder: ChunkDecoder,
 }
 
-/// A whole answer.
+/// Complete response.
 #[derive(Debug)]
 pub struct Response<'a> {
-    /// The status.
+    /// HTTP status code.
     pub status: u16,
-    /// The body.
+    /// Decoded body.
     pub body: &'a [u8],
-    /// Whether the server closes the connection.
+    /// Whether the server will close the connection.
     pub closes_connection: bool,
 }
 
 struct ResponseHead {
     status: u16,
-    /// Where the body begins.
+    /// Offset of the body in the input.
     body_start: usize,
     length: Option<usize>,
     closes_connection: bool,
 }
 
 impl Connection {
-    /// Connects; the system keeps at most `unread` bytes that nobody has read, if that is given.
+    /// Opens a connection; `recv_buffer_bytes` limits the receive buffer of the socket.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// When the address is invalid or the server does not accept the connection.
     pub async fn open(address: &str, recv_buffer_bytes: Option<u32>) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         if let Some(bytes) = recv_buffer_bytes {
@@ -52,10 +53,10 @@ impl Connection {
         Ok(Self { socket, input, body, decoder: ChunkDecoder::default() })
     }
 
-    /// Asks, and reads the whole answer.
+    /// Sends an encoded request, and reads the complete response.
     ///
     /// # Errors
-    /// When the connection breaks, or the answer is not one.
+    /// When the connection breaks or the response is not valid HTTP.
     pub async fn exchange(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
         let ResponseHead { status, body_start, length, closes_connection } =
             self.send_request(request).await?;
@@ -78,20 +79,22 @@ impl Connection {
         Ok(Response { status, body: &self.body, closes_connection })
     }
 
-    /// Asks, and reads the head of an answer that comes in chunks; [`Connection::read_more`] reads on.
+    /// Sends an encoded request, and returns the status of a chunked response.
+    /// [`Connection::read_more`] reads its body.
     ///
     /// # Errors
-    /// When the connection breaks, or the answer is not one.
+    /// When the connection breaks or the response is not valid HTTP.
     pub async fn start_stream(&mut self, request: &[u8]) -> io::Result<u16> {
         let head = self.send_request(request).await?;
         self.input.drain(..head.body_start);
         Ok(head.status)
     }
 
-    /// The same where there may be no stream: then the whole answer is returned.
+    /// Sends an encoded request. Returns `None` if the response is chunked, to be read with
+    /// [`Connection::read_more`], and the complete status and body otherwise.
     ///
     /// # Errors
-    /// When the connection breaks, or the answer is not one.
+    /// When the connection breaks or the response is not valid HTTP.
     pub async fn start_stream_or_read_response(
         &mut self,
         request: &[u8],
@@ -107,10 +110,10 @@ impl Connection {
         Ok(Some((status, self.input[body_start..body_start + length].to_vec())))
     }
 
-    /// Waits for more of the body, and puts it behind what is in `body`. False at its end.
+    /// Waits for more of a chunked body, and appends it to `body`. Returns `false` at the end.
     ///
     /// # Errors
-    /// When the connection breaks.
+    /// When the connection breaks or the encoding is invalid.
     pub async fn read_more(&mut self, body: &mut Vec<u8>) -> io::Result<bool> {
         if self.input.is_empty() {
             self.fill_input().await?;
@@ -120,7 +123,7 @@ impl Connection {
         Ok(!finished)
     }
 
-    /// How many chunks came since the exchange began.
+    /// Returns the number of chunks received since the last request.
     #[must_use]
     pub fn chunk_count(&self) -> u64 {
         self.decoder.count
@@ -152,7 +155,7 @@ impl ResponseHead {
         let mut lines = text.split("\r\n");
         let status_line = lines.next().unwrap_or_default();
         let status = status_line.split(' ').nth(1).and_then(|it| it.parse().ok());
-        let status = status.ok_or_else(|| io::Error::other("no status"))?;
+        let status = status.ok_or_else(|| io::Error::other("the response has no status code"))?;
         let mut head = Self { status, body_start, length: None, closes_connection: false };
         for (name, value) in lines.filter_map(|it| it.split_once(':')) {
             if name.eq_ignore_ascii_case("content-length") {
@@ -165,7 +168,7 @@ impl ResponseHead {
     }
 }
 
-/// Takes a body in chunks apart.
+/// Decoder of the chunked transfer encoding.
 #[derive(Debug, Default)]
 struct ChunkDecoder {
     state: ChunkState,
@@ -174,11 +177,11 @@ struct ChunkDecoder {
 
 #[derive(Clone, Copy, Debug)]
 enum ChunkState {
-    /// The line that says how long the next chunk is, as far as it was read.
+    /// Within the line with the size of a chunk; contains the size read so far.
     Size(usize),
-    /// A chunk, with this many bytes to come, and the end of its line.
+    /// Within the data of a chunk, with this many bytes remaining.
     Data(usize),
-    /// The line behind a chunk, or behind all of them.
+    /// Within the line break after a chunk or after the last chunk.
     LineEnd { last: bool },
 }
 
@@ -189,7 +192,7 @@ impl Default for ChunkState {
 }
 
 impl ChunkDecoder {
-    /// Puts what is in `input` of the body behind what is in `body`. True at the end of it.
+    /// Appends the body bytes in `input` to `body`. Returns whether the body is complete.
     fn decode(&mut self, mut input: &[u8], body: &mut Vec<u8>) -> io::Result<bool> {
         while let Some((&byte, rest)) = input.split_first() {
             match self.state {
@@ -212,7 +215,7 @@ impl ChunkDecoder {
                             self.count += 1;
                             ChunkState::Data(size)
                         }
-                        _ => return Err(io::Error::other("not the length of a chunk")),
+                        _ => return Err(io::Error::other("invalid chunk size")),
                     };
                 }
                 ChunkState::LineEnd { last } => match (byte, last) {

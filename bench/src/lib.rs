@@ -1,15 +1,18 @@
-//! Measuring: two ways to do one thing, and servers under load.
+//! Benchmarks of Latimer, and the helpers that they and the soak test share.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! | --- | --- |
-//! | [`measure`] | two ways to do one thing, taking turns in one process |
-//! | [`role`] | what a process is told to be: a server, or the load on one |
-//! | [`baseline`], [`server_under_test`] | the servers: one that only answers, and ours |
-//! | [`load`], [`hold_open`], [`readers`], [`call`] | what is done to them |
-//! | [`process`], [`temp_dir`], [`disk`], [`report`] | what the machine says about it |
+//! | [`measure`] | comparison of two functions in one process, in alternating rounds |
+//! | [`role`] | the servers and load generators that a benchmark program can run as a child process |
+//! | [`baseline`], [`server_under_test`] | minimal servers to compare with; the Latimer server |
+//! | [`load`], [`readers`], [`hold_open`], [`call`] | load generators: calls, stream readers, idle resources, client libraries |
+//! | [`fanout`] | many readers of one task within one process |
+//! | [`http`] | minimal HTTP/1.1 client for load generators |
+//! | [`process`], [`temp_dir`], [`disk`] | child processes and their resource usage, scratch directories, disk latency |
+//! | [`arguments`], [`histogram`], [`report`] | command-line options, latency percentiles, printed and saved reports |
 //!
-//! A program here starts servers and load as processes of their own, each on its own core: itself
-//! again, in another [`role`].
+//! A benchmark program starts servers and load generators as child processes, pinned to one core each.
+//! The child processes run the same executable in another [`role`].
 
 pub mod arguments;
 pub mod baseline;
@@ -30,5 +33,5 @@ pub mod temp_dir;
 
 pub use paired::{Measured, measure};
 
-/// Why a program here gives up.
+/// Error of any kind, printed by the program before it exits.
 pub type BenchError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,34 +1,34 @@
-//! Two ways to do one thing, side by side in one run.
+//! Paired measurement of two functions in one process.
 //!
-//! An absolute time says little on a shared machine. Both ways take turns in short rounds, and what
-//! is reported is the median of each and their ratio.
+//! Absolute times vary with the load of a shared machine. Both functions therefore run in alternating
+//! short rounds, and the medians and their ratio are reported.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How often both ways take turns.
+/// Number of rounds.
 const ROUNDS: usize = 41;
-/// How long one turn lasts, about.
+/// Approximate duration of one batch of calls.
 const BATCH_DURATION: Duration = Duration::from_millis(8);
 
-/// The median time of one call, ours and the floor's.
+/// Median time of one call of each function.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Ours.
+    /// Time of Latimer.
     pub latimer: Duration,
-    /// The floor's.
+    /// Time of the baseline.
     pub baseline: Duration,
 }
 
 impl Measured {
-    /// Ours as a multiple of the floor: below 1 is faster.
+    /// Returns the time of Latimer as a multiple of the baseline; below 1 is faster.
     #[must_use]
     pub fn ratio(self) -> f64 {
         self.latimer.as_secs_f64() / self.baseline.as_secs_f64()
     }
 }
 
-/// Measures `ours` against `floor`.
+/// Measures `latimer` and `baseline` in alternating rounds. Blocks for less than a second.
 pub fn measure<A, B>(mut latimer: impl FnMut() -> A, mut baseline: impl FnMut() -> B) -> Measured {
     let calls = calls_per_batch(&mut latimer).min(calls_per_batch(&mut baseline));
     let mut times = (Vec::with_capacity(ROUNDS), Vec::with_capacity(ROUNDS));
@@ -39,6 +39,7 @@ pub fn measure<A, B>(mut latimer: impl FnMut() -> A, mut baseline: impl FnMut() 
     Measured { latimer: median(times.0), baseline: median(times.1) }
 }
 
+/// Returns how many calls take about [`BATCH_DURATION`].
 fn calls_per_batch<T>(call: &mut impl FnMut() -> T) -> u32 {
     let mut calls = 1u32;
     loop {
@@ -50,7 +51,7 @@ fn calls_per_batch<T>(call: &mut impl FnMut() -> T) -> u32 {
     }
 }
 
-/// The time of one call, on the average of `calls`.
+/// Returns the mean time of one call over a batch.
 fn time_batch<T>(call: &mut impl FnMut() -> T, calls: u32) -> Duration {
     let start = Instant::now();
     for _ in 0..calls {

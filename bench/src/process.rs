@@ -1,5 +1,4 @@
-//! Processes, each on a core of its own, and what the system says of them. Everything that knows
-//! that this is Linux is here.
+//! Child processes pinned to a core, and their resource usage. All code specific to Linux is here.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,42 +14,42 @@ use rustix::process::{Pid, kill_process};
 use crate::BenchError;
 use crate::role::Role;
 
-/// The core that servers have for themselves.
+/// Core on which servers run.
 pub const SERVER_CORE: usize = 0;
-/// The core that load has for itself.
+/// Core on which load generators run.
 pub const LOAD_CORE: usize = 1;
 
-/// USER_HZ is 100 on every architecture we run on.
+/// Unit of the times in `/proc`: `USER_HZ`, which is 100 on all supported architectures.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A process that ends when this is dropped.
+/// Child process. Dropping it kills the process and waits for its exit.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
 }
 
-/// How processes are started.
+/// Starts child processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Starter {
-    /// How nice they are to others; less than zero needs a privileged user.
+    /// Niceness of the processes; a negative value requires privileges.
     pub nice: i32,
 }
 
 impl Starter {
-    /// Starts this program again in another role.
+    /// Starts this program on a core in another role, with piped standard input and output.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// When the process cannot be started.
     pub fn start(self, core: usize, role: &Role) -> Result<Process, BenchError> {
         let mut command = self.pinned_command(core, &std::env::current_exe()?);
         role.add_to_command(&mut command)?;
         Ok(Process { child: command.spawn()? })
     }
 
-    /// Starts another program, and says nothing of what it says.
+    /// Starts another program on a core, and discards its output.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// When the process cannot be started.
     pub fn start_program(
         self,
         core: usize,
@@ -62,10 +61,10 @@ impl Starter {
         Ok(Process { child: command.spawn()? })
     }
 
-    /// Starts another program on any core, with its errors in a log.
+    /// Starts another program without pinning it to a core, with standard error written to `log`.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// When the process cannot be started.
     pub fn start_logged(
         self,
         program: &Path,
@@ -87,16 +86,16 @@ impl Starter {
 }
 
 impl Process {
-    /// Its number.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until somebody listens at `address`.
+    /// Blocks until the process accepts connections at `address`.
     ///
     /// # Errors
-    /// When the process ends, or nobody listens for ten seconds.
+    /// When the process exits, or does not listen within ten seconds.
     pub fn wait_until_listening(&mut self, address: &str) -> Result<(), BenchError> {
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(10) {
@@ -104,37 +103,37 @@ impl Process {
                 return Ok(());
             }
             if let Some(status) = self.child.try_wait()? {
-                return Err(format!("the server ended with {status}").into());
+                return Err(format!("the server exited with {status}").into());
             }
             thread::sleep(Duration::from_millis(10));
         }
-        Err(format!("nobody listens at {address}").into())
+        Err(format!("the server does not listen at {address}").into())
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     ///
     /// # Errors
-    /// When it cannot be sent.
+    /// When the system rejects the signal.
     pub fn signal(&self, signal: Signal) -> Result<(), BenchError> {
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         Ok(kill_process(id.ok_or("no such process")?, signal)?)
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status, or `None` while the process is running.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// When the system cannot report the status.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
-    /// Its input; closing it tells a role to end.
+    /// Takes the standard input of the process. Closing it ends a role that holds resources open.
     #[must_use]
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// What it says.
+    /// Takes the standard output of the process.
     #[must_use]
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
@@ -143,22 +142,23 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Fails if the process has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// An address of this machine where nobody listens.
+/// Returns a loopback socket address with a free port. Another process may take it before its use.
 ///
 /// # Errors
-/// When there is none.
+/// When no port can be bound.
 pub fn free_address() -> io::Result<String> {
     let socket = std::net::TcpListener::bind("127.0.0.1:0")?;
     Ok(socket.local_addr()?.to_string())
 }
 
-/// The time a process has computed for, in seconds, to a hundredth.
+/// Returns the CPU time of a process in seconds, with a resolution of 10 ms; 0 if it does not
+/// exist.
 #[must_use]
 pub fn cpu_seconds(pid: u32) -> f64 {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return 0.0 };
@@ -167,8 +167,8 @@ pub fn cpu_seconds(pid: u32) -> f64 {
     ticks as f64 / TICKS_PER_SECOND
 }
 
-/// The time that the cores of servers and load were busy for, with whatever, in seconds. What the
-/// host took away counts too.
+/// Returns the time in seconds for which both benchmark cores were busy since boot, with any process.
+/// Includes time stolen by the hypervisor.
 #[must_use]
 pub fn cores_busy_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -176,25 +176,25 @@ pub fn cores_busy_seconds() -> f64 {
         let name = format!("cpu{core} ");
         let line = stat.lines().find_map(|it| it.strip_prefix(&*name)).unwrap_or_default();
         let fields = line.split_whitespace().filter_map(|it| it.parse::<u64>().ok());
-        // The fourth and fifth are idle; those behind the eighth are in others already.
+        // Fields 4 and 5 are idle time; those after the eighth are included in earlier ones.
         fields.take(8).enumerate().filter(|(it, _)| !matches!(it, 3 | 4)).map(|(_, it)| it).sum()
     };
     (busy_ticks(SERVER_CORE) + busy_ticks(LOAD_CORE)) as f64 / TICKS_PER_SECOND
 }
 
-/// The memory that a process has in use, in bytes.
+/// Returns the resident memory of a process in bytes; 0 if it does not exist.
 #[must_use]
 pub fn resident_bytes(pid: u32) -> u64 {
     read_field(&format!("/proc/{pid}/status"), "VmRSS:") * 1024
 }
 
-/// How many files and sockets a process has open.
+/// Returns the number of open files and sockets of a process; 0 if it does not exist.
 #[must_use]
 pub fn open_descriptors(pid: u32) -> u64 {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |it| it.count() as u64)
 }
 
-/// How often a process wrote to a file or a socket with `write` or `writev`.
+/// Returns the number of `write` and `writev` system calls of a process; 0 if it does not exist.
 #[must_use]
 pub fn write_syscalls(pid: u32) -> u64 {
     read_field(&format!("/proc/{pid}/io"), "syscw:")
@@ -206,7 +206,7 @@ fn read_field(path: &str, name: &str) -> u64 {
     line.and_then(|it| it.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// What there is to say about the machine.
+/// Describes processor, memory, kernel and compiler for a report.
 #[must_use]
 pub fn describe_machine() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -220,7 +220,7 @@ pub fn describe_machine() -> String {
     format!("{cores} cores ({model}), {memory} GiB, Linux {}, {}", kernel.trim(), rustc.trim())
 }
 
-/// How busy the machine is: the system's load average of the last minute.
+/// Returns the load average of the last minute.
 #[must_use]
 pub fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Many readers of one task over sockets, some of them slow: everybody gets the whole log in order.
+//! Load generator with many stream readers of one task over sockets, some of them slow. Every
+//! reader checks that it receives the complete log in order.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,67 +13,69 @@ use crate::BenchError;
 use crate::histogram::Histogram;
 use crate::hold_open::{self, Resource, task_id};
 use crate::http::Connection;
-use crate::server_under_test::{Pace, parse_piece};
+use crate::server_under_test::{Pace, parse_tick};
 
-/// Who reads what.
+/// Server, number of readers, and amount of data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// Where the server listens; a [`worker_agent`](crate::server_under_test::worker_agent) is behind it.
+    /// Socket address of the server, whose agent is a [`worker_agent`](crate::server_under_test::worker_agent).
     pub address: String,
-    /// Where JSON-RPC is.
+    /// Path of the JSON-RPC endpoint.
     pub path: String,
-    /// How many read.
+    /// Number of readers.
     pub readers: usize,
-    /// How many of those read slowly.
+    /// Number of slow readers among them.
     pub slow: usize,
-    /// How many pieces are made.
-    pub pieces: u32,
-    /// How many of them in a second.
+    /// Number of ticks that the agent writes.
+    pub ticks: u32,
+    /// Ticks per second.
     pub rate: u32,
 }
 
-/// What came of it.
+/// Completeness and latency of the streams.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ReadersResult {
-    /// Readers that got everything in order.
+    /// Readers that received every tick in order.
     pub complete: usize,
-    /// Why the first of the others did not.
+    /// First failure of the other readers.
     pub problem: Option<String>,
-    /// How the writer fared.
+    /// Timing of the writer.
     pub pace: Pace,
-    /// From the first piece until every reader had everything.
+    /// Seconds from the start of the writer until every reader was complete.
     pub seconds: f64,
-    /// Pieces that arrived, at all readers together.
+    /// Ticks received by all readers together.
     pub pieces: u64,
-    /// Chunks of HTTP in which they arrived.
+    /// HTTP chunks in which they were received.
     pub chunks: u64,
-    /// How old a piece was when it arrived at a reader that is not slow.
+    /// Median age in microseconds of a tick on arrival at a reader that is not slow.
     pub p50_micros: f64,
-    /// The same.
+    /// 99th percentile of that age.
     pub p99_micros: f64,
-    /// The same.
+    /// Maximum of that age.
     pub max_micros: f64,
-    /// How many pieces the slowest reader had to catch up on when the writer was done.
+    /// Ticks that the slowest reader had not received when the writer finished.
     pub behind: u32,
 }
 
-/// A slow reader rests this long whenever it has read something; and the system keeps little for it.
+/// Pause of a slow reader after each read.
 const SLOW_READER_PAUSE: Duration = Duration::from_millis(100);
+/// Receive buffer of a slow reader, in bytes.
 const SLOW_READER_RECV_BUFFER: u32 = 4 * 1024;
 
-/// Has a task written and read, and says what came of it.
+/// Starts a task that writes ticks, reads it, and writes a [`ReadersResult`] as a line of JSON to
+/// standard output.
 ///
 /// # Errors
-/// When it cannot begin.
+/// When the task cannot be started or a reader cannot connect.
 pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = LocalSet::new().block_on(&runtime, run_readers(plan))?;
     crate::report::write_json(&result)
 }
 
-/// What readers share.
+/// State shared by all readers.
 struct Shared {
-    pieces: u32,
+    ticks: u32,
     latency: RefCell<Histogram>,
     pace: Cell<Option<Pace>>,
     behind: Cell<u32>,
@@ -87,10 +90,10 @@ async fn run_readers(plan: Plan) -> Result<ReadersResult, BenchError> {
     };
     let mut control = Connection::open(&plan.address, None).await?;
     let tick_message =
-        request_plan.immediate_message(&format!("tick {} {}", plan.pieces, plan.rate), 0);
+        request_plan.immediate_message(&format!("tick {} {}", plan.ticks, plan.rate), 0);
     let task = task_id(control.exchange(tick_message.as_bytes()).await?.body)?;
     let shared = Rc::new(Shared {
-        pieces: plan.pieces,
+        ticks: plan.ticks,
         latency: RefCell::default(),
         pace: Cell::new(None),
         behind: Cell::new(0),
@@ -103,13 +106,8 @@ async fn run_readers(plan: Plan) -> Result<ReadersResult, BenchError> {
         let mut connection =
             Connection::open(&plan.address, slow.then_some(SLOW_READER_RECV_BUFFER)).await?;
         connection.start_stream(request.as_bytes()).await?;
-        let reader = Reader {
-            connection,
-            slow,
-            shared: Rc::clone(&shared),
-            next_piece: 1,
-            last_event_id: 0,
-        };
+        let reader =
+            Reader { connection, slow, shared: Rc::clone(&shared), next_tick: 1, last_event_id: 0 };
         readers.push(tokio::task::spawn_local(reader.read()));
     }
     let start = Instant::now();
@@ -134,14 +132,14 @@ async fn run_readers(plan: Plan) -> Result<ReadersResult, BenchError> {
     })
 }
 
-/// Waits until a task that nobody reads is done.
+/// Waits until a task without readers has finished.
 async fn wait_for_pace(
     plan: &Plan,
     request_plan: &hold_open::Plan,
     task: &str,
     control: &mut Connection,
 ) -> Result<Pace, BenchError> {
-    tokio::time::sleep(Duration::from_secs(1) / plan.rate * plan.pieces).await;
+    tokio::time::sleep(Duration::from_secs(1) / plan.rate * plan.ticks).await;
     let request = request_plan.request("GetTask", &format!(r#"{{"id":"{task}"}}"#));
     loop {
         tokio::time::sleep(Duration::from_millis(300)).await;
@@ -156,9 +154,9 @@ struct Reader {
     connection: Connection,
     slow: bool,
     shared: Rc<Shared>,
-    /// The number of the piece that comes next.
-    next_piece: u32,
-    /// The id of the last event.
+    /// Number of the next tick.
+    next_tick: u32,
+    /// Id of the last event.
     last_event_id: u64,
 }
 
@@ -166,7 +164,7 @@ impl Reader {
     async fn read(mut self) {
         let read_result = self.read_all().await;
         let mut result = self.shared.result.borrow_mut();
-        result.pieces += u64::from(self.next_piece - 1);
+        result.pieces += u64::from(self.next_tick - 1);
         result.chunks += self.connection.chunk_count();
         match read_result {
             Ok(()) => result.complete += 1,
@@ -178,14 +176,14 @@ impl Reader {
 
     async fn read_all(&mut self) -> Result<(), BenchError> {
         let mut body = Vec::new();
-        let (mut first, mut resting) = (true, self.slow);
+        let (mut first, mut pausing) = (true, self.slow);
         loop {
             let has_more = self.connection.read_more(&mut body).await?;
             let mut consumed = 0;
             while let Some(end) = memmem::find(&body[consumed..], b"\n\n") {
                 let event = &body[consumed..consumed + end];
                 consumed += end + 2;
-                // The task as it stands, and comments, are no pieces.
+                // The initial snapshot of the task and comments contain no tick.
                 if memmem::find(event, b"data:").is_some() && !std::mem::take(&mut first) {
                     self.apply_event(event)?;
                 }
@@ -194,18 +192,18 @@ impl Reader {
             if !has_more {
                 break;
             }
-            if resting {
+            if pausing {
                 tokio::time::sleep(SLOW_READER_PAUSE).await;
-                resting = self.shared.pace.get().is_none();
-                if !resting {
-                    let behind = self.shared.pieces + 1 - self.next_piece;
+                pausing = self.shared.pace.get().is_none();
+                if !pausing {
+                    let behind = self.shared.ticks + 1 - self.next_tick;
                     self.shared.behind.set(behind.max(self.shared.behind.get()));
                 }
             }
         }
-        match self.next_piece - 1 {
-            pieces if pieces == self.shared.pieces => Ok(()),
-            pieces => Err(format!("ended after {pieces} pieces").into()),
+        match self.next_tick - 1 {
+            ticks if ticks == self.shared.ticks => Ok(()),
+            ticks => Err(format!("the stream ended after {ticks} ticks").into()),
         }
     }
 
@@ -214,7 +212,7 @@ impl Reader {
         let id = &id[..memchr(b'\n', id).unwrap_or(id.len())];
         let id: u64 = std::str::from_utf8(id)?.trim().parse()?;
         if id <= self.last_event_id {
-            return Err(format!("event {id} behind event {}", self.last_event_id).into());
+            return Err(format!("event {id} after event {}", self.last_event_id).into());
         }
         self.last_event_id = id;
         let Some(text) = find_texts(event).next() else { return Ok(()) };
@@ -222,11 +220,11 @@ impl Reader {
             self.shared.pace.set(Some(pace));
             return Ok(());
         }
-        let (number, age) = parse_piece(text).ok_or_else(|| format!("no piece: {text}"))?;
-        if number != self.next_piece {
-            return Err(format!("piece {number} in place of {}", self.next_piece).into());
+        let (number, age) = parse_tick(text).ok_or_else(|| format!("malformed tick: {text}"))?;
+        if number != self.next_tick {
+            return Err(format!("expected tick {}, got {number}", self.next_tick).into());
         }
-        self.next_piece += 1;
+        self.next_tick += 1;
         if !self.slow {
             self.shared.latency.borrow_mut().record(age);
         }
@@ -234,7 +232,7 @@ impl Reader {
     }
 }
 
-/// The texts in a document, without taking it apart.
+/// Finds all text parts in a JSON document without parsing it.
 fn find_texts(document: &[u8]) -> impl Iterator<Item = &str> {
     memmem::find_iter(document, br#""text":""#).filter_map(move |start| {
         let text = &document[start + 8..];

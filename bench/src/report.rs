@@ -1,4 +1,4 @@
-//! What is found, for people and for programs.
+//! Reports: Markdown for people, JSON rows for programs, and JSON results of child processes.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::BenchError;
 use crate::process::{Process, describe_machine, load_average};
 
-/// Says something to whoever started this process.
+/// Writes a value as a line of JSON to standard output, for the parent process.
 pub(crate) fn write_json(value: &impl Serialize) -> Result<(), BenchError> {
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, value)?;
@@ -18,33 +18,38 @@ pub(crate) fn write_json(value: &impl Serialize) -> Result<(), BenchError> {
     Ok(out.flush()?)
 }
 
-/// What a process says once it has ended.
+/// Waits until a child process has closed its output, and parses it as JSON.
 ///
 /// # Errors
-/// When it says something else, or nothing.
+/// When the output is already taken or is not a `T`.
 pub fn read_json<T: DeserializeOwned>(process: &mut Process) -> Result<T, BenchError> {
     let mut text = String::new();
-    process.take_stdout().ok_or("nothing to hear")?.read_to_string(&mut text)?;
+    process
+        .take_stdout()
+        .ok_or("the output of the process is already taken")?
+        .read_to_string(&mut text)?;
     Ok(serde_json::from_str(&text).map_err(|error| format!("{error}: {text:?}"))?)
 }
 
-/// What a process says while it goes on: one line.
+/// Waits for one line of output of a running child process, and parses it as JSON. Takes the output,
+/// so it works once.
 ///
 /// # Errors
-/// When it says something else, or nothing.
+/// When the output is already taken, ends, or is not a `T`.
 pub fn read_json_line<T: DeserializeOwned>(process: &mut Process) -> Result<T, BenchError> {
     let mut line = String::new();
-    BufReader::new(process.take_stdout().ok_or("nothing to hear")?).read_line(&mut line)?;
+    BufReader::new(process.take_stdout().ok_or("the output of the process is already taken")?)
+        .read_line(&mut line)?;
     Ok(serde_json::from_str(&line).map_err(|error| format!("{error}: {line:?}"))?)
 }
 
-/// A report that is printed and kept: text for people, and the raw rows beside it.
+/// Report of one run: Markdown text, which is also printed, and a file of raw JSON rows.
 #[derive(Debug)]
 pub struct Report {
     dir: PathBuf,
     name: String,
     text: String,
-    /// Whether the rows of an earlier report of the day are still there.
+    /// Whether the file of rows may contain those of an earlier run on the same day.
     stale: bool,
 }
 
@@ -76,18 +81,19 @@ impl Report {
         report
     }
 
-    /// Prints a line, and keeps it.
-    #[expect(clippy::print_stdout, reason = "what the program is for")]
+    /// Prints a line, and adds it to the report.
+    #[expect(clippy::print_stdout, reason = "the program prints its report")]
     pub fn add_line(&mut self, line: &str) {
         println!("{line}");
         self.text.push_str(line);
         self.text.push('\n');
     }
 
-    /// Keeps a raw row, at once: a long run may not come to its end.
+    /// Appends a raw row to the file at once, so that an aborted run keeps its rows. The first row
+    /// replaces those of an earlier run on the same day.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn write_row(&mut self, row: &impl Serialize) -> Result<(), BenchError> {
         let mut line = serde_json::to_string(row)?;
         line.push('\n');
@@ -99,16 +105,16 @@ impl Report {
         result.map_err(|error| write_error(&path, &error))
     }
 
-    /// Writes it into its folder. A folder that is not there is not made.
+    /// Writes the text to a file in the directory of the report, which must exist.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn save(mut self) -> Result<(), BenchError> {
         self.add_line(&format!("\nLoad average of the machine after: {:.2}.", load_average()));
         let path = self.dir.join(&self.name);
         let result = fs::write(path.with_extension("md"), &self.text);
         result.map_err(|error| write_error(&path, &error))?;
-        print_progress(&format!("kept as {}.md", path.display()));
+        print_progress(&format!("report written to {}.md", path.display()));
         Ok(())
     }
 }
@@ -117,13 +123,13 @@ fn write_error(path: &Path, error: &std::io::Error) -> BenchError {
     format!("cannot write {}: {error}", path.display()).into()
 }
 
-/// Says how it goes on, beside the report.
-#[expect(clippy::print_stderr, reason = "for whoever waits")]
+/// Prints a progress message to standard error; it is not part of the report.
+#[expect(clippy::print_stderr, reason = "shows the progress of a long run")]
 pub fn print_progress(text: &str) {
     eprintln!("{text}");
 }
 
-/// The middle one, or the middle of the two that are; not a number when there are none.
+/// Returns the median, or NaN if there are no values.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -134,7 +140,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// A number with its thousands apart.
+/// Formats a number rounded to an integer, with spaces between thousands.
 #[must_use]
 pub fn format_thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
@@ -149,7 +155,7 @@ pub fn format_thousands(value: f64) -> String {
     out
 }
 
-/// A number of bytes in MB.
+/// Formats a number of bytes in MB, with one decimal.
 #[must_use]
 pub fn format_megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1e6)

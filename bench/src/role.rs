@@ -1,4 +1,5 @@
-//! What a process is told to be. A program here starts itself again, so that one command is enough.
+//! Roles of child processes. A benchmark program runs its own executable as server and load
+//! generator, so that one command starts everything.
 
 use std::process::{Command, ExitCode};
 
@@ -6,35 +7,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BenchError, baseline, call, hold_open, load, readers, server_under_test};
 
-/// What a process is told to be.
+/// Role of a child process, with its parameters.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Role {
-    /// A server that only answers, over HTTP.
+    /// Baseline server over HTTP.
     Baseline {
-        /// Where it listens.
+        /// Socket address to listen on.
         address: String,
     },
-    /// A server that only answers, over gRPC.
+    /// Baseline server over gRPC.
     GrpcBaseline {
-        /// Where it listens.
+        /// Socket address to listen on.
         address: String,
     },
-    /// Ours.
+    /// Latimer server.
     ServerUnderTest(server_under_test::Setup),
-    /// Load; says a [`load::LoadResult`].
+    /// Load generator; writes a [`load::LoadResult`].
     Load(load::Plan),
-    /// Keeps something open; says a line when it is, and ends with its input.
+    /// Holds resources open until its standard input ends; writes `true` when they are open.
     HoldOpen(hold_open::Plan),
-    /// Calls with a library; says a [`call::CallResult`].
+    /// Calls with a client library; writes a [`call::CallResult`].
     Call(call::Plan),
-    /// Many readers of one task; says a [`readers::ReadersResult`].
+    /// Readers of one task; writes a [`readers::ReadersResult`].
     Readers(readers::Plan),
 }
 
 const ROLE_OPTION: &str = "--role";
 
 impl Role {
-    /// Tells a process about it.
+    /// Adds the option that assigns this role to a child process.
     pub(crate) fn add_to_command(&self, command: &mut Command) -> Result<(), BenchError> {
         command.arg(ROLE_OPTION).arg(serde_json::to_string(self)?);
         Ok(())
@@ -53,8 +54,9 @@ impl Role {
     }
 }
 
-/// Plays the role that this process was given; does what the program is for when it was given none.
-#[expect(clippy::print_stderr, reason = "a program that says why it gives up")]
+/// Entry point of a benchmark program: runs the role assigned on the command line, or `run` if
+/// there is none. Prints an error and returns a failure code if either fails.
+#[expect(clippy::print_stderr, reason = "the program reports why it failed")]
 pub fn main(run: impl FnOnce() -> Result<(), BenchError>) -> ExitCode {
     match run_assigned().and_then(|had_role| if had_role { Ok(()) } else { run() }) {
         Ok(()) => ExitCode::SUCCESS,
@@ -65,10 +67,7 @@ pub fn main(run: impl FnOnce() -> Result<(), BenchError>) -> ExitCode {
     }
 }
 
-/// Plays the role that this process was given. False when it was given none.
-///
-/// # Errors
-/// Whatever the role fails with.
+/// Runs the role assigned on the command line. Returns `false` if there is none.
 fn run_assigned() -> Result<bool, BenchError> {
     let mut args = std::env::args().skip(1);
     let (Some(ROLE_OPTION), Some(role)) = (args.next().as_deref(), args.next()) else {

@@ -1,4 +1,4 @@
-//! Ours: an agent behind everything that the server puts in front of it.
+//! The Latimer server, with an agent for measurements.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,46 +13,46 @@ use tokio::time::sleep_until;
 
 use crate::BenchError;
 
-/// How ours is set up.
+/// Address, store and agent of the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Setup {
-    /// Where it listens.
+    /// Socket address to listen on.
     pub address: String,
-    /// Where tasks are kept.
+    /// Task store.
     pub store: Store,
-    /// What stands behind it.
+    /// Published agent.
     pub agent: AgentKind,
 }
 
-/// Where tasks are kept.
+/// Task store of the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Store {
-    /// In memory, as much as is kept by default.
+    /// Memory, with the default retention.
     Memory,
-    /// In memory, as much as it takes.
+    /// Memory, without a limit that a benchmark reaches.
     UnboundedMemory,
-    /// In a file, safe from the end of the process.
+    /// SQLite with `durability = "process"`: survives a crash of the process.
     SqliteProcess(PathBuf),
-    /// In a file, safe from the loss of power.
+    /// SQLite with `durability = "full"`: survives power loss.
     SqliteFull(PathBuf),
 }
 
-/// What stands behind it.
+/// Published agent, and the limits of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentKind {
-    /// Says what it is told, with all limits as they are by default.
+    /// The echo agent, with default limits.
     Echo,
-    /// Does what it is told by [`worker_agent`], and much of it at once.
+    /// A [`worker_agent`], with limits that a benchmark does not reach.
     Worker,
 }
 
-/// What there may be of anything where limits are not what is measured.
+/// Limit that no benchmark reaches.
 const UNLIMITED: usize = 1_000_000;
 
-/// Serves until it is killed.
+/// Runs the server until the process is killed.
 ///
 /// # Errors
-/// When it cannot.
+/// When the store cannot be opened or the address cannot be bound.
 pub fn serve(setup: Setup) -> Result<(), BenchError> {
     crate::baseline::runtime()?.block_on(async {
         let server = match setup.agent {
@@ -81,21 +81,22 @@ pub fn serve(setup: Setup) -> Result<(), BenchError> {
     })
 }
 
-/// Keeps whatever comes.
+/// Returns a retention that does not evict tasks during a benchmark.
 #[must_use]
 pub fn unlimited_retention() -> Retention {
     Retention { max_tasks: UNLIMITED as u64, max_contexts: 0, ..Retention::DEFAULT_MEMORY }
 }
 
-/// An agent that does one of these:
+/// Creates an agent with these instructions:
 ///
-/// | message | what it does |
+/// | message | effect |
 /// | --- | --- |
-/// | `wait` | works, and does not end |
-/// | `tick COUNT RATE` | waits for `go`, then makes COUNT pieces, RATE of them per second |
-/// | `go` | has all of those begin |
+/// | `wait` | runs without finishing |
+/// | `tick COUNT RATE` | waits for `go`, then writes COUNT ticks, RATE per second |
+/// | `go` | starts all waiting `tick` tasks |
 ///
-/// A piece has its number and the time in it; a [`Pace`] closes the task.
+/// A tick is an artifact chunk with its number and the current time. The task completes with a
+/// [`Pace`] as its status text.
 #[must_use]
 pub fn worker_agent() -> Agent {
     let go = Arc::new(Notify::new());
@@ -111,7 +112,7 @@ pub fn worker_agent() -> Agent {
                 }
                 ["go"] => {
                     go.notify_waiters();
-                    turn.reply("gone").await?;
+                    turn.reply("started").await?;
                     Ok::<_, AgentFailure>(())
                 }
                 ["tick", count, rate] => {
@@ -125,20 +126,20 @@ pub fn worker_agent() -> Agent {
                     turn.complete_with(pace.to_text()).await?;
                     Ok(())
                 }
-                _ => Err(AgentFailure::new("what?")),
+                _ => Err(AgentFailure::new("unknown instruction")),
             }
         }
     })
 }
 
-/// How the writer of a log fared.
+/// Timing of the agent that writes ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
-    /// From the first piece to the last one being kept.
+    /// Time from the first tick until the last one was stored.
     pub total_micros: u64,
-    /// The time of that in which it waited for pieces to be kept.
+    /// Time spent waiting for ticks to be stored.
     pub append_micros: u64,
-    /// How late the latest piece was.
+    /// Maximum delay of a tick after its scheduled time.
     pub latest_micros: u64,
 }
 
@@ -148,7 +149,7 @@ impl Pace {
         format!("pace {total_micros} {append_micros} {latest_micros}")
     }
 
-    /// Reads what an agent says about it.
+    /// Parses the status text of a [`worker_agent`]; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.strip_prefix("pace ")?.split(' ').map(|it| it.parse().ok());
@@ -167,7 +168,7 @@ async fn write_ticks(turn: &Turn, count: u32, rate: u32) -> Result<Pace, AgentFa
             sleep_until(due.into()).await;
         }
         let push_start = Instant::now();
-        artifact.push(format_piece(number)?).await?;
+        artifact.push(format_tick(number)?).await?;
         turn.flush().await?;
         pace.append_micros += push_start.elapsed().as_micros() as u64;
         let late = due.elapsed().saturating_sub(push_start.elapsed()).as_micros() as u64;
@@ -177,14 +178,14 @@ async fn write_ticks(turn: &Turn, count: u32, rate: u32) -> Result<Pace, AgentFa
     Ok(pace)
 }
 
-fn format_piece(number: u32) -> Result<String, AgentFailure> {
+fn format_tick(number: u32) -> Result<String, AgentFailure> {
     let micros = SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros();
     Ok(format!("{number} {micros} a word or two"))
 }
 
-/// The number of a piece, and how old it is in nanoseconds.
+/// Returns the number of a tick and its age in nanoseconds; `None` for any other text.
 #[must_use]
-pub fn parse_piece(text: &str) -> Option<(u32, u64)> {
+pub fn parse_tick(text: &str) -> Option<(u32, u64)> {
     let (number, remainder) = text.split_once(' ')?;
     let created_micros: u64 = remainder.split(' ').next()?.parse().ok()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_nanos() as u64;

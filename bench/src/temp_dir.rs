@@ -1,25 +1,25 @@
-//! A folder for what a server keeps.
+//! Temporary directories for the data of servers.
 
 use std::path::{Path, PathBuf};
 
 use crate::BenchError;
 
-/// A folder that is gone when this is dropped.
+/// Temporary directory. Dropping it deletes the directory with its contents.
 #[derive(Debug)]
 pub struct TempDir(PathBuf);
 
 impl TempDir {
-    /// Makes one within `folder`. A process has one at a time.
+    /// Creates a directory in `parent`, named after this process. A process can have one at a time.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it exists already or cannot be created.
     pub fn new(parent: &Path) -> Result<Self, BenchError> {
         let path = parent.join(format!("latimer-bench-{}", std::process::id()));
         std::fs::create_dir(&path)?;
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
@@ -28,7 +28,7 @@ impl TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
-        // What is left is in a folder for such things.
+        // A directory that cannot be deleted remains among other temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The same over gRPC.
+//! Baseline server for gRPC.
 
 use std::pin::Pin;
 

@@ -1,5 +1,5 @@
-//! The floor: what an answer of this shape costs at least with axum and tonic. A request is parsed,
-//! and answered with a completed task that echoes it; nothing is checked, kept or run.
+//! Baseline servers: the minimum cost of an A2A response with axum and tonic. A request is parsed and
+//! answered with a completed task that echoes it, without validation, storage or an agent.
 
 mod grpc;
 mod wire_types;
@@ -22,10 +22,10 @@ use self::wire_types::{
 };
 use crate::BenchError;
 
-/// Serves JSON-RPC at `/`, and HTTP+JSON beside it.
+/// Serves JSON-RPC at `/` and HTTP+JSON at its standard paths until the process is killed.
 ///
 /// # Errors
-/// When it cannot listen.
+/// When the address cannot be bound.
 pub fn serve(address: &str) -> Result<(), BenchError> {
     let router = Router::new()
         .route("/", post(rpc))
@@ -34,22 +34,22 @@ pub fn serve(address: &str) -> Result<(), BenchError> {
         .route("/tasks/{id}", get(task));
     runtime()?.block_on(async {
         let listener = TcpListener::bind(address).await?.tap_io(|socket| {
-            // It is as slow as it is without.
+            // On failure the connection works with Nagle's algorithm enabled.
             let _ = socket.set_nodelay(true);
         });
         Ok(axum::serve(listener, router).await?)
     })
 }
 
-/// Serves gRPC.
+/// Serves gRPC until the process is killed.
 ///
 /// # Errors
-/// When it cannot listen.
+/// When the address cannot be bound.
 pub fn serve_grpc(address: &str) -> Result<(), BenchError> {
     runtime()?.block_on(grpc::serve(address))
 }
 
-/// As `#[tokio::main]` makes it, for every server alike.
+/// Creates the runtime that all measured servers use, configured like `#[tokio::main]`.
 pub(crate) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }

@@ -1,4 +1,4 @@
-//! The shapes of 1.0 that the floor reads and writes, borrowed wherever they can be.
+//! Types of protocol version 1.0 that the baseline reads and writes, borrowed where possible.
 
 use std::borrow::Cow;
 
@@ -108,7 +108,7 @@ pub(super) enum StreamUpdate<'a> {
     Status { task_id: &'a str, context_id: &'a str, status: Status },
 }
 
-/// A message, and the task that it would begin.
+/// A message, and the ids of the task that echoes it.
 #[derive(Debug)]
 pub(super) struct EchoTask<'a> {
     message: Message<'a>,
@@ -121,7 +121,7 @@ impl<'a> EchoTask<'a> {
         Self { message, task_id: new_id().into(), context_id: new_id() }
     }
 
-    /// As if the task were there.
+    /// Creates a task with a fixed message, as if it were stored.
     pub(super) fn for_task_id(task_id: &'a str) -> Self {
         let text = Cow::Borrowed("The quick brown fox jumps over the lazy dog.");
         let message = Message {

@@ -1,4 +1,5 @@
-//! One task and many readers, a few of them slow: over sockets, and in process.
+//! Benchmark of one task with many readers, a few of them slow: over sockets and within one
+//! process.
 //!
 //! See `bench/README.md`.
 
@@ -39,13 +40,13 @@ fn run() -> Result<(), BenchError> {
 
     let rate: u32 = arguments.get_or("rate", 500)?;
     report.add_line(&format!("\n## over sockets, {rate} events per second for {seconds} s\n"));
-    let pieces = rate * seconds;
+    let ticks = rate * seconds;
     let plan = |readers, slow| Plan {
         address: String::new(),
         path: "/a2a".to_owned(),
         readers,
         slow,
-        pieces,
+        ticks,
         rate,
     };
     let without_readers = run_over_sockets(starter, plan(0, 0))?;
@@ -57,7 +58,7 @@ fn run() -> Result<(), BenchError> {
 
     let rate: u32 = arguments.get_or("rate-in-process", 5_000)?;
     report.add_line(&format!("\n## in process, {rate} events per second for {seconds} s\n"));
-    let plan = |readers, slow| InProcessPlan { readers, slow, pieces: rate * seconds, rate };
+    let plan = |readers, slow| InProcessPlan { readers, slow, ticks: rate * seconds, rate };
     let without_readers = fanout::run(plan(0, 0))?;
     let with_readers = fanout::run(plan(readers, slow))?;
     print_comparison(&mut report, &without_readers.pace, &with_readers.pace);
@@ -67,7 +68,7 @@ fn run() -> Result<(), BenchError> {
     report.save()
 }
 
-/// What came of it over sockets, and what it took.
+/// Result of the readers over sockets, with the resource usage of the server.
 #[derive(Debug, Serialize)]
 struct SocketResult {
     #[serde(flatten)]
@@ -89,7 +90,7 @@ fn run_over_sockets(starter: Starter, plan: Plan) -> Result<SocketResult, BenchE
     thread::sleep(Duration::from_millis(300));
     let process = server.id();
     let (idle_bytes, writes_before) = (resident_bytes(process), write_syscalls(process));
-    let mut watch = starter.start(LOAD_CORE, &Role::Readers(Plan { address, ..plan }))?;
+    let mut readers = starter.start(LOAD_CORE, &Role::Readers(Plan { address, ..plan }))?;
     let (stop, stopped) = channel::<()>();
     let sampler = thread::spawn(move || {
         let mut peak = 0;
@@ -98,7 +99,7 @@ fn run_over_sockets(starter: Starter, plan: Plan) -> Result<SocketResult, BenchE
         }
         peak
     });
-    let result = read_json(&mut watch);
+    let result = read_json(&mut readers);
     drop(stop);
     let most_bytes = sampler.join().unwrap_or_default();
     thread::sleep(Duration::from_secs(1));
@@ -118,9 +119,9 @@ impl SocketResult {
         print_result(report, result, readers, slow);
         let pieces = result.pieces.max(1) as f64;
         report.add_line(&format!(
-            "Pieces per chunk: {:.1}. Writes of the server: {}, that is {:.3} for each piece that \
-             arrived somewhere. Its time: {:.1} s, {:.2} us for each.\\\n\
-             Its memory: {} MB idle, {} MB at most, {} MB at the end.",
+            "Events per HTTP chunk: {:.1}. Writes of the server: {}, or {:.3} per delivered event. \
+             CPU time of the server: {:.1} s, {:.2} us per delivered event.\\\n\
+             Memory of the server: {} MB idle, {} MB maximum, {} MB at the end.",
             pieces / result.chunks.max(1) as f64,
             format_thousands(self.writes as f64),
             self.writes as f64 / pieces,
@@ -137,20 +138,20 @@ fn print_result(report: &mut Report, result: &ReadersResult, readers: usize, slo
     let ReadersResult { complete, seconds, p50_micros, p99_micros, max_micros, behind, .. } =
         result;
     report.add_line(&format!(
-        "\n{complete} of {readers} readers got everything in order ({slow} of them slow, which had up \
-         to {behind} pieces to catch up on when the writer was done); all of it took {seconds:.2} s.\\\n\
-         Age of a piece when it arrives: half within {:.1} ms, 99 % within {:.1} ms, at most {:.1} ms.\\",
+        "\n{complete} of {readers} readers received every event in order, {slow} of them slow. The slow \
+         readers were up to {behind} events behind when the writer finished. Duration: {seconds:.2} s.\\\n\
+         Age of an event on arrival: p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms.\\",
         p50_micros / 1e3,
         p99_micros / 1e3,
         max_micros / 1e3,
     ));
     if let Some(problem) = &result.problem {
-        report.add_line(&format!("**The first problem: {problem}.**\\"));
+        report.add_line(&format!("**First problem: {problem}.**\\"));
     }
 }
 
 fn print_comparison(report: &mut Report, without_readers: &Pace, with_readers: &Pace) {
-    report.add_line("| writer | s in all | ms appending | latest ms |");
+    report.add_line("| writer | total s | appending ms | max delay ms |");
     report.add_line("|---|---:|---:|---:|");
     for (name, pace) in [("alone", without_readers), ("with readers", with_readers)] {
         report.add_line(&format!(
@@ -161,7 +162,7 @@ fn print_comparison(report: &mut Report, without_readers: &Pace, with_readers: &
         ));
     }
     let ratio = with_readers.total_micros as f64 / without_readers.total_micros as f64;
-    let verdict = if ratio <= 1.1 { "at most 1.1, as it should be" } else { "**above 1.1**" };
+    let verdict = if ratio <= 1.1 { "goal met" } else { "**goal missed**" };
     report
-        .add_line(&format!("\nThe writer took {ratio:.3} times as long with readers: {verdict}."));
+        .add_line(&format!("\nThe writer took {ratio:.3} times as long with readers; the goal is at most 1.1: {verdict}."));
 }

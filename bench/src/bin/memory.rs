@@ -1,4 +1,4 @@
-//! How much memory a server needs: after many tasks, for one that goes on, and for one reader.
+//! Benchmark of the server's memory: after many tasks, per running task and per stream reader.
 //!
 //! See `bench/README.md`.
 
@@ -50,7 +50,7 @@ fn run() -> Result<(), BenchError> {
             bench.measure_sends(&mut report, name, store, sends, steps)?;
             for suffix in ["", "-wal", "-shm", "-lock"] {
                 let path = PathBuf::from(format!("{}{suffix}", database.display()));
-                // Memory has none.
+                // Fails for the memory store, which has no files.
                 let _ = std::fs::remove_file(path);
             }
         }
@@ -67,7 +67,7 @@ struct Bench {
     temp_root: PathBuf,
 }
 
-/// One step on the way to a million.
+/// Measurement after one step of the sends.
 #[derive(Debug, Serialize)]
 struct Step<'a> {
     store: &'a str,
@@ -77,7 +77,7 @@ struct Step<'a> {
     outcome: LoadResult,
 }
 
-/// So many of something.
+/// Memory for a number of resources of one kind.
 #[derive(Debug, Serialize)]
 struct Held<'a> {
     what: &'a str,
@@ -96,7 +96,7 @@ impl Bench {
         Ok((server, address))
     }
 
-    /// Many sends, and what is left of them.
+    /// Measures memory and latency over many sends to one server.
     fn measure_sends(
         &self,
         report: &mut Report,
@@ -146,10 +146,10 @@ impl Bench {
         Ok(())
     }
 
-    /// Memory for each of many things that are held at once.
+    /// Measures the memory per resource for each kind of resource.
     fn measure_resources(&self, report: &mut Report, count: usize) -> Result<(), BenchError> {
-        report.add_line(&format!("\n## {} at once\n", format_thousands(count as f64)));
-        report.add_line("| what | MB before | MB with them | bytes each | MB after |");
+        report.add_line(&format!("\n## {} open resources\n", format_thousands(count as f64)));
+        report.add_line("| resource | MB before | MB open | bytes each | MB after |");
         report.add_line("|---|---:|---:|---:|---:|");
         let baseline = |address| Role::Baseline { address };
         let latimer = |address| {
@@ -161,7 +161,7 @@ impl Bench {
         };
         self.measure_resource(
             report,
-            "floor: idle connections",
+            "baseline: idle connections",
             count,
             Resource::Connections(count),
             baseline,
@@ -179,7 +179,7 @@ impl Bench {
         let task_each = Resource::Subscribers { count, tasks: count };
         self.measure_resource(
             report,
-            "live tasks with an idle subscriber each",
+            "live tasks with one idle subscriber each",
             count,
             task_each,
             latimer,
@@ -197,7 +197,7 @@ impl Bench {
         print_progress(name);
         let (server, address) = self.start(role)?;
         let before = resident_bytes(server.id());
-        let path = if name.starts_with("floor") { "/" } else { "/a2a" }.to_owned();
+        let path = if name.starts_with("baseline") { "/" } else { "/a2a" }.to_owned();
         let mut client = self
             .starter
             .start(LOAD_CORE, &Role::HoldOpen(hold_open::Plan { address, path, resource }))?;

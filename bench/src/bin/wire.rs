@@ -1,14 +1,15 @@
-//! Reading and writing a message and its answer, against `serde_json::Value` doing the same.
+//! Benchmark of decoding and encoding a `SendMessage` call and its reply, compared with
+//! `serde_json::Value`.
 //!
-//! `Value` is the floor: it knows no protocol, and checks nothing but JSON. Ours reads the envelope,
-//! resolves the method, checks every field and makes the model, and the other way round.
+//! The baseline parses JSON into a `Value` and validates nothing else. Latimer reads the envelope,
+//! resolves the method, validates every field and builds the model; encoding is the reverse.
 //!
 //! Run it with `cargo run --release -p latimer-bench --bin wire`.
 
 #![expect(
     clippy::print_stdout,
     clippy::expect_used,
-    reason = "a program that prints what it found"
+    reason = "the program prints its results and stops at invalid payloads"
 )]
 
 use latimer_bench::{Measured, measure};
@@ -18,7 +19,7 @@ use latimer_protocol::{Dialect, MessageId, Operation, Reply, Request, Version};
 use serde_json::{Value, json};
 
 fn main() {
-    println!("| version | payload | what | bytes | ours | `Value` | ratio |");
+    println!("| version | payload | operation | bytes | Latimer | `Value` | ratio |");
     println!("| --- | --- | --- | ---: | ---: | ---: | ---: |");
     for version in [Version::V1_0, Version::V0_3] {
         for (payload, word_count) in [("short", 4), ("long", 800)] {
@@ -28,7 +29,7 @@ fn main() {
     }
 }
 
-/// One `SendMessage` with its answer, as bytes and as values of either kind.
+/// Encoded `SendMessage` call and reply of one protocol version.
 struct Exchange {
     version: Version,
     dialect: Dialect,
@@ -54,11 +55,11 @@ impl Exchange {
     fn report(&self, payload: &str) {
         let (request, reply) = (self.read_request(), self.read_reply());
         let values = [&self.request, &self.reply].map(|bytes| value(bytes));
-        let row = |what: &str, bytes: usize, measured: Measured| {
+        let row = |operation: &str, bytes: usize, measured: Measured| {
             let Measured { latimer, baseline } = measured;
             let (version, ratio) = (self.version, measured.ratio());
             println!(
-                "| {version} | {payload} | {what} | {bytes} | {latimer:?} | {baseline:?} | {ratio:.2} |"
+                "| {version} | {payload} | {operation} | {bytes} | {latimer:?} | {baseline:?} | {ratio:.2} |"
             );
         };
         let (request_bytes, reply_bytes) = (self.request.len(), self.reply.len());
@@ -81,18 +82,18 @@ impl Exchange {
     }
 
     fn read_request(&self) -> Request {
-        let new_id = || MessageId::new("new").expect("an id");
+        let new_id = || MessageId::new("new").expect("a valid message id");
         let call = Call::read(&self.request, Some(self.version), VersionPolicy::Lenient, &new_id);
-        call.expect("a call").request
+        call.expect("a valid call").request
     }
 
     fn write_request(&self, request: &Request) -> Vec<u8> {
-        write_call(self.dialect, &Id::from("r1"), request).expect("an operation of the version")
+        write_call(self.dialect, &Id::from("r1"), request).expect("the version has the operation")
     }
 
     fn read_reply(&self) -> Reply {
         read_reply(self.dialect, &Id::from("r1"), Operation::SendMessage, &self.reply)
-            .expect("a reply")
+            .expect("a valid reply")
     }
 
     fn write_reply(&self, request: &Request, reply: &Reply) -> Vec<u8> {
@@ -101,11 +102,11 @@ impl Exchange {
 }
 
 fn value(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).expect("JSON")
+    serde_json::from_slice(bytes).expect("valid JSON")
 }
 
 fn text(value: &Value) -> Vec<u8> {
-    serde_json::to_vec(value).expect("JSON")
+    serde_json::to_vec(value).expect("an encodable value")
 }
 
 fn v1_0(text: &str) -> (Value, Value) {

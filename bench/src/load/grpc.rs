@@ -1,4 +1,4 @@
-//! Load over gRPC: a connection each, as over HTTP.
+//! Load over gRPC, with one connection per worker.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::BenchError;
 
 type Client = A2aServiceClient<Channel>;
 
-/// One connection's share.
+/// Sends requests over one connection until the load ends. Reconnects after a failed connect.
 pub(super) async fn run_worker(state: Rc<LoadState>) {
     let mut client = None;
     while let Some(number) = state.next_request() {
@@ -38,7 +38,7 @@ async fn connect(address: &str) -> Result<Client, tonic::transport::Error> {
     Ok(A2aServiceClient::new(endpoint.connect().await?))
 }
 
-/// Calls once; returns the number of events.
+/// Makes one call and checks its result. Returns the number of events of a stream.
 async fn call(client: &mut Client, state: &LoadState, number: u64) -> Result<usize, BenchError> {
     match state.plan.operation {
         Operation::Send => {
@@ -101,7 +101,7 @@ fn is_completed(status: &v1::TaskStatus) -> bool {
     status.state == i32::from(TaskState::Completed)
 }
 
-/// Makes a task, and returns its id.
+/// Creates a completed task, and returns its id.
 pub(super) async fn make_task(
     plan: &Plan,
     template: &RequestTemplate,

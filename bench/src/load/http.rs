@@ -1,4 +1,4 @@
-//! Load over HTTP/1.1.
+//! Load over HTTP/1.1, with one connection per worker.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use super::{LoadState, Operation, Plan, RequestTemplate};
 use crate::BenchError;
 use crate::http::Connection;
 
-/// One connection's share.
+/// Sends requests over one connection until the load ends. Reconnects after a failure.
 pub(super) async fn run_worker(state: Rc<LoadState>) {
     let check = ResponseCheck::new(&state.template);
     let (mut body, mut request) = (Vec::new(), Vec::new());
@@ -48,7 +48,7 @@ pub(super) async fn run_worker(state: Rc<LoadState>) {
     }
 }
 
-/// Makes a task, and returns its id.
+/// Creates a completed task, and returns its id.
 pub(super) async fn make_task(
     plan: &Plan,
     template: &RequestTemplate,

@@ -1,5 +1,11 @@
-//! Load: as many connections as are asked for, each with one call at a time, and a next one as soon
-//! as the answer is there and checked.
+//! Load generator with a closed loop: each connection has one call in flight, and makes the next one
+//! as soon as the response has been checked.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `http`, `grpc` | workers of each transport |
+//! | `request_template` | requests, and the check of responses |
+//! | `tally` | counters and latencies of the measured interval |
 
 mod grpc;
 mod http;
@@ -17,34 +23,34 @@ pub(crate) use self::request_template::RequestTemplate;
 use self::tally::Tally;
 use crate::BenchError;
 
-/// What to do to a server.
+/// Server, operation and amount of load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// Where the server listens.
+    /// Socket address of the server.
     pub address: String,
-    /// What is in front of every path.
+    /// Path of the JSON-RPC endpoint, or prefix of HTTP+JSON paths.
     pub path: String,
-    /// What is spoken.
+    /// Binding to call with.
     pub binding: Binding,
-    /// What is asked for.
+    /// Operation to call.
     pub operation: Operation,
-    /// How many connections there are.
+    /// Number of connections.
     pub connections: usize,
-    /// For how long.
+    /// Duration or number of requests.
     pub span: Span,
-    /// The server's process, whose time is counted.
+    /// Process id of the server, for its CPU time.
     pub server_process: u32,
-    /// The process that does the server's work, where that is another one.
+    /// Process id of the upstream agent, if the server is a gateway or proxy.
     pub upstream_process: Option<u32>,
 }
 
-/// What is spoken.
+/// Binding that the load uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Binding {
     /// JSON-RPC 1.0.
     JsonRpc,
-    /// JSON-RPC with the method names of 0.3 around messages of 1.0, and told to block: one peer
-    /// speaks so.
+    /// JSON-RPC with method names of 0.3, messages of 1.0 and an explicitly blocking send, which one
+    /// peer requires.
     HybridJsonRpc,
     /// HTTP+JSON 1.0.
     Rest,
@@ -52,23 +58,23 @@ pub enum Binding {
     Grpc,
 }
 
-/// What is asked for.
+/// Operation that the load calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
-    /// A message, whose answer is waited for.
+    /// Send a message and wait for the task.
     Send,
-    /// A message, whose events are read to the end.
+    /// Send a message and read all events.
     Stream,
-    /// A task that is there.
+    /// Fetch a completed task.
     Get,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 3] = [Self::Send, Self::Stream, Self::Get];
 
-    /// Its name, for people.
+    /// Returns the name in reports and options.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -79,67 +85,67 @@ impl Operation {
     }
 }
 
-/// How long load goes on.
+/// Amount of load.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Span {
-    /// For so many seconds, after so many that do not count.
+    /// Fixed duration.
     Seconds {
-        /// Those that do not count.
+        /// Seconds before the measurement starts.
         warm_up: f64,
-        /// Those that do.
+        /// Measured seconds.
         measured: f64,
     },
-    /// For so many requests.
+    /// Fixed number of requests, all of which are measured.
     Requests(u64),
 }
 
-/// What came of it.
+/// Throughput, latency and CPU time of the measured interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
-    /// Answers that were right.
+    /// Correct responses.
     pub done: u64,
-    /// The time they took.
+    /// Length of the measured interval in seconds.
     pub seconds: f64,
-    /// How many there were in a second.
+    /// Correct responses per second.
     pub per_second: f64,
-    /// From the first byte of a request to the last of its answer.
+    /// Median latency in microseconds, from the first byte of a request to the last of its response.
     pub p50_micros: f64,
-    /// The same.
+    /// 99th percentile of the latency in microseconds.
     pub p99_micros: f64,
-    /// The same.
+    /// Maximum latency in microseconds.
     pub max_micros: f64,
-    /// How many took more than 5, 10 and 20 ms.
+    /// Numbers of responses that took longer than 5, 10 and 20 ms.
     pub over_5_10_20_ms: [u64; 3],
-    /// The time that the server computed for each request.
+    /// CPU time of the server per request, in microseconds.
     pub server_cpu_micros: f64,
-    /// The time that the process behind it did.
+    /// CPU time of the upstream process per request, in microseconds.
     pub behind_cpu_micros: f64,
-    /// The share of its core that the load itself needed.
+    /// Share of its core that the load generator used.
     pub load_busy: f64,
-    /// The share of both cores that was spent on something else.
+    /// Share of both cores that other processes used.
     pub others: f64,
-    /// Bytes of each answer, without its head.
+    /// Mean size of a response body in bytes.
     pub bytes: f64,
-    /// Events of each stream.
+    /// Mean number of events of a stream.
     pub events: f64,
-    /// Answers that were wrong, and connections that broke.
+    /// Incorrect responses and broken connections.
     pub errors: u64,
-    /// The first of them.
+    /// Text of the first error.
     pub first_error: Option<String>,
 }
 
 impl LoadResult {
-    /// Whether something else was going on.
+    /// Returns whether other processes used more than 5 % of the two cores.
     #[must_use]
     pub fn is_disturbed(&self) -> bool {
         self.others > 0.05
     }
 }
 
-/// Puts a server under load, and says what came of it.
+/// Runs the load, and writes a [`LoadResult`] as a line of JSON to standard output.
 ///
 /// # Errors
-/// When it cannot begin.
+/// When the task for [`Operation::Get`] cannot be created. Failed requests are counted instead.
 pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = LocalSet::new().block_on(&runtime, load(plan))?;
@@ -181,7 +187,7 @@ async fn load(plan: Plan) -> Result<LoadResult, BenchError> {
     Ok(result)
 }
 
-/// What all workers share.
+/// State shared by all workers.
 struct LoadState {
     plan: Plan,
     template: RequestTemplate,
@@ -189,7 +195,7 @@ struct LoadState {
 }
 
 impl LoadState {
-    /// The number of the next request; none when there is to be none.
+    /// Returns the number of the next request; `None` when the load has ended.
     fn next_request(&self) -> Option<u64> {
         self.tally.borrow_mut().next_request()
     }
@@ -198,14 +204,14 @@ impl LoadState {
         self.tally.borrow_mut().record_success(start, bytes, events);
     }
 
-    /// Counts what went wrong, and lets others have a turn: nobody is to spin.
+    /// Counts an error, and pauses so that a failing worker does not spin.
     async fn record_failure(&self, message: impl FnOnce() -> String) {
         self.tally.borrow_mut().record_failure(message);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// Makes the task that is then asked for, and returns its id.
+/// Creates the task that [`Operation::Get`] fetches, and returns its id.
 async fn make_task(plan: &Plan, template: &RequestTemplate) -> Result<String, BenchError> {
     match plan.binding {
         Binding::Grpc => grpc::make_task(plan, template).await,

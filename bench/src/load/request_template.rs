@@ -1,4 +1,4 @@
-//! What is said, in each binding.
+//! Requests of each binding, and the check of responses.
 
 use std::io::Write as _;
 
@@ -6,17 +6,17 @@ use latimer_pb::v1;
 
 use super::{Binding, Operation, Plan};
 
-/// What is said to the agent, and comes back.
+/// Text that the agent echoes.
 const MESSAGE_TEXT: &str = "The quick brown fox jumps over the lazy dog.";
 
-/// How requests are worded.
+/// Template for the requests of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestTemplate {
     address: String,
     path: String,
     binding: Binding,
     operation: Operation,
-    /// Makes message ids those of this run.
+    /// Makes message ids of different runs distinct.
     run_id: u128,
     task_id: String,
 }
@@ -33,18 +33,18 @@ impl RequestTemplate {
         }
     }
 
-    /// The same about a task.
+    /// Returns the template with the id of the task to fetch.
     pub(super) fn with_task_id(mut self, task_id: String) -> Self {
         self.task_id = task_id;
         self
     }
 
-    /// The same for a message.
+    /// Returns a copy of the template for [`Operation::Send`].
     pub(super) fn for_send(&self) -> Self {
         Self { operation: Operation::Send, ..self.clone() }
     }
 
-    /// Writes a whole request in place of what is in `out`; `body` is for its body.
+    /// Replaces the contents of `out` with an HTTP request; `body` is scratch space.
     pub(super) fn write(&self, number: u64, body: &mut Vec<u8>, out: &mut Vec<u8>) {
         body.clear();
         out.clear();
@@ -68,7 +68,7 @@ impl RequestTemplate {
         };
         let task_id = if method == "GET" { &*self.task_id } else { "" };
         let length = body.len();
-        // Writing to memory does not fail.
+        // Writing to a `Vec` does not fail.
         let _ = write!(
             out,
             "{method} {path}{suffix}{task_id} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\n{version}"
@@ -90,12 +90,12 @@ impl RequestTemplate {
             (_, Operation::Stream) => "SendStreamingMessage",
             (_, Operation::Get) => "GetTask",
         };
-        // Peers whose agent has to be told to stream are told with the first word.
+        // Some peers stream only if the message starts with this word.
         let prefix = if self.operation == Operation::Stream { "stream " } else { "" };
         let message = format_args!(
             r#"{{"messageId":"msg-{run_id:x}-{number}","role":"ROLE_USER","parts":[{{"text":"{prefix}{MESSAGE_TEXT}"}}]}}"#
         );
-        // Writing to memory does not fail.
+        // Writing to a `Vec` does not fail.
         let _ = match (self.binding, self.operation) {
             (Binding::Rest, Operation::Get) => Ok(()),
             (Binding::Rest, _) => write!(body, r#"{{"message":{message}}}"#),
@@ -114,7 +114,7 @@ impl RequestTemplate {
         };
     }
 
-    /// The message as protobuf.
+    /// Builds a protobuf request that sends a message.
     pub(super) fn send_message_request(&self, number: u64) -> v1::SendMessageRequest {
         let part = v1::Part {
             content: Some(v1::part::Content::Text(MESSAGE_TEXT.to_owned())),
@@ -129,13 +129,13 @@ impl RequestTemplate {
         v1::SendMessageRequest { message: Some(message), ..v1::SendMessageRequest::default() }
     }
 
-    /// Asks for the task as protobuf.
+    /// Builds a protobuf request that fetches the task.
     pub(super) fn get_task_request(&self) -> v1::GetTaskRequest {
         v1::GetTaskRequest { id: self.task_id.clone(), ..v1::GetTaskRequest::default() }
     }
 }
 
-/// Whether an artifact has what was said.
+/// Returns whether an artifact contains the echoed text.
 pub(super) fn contains_echo(artifact: &v1::Artifact) -> bool {
     let text = |it: &v1::Part| match &it.content {
         Some(v1::part::Content::Text(text)) => text == MESSAGE_TEXT,
@@ -144,12 +144,12 @@ pub(super) fn contains_echo(artifact: &v1::Artifact) -> bool {
     artifact.parts.iter().any(text)
 }
 
-/// Tells an answer of a completed task from others, in text.
+/// Checks responses by searching for strings, without parsing them.
 #[derive(Debug)]
 pub(super) struct ResponseCheck {
     completed: memchr::memmem::Finder<'static>,
     completed_v0_3: memchr::memmem::Finder<'static>,
-    /// What was said; or of a task that is asked for, its id.
+    /// The echoed text, or the id of the fetched task.
     expected: memchr::memmem::Finder<'static>,
     event: memchr::memmem::Finder<'static>,
 }
@@ -169,13 +169,13 @@ impl ResponseCheck {
         }
     }
 
-    /// Whether a completed task is in it, and the right one.
+    /// Returns whether the body contains the expected task in the completed state.
     pub(super) fn passes(&self, body: &[u8]) -> bool {
         let completed = self.completed.find(body).or_else(|| self.completed_v0_3.find(body));
         completed.is_some() && self.expected.find(body).is_some()
     }
 
-    /// How many events are in it.
+    /// Returns the number of events in a stream.
     pub(super) fn count_events(&self, body: &[u8]) -> usize {
         self.event.find_iter(body).count()
     }

@@ -1,4 +1,4 @@
-//! Counting.
+//! Counters and latencies of the measured interval.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use super::{LoadResult, Plan, Span};
 use crate::histogram::Histogram;
 use crate::process::{cores_busy_seconds, cpu_seconds};
 
-/// What happened so far.
+/// Counters of one run.
 #[derive(Debug)]
 pub(super) struct Tally {
     span: Span,
@@ -47,12 +47,12 @@ impl Tally {
         }
     }
 
-    /// From here on it counts.
+    /// Starts the measured interval.
     pub(super) fn start_measuring(&mut self, plan: &Plan) {
         self.start = Some(self.sample(plan));
     }
 
-    /// Up to here it counts, unless that was said before.
+    /// Ends the measured interval, if it has not ended yet.
     pub(super) fn stop_measuring(&mut self, plan: &Plan) {
         if self.end.is_none() {
             self.end = Some(self.sample(plan));
@@ -84,7 +84,7 @@ impl Tally {
 
     pub(super) fn record_success(&mut self, start: Instant, bytes: usize, events: usize) {
         self.completed += 1;
-        // What began before, or ended after, is not counted.
+        // Requests that cross a boundary of the measured interval are ignored.
         let is_measured = self.end.is_none() && self.start.is_some_and(|it| start >= it.at);
         if is_measured {
             self.latencies.record(start.elapsed().as_nanos() as u64);

@@ -1,4 +1,4 @@
-//! What a call costs on each way.
+//! Cost of a call over each route.
 
 use latimer_bench::BenchError;
 use latimer_bench::load::{self, Binding, Operation, Span};
@@ -12,26 +12,26 @@ use crate::agents::Agent;
 use crate::routes::{Route, Routes};
 use crate::{Bench, format_verdict};
 
-/// How many times fewer calls there may be in a second through the gateway than through nginx.
+/// Maximum throughput ratio of nginx to the gateway.
 const GOAL: f64 = 1.3;
 
-/// One measurement of a way.
+/// Result of one run over one route.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     agent: String,
     operation: Operation,
     route: String,
     per_second: f64,
-    /// The time that what is in between computed for each call.
+    /// CPU time of the proxy or gateway per call, in microseconds.
     hop_cpu_micros: f64,
-    /// The time that the agent did.
+    /// CPU time of the agent per call, in microseconds.
     agent_cpu_micros: f64,
     p50_micros: f64,
     others: f64,
 }
 
 impl Bench {
-    /// Calls an agent in one way.
+    /// Measures calls to an agent over one route.
     pub(crate) fn measure_calls(
         &self,
         agent: Agent,
@@ -73,7 +73,7 @@ impl Bench {
     }
 }
 
-/// The table of what was asked of the agents, in all ways.
+/// Prints the table of all agents, operations and routes, and the verdicts.
 pub(crate) fn print(
     report: &mut Report,
     rows: &[Row],
@@ -82,7 +82,7 @@ pub(crate) fn print(
 ) {
     report.add_line("\n## calls\n");
     report.add_line(
-        "| agent | call | way | calls per second | cost | x nginx | x tuned | p50 us | CPU us in between | of the agent | others |",
+        "| agent | call | route | calls per second | cost | x nginx | x tuned | p50 us | CPU us of the hop | of the agent | others |",
     );
     report.add_line("|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
     let mut verdicts = Vec::new();
@@ -112,10 +112,10 @@ pub(crate) fn print(
                 median_of(route, |it| it.others),
             ));
         }
-        let what = format!("{} ({agent})", operation.name());
+        let subject = format!("Cost of {} ({agent})", operation.name());
         for reference in [nginx, tuned] {
             let ratio = speed(reference) / speed(gateway);
-            verdicts.push(format_verdict(&what, reference, ratio, GOAL));
+            verdicts.push(format_verdict(&subject, reference, ratio, GOAL));
         }
     }
     for verdict in verdicts {

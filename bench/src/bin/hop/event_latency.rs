@@ -1,4 +1,4 @@
-//! How old an event is when it arrives, on each way.
+//! Age of a streamed event on arrival, over each route.
 
 use latimer_bench::process::{LOAD_CORE, SERVER_CORE, free_address};
 use latimer_bench::report::{Report, format_thousands, median, read_json};
@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::routes::{Route, Routes};
 use crate::{Bench, format_verdict};
 
-/// How many times as old an event may be through the gateway as through nginx.
+/// Maximum ratio of the event age through the gateway to that through nginx.
 const GOAL: f64 = 2.0;
 
-/// One measurement of a way.
+/// Result of one run over one route.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     route: String,
@@ -23,7 +23,7 @@ pub(crate) struct Row {
 }
 
 impl Bench {
-    /// Reads the pieces that an agent of ours makes, in one way.
+    /// Measures the age of the ticks of a worker agent over one route.
     pub(crate) fn measure_event_latency(&self, route: &Route) -> Result<Row, BenchError> {
         let temp_dir = TempDir::new(&self.temp_root)?;
         let address = free_address()?;
@@ -37,7 +37,7 @@ impl Bench {
             path: "/a2a".to_owned(),
             readers: 1,
             slow: 0,
-            pieces: (f64::from(self.rate) * self.seconds) as u32,
+            ticks: (f64::from(self.rate) * self.seconds) as u32,
             rate: self.rate,
         };
         let result: readers::ReadersResult =
@@ -53,10 +53,10 @@ impl Bench {
     }
 }
 
-/// The table of the ways.
+/// Prints the table of all routes, and the verdict.
 pub(crate) fn print(report: &mut Report, rows: &[Row], routes: &Routes) {
     report.add_line("\n## events\n");
-    report.add_line("| way | age of an event, p50 us | p99 us |");
+    report.add_line("| route | event age, p50 us | p99 us |");
     report.add_line("|---|---:|---:|");
     let median_of = |route: &Route, field: fn(&Row) -> f64| {
         let matches_route = |row: &&Row| row.route == route.to_string();
@@ -72,5 +72,5 @@ pub(crate) fn print(report: &mut Report, rows: &[Row], routes: &Routes) {
         ));
     }
     let ratio = p50(&routes.gateway) / p50(&routes.tuned);
-    report.add_line(&format_verdict("the age of an event", &routes.tuned, ratio, GOAL));
+    report.add_line(&format_verdict("Event age", &routes.tuned, ratio, GOAL));
 }

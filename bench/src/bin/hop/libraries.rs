@@ -1,4 +1,4 @@
-//! What a call costs with the client library.
+//! Cost of a call with a client library.
 
 use latimer_bench::BenchError;
 use latimer_bench::call::{self, Library};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::Bench;
 
-/// One measurement of a library.
+/// Result of one run with one library.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     library: Library,
@@ -17,7 +17,7 @@ pub(crate) struct Row {
 }
 
 impl Bench {
-    /// Calls the floor with a library.
+    /// Measures calls to the baseline server with a library.
     pub(crate) fn measure_library(&self, library: Library) -> Result<Row, BenchError> {
         let address = free_address()?;
         let baseline = Role::Baseline { address: address.clone() };
@@ -34,13 +34,13 @@ impl Bench {
     }
 }
 
-/// The table of the libraries.
+/// Prints the table of the libraries.
 pub(crate) fn print(report: &mut Report, rows: &[Row]) {
     let median_of = |library: Library, field: fn(&call::CallResult) -> f64| {
         let matching = rows.iter().filter(|it| it.library == library);
         median(matching.map(|it| field(&it.outcome)).collect())
     };
-    report.add_line("\n## a call with the client library\n");
+    report.add_line("\n## client libraries\n");
     report.add_line("| library | calls per second | CPU us | x reqwest |");
     report.add_line("|---|---:|---:|---:|");
     let baseline = median_of(Library::Reqwest, |it| it.cpu_micros);

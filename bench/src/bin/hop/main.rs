@@ -1,5 +1,5 @@
-//! What a hop through the gateway costs, beside one through a plain reverse proxy; and what the client
-//! library costs, beside an HTTP client.
+//! Benchmark of a hop through the gateway, compared with nginx, and of the client library, compared
+//! with reqwest.
 //!
 //! See `bench/README.md`.
 
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), BenchError> {
     let arguments = Arguments::parse(OPTIONS)?;
-    let latimer = arguments.get("latimer").ok_or("--latimer must name the program")?;
+    let latimer = arguments.get("latimer").ok_or("--latimer PROGRAM is required")?;
     let bench = Bench {
         starter: Starter { nice: arguments.get_or("nice", 0)? },
         seconds: arguments.get_or("seconds", 4.0)?,
@@ -82,12 +82,12 @@ struct Bench {
     starter: Starter,
     seconds: f64,
     connections: usize,
-    /// Events in a second, where their age is measured.
+    /// Events per second when event latency is measured.
     rate: u32,
     temp_root: PathBuf,
 }
 
-/// Keeps a row, and says that it is there.
+/// Writes a row to the report, and prints it as progress.
 fn record_row<T: Debug + Serialize>(
     report: &mut Report,
     round: u32,
@@ -98,11 +98,11 @@ fn record_row<T: Debug + Serialize>(
     Ok(row)
 }
 
-/// Says whether something costs no more through the gateway than it should.
+/// Formats whether the cost of the gateway relative to a reference route meets its goal.
 fn format_verdict(subject: &str, reference: &Route, ratio: f64, goal: f64) -> String {
-    let verdict = if ratio <= goal { "as it should be" } else { "**too much**" };
+    let verdict = if ratio <= goal { "goal met" } else { "**goal missed**" };
     format!(
-        "\nThrough the gateway {subject} costs {ratio:.2} times what it does through {reference}; at most \
-         {goal} is the goal: {verdict}."
+        "\n{subject} through the gateway: {ratio:.2} times the value through {reference}; the goal is at \
+         most {goal}: {verdict}."
     )
 }

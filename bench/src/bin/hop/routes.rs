@@ -1,4 +1,4 @@
-//! Ways to an agent: straight, or through something in between.
+//! Routes to an agent: direct, or through a proxy or gateway.
 
 use std::fmt;
 use std::fs;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use latimer_bench::BenchError;
 use latimer_bench::process::{Process, SERVER_CORE, Starter, free_address};
 
-/// A way to an agent.
+/// Route to an agent.
 #[derive(Clone, Debug)]
 pub(crate) enum Route {
-    /// Nothing is in between.
+    /// Direct connection.
     Direct,
-    /// A plain reverse proxy: nginx as Debian sets it up, told only where to pass calls on to.
+    /// nginx with Debian's default configuration and a single `proxy_pass`.
     Nginx(PathBuf),
-    /// The same, set up for nothing but this: it keeps connections open and no log.
+    /// nginx with kept-alive upstream connections, and without log and buffering.
     TunedNginx(PathBuf),
-    /// Ours, which is told of an agent elsewhere.
+    /// `latimer serve` with an agent of kind `a2a`.
     Gateway(PathBuf),
 }
 
-/// All of them.
+/// All compared routes.
 pub(crate) struct Routes {
     pub(crate) direct: Route,
     pub(crate) nginx: Route,
@@ -29,12 +29,12 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Those on which calls are made.
+    /// Returns the routes for which calls are measured.
     pub(crate) fn for_calls(&self) -> [&Route; 4] {
         [&self.direct, &self.nginx, &self.tuned, &self.gateway]
     }
 
-    /// Those on which events come one by one; a plain nginx gathers them.
+    /// Returns the routes for which event age is measured; the default nginx buffers events.
     pub(crate) fn for_events(&self) -> [&Route; 3] {
         [&self.direct, &self.tuned, &self.gateway]
     }
@@ -51,14 +51,14 @@ impl fmt::Display for Route {
     }
 }
 
-/// What is in between, and where it listens.
+/// Address to call, and the process of the proxy or gateway, if there is one.
 pub(crate) struct Hop {
     pub(crate) address: String,
     pub(crate) process: Option<Process>,
 }
 
 impl Route {
-    /// Opens the way to an agent at `upstream`.
+    /// Starts the proxy or gateway for an agent at `upstream`, with its files in `data_dir`.
     pub(crate) fn start(
         &self,
         starter: Starter,
@@ -86,8 +86,8 @@ fn path_string(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Writes down what nginx is to do, and returns what it is started with: as one process, so that its
-/// CPU time can be told, which keeps its files in `home`.
+/// Writes an nginx configuration with the given `server` section, and returns the arguments of nginx.
+/// It runs as one process, so that its CPU time can be measured.
 fn nginx_arguments(server: &str, data_dir: &Path) -> Result<Vec<String>, BenchError> {
     let dir = data_dir.display();
     let temp_paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -105,7 +105,7 @@ fn nginx_arguments(server: &str, data_dir: &Path) -> Result<Vec<String>, BenchEr
         .to_vec())
 }
 
-/// What Debian's `nginx.conf` says, and one site that passes everything on.
+/// Returns the settings of Debian's `nginx.conf`, with one site that forwards every request.
 fn plain_server(address: &str, upstream: &str, data_dir: &Path) -> String {
     format!(
         "sendfile on;\ntcp_nopush on;\ntypes_hash_max_size 2048;\ngzip on;\n\
@@ -115,7 +115,7 @@ fn plain_server(address: &str, upstream: &str, data_dir: &Path) -> String {
     )
 }
 
-/// Connections stay open on both sides, and what comes is passed on as it comes.
+/// Returns settings that keep connections open on both sides and forward data unbuffered.
 fn tuned_server(address: &str, upstream: &str) -> String {
     format!(
         "access_log off;\nupstream agent {{ server {upstream}; keepalive 64; }}\n\
@@ -126,7 +126,7 @@ fn tuned_server(address: &str, upstream: &str) -> String {
     )
 }
 
-/// The same for the gateway.
+/// Writes the configuration of the gateway, and returns its arguments.
 fn gateway_arguments(
     address: &str,
     upstream: &str,
@@ -134,7 +134,7 @@ fn gateway_arguments(
 ) -> Result<Vec<String>, BenchError> {
     let config = format!(
         "listen = \"{address}\"\n[store]\nkind = \"memory\"\n[log]\nfilter = \"warn\"\n\
-         [[agents]]\nname = \"behind\"\nkind = \"a2a\"\nurl = \"http://{upstream}\"\n"
+         [[agents]]\nname = \"upstream\"\nkind = \"a2a\"\nurl = \"http://{upstream}\"\n"
     );
     let file = data_dir.join("latimer.toml");
     fs::write(&file, config)?;

@@ -1,6 +1,6 @@
-//! Servers beside each other under the same load, as ratios to a floor in the same run.
+//! Benchmark of servers under the same load, as ratios to a baseline measured in the same run.
 //!
-//! See `bench/README.md`, or `--help` for the options.
+//! See `bench/README.md`.
 
 mod servers;
 mod tables;
@@ -93,7 +93,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// One server, started for this, under load.
+    /// Starts a server with an empty store, and measures it under load.
     fn measure(&self, spec: &ServerSpec, operation: Operation) -> Result<LoadResult, BenchError> {
         let address = free_address()?;
         let temp_dir = TempDir::new(&self.temp_root)?;
@@ -114,7 +114,7 @@ impl Bench {
     }
 }
 
-/// One measurement.
+/// Result of one run of a server.
 #[derive(Debug, Serialize)]
 struct Row {
     server: String,

@@ -1,4 +1,4 @@
-//! The servers that are compared.
+//! The compared servers.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use latimer_bench::process::{Process, Starter};
 use latimer_bench::role::Role;
 use latimer_bench::server_under_test::{AgentKind, Setup, Store};
 
-/// The floor of JSON-RPC.
+/// Name of the JSON-RPC baseline.
 pub(crate) const BASELINE: &str = "floor";
 const REST_BASELINE: &str = "floor, HTTP+JSON";
 const GRPC_BASELINE: &str = "floor, gRPC";
 
-/// A server.
+/// A server, and how to start and call it.
 #[derive(Debug)]
 pub(crate) struct ServerSpec {
     pub(crate) name: String,
-    /// The one that it is compared with.
+    /// Name of the baseline that the server is compared with.
     pub(crate) baseline: &'static str,
     pub(crate) binding: Binding,
     pub(crate) path: &'static str,
@@ -29,14 +29,14 @@ pub(crate) struct ServerSpec {
 enum Program {
     Baseline,
     GrpcBaseline,
-    /// The libraries as they are here.
+    /// The Latimer crates linked into this program.
     Library(StoreMode),
-    /// The program that people run.
+    /// The `latimer` program.
     Binary(PathBuf, StoreMode),
     Peer(PathBuf),
 }
 
-/// Where ours keeps its tasks.
+/// Task store of a Latimer server.
 #[derive(Clone, Copy, Debug)]
 enum StoreMode {
     Memory,
@@ -49,7 +49,7 @@ impl ServerSpec {
         self.operations.contains(&operation)
     }
 
-    /// Starts it; what it keeps is kept in `home`.
+    /// Starts the server, with its files in `data_dir`.
     pub(crate) fn start(
         &self,
         starter: Starter,
@@ -86,7 +86,7 @@ impl ServerSpec {
 }
 
 impl StoreMode {
-    /// The configuration of `latimer serve`.
+    /// Returns a configuration file for `latimer serve`.
     fn config(self, address: &str, data_dir: &Path) -> String {
         let path = data_dir.join("tasks.db");
         let store = match self {
@@ -101,8 +101,8 @@ impl StoreMode {
     }
 }
 
-/// All of them. Peers are programs in a folder, whichever are there; `latimer` is the program that
-/// is measured in place of the libraries here.
+/// Returns all servers. `peers` is a directory with programs named `peer-NAME`, of which the missing
+/// ones are skipped. `latimer` is a program to measure instead of the linked crates.
 pub(crate) fn all_servers(peers: Option<&Path>, latimer: Option<&Path>) -> Vec<ServerSpec> {
     let mut servers = Vec::new();
     for (binding, baseline, suffix, program) in [
@@ -141,7 +141,7 @@ fn peers_in(dir: &Path) -> impl Iterator<Item = ServerSpec> {
         ("floor-axum", Binding::JsonRpc, &[Send, Stream, Get]),
         ("floor-hyper", Binding::JsonRpc, &[Send, Get]),
         ("tolgaki", Binding::JsonRpc, &[Send, Stream, Get]),
-        // Its streams do not end.
+        // The server does not end its streams.
         ("ra2a", Binding::HybridJsonRpc, &[Send, Get]),
         ("official-lf", Binding::JsonRpc, &[Send, Stream, Get]),
         ("tomtom215", Binding::JsonRpc, &[Send, Stream, Get]),

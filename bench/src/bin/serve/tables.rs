@@ -1,4 +1,4 @@
-//! What was found, as tables.
+//! Result tables.
 
 use latimer_bench::disk::DiskLatency;
 use latimer_bench::load::{LoadResult, Operation};
@@ -7,7 +7,7 @@ use latimer_bench::report::{Report, format_thousands, median};
 use super::Row;
 use super::servers::BASELINE;
 
-/// What ours is to reach, as a share of the floor.
+/// Goals of Latimer: minimum throughput as a share of the baseline.
 const GOALS: &[(&str, Operation, f64)] = &[
     ("memory", Operation::Send, 0.7),
     ("memory", Operation::Stream, 0.6),
@@ -15,7 +15,7 @@ const GOALS: &[(&str, Operation, f64)] = &[
     ("SQLite process", Operation::Send, 0.45),
 ];
 
-/// The same floor as somebody else wrote it, if it is there.
+/// Name of an independently written baseline, if it is among the peers.
 const PEER_BASELINE: &str = "peer floor-axum";
 
 pub(crate) fn print(report: &mut Report, rows: &[Row], disk: &DiskLatency, connections: usize) {
@@ -25,9 +25,9 @@ pub(crate) fn print(report: &mut Report, rows: &[Row], disk: &DiskLatency, conne
     print_goals(report, rows);
     let DiskLatency { syncs_per_second, p50_micros, p99_micros, max_micros } = disk;
     report.add_line(&format!(
-        "\nThe disk: {} appends of 4 KiB made safe in a second, one after the other (half within \
-         {p50_micros:.0} us, 99 % within {p99_micros:.0} us, the longest {:.1} ms). With {connections} \
-         callers that each wait for theirs, SQLite full cannot exceed {} per second.",
+        "\nDisk: {} sequential synced appends of 4 KiB per second (p50 {p50_micros:.0} us, \
+         p99 {p99_micros:.0} us, max {:.1} ms). With {connections} callers that each wait for a commit, \
+         SQLite full cannot exceed {} per second.",
         format_thousands(*syncs_per_second),
         max_micros / 1e3,
         format_thousands(syncs_per_second * connections as f64),
@@ -41,7 +41,7 @@ fn print_table(report: &mut Report, rows: &[Row], operation: Operation) {
     }
     report.add_line(&format!("\n## {}\n", operation.name()));
     report.add_line(
-        "| server | per second | x floor | CPU us | x floor | p50 us | p99 us | max ms | bytes | events | load busy | errors | quiet |",
+        "| server | per second | x baseline | CPU us | x baseline | p50 us | p99 us | max ms | bytes | events | load busy | errors | undisturbed |",
     );
     report.add_line("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (name, baseline) in servers {
@@ -70,7 +70,9 @@ fn print_table(report: &mut Report, rows: &[Row], operation: Operation) {
 
 fn print_goals(report: &mut Report, rows: &[Row]) {
     report.add_line("\n## goals\n");
-    report.add_line("| server | what | goal | x floor | by CPU | x peer floor-axum | by CPU |");
+    report.add_line(
+        "| server | operation | goal | x baseline | by CPU | x peer floor-axum | by CPU |",
+    );
     report.add_line("|---|---|---:|---:|---:|---:|---:|");
     for &(name, operation, goal) in GOALS {
         let ratios = |baseline: &str| {
@@ -88,15 +90,15 @@ fn print_goals(report: &mut Report, rows: &[Row]) {
         let [speed, cpu] = ratios(BASELINE).map(format_ratio);
         let [peer_speed, peer_cpu] = ratios(PEER_BASELINE).map(format_ratio);
         if !speed.is_empty() {
-            let what = operation.name();
+            let operation = operation.name();
             report.add_line(&format!(
-                "| {name} | {what} | {goal} | {speed} | {cpu} | {peer_speed} | {peer_cpu} |"
+                "| {name} | {operation} | {goal} | {speed} | {cpu} | {peer_speed} | {peer_cpu} |"
             ));
         }
     }
 }
 
-/// The servers that were asked for something, in the order in which they were.
+/// Returns the names of the servers measured with an operation and their baselines, in order.
 fn server_names(rows: &[Row], operation: Operation) -> Vec<(&str, &'static str)> {
     let mut names = Vec::new();
     for row in rows.iter().filter(|it| it.operation == operation) {
@@ -107,14 +109,14 @@ fn server_names(rows: &[Row], operation: Operation) -> Vec<(&str, &'static str)>
     names
 }
 
-/// How many of a server's runs nothing disturbed.
+/// Formats how many runs of a server were not disturbed by other processes.
 fn count_undisturbed(rows: &[Row], server: &str, operation: Operation) -> String {
     let runs = || rows.iter().filter(|it| it.server == server && it.operation == operation);
     let undisturbed = runs().filter(|it| !it.outcome.is_disturbed()).count();
     format!("{undisturbed} of {}", runs().count())
 }
 
-/// The median of a server's runs: of those that nothing disturbed, if there are any.
+/// Returns the median over the undisturbed runs of a server, or over all runs if there are none.
 fn median_of_runs(
     rows: &[Row],
     server: &str,
