@@ -1,17 +1,17 @@
-// The cards of peers, with the ports at which callers find them.
+// Agent cards of the peers, with the ports that callers use.
 
 import { readFileSync } from 'node:fs';
 
-// What cards say in recordings.
-const usual = { http: 19999, grpc: 19998 };
+// Ports in the cards of recordings.
+const recordedPorts = { http: 19999, grpc: 19998 };
 
-/** A card. PEER_SHOWN, if it is set, names the ports to show in place of the usual ones. */
+/** Reads a card. PEER_CARD_PORTS, if set, contains the ports to write instead of the recorded ones. */
 export function readCard(name, kind) {
   let text = readFileSync(new URL(`../cards/${name}`, import.meta.url), 'utf8');
-  const shown = JSON.parse(process.env.PEER_SHOWN ?? '{}');
+  const ports = JSON.parse(process.env.PEER_CARD_PORTS ?? '{}');
   const prefix = kind === 'full' ? '' : `${kind}_`;
-  for (const [binding, port] of Object.entries(usual)) {
-    text = text.replaceAll(`127.0.0.1:${port}`, `127.0.0.1:${shown[prefix + binding] ?? port}`);
+  for (const [binding, port] of Object.entries(recordedPorts)) {
+    text = text.replaceAll(`127.0.0.1:${port}`, `127.0.0.1:${ports[prefix + binding] ?? port}`);
   }
   return JSON.parse(text);
 }

@@ -1,4 +1,4 @@
-// Drives a server of @a2a-js/sdk 0.3 with the SDK's own client.
+// Calls a server of @a2a-js/sdk 0.3 with the SDK's own client.
 
 import grpc from '@grpc/grpc-js';
 import {
@@ -13,29 +13,29 @@ const trace = 'https://extensions.example/trace/v1';
 const png = Buffer.from('89504e470d0a1a0a00fffe', 'hex').toString('base64');
 let messages = 0;
 
-/** A null inside data or metadata; the gRPC writer of this SDK fails on it, so there it is left out. */
-const nothing = (cases) => (cases.binding === 'grpc' ? undefined : null);
+/** Returns null for data or metadata, or undefined over gRPC, where this SDK cannot encode null. */
+const nullValue = (cases) => (cases.binding === 'grpc' ? undefined : null);
 
 /** Parameters with one user message: text or parts, then members of the message and of the parameters. */
-function send(parts, members = {}, rest = {}) {
+function send(parts, members = {}, requestMembers = {}) {
   const list = [].concat(parts).map((part) => (typeof part === 'string' ? { kind: 'text', text: part } : part));
-  return { message: { kind: 'message', messageId: `m${++messages}`, role: 'user', parts: list, ...members }, ...rest };
+  return { message: { kind: 'message', messageId: `m${++messages}`, role: 'user', parts: list, ...members }, ...requestMembers };
 }
 
-const configured = (configuration) => ({ configuration });
+const withConfiguration = (configuration) => ({ configuration });
 
 async function clientFor(card, binding, server = '') {
   const port = ports[`${server}${binding === 'grpc' ? 'grpc' : 'http'}`];
-  const here = structuredClone(card);
-  here.url = binding === 'grpc' ? `127.0.0.1:${port}` : `http://127.0.0.1:${port}`;
-  here.preferredTransport = bindings[binding];
-  here.additionalInterfaces = [];
-  here.capabilities = { streaming: true, pushNotifications: true };
-  here.supportsAuthenticatedExtendedCard = true;
+  const localCard = structuredClone(card);
+  localCard.url = binding === 'grpc' ? `127.0.0.1:${port}` : `http://127.0.0.1:${port}`;
+  localCard.preferredTransport = bindings[binding];
+  localCard.additionalInterfaces = [];
+  localCard.capabilities = { streaming: true, pushNotifications: true };
+  localCard.supportsAuthenticatedExtendedCard = true;
   return new ClientFactory({ transports: [
     new JsonRpcTransportFactory(), new RestTransportFactory(),
     new GrpcTransportFactory({ grpcChannelCredentials: grpc.credentials.createInsecure() }),
-  ] }).createFromAgentCard(here);
+  ] }).createFromAgentCard(localCard);
 }
 
 async function recordCards() {
@@ -51,7 +51,7 @@ async function recordSend(cases, client) {
   await ok('text', send('complete please'));
   await ok('direct', send('direct', { contextId: 'ctx-direct' }));
   if (cases.binding !== 'grpc') await ok('non_ascii', send('echo Grüße, 世界 🌍 "quoted" \\ \u2028 end\n\ttab'));
-  const list = [1, 2.5, -3, 'x', nothing(cases), true].filter((item) => item !== undefined);
+  const list = [1, 2.5, -3, 'x', nullValue(cases), true].filter((item) => item !== undefined);
   await ok('parts', send([
     'echo',
     { kind: 'file', file: { bytes: png, name: 'dot.png', mimeType: 'image/png' }, metadata: { width: 1 } },
@@ -60,7 +60,7 @@ async function recordSend(cases, client) {
   ]));
   await ok('full', send('echo everything', {
     contextId: 'ctx-full', extensions: [trace], referenceTaskIds: ['earlier-1', 'earlier-2'],
-    metadata: { trace: 'abc', n: 7, [trace]: { deep: [1, { a: nothing(cases) }] } },
+    metadata: { trace: 'abc', n: 7, [trace]: { deep: [1, { a: nullValue(cases) }] } },
   }, {
     metadata: { caller: 'fixtures', list: [true, 'x'] },
     configuration: {
@@ -73,13 +73,13 @@ async function recordSend(cases, client) {
   }), {
     serviceParameters: ServiceParameters.create(withA2AExtensions(trace, 'https://extensions.example/plain/v1')),
   });
-  await ok('history_zero', send('complete', {}, configured({ historyLength: 0 })));
-  await ok('not_blocking', send('slow', {}, configured({ blocking: false })));
-  await sleep(800); // lets the slow task end, so that clocks tick alike in every run
+  await ok('history_zero', send('complete', {}, withConfiguration({ historyLength: 0 })));
+  await ok('not_blocking', send('slow', {}, withConfiguration({ blocking: false })));
+  await sleep(800); // lets the slow task end, so that every run reads the clock equally often
   const states = { fail: 'failed', reject: 'rejected', input: 'input_required', auth: 'auth_required' };
-  for (const [word, name] of Object.entries(states)) await ok(name, send(word));
+  for (const [instruction, name] of Object.entries(states)) await ok(name, send(instruction));
   if (cases.main) {
-    const waiting = await cases.quiet(() => client.sendMessage(send('input')));
+    const waiting = await cases.unrecorded(() => client.sendMessage(send('input')));
     await ok('follow_up', send('complete', { taskId: waiting.id, contextId: waiting.contextId }));
   }
 }
@@ -88,14 +88,14 @@ async function recordSendErrors(cases, client, bare, done) {
   const bad = (name, params, via = client) => cases.fail('send_message', name, () => via.sendMessage(params));
   await bad('error_unknown_task', send('complete', { taskId: 'no-such-task' }));
   await bad('error_terminal_task', send('complete', { taskId: done.id, contextId: done.contextId }));
-  const waiting = await cases.quiet(() => client.sendMessage(send('input')));
+  const waiting = await cases.unrecorded(() => client.sendMessage(send('input')));
   await bad('error_context_mismatch', send('complete', { taskId: waiting.id, contextId: 'another' }));
   await bad('error_no_parts', send([]));
-  await bad('error_negative_history', send('complete', {}, configured({ historyLength: -1 })));
+  await bad('error_negative_history', send('complete', {}, withConfiguration({ historyLength: -1 })));
   await bad('error_crash', send('crash'));
   await bad('error_unsupported_operation_by_agent', send('refuse unsupportedOperation'));
   await bad('error_invalid_params_by_agent', send('refuse invalidParams'));
-  const config = configured({ pushNotificationConfig: { url: cases.hook('never') } });
+  const config = withConfiguration({ pushNotificationConfig: { url: cases.hook('never') } });
   await bad('push_without_support', send('complete', {}, config), bare);
 }
 
@@ -103,14 +103,15 @@ async function recordStreams(cases, client, bare, done) {
   const stream = (name, params) => cases.run('send_streaming_message', name, () => client.sendMessageStream(params));
   const bad = (name, params, via = client) =>
     cases.fail('send_streaming_message', name, () => via.sendMessageStream(params));
-  const words = { text: 'complete', direct: 'direct', chunks: 'chunks', input_required: 'input' };
-  const more = { failed: 'fail', rejected: 'reject', auth_required: 'auth', crash: 'crash' };
-  for (const [name, word] of Object.entries(cases.main ? { ...words, ...more } : words)) await stream(name, send(word));
+  const instructions = { text: 'complete', direct: 'direct', chunks: 'chunks', input_required: 'input' };
+  const moreInstructions = { failed: 'fail', rejected: 'reject', auth_required: 'auth', crash: 'crash' };
+  if (cases.main) Object.assign(instructions, moreInstructions);
+  for (const [name, instruction] of Object.entries(instructions)) await stream(name, send(instruction));
   if (cases.main) {
     const picture = { kind: 'file', file: { bytes: png, mimeType: 'image/png' } };
     const parts = ['echo ü', picture, { kind: 'data', data: { a: [1, { b: null }] } }];
     const pushNotificationConfig = { url: cases.hook('stream'), token: 'token-2' };
-    await stream('parts', send(parts, {}, configured({ pushNotificationConfig })));
+    await stream('parts', send(parts, {}, withConfiguration({ pushNotificationConfig })));
   }
   await bad('error_unsupported_by_agent', send('refuse unsupportedOperation'));
   await bad('error_unknown_task', send('complete', { taskId: 'no-such-task' }));
@@ -118,8 +119,8 @@ async function recordStreams(cases, client, bare, done) {
   await bad('error_not_supported', send('complete'), bare);
 }
 
-const hanging = (cases, client, word = 'hang') =>
-  cases.quiet(() => client.sendMessage(send(word, {}, configured({ blocking: false }))));
+const startHangingTask = (cases, client, instruction = 'hang') =>
+  cases.unrecorded(() => client.sendMessage(send(instruction, {}, withConfiguration({ blocking: false }))));
 
 async function recordTasks(cases, client, done) {
   const get = (id, historyLength) => () => client.getTask({ id, historyLength });
@@ -129,10 +130,10 @@ async function recordTasks(cases, client, done) {
   await cases.fail('get_task', 'error_not_found', get('no-such-task'));
   await cases.fail('get_task', 'error_negative_history', get(done.id, -1));
   const cancel = (id, metadata) => () => client.cancelTask({ id, metadata });
-  let task = await hanging(cases, client);
+  let task = await startHangingTask(cases, client);
   await cases.run('cancel_task', 'running', cancel(task.id));
   await cases.fail('cancel_task', 'canceled_again', cancel(task.id));
-  task = await hanging(cases, client);
+  task = await startHangingTask(cases, client);
   await cases.run('cancel_task', 'metadata', cancel(task.id, { why: 'test' }));
   await cases.fail('cancel_task', 'error_completed', cancel(done.id));
   await cases.fail('cancel_task', 'error_not_found', cancel('no-such-task'));
@@ -140,10 +141,10 @@ async function recordTasks(cases, client, done) {
 
 async function recordSubscriptions(cases, client, bare, done) {
   const subscribe = (id, via = client) => () => via.resubscribeTask({ id });
-  let task = await hanging(cases, client, 'slow');
+  let task = await startHangingTask(cases, client, 'slow');
   await cases.run('subscribe_to_task', 'running', subscribe(task.id));
   if (cases.main) {
-    task = await hanging(cases, client);
+    task = await startHangingTask(cases, client);
     await mark(cases.binding, 'subscribe_to_task', 'canceled');
     const reading = cases.drain(subscribe(task.id));
     await sleep(400);
@@ -157,7 +158,7 @@ async function recordSubscriptions(cases, client, bare, done) {
 }
 
 async function recordPush(cases, client, bare) {
-  const task = await hanging(cases, client);
+  const task = await startHangingTask(cases, client);
   const config = (name, members = {}, taskId = task.id) =>
     ({ taskId, pushNotificationConfig: { url: cases.hook(name), ...members } });
   const set = (value, via = client) => () => via.setTaskPushNotificationConfig(value);
@@ -177,7 +178,7 @@ async function recordPush(cases, client, bare) {
   await cases.fail('get_push_config', 'error_not_supported', get(byId(task.id, 'cfg-a'), bare));
   await cases.run('list_push_configs', 'two', list(task.id));
   await cases.fail('list_push_configs', 'error_not_supported', list(task.id, bare));
-  await cases.quiet(() => client.cancelTask({ id: task.id }));
+  await cases.unrecorded(() => client.cancelTask({ id: task.id }));
   await cases.run('delete_push_config', 'found', drop(byId(task.id, 'cfg-a')));
   await cases.run('delete_push_config', 'unknown_config', drop(byId(task.id, 'no-such-config')));
   await cases.fail('delete_push_config', 'error_task_not_found', drop(byId('no-such-task', 'cfg-a')));
@@ -194,10 +195,10 @@ async function recordExtendedCard(cases, client, bare, half) {
 
 const hi = { message: { kind: 'message', messageId: 'raw-1', role: 'user', parts: [{ kind: 'text', text: 'complete' }] } };
 
-/** What the SDK's client never sends, to see what its server answers. */
+/** Sends requests that the SDK's client never sends, to record the responses of its server. */
 async function recordRawRpc(cases) {
-  const rpc = (name, method, params, more = {}) =>
-    cases.rpc('send_message', name, { jsonrpc: '2.0', id: 1, method, params, ...more });
+  const rpc = (name, method, params, members = {}) =>
+    cases.rpc('send_message', name, { jsonrpc: '2.0', id: 1, method, params, ...members });
   await rpc('string_id', 'message/send', hi, { id: 'one' });
   await rpc('null_id', 'message/send', hi, { id: null });
   await rpc('unknown_members', 'message/send', { ...hi, surprise: { a: 1 } });
@@ -243,7 +244,7 @@ for (const binding of Object.keys(bindings)) {
   const bare = await clientFor(card, binding, 'bare_');
   const half = await clientFor(card, binding, 'half_');
   await recordSend(cases, client);
-  const done = await cases.quiet(() => client.sendMessage(send('complete')));
+  const done = await cases.unrecorded(() => client.sendMessage(send('complete')));
   await recordSendErrors(cases, client, bare, done);
   await recordStreams(cases, client, bare, done);
   await recordTasks(cases, client, done);

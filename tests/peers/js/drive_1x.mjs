@@ -1,4 +1,5 @@
-// Drives a server of @a2a-js/sdk 1.x with the SDK's own client, over 1.0 or (--compat) over its 0.3 transports.
+// Calls a server of @a2a-js/sdk 1.x with the SDK's own client, over version 1.0 or (--compat) its
+// 0.3 transports.
 
 import grpc from '@grpc/grpc-js';
 import * as a2a from 'a2a-1.x';
@@ -17,22 +18,22 @@ const png = Buffer.from('89504e470d0a1a0a00fffe', 'hex').toString('base64');
 let messages = 0;
 
 /** A request with one user message: text or JSON parts, then members of the message and of the request. */
-function send(parts, members = {}, rest = {}) {
+function send(parts, members = {}, requestMembers = {}) {
   const list = [].concat(parts).map((part) => (typeof part === 'string' ? { text: part } : part));
   return a2a.SendMessageRequest.fromJSON({
-    message: { messageId: `m${++messages}`, role: 'ROLE_USER', parts: list, ...members }, ...rest,
+    message: { messageId: `m${++messages}`, role: 'ROLE_USER', parts: list, ...members }, ...requestMembers,
   });
 }
 
-const configured = (configuration) => ({ configuration });
+const withConfiguration = (configuration) => ({ configuration });
 const byTask = (taskId, id) => ({ tenant: '', taskId, id });
 
 async function clientFor(card, binding, { server = '', tenant = '' } = {}) {
   const port = ports[`${server}${binding === 'grpc' ? 'grpc' : 'http'}`];
-  const here = a2a.AgentCard.fromJSON(a2a.AgentCard.toJSON(card));
-  here.capabilities = a2a.AgentCapabilities.fromJSON(
+  const localCard = a2a.AgentCard.fromJSON(a2a.AgentCard.toJSON(card));
+  localCard.capabilities = a2a.AgentCapabilities.fromJSON(
     { streaming: true, pushNotifications: true, extendedAgentCard: true });
-  here.supportedInterfaces = [a2a.AgentInterface.fromJSON({
+  localCard.supportedInterfaces = [a2a.AgentInterface.fromJSON({
     url: binding === 'grpc' ? `127.0.0.1:${port}` : `http://127.0.0.1:${port}`,
     protocolBinding: bindings[binding], protocolVersion: version, tenant,
   })];
@@ -41,7 +42,7 @@ async function clientFor(card, binding, { server = '', tenant = '' } = {}) {
   return new ClientFactory({ transports: [
     new JsonRpcTransportFactory({ legacyCompat }), new RestTransportFactory({ legacyCompat }),
     new GrpcTransportFactory({ legacyCompat, grpcChannelCredentials }),
-  ] }).createFromAgentCard(here);
+  ] }).createFromAgentCard(localCard);
 }
 
 async function recordCards() {
@@ -82,13 +83,13 @@ async function recordSend(cases, client, card) {
   }), {
     serviceParameters: ServiceParameters.create(withA2AExtensions(trace, 'https://extensions.example/plain/v1')),
   });
-  await ok('history_zero', send('complete', {}, configured({ historyLength: 0 })));
-  await ok('return_immediately', send('slow', {}, configured({ returnImmediately: true })));
-  await sleep(800); // lets the slow task end, so that clocks tick alike in every run
+  await ok('history_zero', send('complete', {}, withConfiguration({ historyLength: 0 })));
+  await ok('return_immediately', send('slow', {}, withConfiguration({ returnImmediately: true })));
+  await sleep(800); // lets the slow task end, so that every run reads the clock equally often
   const states = { fail: 'failed', reject: 'rejected', input: 'input_required', auth: 'auth_required' };
-  for (const [word, name] of Object.entries(states)) await ok(name, send(word));
+  for (const [instruction, name] of Object.entries(states)) await ok(name, send(instruction));
   if (cases.main) {
-    const waiting = await cases.quiet(() => client.sendMessage(send('input')));
+    const waiting = await cases.unrecorded(() => client.sendMessage(send('input')));
     await ok('follow_up', send('complete', { taskId: waiting.id, contextId: waiting.contextId }));
   }
   if (!compat) {
@@ -101,16 +102,16 @@ async function recordSendErrors(cases, client, bare, done) {
   const bad = (name, request, via = client) => cases.fail('send_message', name, () => via.sendMessage(request));
   await bad('error_unknown_task', send('complete', { taskId: 'no-such-task' }));
   await bad('error_terminal_task', send('complete', { taskId: done.id, contextId: done.contextId }));
-  const waiting = await cases.quiet(() => client.sendMessage(send('input')));
+  const waiting = await cases.unrecorded(() => client.sendMessage(send('input')));
   await bad('error_context_mismatch', send('complete', { taskId: waiting.id, contextId: 'another' }));
   await bad('error_content_type', send({ text: 'complete', mediaType: 'text/html' }));
   await bad('error_no_parts', send([]));
   await bad('error_no_message', a2a.SendMessageRequest.fromJSON({}));
-  await bad('error_negative_history', send('complete', {}, configured({ historyLength: -1 })));
+  await bad('error_negative_history', send('complete', {}, withConfiguration({ historyLength: -1 })));
   await cases.run('send_message', 'crash', () => client.sendMessage(send('crash')));
   await cases.run('send_message', 'unsupported_operation_by_agent',
     () => client.sendMessage(send('refuse UnsupportedOperationError')));
-  const config = configured({ taskPushNotificationConfig: { url: cases.hook('never') } });
+  const config = withConfiguration({ taskPushNotificationConfig: { url: cases.hook('never') } });
   await bad('error_push_not_supported', send('complete', {}, config), bare);
 }
 
@@ -119,15 +120,16 @@ async function recordStreams(cases, client, bare, done) {
     cases.run('send_streaming_message', name, () => client.sendMessageStream(request));
   const bad = (name, request, via = client) =>
     cases.fail('send_streaming_message', name, () => via.sendMessageStream(request));
-  const words = { text: 'complete', direct: 'direct', chunks: 'chunks', input_required: 'input' };
-  const refused = 'refuse UnsupportedOperationError';
-  const more = { failed: 'fail', rejected: 'reject', crash: 'crash', unsupported_by_agent: refused };
-  for (const [name, word] of Object.entries(cases.main ? { ...words, ...more } : words)) await stream(name, send(word));
+  const instructions = { text: 'complete', direct: 'direct', chunks: 'chunks', input_required: 'input' };
+  const rejection = 'refuse UnsupportedOperationError';
+  const moreInstructions = { failed: 'fail', rejected: 'reject', crash: 'crash', unsupported_by_agent: rejection };
+  if (cases.main) Object.assign(instructions, moreInstructions);
+  for (const [name, instruction] of Object.entries(instructions)) await stream(name, send(instruction));
   if (cases.main) {
     await recordOpenStream(cases, client);
     const parts = ['echo ü', { raw: png, mediaType: 'image/png' }, { data: { a: [1, { b: null }] } }];
     const taskPushNotificationConfig = { url: cases.hook('stream'), token: 'token-2' };
-    await stream('parts', send(parts, {}, configured({ taskPushNotificationConfig })));
+    await stream('parts', send(parts, {}, withConfiguration({ taskPushNotificationConfig })));
   }
   await bad('error_unknown_task', send('complete', { taskId: 'no-such-task' }));
   await bad('error_terminal_task', send('complete', { taskId: done.id }));
@@ -135,7 +137,7 @@ async function recordStreams(cases, client, bare, done) {
   await bad('error_not_supported', send('complete'), bare);
 }
 
-/** This SDK keeps a stream open after auth-required, so the reader has to leave. */
+/** This SDK keeps a stream open after auth-required, so the reader closes it. */
 async function recordOpenStream(cases, client) {
   await mark(cases.binding, 'send_streaming_message', 'auth_required');
   for await (const event of client.sendMessageStream(send('auth'))) {
@@ -155,21 +157,21 @@ async function recordTasks(cases, client, done) {
   await cases.fail('get_task', 'error_negative_history', get(done.id, -1));
   if (!compat) await recordLists(cases, client, done.contextId);
 
-  const hanging = () =>
-    cases.quiet(() => client.sendMessage(send('hang', {}, configured({ returnImmediately: true }))));
+  const startHangingTask = () =>
+    cases.unrecorded(() => client.sendMessage(send('hang', {}, withConfiguration({ returnImmediately: true }))));
   const cancel = (id, metadata) => () => client.cancelTask({ tenant: '', id, metadata });
-  let task = await hanging();
+  let task = await startHangingTask();
   await cases.run('cancel_task', 'running', cancel(task.id));
   await cases.run('cancel_task', 'canceled_again', cancel(task.id));
-  task = await hanging();
+  task = await startHangingTask();
   await cases.run('cancel_task', 'metadata', cancel(task.id, { why: 'test' }));
   await cases.fail('cancel_task', 'error_completed', cancel(done.id));
   await cases.fail('cancel_task', 'error_not_found', cancel('no-such-task'));
 }
 
 async function recordLists(cases, client, contextId) {
-  await cases.quiet(() => client.sendMessage(send('fail', { contextId })));
-  await cases.quiet(() => client.sendMessage(send('complete', { contextId })));
+  await cases.unrecorded(() => client.sendMessage(send('fail', { contextId })));
+  await cases.unrecorded(() => client.sendMessage(send('complete', { contextId })));
   const list = (members) => () => client.listTasks(a2a.ListTasksRequest.fromJSON(members));
   const page = await cases.run('list_tasks', 'first_page', list({ contextId, pageSize: 2 }));
   await cases.run('list_tasks', 'next_page', list({ contextId, pageSize: 2, pageToken: page.nextPageToken }));
@@ -185,13 +187,13 @@ async function recordLists(cases, client, contextId) {
 }
 
 async function recordSubscriptions(cases, client, bare, done) {
-  const begin = (word) =>
-    cases.quiet(() => client.sendMessage(send(word, {}, configured({ returnImmediately: true }))));
+  const startTask = (instruction) =>
+    cases.unrecorded(() => client.sendMessage(send(instruction, {}, withConfiguration({ returnImmediately: true }))));
   const subscribe = (id, via = client) => () => via.resubscribeTask({ tenant: '', id });
-  let task = await begin('slow');
+  let task = await startTask('slow');
   await cases.run('subscribe_to_task', 'running', subscribe(task.id));
   if (cases.main) {
-    task = await begin('hang');
+    task = await startTask('hang');
     await mark(cases.binding, 'subscribe_to_task', 'canceled');
     let first = true;
     for await (const _ of subscribe(task.id)()) {
@@ -206,7 +208,8 @@ async function recordSubscriptions(cases, client, bare, done) {
 }
 
 async function recordPush(cases, client, bare) {
-  const task = await cases.quiet(() => client.sendMessage(send('hang', {}, configured({ returnImmediately: true }))));
+  const request = send('hang', {}, withConfiguration({ returnImmediately: true }));
+  const task = await cases.unrecorded(() => client.sendMessage(request));
   const config = (name, members) => a2a.TaskPushNotificationConfig.fromJSON({ url: cases.hook(name), ...members });
   const create = (value, via = client) => () => via.createTaskPushNotificationConfig(value);
   const get = (taskId, id, via = client) => () => via.getTaskPushNotificationConfig(byTask(taskId, id));
@@ -226,7 +229,7 @@ async function recordPush(cases, client, bare) {
   await cases.run('list_push_configs', 'two', list({ taskId: task.id }));
   if (!compat) await cases.run('list_push_configs', 'paged', list({ taskId: task.id, pageSize: 1 }));
   await cases.fail('list_push_configs', 'error_not_supported', list({ taskId: task.id }, bare));
-  await cases.quiet(() => client.cancelTask({ tenant: '', id: task.id, metadata: undefined }));
+  await cases.unrecorded(() => client.cancelTask({ tenant: '', id: task.id, metadata: undefined }));
   await cases.run('delete_push_config', 'found', drop(task.id, 'cfg-a'));
   await cases.run('delete_push_config', 'unknown_config', drop(task.id, 'no-such-config'));
   await cases.fail('delete_push_config', 'error_task_not_found', drop('no-such-task', 'cfg-a'));
@@ -245,10 +248,10 @@ const v1 = { 'a2a-version': '1.0' };
 const hi = { message: { messageId: 'raw-1', role: 'ROLE_USER', parts: [{ text: 'complete' }] } };
 const part = (members) => ({ message: { messageId: 'r', role: 'ROLE_USER', parts: [members] } });
 
-/** What the SDK's client never sends, to see what its server answers. */
+/** Sends requests that the SDK's client never sends, to record the responses of its server. */
 async function recordRawRpc(cases) {
-  const rpc = (name, method, params, headers = v1, operation = 'send_message', more = {}) =>
-    cases.rpc(operation, name, { jsonrpc: '2.0', id: 1, method, params, ...more }, { headers });
+  const rpc = (name, method, params, headers = v1, operation = 'send_message', members = {}) =>
+    cases.rpc(operation, name, { jsonrpc: '2.0', id: 1, method, params, ...members }, { headers });
   await rpc('string_id', 'SendMessage', hi, v1, 'send_message', { id: 'one' });
   await rpc('null_id', 'SendMessage', hi, v1, 'send_message', { id: null });
   await rpc('snake_case', 'SendMessage',
@@ -311,7 +314,7 @@ for (const binding of Object.keys(bindings)) {
   const bare = await clientFor(card, binding, { server: 'bare_' });
   const half = await clientFor(card, binding, { server: 'half_' });
   await recordSend(cases, client, card);
-  const done = await cases.quiet(() => client.sendMessage(send('complete')));
+  const done = await cases.unrecorded(() => client.sendMessage(send('complete')));
   await recordSendErrors(cases, client, bare, done);
   await recordStreams(cases, client, bare, done);
   await recordTasks(cases, client, done);

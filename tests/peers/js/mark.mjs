@@ -1,16 +1,17 @@
-// Tells the recording hops what the next exchange is, and sends plain requests no SDK client would send.
+// Tells the recording proxies the case of the next exchange, and sends plain requests no SDK client
+// would send.
 
 export const ports = JSON.parse(process.env.PEER_PORTS);
 
-/** Names the exchanges that start from now on; without arguments they are not recorded. */
+/** Sets the case of the following exchanges; without arguments they are not recorded. */
 export async function mark(binding, operation, name, client = 'sdk') {
   const value = binding ? { binding, operation, case: name, client } : null;
   await fetch(`http://127.0.0.1:${ports.control}/mark`, { method: 'POST', body: JSON.stringify(value) });
 }
 
-export const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-async function finish(call) {
+async function readToEnd(call) {
   const value = await call;
   if (!value?.[Symbol.asyncIterator]) return value;
   const items = [];
@@ -18,24 +19,24 @@ async function finish(call) {
   return items;
 }
 
-/** The cases of one binding; says on stderr which of them the client did not survive as foreseen. */
+/** Runs the cases of one binding, and prints unexpected errors of the client to stderr. */
 export class Cases {
   constructor(binding) {
     this.binding = binding;
-    this.main = binding === 'jsonrpc'; // the others leave out what would only repeat it
+    this.main = binding === 'jsonrpc'; // other bindings skip cases that do not differ
   }
 
-  /** Runs one marked call; a stream is read to its end. */
-  async run(operation, name, call, wantError = false) {
+  /** Records one call; a stream is read to its end. */
+  async run(operation, name, call, expectError = false) {
     await mark(this.binding, operation, name);
     let failure, result;
     try {
-      result = await finish(call());
+      result = await readToEnd(call());
     } catch (caught) {
       failure = caught;
     }
     await mark();
-    if (failure && !wantError) console.error(`${this.binding} ${operation}-${name}: ${failure}`.slice(0, 250));
+    if (failure && !expectError) console.error(`${this.binding} ${operation}-${name}: ${failure}`.slice(0, 250));
     return result;
   }
 
@@ -44,17 +45,17 @@ export class Cases {
   }
 
   /** Runs one call without recording it. */
-  async quiet(call) {
+  async unrecorded(call) {
     await mark();
-    return finish(call());
+    return readToEnd(call());
   }
 
-  /** Reads a stream to its end; what the client thinks of it does not matter here. */
+  /** Reads a stream to its end and ignores errors of the client: only the exchange is recorded. */
   drain(call) {
-    return finish(call()).catch(() => {});
+    return readToEnd(call()).catch(() => {});
   }
 
-  /** An address for push deliveries. They are the same in every binding, so only one keeps them. */
+  /** Returns a webhook URL. Deliveries are the same in every binding, so only those of one are recorded. */
   hook(name) {
     return `http://127.0.0.1:${ports.hook}/${this.main ? 'hook' : 'quiet'}/${name}`;
   }
@@ -63,10 +64,10 @@ export class Cases {
     await mark(this.binding, operation, name, 'raw');
     const type = method === 'GET' ? {} : { 'content-type': 'application/json' };
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-    const answer = await fetch(`http://127.0.0.1:${ports[server]}${path}`, {
+    const response = await fetch(`http://127.0.0.1:${ports[server]}${path}`, {
       method, headers: { ...type, ...headers }, body: text,
     });
-    await answer.text();
+    await response.text();
     await mark();
   }
 

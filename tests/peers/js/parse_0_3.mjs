@@ -1,4 +1,5 @@
-// Reads with the clients and servers of @a2a-js/sdk 0.3, which has no codecs of its own for JSON-RPC.
+// Parses with the clients and servers of @a2a-js/sdk 0.3, which has no separate codecs for
+// JSON-RPC.
 
 import express from 'express';
 import { DefaultAgentCardResolver, JsonRpcTransport, RestTransport } from 'a2a-0.3/client';
@@ -8,8 +9,8 @@ import { A2AService } from 'a2a-0.3/server/grpc';
 
 export { A2AService as service };
 
-/** The client's name of each operation, by its JSON-RPC method and by its RPC. */
-const calls = {
+/** Method of the client by JSON-RPC method and by RPC. */
+const clientMethods = {
   'message/send': 'sendMessage',
   'message/stream': 'sendMessageStream',
   'tasks/get': 'getTask',
@@ -34,20 +35,20 @@ const calls = {
 
 export async function read({ form, type, method, wire }) {
   if (type === 'request') return form === 'json' ? serveRpc(method, wire) : serveRest(JSON.parse(wire));
-  if (type === 'card') return new DefaultAgentCardResolver({ fetchImpl: answerWith(() => wire) }).resolve(HERE);
+  if (type === 'card') return new DefaultAgentCardResolver({ fetchImpl: fakeFetch(() => wire) }).resolve(BASE_URL);
   return form === 'json' ? callRpc(method, type, wire) : callRest(method, wire);
 }
 
-const HERE = 'http://127.0.0.1';
+const BASE_URL = 'http://127.0.0.1';
 
-/** A request that a client can make of any operation; what it says does not matter. */
+/** Parameters that are valid for every operation. */
 const someParams = {
-  id: 't', taskId: 't', pushNotificationConfigId: 'c', pushNotificationConfig: { url: HERE },
+  id: 't', taskId: 't', pushNotificationConfigId: 'c', pushNotificationConfig: { url: BASE_URL },
   message: { kind: 'message', messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
 };
 
-/** In place of the network: answers with what `body` makes of a request, as a stream to who asks for one. */
-function answerWith(body) {
+/** Replaces `fetch`: responds with the result of `body`, as a stream if the request accepts one. */
+function fakeFetch(body) {
   return async (url, request) => {
     const streams = request?.headers?.Accept === 'text/event-stream';
     const text = body(request);
@@ -60,17 +61,17 @@ function answerWith(body) {
 async function callRpc(method, type, wire) {
   const member = type === 'error' ? 'error' : 'result';
   const envelope = (request) => `{"jsonrpc":"2.0","id":${JSON.parse(request.body).id},"${member}":${wire}}`;
-  const client = new JsonRpcTransport({ endpoint: HERE, fetchImpl: answerWith(envelope) });
+  const client = new JsonRpcTransport({ endpoint: BASE_URL, fetchImpl: fakeFetch(envelope) });
   if (type === 'error') return client.getTask(someParams).catch((error) => error.errorResponse.error);
   return call(client, method);
 }
 
 function callRest(method, wire) {
-  return call(new RestTransport({ endpoint: HERE, fetchImpl: answerWith(() => wire) }), method);
+  return call(new RestTransport({ endpoint: BASE_URL, fetchImpl: fakeFetch(() => wire) }), method);
 }
 
 async function call(client, method) {
-  const name = calls[method];
+  const name = clientMethods[method];
   if (name === 'getExtendedAgentCard') return client[name]();
   const result = client[name](someParams);
   if (!result[Symbol.asyncIterator]) return result;
@@ -78,14 +79,14 @@ async function call(client, method) {
   throw new Error('the stream is empty');
 }
 
-/** In place of an agent: keeps the parameters of the last request, and stops there. */
+/** Replaces the request handler: stores the parameters of the last request, and fails. */
 let params;
 const recorder = new Proxy({}, {
   get: (_, name) => {
     if (name === 'getAgentCard') return async () => ({ capabilities: { streaming: true, pushNotifications: true } });
-    return (asked) => {
-      params = name === 'getAuthenticatedExtendedAgentCard' ? {} : asked;
-      throw new Error('enough is known');
+    return (received) => {
+      params = name === 'getAuthenticatedExtendedAgentCard' ? {} : received;
+      throw new Error('the parameters are recorded');
     };
   },
 });
@@ -93,8 +94,8 @@ const recorder = new Proxy({}, {
 async function serveRpc(method, wire) {
   params = undefined;
   const handler = new JsonRpcTransportHandler(recorder);
-  const answer = await handler.handle(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${wire}}`);
-  return params ?? Promise.reject(new Error(JSON.stringify(answer)));
+  const response = await handler.handle(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${wire}}`);
+  return params ?? Promise.reject(new Error(JSON.stringify(response)));
 }
 
 let server;
@@ -103,15 +104,16 @@ async function serveRest({ verb, path, body }) {
   server ??= await start();
   params = undefined;
   const headers = { 'Content-Type': 'application/json', Connection: 'close' };
-  const answer = await fetch(`${HERE}:${server.address().port}${path}`, { method: verb, headers, body: body ?? undefined });
-  const text = await answer.text();
-  return params ?? Promise.reject(new Error(`${answer.status} ${text}`));
+  const url = `${BASE_URL}:${server.address().port}${path}`;
+  const response = await fetch(url, { method: verb, headers, body: body ?? undefined });
+  const text = await response.text();
+  return params ?? Promise.reject(new Error(`${response.status} ${text}`));
 }
 
 function start() {
   const app = express();
   app.use(restHandler({ requestHandler: recorder, userBuilder: UserBuilder.noAuthentication }));
-  return new Promise((done) => {
-    const listener = app.listen(0, '127.0.0.1', () => done(listener));
+  return new Promise((resolve) => {
+    const listener = app.listen(0, '127.0.0.1', () => resolve(listener));
   });
 }

@@ -1,4 +1,4 @@
-// Reads with the codecs of @a2a-js/sdk 1.x; a member that they leave out is an error.
+// Parses with the codecs of @a2a-js/sdk 1.x. A member that they drop is an error.
 
 import * as a2a from 'a2a-1.x';
 import { fromJsonRpcErrorResponse } from 'a2a-1.x/errors';
@@ -6,7 +6,7 @@ import { A2AService } from 'a2a-1.x/server/grpc';
 
 export { A2AService as service };
 
-/** What each operation takes and gives. */
+/** Request and response type of each operation. */
 const types = {
   SendMessage: [a2a.SendMessageRequest, a2a.SendMessageResponse],
   SendStreamingMessage: [a2a.SendMessageRequest, a2a.StreamResponse],
@@ -23,30 +23,30 @@ const types = {
 };
 
 export function read({ form, type, method, wire }) {
-  const sent = JSON.parse(wire);
+  const input = JSON.parse(wire);
   if (type === 'error') {
-    const error = fromJsonRpcErrorResponse({ jsonrpc: '2.0', id: 1, error: sent });
+    const error = fromJsonRpcErrorResponse({ jsonrpc: '2.0', id: 1, error: input });
     return { code: error.envelopeCode, message: error.message };
   }
   const codec = type === 'card' ? a2a.AgentCard : types[method][type === 'request' ? 0 : 1];
-  if (!codec) return sent; // nothing is answered, and the client does not look at it
-  const written = codec.toJSON(codec.fromJSON(sent));
-  if (form !== 'superset') mustKeep(sent, written, '');
-  return written;
+  if (!codec) return input; // the response is empty, and the client ignores it
+  const output = codec.toJSON(codec.fromJSON(input));
+  if (form !== 'superset') requireAllMembers(input, output, '');
+  return output;
 }
 
-/** Fails on a member that was left out, unless it says as much as none. */
-function mustKeep(sent, written, place) {
-  if (typeof sent !== 'object' || sent === null) return;
-  for (const [name, value] of Object.entries(sent)) {
-    if (written?.[name] === undefined) {
-      if (isNone(value)) continue;
-      throw new Error(`the SDK does not know ${place}/${name}`);
+/** Throws an error if a member was dropped, unless its value is a default. */
+function requireAllMembers(input, output, path) {
+  if (typeof input !== 'object' || input === null) return;
+  for (const [name, value] of Object.entries(input)) {
+    if (output?.[name] === undefined) {
+      if (isEmpty(value)) continue;
+      throw new Error(`the SDK does not know ${path}/${name}`);
     }
-    mustKeep(value, written[name], `${place}/${name}`);
+    requireAllMembers(value, output[name], `${path}/${name}`);
   }
 }
 
-function isNone(value) {
-  return !value || (typeof value === 'object' && Object.values(value).every(isNone));
+function isEmpty(value) {
+  return !value || (typeof value === 'object' && Object.values(value).every(isEmpty));
 }

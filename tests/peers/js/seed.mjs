@@ -1,4 +1,4 @@
-// Makes ids and times repeatable. Load with --import, so that a new recording differs little.
+// Makes ids and timestamps deterministic, so that recordings can be compared. Load with --import.
 
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from 'node:module';
 let state = 2026;
 let ticks = 0;
 const start = Date.UTC(2026, 0, 1);
-const shown = new WeakMap();
+const replaced = new WeakMap();
 const toISOString = Date.prototype.toISOString;
 
 function random32() {
@@ -19,11 +19,11 @@ function randomUUID() {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-// Only "now" is replaced: a date that came from elsewhere keeps its value.
+// Only the current time is replaced: other dates keep their value.
 Date.prototype.toISOString = function () {
   if (Math.abs(Date.now() - this.getTime()) > 60_000) return toISOString.call(this);
-  if (!shown.has(this)) shown.set(this, new Date(start + ++ticks * 1234));
-  return toISOString.call(shown.get(this));
+  if (!replaced.has(this)) replaced.set(this, new Date(start + ++ticks * 1234));
+  return toISOString.call(replaced.get(this));
 };
 
 crypto.randomUUID = randomUUID;

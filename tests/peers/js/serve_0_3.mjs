@@ -1,4 +1,4 @@
-// A server of @a2a-js/sdk 0.3 over JSON-RPC, HTTP+JSON and gRPC; the first word of a message picks the answer.
+// Server of @a2a-js/sdk 0.3 over JSON-RPC, HTTP+JSON and gRPC. A message contains an instruction.
 
 import crypto from 'node:crypto';
 import express from 'express';
@@ -9,9 +9,9 @@ import { A2AService, grpcService } from 'a2a-0.3/server/grpc';
 import { readCard } from './cards.mjs';
 import * as demo from './demo.mjs';
 
-const demonstration = process.argv.includes('--demo');
+const isDemo = process.argv.includes('--demo');
 const userBuilder = UserBuilder.noAuthentication;
-const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 for (const level of ['log', 'info', 'warn', 'error', 'debug']) console[level] = () => {};
 
 /** Publishes the events of one task. */
@@ -41,7 +41,8 @@ class Updater {
 const text = (value) => [{ kind: 'text', text: value }];
 const final = { final: true };
 
-const words = {
+/** Instructions by name. */
+const instructions = {
   complete(updater) {
     updater.status('working', updater.message('on it'));
     updater.artifact({ artifactId: 'a1', name: 'result', parts: text('done') });
@@ -54,8 +55,8 @@ const words = {
   },
   chunks(updater) {
     updater.status('working');
-    ['one ', 'two ', 'three'].forEach((piece, number) => {
-      updater.artifact({ artifactId: 'a1', name: 'counted', parts: text(piece) }, number > 0, number === 2);
+    ['one ', 'two ', 'three'].forEach((chunk, number) => {
+      updater.artifact({ artifactId: 'a1', name: 'counted', parts: text(chunk) }, number > 0, number === 2);
     });
     updater.artifact({ artifactId: 'a2', name: 'single', parts: text('whole') }, false, true);
     updater.status('completed', updater.message('all sent'), final);
@@ -96,15 +97,15 @@ const words = {
   },
 };
 
-/** Does what the agent of `latimer demo-server` does. */
-async function demonstrate(updater, said, canceled) {
+/** Runs the instructions of the `latimer demo-server` agent. */
+async function runDemoInstruction(updater, instruction, canceled) {
   const stop = canceled.then(() => 'stop');
-  for (const { state, words, part, append, last, pause } of demo.steps(said)) {
+  for (const { state, statusText, part, append, last, pause } of demo.steps(instruction)) {
     if (state) {
       const name = state.toLowerCase().replace('_', '-');
-      updater.status(name, words && updater.message(words), { final: state !== 'WORKING' });
+      updater.status(name, statusText && updater.message(statusText), { final: state !== 'WORKING' });
     }
-    if (part) updater.artifact({ artifactId: 'a1', parts: [demo.older(part)] }, append, last);
+    if (part) updater.artifact({ artifactId: 'a1', parts: [demo.toV03(part)] }, append, last);
     if (pause !== undefined && await Promise.race([stop, sleep(pause)]) === 'stop') {
       updater.status('canceled', updater.message('stopped'), final);
       return;
@@ -112,28 +113,29 @@ async function demonstrate(updater, said, canceled) {
   }
 }
 
-/** Follows the first word of the message. */
+/** Runs the instruction named by the first word of the message. */
 class FixtureAgent {
   cancels = new Map();
 
   async execute(context, bus) {
     const { taskId, contextId, userMessage: message } = context;
-    const said = message.parts?.[0]?.text;
-    const word = said?.split(' ')[0] ?? 'complete';
-    const reply = demonstration ? demo.reply(said) : word === 'direct' && 'hello back';
+    const instruction = message.parts?.[0]?.text;
+    const name = instruction?.split(' ')[0] ?? 'complete';
+    const reply = isDemo ? demo.reply(instruction) : name === 'direct' && 'hello back';
     if (reply) {
       bus.publish({ kind: 'message', messageId: 'reply-1', contextId, role: 'agent', parts: text(reply) });
       bus.finished();
       return;
     }
-    if (!context.task && word !== 'refuse') {
+    if (!context.task && name !== 'refuse') {
       const status = { state: 'submitted', timestamp: new Date().toISOString() };
       bus.publish({ kind: 'task', id: taskId, contextId, status, history: [message] });
     }
     for (const uri of message.extensions ?? []) context.context?.addActivatedExtension(uri);
-    const canceled = new Promise((done) => this.cancels.set(taskId, done));
+    const canceled = new Promise((resolve) => this.cancels.set(taskId, resolve));
     const updater = new Updater(bus, taskId, contextId);
-    await (demonstration ? demonstrate(updater, said, canceled) : words[word](updater, message, canceled));
+    if (isDemo) await runDemoInstruction(updater, instruction, canceled);
+    else await instructions[name](updater, message, canceled);
     bus.finished();
   }
 
@@ -144,13 +146,13 @@ class FixtureAgent {
 
 function loadCard(kind) {
   const data = readCard('0.3.json', kind);
-  delete data.capabilities.extensions[0].params.none; // the gRPC writer of this SDK fails on null
-  if (demonstration) data.defaultInputModes = ['*/*'];
+  delete data.capabilities.extensions[0].params.none; // this SDK cannot encode null over gRPC
+  if (isDemo) data.defaultInputModes = ['*/*'];
   if (kind === 'full') return data;
-  const on = kind === 'half';
+  const enabled = kind === 'half';
   data.name = `Fixture Agent (${kind})`;
   data.skills = data.skills.slice(1);
-  data.capabilities = { streaming: on, pushNotifications: on };
+  data.capabilities = { streaming: enabled, pushNotifications: enabled };
   data.supportsAuthenticatedExtendedCard = on;
   delete data.securitySchemes;
   delete data.security;
@@ -176,14 +178,14 @@ async function start(kind) {
   const rpc = jsonRpcHandler({ requestHandler, userBuilder });
   app.use((request, response, next) => (request.path === '/' ? rpc(request, response, next) : next()));
   app.use(restHandler({ requestHandler, userBuilder }));
-  const http = await new Promise((done) => {
-    const listener = app.listen(0, '127.0.0.1', () => done(listener.address().port));
+  const http = await new Promise((resolve) => {
+    const listener = app.listen(0, '127.0.0.1', () => resolve(listener.address().port));
   });
   const service = new grpc.Server();
   service.addService(A2AService, grpcService({ requestHandler, userBuilder }));
-  const port = await new Promise((done, failed) => {
+  const port = await new Promise((resolve, reject) => {
     service.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, bound) =>
-      error ? failed(error) : done(bound));
+      error ? reject(error) : resolve(bound));
   });
   const prefix = kind === 'full' ? '' : `${kind}_`;
   return { [`${prefix}http`]: http, [`${prefix}grpc`]: port };

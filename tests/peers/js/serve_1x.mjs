@@ -1,4 +1,4 @@
-// A server of @a2a-js/sdk 1.x over JSON-RPC, HTTP+JSON and gRPC; the first word of a message picks the answer.
+// Server of @a2a-js/sdk 1.x over JSON-RPC, HTTP+JSON and gRPC. A message contains an instruction.
 
 import crypto from 'node:crypto';
 import express from 'express';
@@ -14,10 +14,10 @@ import { readCard } from './cards.mjs';
 import * as demo from './demo.mjs';
 
 const compat = process.argv.includes('--compat');
-const demonstration = process.argv.includes('--demo');
+const isDemo = process.argv.includes('--demo');
 const { AgentEvent } = server;
 const userBuilder = UserBuilder.noAuthentication;
-const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 for (const level of ['log', 'info', 'warn', 'error', 'debug']) console[level] = () => {};
 
 /** Publishes the events of one task. */
@@ -46,7 +46,8 @@ class Updater {
   }
 }
 
-const words = {
+/** Instructions by name. */
+const instructions = {
   complete(updater) {
     updater.status('WORKING', updater.message('on it'));
     updater.artifact({ artifactId: 'a1', name: 'result', parts: [{ text: 'done' }] });
@@ -102,11 +103,11 @@ const words = {
   },
 };
 
-/** Does what the agent of `latimer demo-server` does. */
-async function demonstrate(updater, said, canceled) {
+/** Runs the instructions of the `latimer demo-server` agent. */
+async function runDemoInstruction(updater, instruction, canceled) {
   const stop = canceled.then(() => 'stop');
-  for (const { state, words, part, append, last, pause } of demo.steps(said)) {
-    if (state) updater.status(state, words && updater.message(words));
+  for (const { state, statusText, part, append, last, pause } of demo.steps(instruction)) {
+    if (state) updater.status(state, statusText && updater.message(statusText));
     if (part) updater.artifact({ artifactId: 'a1', parts: [part] }, append, last);
     if (pause !== undefined && await Promise.race([stop, sleep(pause)]) === 'stop') {
       updater.status('CANCELED', updater.message('stopped'));
@@ -115,16 +116,16 @@ async function demonstrate(updater, said, canceled) {
   }
 }
 
-/** Follows the first word of the message. */
+/** Runs the instruction named by the first word of the message. */
 class FixtureAgent {
   turns = new Map();
 
   async execute(context, bus) {
     const message = context.userMessage;
     const { taskId, contextId } = context;
-    const said = message.parts[0]?.content?.value;
-    const word = said?.split?.(' ')[0] ?? 'complete';
-    const reply = demonstration ? demo.reply(said) : word === 'direct' && 'hello back';
+    const instruction = message.parts[0]?.content?.value;
+    const name = instruction?.split?.(' ')[0] ?? 'complete';
+    const reply = isDemo ? demo.reply(instruction) : name === 'direct' && 'hello back';
     if (reply) {
       bus.publish(AgentEvent.message(a2a.Message.fromJSON({
         messageId: 'reply-1', contextId, role: 'ROLE_AGENT', parts: [{ text: reply }],
@@ -133,25 +134,26 @@ class FixtureAgent {
       return;
     }
     const status = { state: 'TASK_STATE_SUBMITTED', timestamp: new Date().toISOString() };
-    if (word !== 'refuse') {
+    if (name !== 'refuse') {
       const task = a2a.Task.fromJSON({ id: taskId, contextId, status, history: [a2a.Message.toJSON(message)] });
       bus.publish(AgentEvent.task(context.task ?? task));
     }
     for (const uri of message.extensions ?? []) context.context?.addActivatedExtension(uri);
     const turn = { contextId };
-    const canceled = new Promise((done) => (turn.cancel = done));
+    const canceled = new Promise((resolve) => (turn.cancel = resolve));
     this.turns.set(taskId, turn);
     const updater = new Updater(bus, taskId, contextId);
-    await (demonstration ? demonstrate(updater, said, canceled) : words[word](updater, message, canceled));
-    turn.over = true;
+    if (isDemo) await runDemoInstruction(updater, instruction, canceled);
+    else await instructions[name](updater, message, canceled);
+    turn.finished = true;
     bus.finished();
   }
 
   async cancelTask(taskId, bus) {
-    const { contextId, cancel, over } = this.turns.get(taskId);
+    const { contextId, cancel, finished } = this.turns.get(taskId);
     cancel();
-    if (!over) return;
-    // It waits for an answer, and nobody else is there to say so.
+    if (!finished) return;
+    // The task waits for input, and no turn is running that could report the cancellation.
     const updater = new Updater(bus, taskId, contextId);
     updater.status('CANCELED', updater.message('stopped'));
     bus.finished();
@@ -161,23 +163,23 @@ class FixtureAgent {
 function loadCard(kind) {
   const data = readCard('1.0.json', kind);
   if (kind !== 'full') {
-    const on = kind === 'half';
+    const enabled = kind === 'half';
     data.name = `Fixture Agent (${kind})`;
     data.skills = data.skills.slice(1);
-    data.capabilities = { streaming: on, pushNotifications: on, extendedAgentCard: on };
+    data.capabilities = { streaming: enabled, pushNotifications: enabled, extendedAgentCard: enabled };
     delete data.securitySchemes;
     delete data.securityRequirements;
   }
-  if (demonstration) data.defaultInputModes = ['*/*'];
+  if (isDemo) data.defaultInputModes = ['*/*'];
   if (compat) {
-    delete data.securitySchemes?.device; // 0.3 knows no such flow, and the bridge fails on it
+    delete data.securitySchemes?.device; // 0.3 has no such flow, and the conversion fails on it
     const plain = data.supportedInterfaces.filter((entry) => !entry.tenant);
     data.supportedInterfaces.push(...plain.map((entry) => ({ ...entry, protocolVersion: '0.3' })));
   }
   return a2a.AgentCard.fromJSON(data);
 }
 
-/** A fixed key, as JWK: the same one that the Python peer derives from its seed of 32 bytes of 7. */
+/** Creates the fixed signing key that the Python peers use: its seed is 32 bytes of value 7. */
 function signingKey() {
   const pkcs8 = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.alloc(32, 7)]);
   return crypto.createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
@@ -197,7 +199,7 @@ async function handlerFor(kind, card) {
   const protectedHeader = { alg: 'EdDSA', kid: 'fixture-key', typ: 'JOSE', jku: 'https://agent.example/keys.json' };
   const sign = a2a.generateAgentCardSignature(signingKey(), protectedHeader, { note: 'unprotected' });
   return new server.DefaultRequestHandler(
-    card, tasks, agent, undefined, configs, sender, extended, sign, { validateInputModes: !demonstration });
+    card, tasks, agent, undefined, configs, sender, extended, sign, { validateInputModes: !isDemo });
 }
 
 async function start(kind) {
@@ -208,16 +210,16 @@ async function start(kind) {
   const rpc = jsonRpcHandler({ requestHandler, userBuilder, legacyCompat });
   app.use((request, response, next) => (request.path === '/' ? rpc(request, response, next) : next()));
   app.use(restHandler({ requestHandler, userBuilder, legacyCompat }));
-  const asked = kind === 'full' ? Number(process.env.PEER_HTTP ?? 0) : 0;
-  const http = await new Promise((done) => {
-    const listener = app.listen(asked, '127.0.0.1', () => done(listener.address().port));
+  const requestedPort = kind === 'full' ? Number(process.env.PEER_HTTP ?? 0) : 0;
+  const http = await new Promise((resolve) => {
+    const listener = app.listen(requestedPort, '127.0.0.1', () => resolve(listener.address().port));
   });
   const service = new grpc.Server();
   service.addService(A2AService, grpcService({ requestHandler, userBuilder }));
   if (compat) service.addService(LegacyA2AService, legacyGrpcService({ requestHandler, userBuilder }));
-  const port = await new Promise((done, failed) => {
+  const port = await new Promise((resolve, reject) => {
     service.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, bound) =>
-      error ? failed(error) : done(bound));
+      error ? reject(error) : resolve(bound));
   });
   const prefix = kind === 'full' ? '' : `${kind}_`;
   return { [`${prefix}http`]: http, [`${prefix}grpc`]: port };

@@ -1,6 +1,6 @@
-"""What the agent of `latimer demo-server` does about a message, for agents on any SDK.
+"""The instructions of the `latimer demo-server` agent, for agents on any SDK.
 
-A step is ('state', its name, what is said with it), ('piece', a part as 1.0 has it, append, last) or ('pause', seconds).
+A step is ('state', name, status text), ('part', 1.0 part, append, last) or ('pause', seconds).
 """
 
 import asyncio
@@ -9,71 +9,72 @@ import json
 
 
 class Demo:
-    """Follows the steps; how a state is entered and a piece is told is the SDK's."""
+    """Runs the steps of an instruction. Subclasses convert states and parts to types of the SDK."""
 
-    def reply(self, said):
-        return reply(said)
+    def reply(self, instruction):
+        return reply(instruction)
 
-    async def follow(self, said, context, updater, message):
-        for step in steps(said):
+    async def run_instruction(self, instruction, context, updater, message):
+        for step in steps(instruction):
             match step:
-                case 'state', state, words:
-                    await self.enter(updater, state, words)
-                case 'piece', part, append, last:
+                case 'state', state, status_text:
+                    await self.set_state(updater, state, status_text)
+                case 'part', part, append, last:
                     await updater.add_artifact([self.part(part)], artifact_id='a1', append=append, last_chunk=last)
                 case 'pause', seconds:
                     await asyncio.sleep(seconds)
 
 
-def reply(said: str) -> str | None:
-    """What is answered without a task, if that is wanted."""
-    word, _, rest = said.partition(' ')
-    return rest if word == 'say' else None
+def reply(instruction: str) -> str | None:
+    """Returns the direct reply that an instruction requests, if any."""
+    name, _, argument = instruction.partition(' ')
+    return argument if name == 'say' else None
 
 
-def steps(said: str):
-    word, _, rest = said.partition(' ')
-    if last := {'reject': 'rejected', 'ask': 'input_required', 'auth': 'auth_required'}.get(word):
-        yield 'state', last, rest or 'log in first'
+def steps(instruction: str):
+    """Yields the steps of an instruction."""
+    name, _, argument = instruction.partition(' ')
+    if final_state := {'reject': 'rejected', 'ask': 'input_required', 'auth': 'auth_required'}.get(name):
+        yield 'state', final_state, argument or 'log in first'
         return
     yield 'state', 'working', None
-    if word == 'fail':
-        yield 'state', 'failed', rest
+    if name == 'fail':
+        yield 'state', 'failed', argument
         return
-    if word == 'wait':
-        yield 'pause', int(rest) / 1000
-    elif word == 'burst':
-        for number in range(int(rest)):
-            yield 'state', 'working', f'{number + 1} of {rest}'
-    elif word == 'chunks':
-        count, pause = map(int, rest.split())
+    if name == 'wait':
+        yield 'pause', int(argument) / 1000
+    elif name == 'burst':
+        for number in range(int(argument)):
+            yield 'state', 'working', f'{number + 1} of {argument}'
+    elif name == 'chunks':
+        count, pause = map(int, argument.split())
         for number in range(count):
-            yield 'piece', {'text': f'chunk {number + 1} of {count}\n'}, number > 0, number == count - 1
+            yield 'part', {'text': f'chunk {number + 1} of {count}\n'}, number > 0, number == count - 1
             yield 'pause', pause / 1000
     else:
-        yield 'piece', made(word, rest, said), False, True
+        yield 'part', build_part(name, argument, instruction), False, True
     yield 'state', 'completed', None
 
 
-def made(word: str, rest: str, said: str) -> dict:
-    """The one part that a message asks for. What is no word is said again."""
-    match word:
+def build_part(name: str, argument: str, instruction: str) -> dict:
+    """Returns the part that an instruction requests. An unknown instruction is echoed."""
+    match name:
         case 'file':
-            name, size = rest.split()
+            name, size = argument.split()
             raw = base64.b64encode(b'x' * int(size)).decode()
             return {'raw': raw, 'filename': name, 'mediaType': 'application/octet-stream'}
         case 'url':
-            return {'url': rest, 'mediaType': 'text/plain'}
+            return {'url': argument, 'mediaType': 'text/plain'}
         case 'data':
-            return {'data': json.loads(rest)}
+            return {'data': json.loads(argument)}
         case 'echo':
-            return {'text': rest}
+            return {'text': argument}
         case _:
-            return {'text': said}
+            return {'text': instruction}
 
 
-def older(part: dict) -> dict:
-    """A part as 0.3 has it."""
+def to_v0_3(part: dict) -> dict:
+    """Converts a part to 0.3."""
     if 'text' in part or 'data' in part:
         return part | {'kind': next(iter(part))}
     names = {'raw': 'bytes', 'url': 'uri', 'filename': 'name', 'mediaType': 'mimeType'}

@@ -1,6 +1,6 @@
-"""Drives an a2a-sdk 0.3 or 0.2 server with the SDK's own client; what the client lacks is sent by plain requests."""
+"""Calls an a2a-sdk 0.3 or 0.2 server with the SDK's own client; plain requests make the calls that it lacks."""
 
-import seed  # noqa: F401  must come first
+import seed  # noqa: F401  must be imported first
 
 import asyncio
 import base64
@@ -16,37 +16,38 @@ from a2a.grpc import a2a_pb2, a2a_pb2_grpc
 
 from mark import PORTS, Cases, hook, mark
 
-OLD = version('a2a-sdk').startswith('0.2.')
+IS_V0_2 = version('a2a-sdk').startswith('0.2.')
 TRACE = 'https://extensions.example/trace/v1'
 PNG = base64.b64encode(bytes.fromhex('89504e470d0a1a0a00fffe')).decode()
 _messages = iter(range(1, 10000))
-_open = []
+_open_streams = []
 
 
 class Peer03:
-    """The client of the 0.3 line, one for plain and one for streamed answers."""
+    """Client of the 0.3 line, for plain and for streamed responses."""
 
     bindings = {'jsonrpc': 'JSONRPC', 'rest': 'HTTP+JSON', 'grpc': 'GRPC'}
 
     def __init__(self, card: t.AgentCard, binding: str, server: str = ''):
-        self.one = self._client(card, binding, server, streaming=False)
-        self.many = self._client(card, binding, server, streaming=True)
-        self.resubscribe = self.many.resubscribe
-        self.get_task, self.cancel_task = self.one.get_task, self.one.cancel_task
-        self.set_push, self.get_push = self.one.set_task_callback, self.one.get_task_callback
-        self.get_card = self.one.get_card
+        self.client = self._client(card, binding, server, streaming=False)
+        self.streaming_client = self._client(card, binding, server, streaming=True)
+        self.resubscribe = self.streaming_client.resubscribe
+        self.get_task, self.cancel_task = self.client.get_task, self.client.cancel_task
+        self.set_push, self.get_push = self.client.set_task_callback, self.client.get_task_callback
+        self.get_card = self.client.get_card
 
     def _client(self, card, binding, server, streaming):
         from a2a.client import ClientConfig, ClientFactory
         port = PORTS[f'{server}grpc' if binding == 'grpc' else f'{server}http']
-        here = card.model_copy(deep=True, update={
+        local_card = card.model_copy(deep=True, update={
             'url': f'127.0.0.1:{port}' if binding == 'grpc' else f'http://127.0.0.1:{port}',
             'preferred_transport': self.bindings[binding], 'additional_interfaces': None,
             'capabilities': t.AgentCapabilities(streaming=True, push_notifications=True),
             'supports_authenticated_extended_card': True})
-        return ClientFactory(ClientConfig(
+        config = ClientConfig(
             streaming=streaming, httpx_client=httpx.AsyncClient(timeout=20),
-            grpc_channel_factory=grpc.aio.insecure_channel, supported_transports=[self.bindings[binding]])).create(here)
+            grpc_channel_factory=grpc.aio.insecure_channel, supported_transports=[self.bindings[binding]])
+        return ClientFactory(config).create(local_card)
 
     def _pass(self, client, params: t.MessageSendParams):
         return client.send_message(
@@ -54,23 +55,23 @@ class Peer03:
 
     @staticmethod
     def _has_push(params: t.MessageSendParams) -> bool:
-        """Such a request goes to the transport itself: the client above it turns the configuration into a dict."""
+        """Whether to call the transport directly: the client converts this configuration to a dict."""
         return bool(params.configuration and params.configuration.push_notification_config)
 
     async def send(self, params, extensions=None):
         if self._has_push(params):
-            return await self.one._transport.send_message(params, extensions=extensions)
-        items = [item async for item in self._pass(self.one, params)]
+            return await self.client._transport.send_message(params, extensions=extensions)
+        items = [item async for item in self._pass(self.client, params)]
         return items[-1][0] if isinstance(items[-1], tuple) else items[-1]
 
     def stream(self, params):
         if self._has_push(params):
-            return self.many._transport.send_message_streaming(params)
-        return self._pass(self.many, params)
+            return self.streaming_client._transport.send_message_streaming(params)
+        return self._pass(self.streaming_client, params)
 
 
 class Peer02:
-    """The two clients of the 0.2 line, which have no call for resubscribing or for lists of push configurations."""
+    """Clients of the 0.2 line, which cannot resubscribe or list push configurations."""
 
     bindings = {'jsonrpc': 'JSONRPC', 'grpc': 'GRPC'}
 
@@ -87,10 +88,10 @@ class Peer02:
     async def _call(self, method, kind, params, **options):
         if not self.rpc:
             return await method(params)
-        answer = (await method(kind(id=str(uuid.uuid4()), params=params), **options)).root
-        if hasattr(answer, 'error'):
-            raise RuntimeError(answer.error)
-        return answer.result
+        response = (await method(kind(id=str(uuid.uuid4()), params=params), **options)).root
+        if hasattr(response, 'error'):
+            raise RuntimeError(response.error)
+        return response.result
 
     async def send(self, params, extensions=None):
         options = {'http_kwargs': {'headers': {'X-A2A-Extensions': ','.join(extensions)}}} if extensions else {}
@@ -119,10 +120,10 @@ class Peer02:
         return await self._call(self.client.get_task_callback, t.GetTaskPushNotificationConfigRequest, params)
 
 
-Peer = Peer02 if OLD else Peer03
+Peer = Peer02 if IS_V0_2 else Peer03
 
 
-def words(value: str) -> t.Part:
+def text_part(value: str) -> t.Part:
     return t.Part(root=t.TextPart(text=value))
 
 
@@ -131,13 +132,13 @@ def data(value: dict) -> t.Part:
 
 
 def send(*parts, configuration=None, request_metadata=None, **members) -> t.MessageSendParams:
-    parts = [words(p) if isinstance(p, str) else p for p in parts]
+    parts = [text_part(p) if isinstance(p, str) else p for p in parts]
     message = t.Message(message_id=f'm{next(_messages)}', role=t.Role.user, parts=parts, **members)
     return t.MessageSendParams(message=message, configuration=configuration, metadata=request_metadata)
 
 
 def configure(**members) -> t.MessageSendConfiguration:
-    if OLD:
+    if IS_V0_2:
         members.setdefault('accepted_output_modes', ['text/plain'])
     return t.MessageSendConfiguration(**members)
 
@@ -185,13 +186,13 @@ async def record_send(cases, peer):
         extensions=[TRACE, 'https://extensions.example/plain/v1'])
     await ok('history_zero', send('complete', configuration=configure(history_length=0)))
     await ok('not_blocking', send('slow', configuration=configure(blocking=False)))
-    await asyncio.sleep(0.8)  # lets the slow task end, so that clocks tick alike in every run
-    for word, case in {
+    await asyncio.sleep(0.8)  # lets the slow task end, so that every run reads the clock equally often
+    for instruction, case in {
         'fail': 'failed', 'reject': 'rejected', 'input': 'input_required', 'auth': 'auth_required',
     }.items():
-        await ok(case, send(word))
+        await ok(case, send(instruction))
     if cases.main:
-        waiting = await cases.quiet(peer.send(send('input')))
+        waiting = await cases.unrecorded(peer.send(send('input')))
         await ok('follow_up', send('complete', task_id=waiting.id, context_id=waiting.context_id))
 
 
@@ -201,7 +202,7 @@ async def record_send_errors(cases, peer, bare, done):
 
     await bad('error_unknown_task', send('complete', task_id='no-such-task'))
     await bad('error_terminal_task', send('complete', task_id=done.id, context_id=done.context_id))
-    waiting = await cases.quiet(peer.send(send('input')))
+    waiting = await cases.unrecorded(peer.send(send('input')))
     await bad('error_context_mismatch', send('complete', task_id=waiting.id, context_id='another'))
     await bad('error_no_parts', send())
     await bad('error_negative_history', send('complete', configuration=configure(history_length=-1)))
@@ -218,12 +219,12 @@ async def record_streams(cases, peer, bare, done):
     async def stream(case, params, error=False, via=peer):
         await cases('send_streaming_message', case, via.stream(params), error)
 
-    words = {'text': 'complete', 'direct': 'direct', 'chunks': 'chunks', 'input_required': 'input'}
-    for case, word in words.items():
-        await stream(case, send(word))
+    instructions = {'text': 'complete', 'direct': 'direct', 'chunks': 'chunks', 'input_required': 'input'}
+    for case, instruction in instructions.items():
+        await stream(case, send(instruction))
     if cases.main:
-        for case, word in {'failed': 'fail', 'rejected': 'reject', 'auth_required': 'auth'}.items():
-            await stream(case, send(word))
+        for case, instruction in {'failed': 'fail', 'rejected': 'reject', 'auth_required': 'auth'}.items():
+            await stream(case, send(instruction))
         picture = t.Part(root=t.FilePart(file=t.FileWithBytes(bytes=PNG, mime_type='image/png')))
         await stream('parts', send('echo ü', picture, data({'a': [1, {'b': None}]}), configuration=configure(
             push_notification_config=t.PushNotificationConfig(url=hook('stream', cases), token='token-2'))))
@@ -248,23 +249,23 @@ async def record_tasks(cases, peer, done):
     def cancel(task_id, **members):
         return peer.cancel_task(t.TaskIdParams(id=task_id, **members))
 
-    task = await hanging(cases, peer)
+    task = await start_task(cases, peer)
     await cases('cancel_task', 'running', cancel(task.id))
     await cases('cancel_task', 'canceled_again', cancel(task.id), error=True)
-    task = await hanging(cases, peer)
+    task = await start_task(cases, peer)
     await cases('cancel_task', 'metadata', cancel(task.id, metadata={'why': 'test'}))
     await cases('cancel_task', 'error_completed', cancel(done.id), error=True)
     await cases('cancel_task', 'error_not_found', cancel('no-such-task'), error=True)
 
 
-async def hanging(cases, peer, word='hang'):
-    """Starts a task that goes on running. The 0.2 server always waits for the end, so there a stream starts it."""
-    if not OLD:
-        return await cases.quiet(peer.send(send(word, configuration=configure(blocking=False))))
+async def start_task(cases, peer, instruction='hang'):
+    """Starts a task that keeps running. The 0.2 server always blocks, so there a stream starts it."""
+    if not IS_V0_2:
+        return await cases.unrecorded(peer.send(send(instruction, configuration=configure(blocking=False))))
     mark()
-    stream = peer.stream(send(word))
+    stream = peer.stream(send(instruction))
     first = await anext(stream)
-    _open.append(asyncio.create_task(collect(stream)))
+    _open_streams.append(asyncio.create_task(collect(stream)))
     return first.root.result if peer.rpc else first
 
 
@@ -272,13 +273,13 @@ async def record_subscriptions(cases, peer, bare, done):
     def subscribe(task_id, via=peer):
         return via.resubscribe(t.TaskIdParams(id=task_id))
 
-    task = await hanging(cases, peer, 'slow')
+    task = await start_task(cases, peer, 'slow')
     await cases('subscribe_to_task', 'running', subscribe(task.id))
     if cases.main:
-        task = await hanging(cases, peer)
+        task = await start_task(cases, peer)
         mark(cases.binding, 'subscribe_to_task', 'canceled')
         stream = asyncio.create_task(collect(subscribe(task.id)))
-        await asyncio.sleep(0.4)  # this stream starts with no snapshot to wait for
+        await asyncio.sleep(0.4)  # this stream has no initial snapshot to wait for
         mark()
         await peer.cancel_task(t.TaskIdParams(id=task.id))
         await asyncio.wait_for(stream, 20)
@@ -288,14 +289,14 @@ async def record_subscriptions(cases, peer, bare, done):
 
 
 async def collect(stream) -> None:
-    """Reads a stream to its end; what the client thinks of it does not matter here."""
+    """Reads a stream to its end and ignores errors of the client: only the exchange is recorded."""
     with contextlib.suppress(Exception):
         async for _ in stream:
             pass
 
 
 async def record_push(cases, peer, bare):
-    task = await hanging(cases, peer)
+    task = await start_task(cases, peer)
     auth = t.PushNotificationAuthenticationInfo(schemes=['Bearer', 'Basic'], credentials='secret-2')
 
     def config(name, task_id=task.id, **members):
@@ -306,11 +307,11 @@ async def record_push(cases, peer, bare):
         return t.GetTaskPushNotificationConfigParams(id=task_id, push_notification_config_id=config_id)
 
     full = config('created', id='cfg-a', token='token-3', authentication=auth)
-    make, get = 'create_push_config', 'get_push_config'
-    await cases(make, 'full', peer.set_push(full))
-    await cases(make, 'no_id', peer.set_push(config('no_id')))
-    await cases(make, 'error_task_not_found', peer.set_push(config('never', 'no-such-task')), error=True)
-    await cases(make, 'error_not_supported', bare.set_push(full), error=True)
+    create, get = 'create_push_config', 'get_push_config'
+    await cases(create, 'full', peer.set_push(full))
+    await cases(create, 'no_id', peer.set_push(config('no_id')))
+    await cases(create, 'error_task_not_found', peer.set_push(config('never', 'no-such-task')), error=True)
+    await cases(create, 'error_not_supported', bare.set_push(full), error=True)
     await cases(get, 'found', peer.get_push(lookup(task.id, 'cfg-a')))
     await cases(get, 'error_config_not_found', peer.get_push(lookup(task.id, 'no-such-config')), error=True)
     await cases(get, 'error_task_not_found', peer.get_push(lookup('no-such-task', 'cfg-a')), error=True)
@@ -324,62 +325,64 @@ async def record_extended_card(cases, peer, bare, half):
     await cases('get_extended_agent_card', 'error_not_configured', half.get_card(), error=True)
 
 
-def record_raw_rpc(cases, pushed, done, running):
-    """What the SDK's client lacks or never sends, to see what its server answers."""
+def record_raw_rpc(cases, task_with_push, done, running):
+    """Sends requests that the SDK's client lacks or never sends, to record the responses of its server."""
     hi = {'message': {'kind': 'message', 'messageId': 'raw-1', 'role': 'user',
                       'parts': [{'kind': 'text', 'text': 'complete'}]}}
 
     def rpc(operation, case, method, params, server='http', **more):
-        cases.rpc(operation, case, {'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': params} | more, server=server)
+        body = {'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': params} | more
+        cases.rpc(operation, case, body, server=server)
 
     if running:
         rpc('subscribe_to_task', 'running', 'tasks/resubscribe', {'id': running.id})
         rpc('subscribe_to_task', 'error_terminal', 'tasks/resubscribe', {'id': done.id})
         rpc('subscribe_to_task', 'error_not_found', 'tasks/resubscribe', {'id': 'no-such-task'})
     push = 'tasks/pushNotificationConfig/'
-    gone = {'id': pushed.id, 'pushNotificationConfigId': 'no-such-config'}
-    rpc('get_push_config', 'by_task_only', push + 'get', {'id': pushed.id})
-    rpc('list_push_configs', 'two', push + 'list', {'id': pushed.id})
-    rpc('list_push_configs', 'error_not_supported', push + 'list', {'id': pushed.id}, 'bare_http')
+    unknown = {'id': task_with_push.id, 'pushNotificationConfigId': 'no-such-config'}
+    rpc('get_push_config', 'by_task_only', push + 'get', {'id': task_with_push.id})
+    rpc('list_push_configs', 'two', push + 'list', {'id': task_with_push.id})
+    rpc('list_push_configs', 'error_not_supported', push + 'list', {'id': task_with_push.id}, 'bare_http')
     rpc('list_push_configs', 'error_task_not_found', push + 'list', {'id': 'no-such-task'})
-    rpc('delete_push_config', 'found', push + 'delete', {'id': pushed.id, 'pushNotificationConfigId': 'cfg-a'})
-    rpc('delete_push_config', 'unknown_config', push + 'delete', gone)
-    rpc('delete_push_config', 'error_task_not_found', push + 'delete', gone | {'id': 'no-such-task'})
-    rpc('delete_push_config', 'error_not_supported', push + 'delete', gone, 'bare_http')
-    rpc('list_push_configs', 'one_left', push + 'list', {'id': pushed.id})
-    send_to = 'send_message'
-    rpc(send_to, 'number_id', 'message/send', hi)
-    rpc(send_to, 'unknown_members', 'message/send', hi | {'surprise': {'a': 1}})
-    rpc(send_to, 'no_kind', 'message/send',
+    rpc('delete_push_config', 'found', push + 'delete', {'id': task_with_push.id, 'pushNotificationConfigId': 'cfg-a'})
+    rpc('delete_push_config', 'unknown_config', push + 'delete', unknown)
+    rpc('delete_push_config', 'error_task_not_found', push + 'delete', unknown | {'id': 'no-such-task'})
+    rpc('delete_push_config', 'error_not_supported', push + 'delete', unknown, 'bare_http')
+    rpc('list_push_configs', 'one_left', push + 'list', {'id': task_with_push.id})
+    send_message = 'send_message'
+    rpc(send_message, 'number_id', 'message/send', hi)
+    rpc(send_message, 'unknown_members', 'message/send', hi | {'surprise': {'a': 1}})
+    rpc(send_message, 'no_kind', 'message/send',
         {'message': {'messageId': 'raw-2', 'role': 'user', 'parts': [{'text': 'complete'}]}})
-    rpc(send_to, 'error_missing_role', 'message/send',
+    rpc(send_message, 'error_missing_role', 'message/send',
         {'message': {'messageId': 'r', 'parts': [{'kind': 'text', 'text': 'x'}]}})
-    rpc(send_to, 'error_method_not_found', 'no/such/method', {})
+    rpc(send_message, 'error_method_not_found', 'no/such/method', {})
     rpc('get_extended_agent_card', 'by_method', 'agent/getAuthenticatedExtendedCard', None)
-    if not OLD:  # 0.2 answers each of these with pages of validation errors, as it does above
+    if not IS_V0_2:  # 0.2 answers each of these with long validation errors, as above
         text = {'kind': 'text', 'text': 'x'}
         message = {'kind': 'message', 'messageId': 'r', 'role': 'user', 'parts': [text]}
-        rpc(send_to, 'null_id', 'message/send', hi, id=None)
-        rpc(send_to, 'error_missing_message_id', 'message/send', {'message': {'role': 'user', 'parts': [text]}})
-        rpc(send_to, 'error_no_parts', 'message/send', {'message': {'messageId': 'r', 'role': 'user'}})
-        rpc(send_to, 'error_unknown_role', 'message/send', {'message': message | {'role': 'ROLE_USER'}})
-        rpc(send_to, 'error_empty_part', 'message/send', {'message': message | {'parts': [{}]}})
-        rpc(send_to, 'error_no_message', 'message/send', {})
-        rpc(send_to, 'error_new_method', 'SendMessage', hi)
-        rpc(send_to, 'error_jsonrpc_version', 'message/send', hi, jsonrpc='1.0')
+        rpc(send_message, 'null_id', 'message/send', hi, id=None)
+        rpc(send_message, 'error_missing_message_id', 'message/send', {'message': {'role': 'user', 'parts': [text]}})
+        rpc(send_message, 'error_no_parts', 'message/send', {'message': {'messageId': 'r', 'role': 'user'}})
+        rpc(send_message, 'error_unknown_role', 'message/send', {'message': message | {'role': 'ROLE_USER'}})
+        rpc(send_message, 'error_empty_part', 'message/send', {'message': message | {'parts': [{}]}})
+        rpc(send_message, 'error_no_message', 'message/send', {})
+        rpc(send_message, 'error_new_method', 'SendMessage', hi)
+        rpc(send_message, 'error_jsonrpc_version', 'message/send', hi, jsonrpc='1.0')
         rpc('get_task', 'error_no_params', 'tasks/get', None)
         not_configured = 'error_by_method_not_configured'
         rpc('get_extended_agent_card', not_configured, 'agent/getAuthenticatedExtendedCard', None, 'half_http')
-    cases.rpc(send_to, 'error_parse', '{"jsonrpc": "2.0", ')
-    cases.rpc(send_to, 'error_batch', [{'jsonrpc': '2.0', 'id': 1, 'method': 'tasks/get', 'params': {'id': 'x'}}])
-    cases.rpc(send_to, 'error_not_an_object', '"hello"')
-    cases.rpc(send_to, 'error_no_method', {'jsonrpc': '2.0', 'id': 1})
-    cases.raw(send_to, 'error_get', 'GET', '/')
+    cases.rpc(send_message, 'error_parse', '{"jsonrpc": "2.0", ')
+    batch = [{'jsonrpc': '2.0', 'id': 1, 'method': 'tasks/get', 'params': {'id': 'x'}}]
+    cases.rpc(send_message, 'error_batch', batch)
+    cases.rpc(send_message, 'error_not_an_object', '"hello"')
+    cases.rpc(send_message, 'error_no_method', {'jsonrpc': '2.0', 'id': 1})
+    cases.raw(send_message, 'error_get', 'GET', '/')
 
 
-def record_raw_rest(cases, pushed, done):
+def record_raw_rest(cases, task_with_push, done):
     hi = {'message': {'messageId': 'raw-1', 'role': 'ROLE_USER', 'content': [{'text': 'complete'}]}}
-    configs = f'/v1/tasks/{pushed.id}/pushNotificationConfigs'
+    configs = f'/v1/tasks/{task_with_push.id}/pushNotificationConfigs'
     cases.raw('list_push_configs', 'two', 'GET', configs)
     cases.raw('delete_push_config', 'found', 'DELETE', f'{configs}/cfg-a')
     cases.raw('list_tasks', 'all', 'GET', '/v1/tasks')
@@ -396,30 +399,30 @@ def record_raw_rest(cases, pushed, done):
     cases.raw('get_task', 'error_bad_history', 'GET', f'/v1/tasks/{done.id}?historyLength=many')
 
 
-async def record_raw_grpc(cases, pushed, done):
-    """Calls the SDK's generated stub, for what its client has no method for."""
+async def record_raw_grpc(cases, task_with_push, done):
+    """Calls the SDK's generated stub for operations that its client lacks."""
     stub = a2a_pb2_grpc.A2AServiceStub(grpc.aio.insecure_channel(f'127.0.0.1:{PORTS["grpc"]}'))
 
     async def call(operation, case, method, request):
         mark(cases.binding, operation, case, client='raw')
         try:
-            answer = method(request)
-            if hasattr(answer, '__aiter__'):
-                await collect(answer)
+            response = method(request)
+            if hasattr(response, '__aiter__'):
+                await collect(response)
             else:
-                await answer
+                await response
         except grpc.aio.AioRpcError:
             pass
         mark()
 
-    parent = f'tasks/{pushed.id}'
+    parent = f'tasks/{task_with_push.id}'
     await call('list_push_configs', 'two', stub.ListTaskPushNotificationConfig,
                a2a_pb2.ListTaskPushNotificationConfigRequest(parent=parent))
     await call('delete_push_config', 'found', stub.DeleteTaskPushNotificationConfig,
                a2a_pb2.DeleteTaskPushNotificationConfigRequest(name=f'{parent}/pushNotificationConfigs/cfg-a'))
     await call('get_task', 'error_bad_name', stub.GetTask, a2a_pb2.GetTaskRequest(name='no-slash'))
     await call('send_message', 'error_no_message', stub.SendMessage, a2a_pb2.SendMessageRequest())
-    if OLD:
+    if IS_V0_2:
         await call('get_extended_agent_card', 'public', stub.GetAgentCard, a2a_pb2.GetAgentCardRequest())
         await call('subscribe_to_task', 'error_terminal', stub.TaskSubscription,
                    a2a_pb2.TaskSubscriptionRequest(name=f'tasks/{done.id}'))
@@ -431,23 +434,23 @@ async def main() -> None:
         cases = Cases(binding)
         peer, bare = Peer(card, binding), Peer(card, binding, 'bare_')
         await record_send(cases, peer)
-        done = await cases.quiet(peer.send(send('complete')))
+        done = await cases.unrecorded(peer.send(send('complete')))
         await record_send_errors(cases, peer, bare, done)
         await record_streams(cases, peer, bare, done)
         await record_tasks(cases, peer, done)
-        if not OLD:
+        if not IS_V0_2:
             await record_subscriptions(cases, peer, bare, done)
-        pushed = await record_push(cases, peer, bare)
-        if not OLD:
+        task_with_push = await record_push(cases, peer, bare)
+        if not IS_V0_2:
             await record_extended_card(cases, peer, bare, Peer(card, binding, 'half_'))
         if binding == 'jsonrpc':
-            record_raw_rpc(cases, pushed, done, await hanging(cases, peer, 'slow') if OLD else None)
+            record_raw_rpc(cases, task_with_push, done, await start_task(cases, peer, 'slow') if IS_V0_2 else None)
         if binding == 'rest':
-            record_raw_rest(cases, pushed, done)
+            record_raw_rest(cases, task_with_push, done)
         if binding == 'grpc':
-            await record_raw_grpc(cases, pushed, done)
+            await record_raw_grpc(cases, task_with_push, done)
         with contextlib.suppress(Exception):
-            await cases.quiet(peer.cancel_task(t.TaskIdParams(id=pushed.id)))
+            await cases.unrecorded(peer.cancel_task(t.TaskIdParams(id=task_with_push.id)))
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
-"""Drives an a2a-sdk 1.x server with the SDK's own client, over 1.0 or (--compat) over its 0.3 transports."""
+"""Calls an a2a-sdk 1.x server with the SDK's own client, over version 1.0 or (--compat) its 0.3 transports."""
 
-import seed  # noqa: F401  must come first
+import seed  # noqa: F401  must be imported first
 
 import asyncio
 import sys
@@ -44,23 +44,23 @@ def push(name: str, cases: Cases, **members) -> pb.TaskPushNotificationConfig:
     return pb.TaskPushNotificationConfig(url=hook(name, cases), **members)
 
 
-def client(card: pb.AgentCard, binding: str, server: str = '', streaming: bool = False, tenant: str = ''):
+def create_client(card: pb.AgentCard, binding: str, server: str = '', streaming: bool = False, tenant: str = ''):
     port = PORTS[f'{server}grpc' if binding == 'grpc' else f'{server}http']
-    here = pb.AgentCard()
-    here.CopyFrom(card)
-    here.ClearField('supported_interfaces')
-    here.capabilities.streaming = True
-    here.capabilities.push_notifications = True
-    here.capabilities.extended_agent_card = True
-    here.supported_interfaces.add(
+    local_card = pb.AgentCard()
+    local_card.CopyFrom(card)
+    local_card.ClearField('supported_interfaces')
+    local_card.capabilities.streaming = True
+    local_card.capabilities.push_notifications = True
+    local_card.capabilities.extended_agent_card = True
+    local_card.supported_interfaces.add(
         url=f'127.0.0.1:{port}' if binding == 'grpc' else f'http://127.0.0.1:{port}',
         protocol_binding=BINDINGS[binding], protocol_version=VERSION, tenant=tenant)
     return ClientFactory(ClientConfig(
         streaming=streaming, httpx_client=httpx.AsyncClient(timeout=20), grpc_channel_factory=grpc.aio.insecure_channel,
-        supported_protocol_bindings=[BINDINGS[binding]])).create(here)
+        supported_protocol_bindings=[BINDINGS[binding]])).create(local_card)
 
 
-async def task_of(stream) -> pb.Task:
+async def last_task(stream) -> pb.Task:
     return [item async for item in stream][-1].task
 
 
@@ -73,9 +73,9 @@ async def record_card() -> pb.AgentCard:
         return await cases('get_agent_card', 'full', fetch('http'))
 
 
-async def record_send(cases, one, card):
+async def record_send(cases, client, card):
     async def ok(case, request, **options):
-        return await cases('send_message', case, one.send_message(request, **options))
+        return await cases('send_message', case, client.send_message(request, **options))
 
     await ok('text', send('complete please'))
     await ok('direct', send('direct', context_id='ctx-direct'))
@@ -103,25 +103,25 @@ async def record_send(cases, one, card):
         context=ClientCallContext(service_parameters={'A2A-Extensions': f'{TRACE},https://extensions.example/plain/v1'}))
     await ok('history_zero', send('complete', configuration=pb.SendMessageConfiguration(history_length=0)))
     await ok('return_immediately', send('slow', configuration=pb.SendMessageConfiguration(return_immediately=True)))
-    await asyncio.sleep(0.8)  # lets the slow task end, so that clocks tick alike in every run
+    await asyncio.sleep(0.8)  # lets the slow task end, so that every run reads the clock equally often
     for state in ('fail', 'reject', 'input', 'auth'):
         await ok({'fail': 'failed', 'reject': 'rejected', 'input': 'input_required', 'auth': 'auth_required'}[state],
                  send(state))
     if cases.main:
-        waiting = await cases.quiet(task_of(one.send_message(send('input'))))
+        waiting = await cases.unrecorded(last_task(client.send_message(send('input'))))
         await ok('follow_up', send('complete', task_id=waiting.id, context_id=waiting.context_id))
     if not COMPAT:
-        tenant = client(card, cases.binding, tenant='acme')
+        tenant = create_client(card, cases.binding, tenant='acme')
         await cases('send_message', 'tenant', tenant.send_message(send('complete')))
 
 
-async def record_send_errors(cases, one, bare, done):
-    async def bad(case, request, via=one):
+async def record_send_errors(cases, client, bare, done):
+    async def bad(case, request, via=client):
         await cases('send_message', case, via.send_message(request), error=True)
 
     await bad('error_unknown_task', send('complete', task_id='no-such-task'))
     await bad('error_terminal_task', send('complete', task_id=done.id, context_id=done.context_id))
-    waiting = await cases.quiet(task_of(one.send_message(send('input'))))
+    waiting = await cases.unrecorded(last_task(client.send_message(send('input'))))
     await bad('error_context_mismatch', send('complete', task_id=waiting.id, context_id='another'))
     await bad('error_content_type', send(pb.Part(text='complete', media_type='text/html')))
     await bad('error_no_parts', send())
@@ -137,16 +137,16 @@ async def record_send_errors(cases, one, bare, done):
             task_push_notification_config=push('never', cases)))), error=True)
 
 
-async def record_streams(cases, many, bare_many, done):
-    async def stream(case, request, error=False, via=many):
+async def record_streams(cases, streaming, bare_streaming, done):
+    async def stream(case, request, error=False, via=streaming):
         await cases('send_streaming_message', case, via.send_message(request), error)
 
-    words = {'text': 'complete', 'direct': 'direct', 'chunks': 'chunks', 'input_required': 'input'}
-    for case, word in words.items():
-        await stream(case, send(word))
+    instructions = {'text': 'complete', 'direct': 'direct', 'chunks': 'chunks', 'input_required': 'input'}
+    for case, instruction in instructions.items():
+        await stream(case, send(instruction))
     if cases.main:
-        for case, word in {'failed': 'fail', 'rejected': 'reject', 'auth_required': 'auth'}.items():
-            await stream(case, send(word))
+        for case, instruction in {'failed': 'fail', 'rejected': 'reject', 'auth_required': 'auth'}.items():
+            await stream(case, send(instruction))
         await stream('parts', send(
             'echo ü', pb.Part(raw=PNG, media_type='image/png'), data({'a': [1, {'b': None}]}),
             configuration=pb.SendMessageConfiguration(
@@ -156,124 +156,132 @@ async def record_streams(cases, many, bare_many, done):
     await stream('error_no_parts', send(), error=True)
     await stream('error_crash', send('crash'), error=True)
     await stream('error_unsupported_by_agent', send('refuse UnsupportedOperationError'), error=True)
-    await stream('error_not_supported', send('complete'), error=True, via=bare_many)
+    await stream('error_not_supported', send('complete'), error=True, via=bare_streaming)
 
 
-async def record_tasks(cases, one, done):
+async def record_tasks(cases, client, done):
     context = done.context_id
     get = 'get_task'
-    await cases(get, 'found', one.get_task(pb.GetTaskRequest(id=done.id)))
-    await cases(get, 'history_zero', one.get_task(pb.GetTaskRequest(id=done.id, history_length=0)))
+    await cases(get, 'found', client.get_task(pb.GetTaskRequest(id=done.id)))
+    await cases(get, 'history_zero', client.get_task(pb.GetTaskRequest(id=done.id, history_length=0)))
     if cases.main:
-        await cases(get, 'history_one', one.get_task(pb.GetTaskRequest(id=done.id, history_length=1)))
-    await cases(get, 'error_not_found', one.get_task(pb.GetTaskRequest(id='no-such-task')), error=True)
-    await cases(get, 'error_no_id', one.get_task(pb.GetTaskRequest()), error=True)
-    await cases(get, 'error_negative_history', one.get_task(pb.GetTaskRequest(id=done.id, history_length=-1)), error=True)
+        await cases(get, 'history_one', client.get_task(pb.GetTaskRequest(id=done.id, history_length=1)))
+    await cases(get, 'error_not_found', client.get_task(pb.GetTaskRequest(id='no-such-task')), error=True)
+    await cases(get, 'error_no_id', client.get_task(pb.GetTaskRequest()), error=True)
+    negative_history = pb.GetTaskRequest(id=done.id, history_length=-1)
+    await cases(get, 'error_negative_history', client.get_task(negative_history), error=True)
 
     if not COMPAT:
-        await cases.quiet(task_of(one.send_message(send('fail', context_id=context))))
-        await cases.quiet(task_of(one.send_message(send('complete', context_id=context))))
+        await cases.unrecorded(last_task(client.send_message(send('fail', context_id=context))))
+        await cases.unrecorded(last_task(client.send_message(send('complete', context_id=context))))
         listing = 'list_tasks'
-        page = await cases(listing, 'first_page', one.list_tasks(pb.ListTasksRequest(context_id=context, page_size=2)))
-        await cases(listing, 'next_page', one.list_tasks(
+        first_page = pb.ListTasksRequest(context_id=context, page_size=2)
+        page = await cases(listing, 'first_page', client.list_tasks(first_page))
+        await cases(listing, 'next_page', client.list_tasks(
             pb.ListTasksRequest(context_id=context, page_size=2, page_token=page.next_page_token)))
         after = pb.ListTasksRequest(
             context_id=context, status=pb.TASK_STATE_COMPLETED, history_length=1, include_artifacts=True, page_size=5)
         after.status_timestamp_after.FromJsonString('2026-01-01T00:00:00.5Z')
-        await cases(listing, 'filters', one.list_tasks(after))
-        await cases(listing, 'history_zero', one.list_tasks(pb.ListTasksRequest(context_id=context, history_length=0)))
-        await cases(listing, 'empty', one.list_tasks(pb.ListTasksRequest(context_id='nothing-here')))
+        await cases(listing, 'filters', client.list_tasks(after))
+        history_zero = pb.ListTasksRequest(context_id=context, history_length=0)
+        await cases(listing, 'history_zero', client.list_tasks(history_zero))
+        await cases(listing, 'empty', client.list_tasks(pb.ListTasksRequest(context_id='nothing-here')))
         for case, size in {'error_page_size_zero': 0, 'error_page_size_large': 101}.items():
-            await cases(listing, case, one.list_tasks(pb.ListTasksRequest(page_size=size)), error=True)
-        await cases(listing, 'error_page_token', one.list_tasks(pb.ListTasksRequest(page_token='garbled')), error=True)
+            await cases(listing, case, client.list_tasks(pb.ListTasksRequest(page_size=size)), error=True)
+        invalid_token = pb.ListTasksRequest(page_token='garbled')
+        await cases(listing, 'error_page_token', client.list_tasks(invalid_token), error=True)
 
-    async def hanging():
+    async def start_hanging_task():
         configuration = pb.SendMessageConfiguration(return_immediately=True)
-        return await cases.quiet(task_of(one.send_message(send('hang', configuration=configuration))))
+        return await cases.unrecorded(last_task(client.send_message(send('hang', configuration=configuration))))
 
     cancel = 'cancel_task'
-    task = await hanging()
-    await cases(cancel, 'running', one.cancel_task(pb.CancelTaskRequest(id=task.id)))
-    await cases(cancel, 'canceled_again', one.cancel_task(pb.CancelTaskRequest(id=task.id)), error=True)
-    task = await hanging()
-    await cases(cancel, 'metadata', one.cancel_task(pb.CancelTaskRequest(id=task.id, metadata=struct({'why': 'test'}))))
-    await cases(cancel, 'error_completed', one.cancel_task(pb.CancelTaskRequest(id=done.id)), error=True)
-    await cases(cancel, 'error_not_found', one.cancel_task(pb.CancelTaskRequest(id='no-such-task')), error=True)
+    task = await start_hanging_task()
+    await cases(cancel, 'running', client.cancel_task(pb.CancelTaskRequest(id=task.id)))
+    await cases(cancel, 'canceled_again', client.cancel_task(pb.CancelTaskRequest(id=task.id)), error=True)
+    task = await start_hanging_task()
+    with_metadata = pb.CancelTaskRequest(id=task.id, metadata=struct({'why': 'test'}))
+    await cases(cancel, 'metadata', client.cancel_task(with_metadata))
+    await cases(cancel, 'error_completed', client.cancel_task(pb.CancelTaskRequest(id=done.id)), error=True)
+    await cases(cancel, 'error_not_found', client.cancel_task(pb.CancelTaskRequest(id='no-such-task')), error=True)
 
 
-async def record_subscriptions(cases, one, many, bare_many, done):
-    async def begin(word):
+async def record_subscriptions(cases, client, streaming, bare_streaming, done):
+    async def start_task(instruction):
         configuration = pb.SendMessageConfiguration(return_immediately=True)
-        return await cases.quiet(task_of(one.send_message(send(word, configuration=configuration))))
+        return await cases.unrecorded(last_task(client.send_message(send(instruction, configuration=configuration))))
 
-    def subscribe(task_id, via=many):
+    def subscribe(task_id, via=streaming):
         return via.subscribe(pb.SubscribeToTaskRequest(id=task_id))
 
-    async def until_canceled():
-        task = await begin('hang')
+    async def subscribe_until_canceled():
+        task = await start_task('hang')
         mark(cases.binding, 'subscribe_to_task', 'canceled')
         async for _ in subscribe(task.id):
             mark()
             if task is not None:
-                again, task = task, None
-                asyncio.create_task(one.cancel_task(pb.CancelTaskRequest(id=again.id)))
+                canceled, task = task, None
+                asyncio.create_task(client.cancel_task(pb.CancelTaskRequest(id=canceled.id)))
 
-    task = await begin('slow')
+    task = await start_task('slow')
     await cases('subscribe_to_task', 'running', subscribe(task.id))
     if cases.main:
-        await asyncio.wait_for(until_canceled(), 20)
+        await asyncio.wait_for(subscribe_until_canceled(), 20)
     await cases('subscribe_to_task', 'error_terminal', subscribe(done.id), error=True)
     await cases('subscribe_to_task', 'error_not_found', subscribe('no-such-task'), error=True)
-    await cases('subscribe_to_task', 'error_not_supported', subscribe('no-such-task', bare_many), error=True)
+    await cases('subscribe_to_task', 'error_not_supported', subscribe('no-such-task', bare_streaming), error=True)
 
 
-async def record_push(cases, one, bare):
+async def record_push(cases, client, bare):
     configuration = pb.SendMessageConfiguration(return_immediately=True)
-    task = await cases.quiet(task_of(one.send_message(send('hang', configuration=configuration))))
+    task = await cases.unrecorded(last_task(client.send_message(send('hang', configuration=configuration))))
     auth = pb.AuthenticationInfo(scheme='Bearer', credentials='secret-2')
     full = push('created', cases, task_id=task.id, id='cfg-a', token='token-3', authentication=auth)
-    make, get, each, drop = 'create_push_config', 'get_push_config', 'list_push_configs', 'delete_push_config'
-    await cases(make, 'full', one.create_task_push_notification_config(full))
-    await cases(make, 'no_id', one.create_task_push_notification_config(
+    create, get, list_configs = 'create_push_config', 'get_push_config', 'list_push_configs'
+    delete = 'delete_push_config'
+    await cases(create, 'full', client.create_task_push_notification_config(full))
+    await cases(create, 'no_id', client.create_task_push_notification_config(
         push('no_id', cases, task_id=task.id)))
-    await cases(make, 'error_task_not_found', one.create_task_push_notification_config(
+    await cases(create, 'error_task_not_found', client.create_task_push_notification_config(
         push('never', cases, task_id='no-such-task')), error=True)
-    await cases(make, 'error_not_supported', bare.create_task_push_notification_config(full), error=True)
+    await cases(create, 'error_not_supported', bare.create_task_push_notification_config(full), error=True)
     lookup = pb.GetTaskPushNotificationConfigRequest
-    await cases(get, 'found', one.get_task_push_notification_config(lookup(task_id=task.id, id='cfg-a')))
-    await cases(get, 'error_config_not_found', one.get_task_push_notification_config(
+    await cases(get, 'found', client.get_task_push_notification_config(lookup(task_id=task.id, id='cfg-a')))
+    await cases(get, 'error_config_not_found', client.get_task_push_notification_config(
         lookup(task_id=task.id, id='no-such-config')), error=True)
-    await cases(get, 'error_task_not_found', one.get_task_push_notification_config(
+    await cases(get, 'error_task_not_found', client.get_task_push_notification_config(
         lookup(task_id='no-such-task', id='cfg-a')), error=True)
     await cases(get, 'error_not_supported', bare.get_task_push_notification_config(
         lookup(task_id=task.id, id='cfg-a')), error=True)
     listing = pb.ListTaskPushNotificationConfigsRequest
-    await cases(each, 'two', one.list_task_push_notification_configs(listing(task_id=task.id)))
+    await cases(list_configs, 'two', client.list_task_push_notification_configs(listing(task_id=task.id)))
     if not COMPAT:
-        await cases(each, 'paged', one.list_task_push_notification_configs(listing(task_id=task.id, page_size=1)))
-    await cases(each, 'error_not_supported', bare.list_task_push_notification_configs(listing(task_id=task.id)), error=True)
-    await cases.quiet(one.cancel_task(pb.CancelTaskRequest(id=task.id)))
+        page = listing(task_id=task.id, page_size=1)
+        await cases(list_configs, 'paged', client.list_task_push_notification_configs(page))
+    await cases(list_configs, 'error_not_supported',
+                bare.list_task_push_notification_configs(listing(task_id=task.id)), error=True)
+    await cases.unrecorded(client.cancel_task(pb.CancelTaskRequest(id=task.id)))
     removal = pb.DeleteTaskPushNotificationConfigRequest
-    await cases(drop, 'found', one.delete_task_push_notification_config(removal(task_id=task.id, id='cfg-a')))
-    await cases(drop, 'unknown_config', one.delete_task_push_notification_config(
+    await cases(delete, 'found', client.delete_task_push_notification_config(removal(task_id=task.id, id='cfg-a')))
+    await cases(delete, 'unknown_config', client.delete_task_push_notification_config(
         removal(task_id=task.id, id='no-such-config')))
-    await cases(drop, 'error_task_not_found', one.delete_task_push_notification_config(
+    await cases(delete, 'error_task_not_found', client.delete_task_push_notification_config(
         removal(task_id='no-such-task', id='cfg-a')), error=True)
-    await cases(drop, 'error_not_supported', bare.delete_task_push_notification_config(
+    await cases(delete, 'error_not_supported', bare.delete_task_push_notification_config(
         removal(task_id=task.id, id='cfg-a')), error=True)
     if cases.main:
-        await cases(each, 'one_left', one.list_task_push_notification_configs(listing(task_id=task.id)))
+        await cases(list_configs, 'one_left', client.list_task_push_notification_configs(listing(task_id=task.id)))
 
 
-async def record_extended_card(cases, one, bare, half):
+async def record_extended_card(cases, client, bare, half):
     request = pb.GetExtendedAgentCardRequest()
-    await cases('get_extended_agent_card', 'full', one.get_extended_agent_card(request))
+    await cases('get_extended_agent_card', 'full', client.get_extended_agent_card(request))
     await cases('get_extended_agent_card', 'error_not_supported', bare.get_extended_agent_card(request), error=True)
     await cases('get_extended_agent_card', 'error_not_configured', half.get_extended_agent_card(request), error=True)
 
 
 def record_raw_jsonrpc(cases):
-    """What the SDK's client never sends, to see what its server answers."""
+    """Sends requests that the SDK's client never sends, to record the responses of its server."""
     v1 = {'a2a-version': '1.0'}
     hi = {'message': {'messageId': 'raw-1', 'role': 'ROLE_USER', 'parts': [{'text': 'complete'}]}}
 
@@ -299,7 +307,8 @@ def record_raw_jsonrpc(cases):
     rpc('error_method_not_found', 'NoSuchMethod', {})
     rpc('error_jsonrpc_version', 'SendMessage', hi, jsonrpc='1.0')
     cases.rpc('send_message', 'error_parse', '{"jsonrpc": "2.0", ', v1)
-    cases.rpc('send_message', 'error_batch', [{'jsonrpc': '2.0', 'id': 1, 'method': 'GetTask', 'params': {'id': 'x'}}], v1)
+    batch = [{'jsonrpc': '2.0', 'id': 1, 'method': 'GetTask', 'params': {'id': 'x'}}]
+    cases.rpc('send_message', 'error_batch', batch, v1)
     cases.rpc('send_message', 'error_not_an_object', '"hello"', v1)
     cases.rpc('send_message', 'error_no_method', {'jsonrpc': '2.0', 'id': 1}, v1)
     cases.raw('send_message', 'error_get', 'GET', '/', v1)
@@ -336,17 +345,18 @@ async def main() -> None:
     Cases('card').raw('get_agent_card', 'no_version', 'GET', '/.well-known/agent-card.json', server='bare_http')
     for binding in BINDINGS:
         cases = Cases(binding)
-        one, many = client(card, binding), client(card, binding, streaming=True)
-        bare, bare_many = client(card, binding, 'bare_'), client(card, binding, 'bare_', streaming=True)
-        half = client(card, binding, 'half_')
-        await record_send(cases, one, card)
-        done = await cases.quiet(task_of(one.send_message(send('complete'))))
-        await record_send_errors(cases, one, bare, done)
-        await record_streams(cases, many, bare_many, done)
-        await record_tasks(cases, one, done)
-        await record_subscriptions(cases, one, many, bare_many, done)
-        await record_push(cases, one, bare)
-        await record_extended_card(cases, one, bare, half)
+        client, streaming = create_client(card, binding), create_client(card, binding, streaming=True)
+        bare = create_client(card, binding, 'bare_')
+        bare_streaming = create_client(card, binding, 'bare_', streaming=True)
+        half = create_client(card, binding, 'half_')
+        await record_send(cases, client, card)
+        done = await cases.unrecorded(last_task(client.send_message(send('complete'))))
+        await record_send_errors(cases, client, bare, done)
+        await record_streams(cases, streaming, bare_streaming, done)
+        await record_tasks(cases, client, done)
+        await record_subscriptions(cases, client, streaming, bare_streaming, done)
+        await record_push(cases, client, bare)
+        await record_extended_card(cases, client, bare, half)
         if binding == 'jsonrpc' and not COMPAT:
             record_raw_jsonrpc(cases)
         if binding == 'rest' and not COMPAT:

@@ -1,4 +1,4 @@
-"""Tells the recording hops what the next exchange is, and sends plain requests no SDK client would send."""
+"""Tells the recording proxies the case of the next exchange, and sends plain requests no SDK client would send."""
 
 import json
 import os
@@ -11,38 +11,38 @@ _control = httpx.Client()
 
 
 def mark(binding=None, operation=None, case=None, client='sdk') -> None:
-    """Names the exchanges that start from now on; without arguments they are not recorded."""
+    """Sets the case of the following exchanges; without arguments they are not recorded."""
     value = {'binding': binding, 'operation': operation, 'case': case, 'client': client} if binding else None
     _control.post(f'http://127.0.0.1:{PORTS["control"]}/mark', content=json.dumps(value)).raise_for_status()
 
 
 def hook(name: str, cases: 'Cases') -> str:
-    """An address for push deliveries. They are the same in every binding, so only one keeps them."""
+    """Returns a webhook URL. Deliveries are the same in every binding, so only those of one are recorded."""
     kind = 'hook' if cases.main else 'quiet'
     return f'http://127.0.0.1:{PORTS["hook"]}/{kind}/{name}'
 
 
 class Cases:
-    """The cases of one binding; says on stderr which of them the client did not survive as foreseen."""
+    """Runs the cases of one binding, and prints unexpected errors of the client to stderr."""
 
     def __init__(self, binding: str):
         self.binding = binding
-        self.main = binding == 'jsonrpc'  # the others leave out what would only repeat it
+        self.main = binding == 'jsonrpc'  # other bindings skip cases that do not differ
 
     async def __call__(self, operation: str, case: str, call, error: bool = False):
-        """Runs one marked call (an awaitable, or an async iterator that is read to its end)."""
+        """Records one call: an awaitable, or an async iterator that is read to its end."""
         mark(self.binding, operation, case)
         failure = result = None
         try:
             result = [item async for item in call] if hasattr(call, '__aiter__') else await call
-        except Exception as caught:  # the exchange itself is what matters
+        except Exception as caught:  # only the exchange matters
             failure = caught
         mark()
         if failure and not error:
             print(f'{self.binding} {operation}-{case}: {type(failure).__name__}: {failure}'[:250], file=sys.stderr)
         return result
 
-    async def quiet(self, call):
+    async def unrecorded(self, call):
         """Runs one call without recording it."""
         mark()
         return [item async for item in call] if hasattr(call, '__aiter__') else await call

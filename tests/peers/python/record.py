@@ -1,6 +1,6 @@
-"""Records the fixtures of one peer: starts its server, puts the hops in between, runs its driver.
+"""Records the fixtures of one peer: starts its server and the recording proxies, and runs its driver.
 
-The old files are replaced at the end, and only if the driver came to its end.
+The existing files are replaced only if the driver succeeds.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import hop
+import recording_proxy
 
 HTTP_PORT, GRPC_PORT, HOOK_PORT = 19999, 19998, 19997
 
@@ -22,51 +22,53 @@ HTTP_PORT, GRPC_PORT, HOOK_PORT = 19999, 19998, 19997
 async def read_ports(process: asyncio.subprocess.Process) -> dict[str, int]:
     line = await asyncio.wait_for(process.stdout.readline(), 60)
     if not line:
-        raise SystemExit('record: the server ended before telling its ports (RECORD_DEBUG=1 shows why)')
+        raise SystemExit('record: the server exited before it printed its ports; set RECORD_DEBUG=1 to see its errors')
     return json.loads(line)
 
 
-async def settle(recorder: hop.Recorder) -> None:
-    """Waits, ten seconds at most, until nothing has been in flight or written for a moment."""
-    quiet = 0
-    before = None
+async def wait_until_idle(recorder: recording_proxy.Recorder) -> None:
+    """Waits up to ten seconds until no exchange has been pending or written for half a second."""
+    idle_checks = 0
+    previous = None
     for _ in range(100):
-        if quiet == 5:
+        if idle_checks == 5:
             break
         await asyncio.sleep(0.1)
-        now = (recorder.pending, len(recorder.written))
-        quiet = quiet + 1 if recorder.pending == 0 and now == before else 0
-        before = now
+        current = (recorder.pending, len(recorder.written))
+        idle_checks = idle_checks + 1 if recorder.pending == 0 and current == previous else 0
+        previous = current
 
 
 async def record(args: argparse.Namespace) -> int:
     out = Path(args.out)
-    fresh = Path(tempfile.mkdtemp())
-    recorder = hop.Recorder(
-        fresh, args.protocol, f'{args.source}: client to server', f'{args.source}: plain request to server')
+    temp_dir = Path(tempfile.mkdtemp())
+    recorder = recording_proxy.Recorder(
+        temp_dir, args.protocol, f'{args.source}: client to server', f'{args.source}: plain request to server')
     server = await asyncio.create_subprocess_exec(
         *shlex.split(args.server), stdout=asyncio.subprocess.PIPE,
         stderr=None if os.environ.get('RECORD_DEBUG') else asyncio.subprocess.DEVNULL)
     code = 1
     try:
         ports = await read_ports(server)
-        where = {}
+        driver_ports = {}
         for name, port in ports.items():
             is_grpc = name.endswith('grpc')
-            where[name] = await (hop.grpc_hop if is_grpc else hop.http_hop)(recorder, port)
-            fixed = GRPC_PORT if is_grpc else HTTP_PORT
-            recorder.ports |= {port: fixed, where[name]: fixed}
-        where['hook'] = await hop.hook_sink(recorder, f'{args.source}: push sender of the server')
-        recorder.ports[where['hook']] = HOOK_PORT
-        where['control'] = await hop.control(recorder)
-        env = os.environ | {'PEER_PORTS': json.dumps(where)}
+            start_proxy = recording_proxy.start_grpc_proxy if is_grpc else recording_proxy.start_http_proxy
+            driver_ports[name] = await start_proxy(recorder, port)
+            recorded_port = GRPC_PORT if is_grpc else HTTP_PORT
+            recorder.ports |= {port: recorded_port, driver_ports[name]: recorded_port}
+        push_source = f'{args.source}: push sender of the server'
+        driver_ports['hook'] = await recording_proxy.start_webhook_sink(recorder, push_source)
+        recorder.ports[driver_ports['hook']] = HOOK_PORT
+        driver_ports['control'] = await recording_proxy.start_control(recorder)
+        env = os.environ | {'PEER_PORTS': json.dumps(driver_ports)}
         driver = await asyncio.create_subprocess_exec(*shlex.split(args.driver), env=env)
         try:
             code = await asyncio.wait_for(driver.wait(), 120)
         except TimeoutError:
             driver.kill()
-            print('record: the driver did not end in time', file=sys.stderr)
-        await settle(recorder)
+            print('record: the driver timed out', file=sys.stderr)
+        await wait_until_idle(recorder)
     finally:
         if server.returncode is None:
             server.send_signal(signal.SIGTERM)
@@ -76,9 +78,9 @@ async def record(args: argparse.Namespace) -> int:
                 server.kill()
     if code == 0:
         shutil.rmtree(out, ignore_errors=True)
-        shutil.copytree(fresh, out)
+        shutil.copytree(temp_dir, out)
         print(f'{args.out}: {len(recorder.written)} exchanges')
-    shutil.rmtree(fresh)
+    shutil.rmtree(temp_dir)
     return code
 
 

@@ -1,4 +1,4 @@
-"""Makes ids and times repeatable. Import before any SDK module, so that a new recording differs little."""
+"""Makes ids and timestamps deterministic, so that recordings can be compared. Import before any SDK module."""
 
 import datetime
 import random
@@ -10,7 +10,7 @@ _STEP = datetime.timedelta(seconds=1, microseconds=234567)
 
 
 class _Clock(datetime.datetime):
-    """A clock that moves by a fixed step each time somebody looks at it."""
+    """Clock that advances by a fixed step on every read."""
 
     @classmethod
     def now(cls, tz=None):

@@ -1,6 +1,6 @@
-"""An a2a-sdk 0.3 or 0.2 server over JSON-RPC, gRPC and (0.3) HTTP+JSON; the first word of a message picks the answer."""
+"""Server of a2a-sdk 0.3 or 0.2 over JSON-RPC, gRPC and (0.3) HTTP+JSON. A message contains an instruction."""
 
-import seed  # noqa: F401  must come first
+import seed  # noqa: F401  must be imported first
 
 import asyncio
 import json
@@ -28,9 +28,9 @@ from starlette.applications import Starlette
 
 import cards
 import demo
-import hop
+import recording_proxy
 
-OLD = version('a2a-sdk').startswith('0.2.')
+IS_V0_2 = version('a2a-sdk').startswith('0.2.')
 DEMO = '--demo' in sys.argv
 SIGNING_SEED = bytes([7]) * 32
 SERVERS = []
@@ -41,12 +41,12 @@ def text(value: str) -> list[Part]:
 
 
 class FixtureAgent(AgentExecutor):
-    """Follows the first word of the message: complete, direct, echo, chunks, drip, fail, slow, hang and so on."""
+    """Runs the method named by the first word of the message: complete, direct, echo, chunks, drip, fail and so on."""
 
     async def execute(self, context, event_queue):
         message = context.message
-        said = getattr(message.parts[0].root, 'text', '') if message.parts else ''
-        if reply := self.reply(said):
+        instruction = getattr(message.parts[0].root, 'text', '') if message.parts else ''
+        if reply := self.reply(instruction):
             await event_queue.enqueue_event(Message(
                 message_id='reply-1', context_id=context.context_id, role=Role.agent, parts=text(reply)))
             return
@@ -55,21 +55,21 @@ class FixtureAgent(AgentExecutor):
             await event_queue.enqueue_event(Task(
                 id=context.task_id, context_id=context.context_id, history=[message],
                 status=TaskStatus(state=TaskState.submitted, timestamp='2026-01-01T00:00:00+00:00')))
-        await self.follow(said, context, updater, message)
+        await self.run_instruction(instruction, context, updater, message)
 
-    def reply(self, said):
-        return 'hello back' if said.split()[:1] == ['direct'] else None
+    def reply(self, instruction):
+        return 'hello back' if instruction.split()[:1] == ['direct'] else None
 
-    async def follow(self, said, context, updater, message):
-        word, *_ = said.split() or ['complete']
-        await getattr(self, word)(context, updater, message)
+    async def run_instruction(self, instruction, context, updater, message):
+        name, *_ = instruction.split() or ['complete']
+        await getattr(self, name)(context, updater, message)
 
     async def cancel(self, context, event_queue):
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
         await self.state(updater, TaskState.canceled, 'stopped')
 
-    async def state(self, updater, state, words=None, **members):
-        message = updater.new_agent_message(text(words)) if words else None
+    async def state(self, updater, state, status_text=None, **members):
+        message = updater.new_agent_message(text(status_text)) if status_text else None
         await updater.update_status(state, message, **members)
 
     async def complete(self, context, updater, message):
@@ -78,21 +78,21 @@ class FixtureAgent(AgentExecutor):
         await self.state(updater, TaskState.completed)
 
     async def echo(self, context, updater, message):
-        for uri in [] if OLD else message.extensions or []:
+        for uri in [] if IS_V0_2 else message.extensions or []:
             context.add_activated_extension(uri)
         await self.state(updater, TaskState.working)
         parts = list(message.parts)
-        more = {} if OLD else {'extensions': message.extensions}
-        await updater.add_artifact(parts, artifact_id='a1', name='echo', metadata={'count': len(parts)}, **more)
-        more = {} if OLD else {'metadata': {'took': 1.5}}
+        extra = {} if IS_V0_2 else {'extensions': message.extensions}
+        await updater.add_artifact(parts, artifact_id='a1', name='echo', metadata={'count': len(parts)}, **extra)
+        extra = {} if IS_V0_2 else {'metadata': {'took': 1.5}}
         await updater.update_status(
-            TaskState.completed, updater.new_agent_message(parts, metadata={'from': 'agent'}), **more)
+            TaskState.completed, updater.new_agent_message(parts, metadata={'from': 'agent'}), **extra)
 
     async def chunks(self, context, updater, message):
         await self.state(updater, TaskState.working)
-        for number, piece in enumerate(['one ', 'two ', 'three']):
+        for number, chunk in enumerate(['one ', 'two ', 'three']):
             await updater.add_artifact(
-                text(piece), artifact_id='a1', name='counted', append=number > 0, last_chunk=number == 2)
+                text(chunk), artifact_id='a1', name='counted', append=number > 0, last_chunk=number == 2)
         await updater.add_artifact(text('whole'), artifact_id='a2', name='single', last_chunk=True)
         await self.state(updater, TaskState.completed, 'all sent')
 
@@ -137,17 +137,17 @@ class FixtureAgent(AgentExecutor):
 
 
 class DemoAgent(demo.Demo, FixtureAgent):
-    """Does what the agent of `latimer demo-server` does."""
+    """Runs the instructions of the `latimer demo-server` agent."""
 
-    async def enter(self, updater, state, words):
-        await self.state(updater, TaskState[state], words, final=state != 'working')
+    async def set_state(self, updater, state, status_text):
+        await self.state(updater, TaskState[state], status_text, final=state != 'working')
 
     def part(self, part):
-        return Part.model_validate(demo.older(part))
+        return Part.model_validate(demo.to_v0_3(part))
 
 
-class PlainIds(SimpleRequestContextBuilder):
-    """Task ids without hyphens: the gRPC server of 0.2 cuts an id at the first one."""
+class HyphenlessIds(SimpleRequestContextBuilder):
+    """Generates task ids without hyphens: the gRPC server of 0.2 truncates an id at the first one."""
 
     async def build(self, params=None, task_id=None, context_id=None, task=None, context=None):
         return await super().build(params, task_id or uuid.uuid4().hex, context_id, task, context)
@@ -155,7 +155,7 @@ class PlainIds(SimpleRequestContextBuilder):
 
 def load_card(kind: str) -> AgentCard:
     data = cards.read('0.3.json', kind)
-    if OLD:
+    if IS_V0_2:
         data['protocolVersion'] = '0.2.6'
         data['additionalInterfaces'] = [i for i in data['additionalInterfaces'] if i['transport'] != 'HTTP+JSON']
         data['securitySchemes'].pop('mtls')
@@ -187,27 +187,29 @@ def sign(card: AgentCard) -> None:
 
 async def start(kind: str) -> dict[str, int]:
     card = load_card(kind)
-    options, more = {}, None
+    options, extended_card = {}, None
     if kind == 'full':
         configs = InMemoryPushNotificationConfigStore()
         options = {
             'push_config_store': configs,
             'push_sender': BasePushNotificationSender(httpx.AsyncClient(), configs),
         }
-        more = extended(card)
-        if not OLD:
+        extended_card = extended(card)
+        if not IS_V0_2:
             sign(card)
-    if OLD:
-        options['request_context_builder'] = PlainIds(should_populate_referred_tasks=False, task_store=None)
+    if IS_V0_2:
+        options['request_context_builder'] = HyphenlessIds(should_populate_referred_tasks=False, task_store=None)
     handler = DefaultRequestHandler(DemoAgent() if DEMO else FixtureAgent(), InMemoryTaskStore(), **options)
-    app = Starlette() if OLD else apps.A2ARESTFastAPIApplication(card, handler, extended_agent_card=more).build()
-    app.router.routes[:0] = apps.A2AStarletteApplication(card, handler, extended_agent_card=more).routes()
+    app = Starlette()
+    if not IS_V0_2:
+        app = apps.A2ARESTFastAPIApplication(card, handler, extended_agent_card=extended_card).build()
+    app.router.routes[:0] = apps.A2AStarletteApplication(card, handler, extended_agent_card=extended_card).routes()
     server = grpc.aio.server()
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(card, handler), server)
     grpc_port = server.add_insecure_port('127.0.0.1:0')
     await server.start()
     SERVERS.append(server)
-    http_port = await hop.serve_http(app)
+    http_port = await recording_proxy.serve_http(app)
     prefix = '' if kind == 'full' else f'{kind}_'
     return {f'{prefix}http': http_port, f'{prefix}grpc': grpc_port}
 

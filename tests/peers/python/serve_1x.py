@@ -1,6 +1,6 @@
-"""An a2a-sdk 1.x server over JSON-RPC, HTTP+JSON and gRPC; the first word of a message picks the answer."""
+"""Server of a2a-sdk 1.x over JSON-RPC, HTTP+JSON and gRPC. A message contains an instruction."""
 
-import seed  # noqa: F401  must come first
+import seed  # noqa: F401  must be imported first
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ from starlette.applications import Starlette
 
 import cards
 import demo
-import hop
+import recording_proxy
 
 COMPAT = '--compat' in sys.argv
 DEMO = '--demo' in sys.argv
@@ -42,12 +42,12 @@ def text(value: str) -> list[Part]:
 
 
 class FixtureAgent(AgentExecutor):
-    """Follows the first word of the message: complete, direct, echo, chunks, drip, fail, slow, hang and so on."""
+    """Runs the method named by the first word of the message: complete, direct, echo, chunks, drip, fail and so on."""
 
     async def execute(self, context, event_queue):
         message = context.message
-        said = message.parts[0].text if message.parts else ''
-        if reply := self.reply(said):
+        instruction = message.parts[0].text if message.parts else ''
+        if reply := self.reply(instruction):
             await event_queue.enqueue_event(Message(
                 message_id='reply-1', context_id=context.context_id, role=Role.ROLE_AGENT, parts=text(reply)))
             return
@@ -58,14 +58,14 @@ class FixtureAgent(AgentExecutor):
                 status=TaskStatus(state=TaskState.TASK_STATE_SUBMITTED))
             task.status.timestamp.GetCurrentTime()
             await event_queue.enqueue_event(task)
-        await self.follow(said, context, updater, message)
+        await self.run_instruction(instruction, context, updater, message)
 
-    def reply(self, said):
-        return 'hello back' if said.split()[:1] == ['direct'] else None
+    def reply(self, instruction):
+        return 'hello back' if instruction.split()[:1] == ['direct'] else None
 
-    async def follow(self, said, context, updater, message):
-        word, *_ = said.split() or ['complete']
-        await getattr(self, word)(context, updater, message)
+    async def run_instruction(self, instruction, context, updater, message):
+        name, *_ = instruction.split() or ['complete']
+        await getattr(self, name)(context, updater, message)
 
     async def cancel(self, context, event_queue):
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
@@ -88,9 +88,9 @@ class FixtureAgent(AgentExecutor):
 
     async def chunks(self, context, updater, message):
         await updater.start_work()
-        for number, piece in enumerate(['one ', 'two ', 'three']):
+        for number, chunk in enumerate(['one ', 'two ', 'three']):
             await updater.add_artifact(
-                text(piece), artifact_id='a1', name='counted', append=number > 0, last_chunk=number == 2)
+                text(chunk), artifact_id='a1', name='counted', append=number > 0, last_chunk=number == 2)
         await updater.add_artifact(text('whole'), artifact_id='a2', name='single', last_chunk=True)
         await updater.complete(updater.new_agent_message(text('all sent')))
 
@@ -135,11 +135,11 @@ class FixtureAgent(AgentExecutor):
 
 
 class DemoAgent(demo.Demo, FixtureAgent):
-    """Does what the agent of `latimer demo-server` does."""
+    """Runs the instructions of the `latimer demo-server` agent."""
 
-    async def enter(self, updater, state, words):
-        told = updater.new_agent_message(text(words)) if words else None
-        await updater.update_status(TaskState.Value(f'TASK_STATE_{state.upper()}'), told)
+    async def set_state(self, updater, state, status_text):
+        message = updater.new_agent_message(text(status_text)) if status_text else None
+        await updater.update_status(TaskState.Value(f'TASK_STATE_{state.upper()}'), message)
 
     def part(self, part):
         return ParseDict(part, Part())
@@ -156,18 +156,18 @@ def load_card(kind: str) -> AgentCard:
     if DEMO:
         data['defaultInputModes'] = ['*/*']
     if COMPAT:
-        data.get('securitySchemes', {}).pop('device', None)  # 0.3 knows no such flow, and the bridge fails on it
+        data.get('securitySchemes', {}).pop('device', None)  # 0.3 has no such flow, and the conversion fails on it
         data['supportedInterfaces'] += [
             i | {'protocolVersion': '0.3'} for i in data['supportedInterfaces'] if 'tenant' not in i]
     return ParseDict(data, AgentCard())
 
 
 def extended(card: AgentCard) -> AgentCard:
-    more = AgentCard()
-    more.CopyFrom(card)
-    more.name = 'Fixture Agent, extended'
-    more.skills.add(id='secret', name='Secret', description='Only for known callers.', tags=['extended'])
-    return more
+    extended_card = AgentCard()
+    extended_card.CopyFrom(card)
+    extended_card.name = 'Fixture Agent, extended'
+    extended_card.skills.add(id='secret', name='Secret', description='Only for known callers.', tags=['extended'])
+    return extended_card
 
 
 async def start(kind: str) -> dict[str, int]:
@@ -194,8 +194,8 @@ async def start(kind: str) -> dict[str, int]:
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler), server)
     grpc_port = server.add_insecure_port('127.0.0.1:0')
     await server.start()
-    asked = int(os.environ.get('PEER_HTTP', 0)) if kind == 'full' else 0
-    http_port = await hop.serve_http(Starlette(routes=routes), asked)
+    requested_port = int(os.environ.get('PEER_HTTP', 0)) if kind == 'full' else 0
+    http_port = await recording_proxy.serve_http(Starlette(routes=routes), requested_port)
     prefix = '' if kind == 'full' else f'{kind}_'
     SERVERS.append(server)
     return {f'{prefix}http': http_port, f'{prefix}grpc': grpc_port}

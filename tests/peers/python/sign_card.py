@@ -4,15 +4,15 @@ Usage: python sign_card.py < request.json > signed.json
 
 Reads one JSON object from stdin, or a list of them:
 
-    card    the card, in any form that the SDK reads
+    card    the card, in any version that the SDK reads
     key     the private key, as PKCS#8 PEM
     alg     the algorithm: "ES256", "RS256" or "EdDSA"
-    kid     the name of the key
-    jku     optional: where the public key is published
-    header  optional: members of the header that is not signed
+    kid     the key id
+    jku     optional: URL of the public key
+    header  optional: members of the unprotected header
 
-Writes the signed card to stdout, or the list of them, as the SDK's server would publish it: with the members of 0.3
-beside those of 1.0 if the card has an interface of 0.3.
+Writes the signed card to stdout, or a list of them, as the SDK's server publishes it: with the members of 0.3 in
+addition to those of 1.0 if the card has an interface of 0.3.
 
 Needs: pip install 'a2a-sdk[signing]==1.3.0' cryptography
 """
@@ -36,9 +36,9 @@ def sign(request: dict) -> dict:
 
 
 def main() -> None:
-    asked = json.load(sys.stdin)
-    answer = [sign(it) for it in asked] if isinstance(asked, list) else sign(asked)
-    json.dump(answer, sys.stdout)
+    requests = json.load(sys.stdin)
+    result = [sign(each) for each in requests] if isinstance(requests, list) else sign(requests)
+    json.dump(result, sys.stdout)
 
 
 if __name__ == '__main__':

@@ -1,15 +1,15 @@
 """Verifies the signatures of an agent card with the Python SDK.
 
-Usage: python verify_card.py < request.json > answer.json
+Usage: python verify_card.py < request.json > result.json
 
 Reads one JSON object from stdin, or a list of them:
 
-    card        the card as it was published
-    keys        public keys as PEM, by kid
-    algorithms  optional: the algorithms that count; ES256, RS256 and EdDSA by default
+    card        the published card
+    keys        public keys as PEM, by key id
+    algorithms  optional: the accepted algorithms; ES256, RS256 and EdDSA by default
 
-Writes {"verified": true}, or {"verified": false, "error": "..."}, to stdout, or the list of them.
-The exit code is 0 either way: a card that does not verify is an answer.
+Writes {"verified": true} or {"verified": false, "error": "..."} to stdout, or a list of them. The exit code is 0
+either way.
 
 Needs: pip install 'a2a-sdk[signing]==1.3.0' cryptography
 """
@@ -31,7 +31,7 @@ def verify(request: dict) -> dict:
 
     def find(kid: str | None, jku: str | None) -> str:
         if kid not in keys:
-            raise PyJWTError(f'the key {kid!r} is not known')
+            raise PyJWTError(f'unknown key {kid!r}')
         return keys[kid]
 
     algorithms = request.get('algorithms', ['ES256', 'RS256', 'EdDSA'])
@@ -44,9 +44,9 @@ def verify(request: dict) -> dict:
 
 
 def main() -> None:
-    asked = json.load(sys.stdin)
-    answer = [verify(it) for it in asked] if isinstance(asked, list) else verify(asked)
-    json.dump(answer, sys.stdout)
+    requests = json.load(sys.stdin)
+    result = [verify(each) for each in requests] if isinstance(requests, list) else verify(requests)
+    json.dump(result, sys.stdout)
 
 
 if __name__ == '__main__':

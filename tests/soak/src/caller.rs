@@ -1,4 +1,4 @@
-//! Somebody who runs one errand after the other.
+//! A caller: runs one scenario after another over one kept-alive connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,34 +17,34 @@ use super::task_view::TaskView;
 use super::wire_format::{Message, Request, WireFormat};
 use latimer_bench::http::Connection;
 
-/// The longest rest between two errands, in milliseconds.
+/// Maximum pause between two scenarios, in milliseconds.
 const MAX_PAUSE_MS: u64 = 40;
 
-/// An answer.
+/// Response to a call, of any wire format.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// What was asked for.
+    /// The result.
     Success(TaskView),
-    /// Not that, with a code or status.
+    /// A JSON-RPC error code or an HTTP status, and the response body.
     Error(i32, String),
 }
 
-/// Somebody who calls.
+/// Client of the server under test.
 #[derive(Debug)]
 pub struct Caller {
-    /// What is shared.
+    /// State shared by all callers.
     pub context: Arc<SoakContext>,
-    /// Chance.
+    /// Source of the random choices of this caller.
     pub random: Random,
-    /// How it speaks on this errand.
+    /// Wire format of the current scenario.
     pub wire_format: WireFormat,
-    /// The one that is kept, and when it was used.
+    /// Connection kept alive between calls, and the time of its last use.
     connection: Option<(Connection, Instant)>,
     epoch: ServerEpoch,
 }
 
 impl Caller {
-    /// Somebody with chances of their own.
+    /// Creates a caller with its own random seed.
     #[must_use]
     pub fn new(context: &Arc<SoakContext>, seed: u64) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Caller {
         }
     }
 
-    /// Somebody else on the same errand.
+    /// Creates a second caller within the current scenario, with its own connection.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         let mut fork = Self::new(&self.context, self.random.next_u64());
@@ -64,7 +64,7 @@ impl Caller {
         fork
     }
 
-    /// Runs errands until it is over.
+    /// Runs random scenarios until the context is finished, and records their results.
     pub async fn run(mut self) {
         while !self.context.is_finished() {
             let scenario = Scenario::pick(&self.context.scenarios, &mut self.random);
@@ -87,37 +87,38 @@ impl Caller {
         }
     }
 
-    /// Waits until the server can be called.
+    /// Waits until the server is ready. Drops the kept connection if the server was restarted.
     pub async fn wait_until_up(&mut self) {
         if self.epoch.wait_until_up().await {
             self.connection = None;
         }
     }
 
-    /// What is wrong, unless the server went away meanwhile.
+    /// Returns a violation with `message`, or [`ScenarioError::ServerRestarted`] if the server was
+    /// stopped since the scenario began.
     #[must_use]
     pub fn classify(&self, message: String) -> ScenarioError {
         self.epoch.classify(message)
     }
 
-    /// A message that nobody sent before.
+    /// Creates a message with an unused id.
     #[must_use]
     pub fn new_message(&self, text: impl Into<String>) -> Message {
         Message { id: self.context.new_message_id(), text: text.into(), ..Message::default() }
     }
 
-    /// A connection of one's own.
+    /// Opens a new connection; `recv_buffer_bytes` limits the receive buffer of the socket.
     ///
     /// # Errors
-    /// When there is none to be had.
+    /// When the server does not accept the connection.
     pub async fn connect(&self, recv_buffer_bytes: Option<u32>) -> ScenarioResult<Connection> {
         self.epoch.with_timeout(Connection::open(&self.context.address, recv_buffer_bytes)).await
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and returns the decoded response, which may be an error of the server.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no response, it is not JSON, or it says that the server is unavailable.
     pub async fn call(&mut self, request: &Request) -> ScenarioResult<Reply> {
         let (status, body) = self.fetch(request).await?;
         self.parse_reply(status, read_json(&body)?)
@@ -131,13 +132,13 @@ impl Caller {
         }
     }
 
-    /// The same, with the answer as it came.
+    /// Sends a request, and returns the status and body of the response. Reuses the kept connection.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no response.
     pub async fn fetch(&mut self, request: &Request) -> ScenarioResult<(u16, Vec<u8>)> {
         let mut connection = match self.connection.take() {
-            // The server leaves alone who is silent for too long.
+            // The server closes connections that are idle for longer than its header timeout.
             Some((connection, used)) if used.elapsed() < SERVER_TIMEOUT / 2 => connection,
             _ => self.connect(None).await?,
         };
@@ -151,21 +152,23 @@ impl Caller {
         Ok((status, body))
     }
 
-    /// Asks, for what must be had.
+    /// Sends a request that must succeed.
     ///
     /// # Errors
-    /// When it is not.
+    /// When there is no response, or it is an error.
     pub async fn expect(&mut self, request: &Request) -> ScenarioResult<TaskView> {
         match self.call(request).await? {
             Reply::Success(view) => Ok(view),
-            Reply::Error(_, message) => Err(self.classify(format!("refused: {message}"))),
+            Reply::Error(_, message) => {
+                Err(self.classify(format!("unexpected error response: {message}")))
+            }
         }
     }
 
-    /// The same, and asks again whenever the server goes away.
+    /// Sends a request that must succeed, and resends it after each server restart.
     ///
     /// # Errors
-    /// When it is not had.
+    /// When the response is an error, or the connection breaks while the server is running.
     pub async fn expect_across_restarts(&mut self, request: &Request) -> ScenarioResult<TaskView> {
         loop {
             match self.expect(request).await {
@@ -175,19 +178,20 @@ impl Caller {
         }
     }
 
-    /// Asks, for a stream, on a connection of its own. There may be another answer in place of it.
+    /// Requests a stream on a new connection. Returns its events, or the response that the server
+    /// sent instead of a stream.
     ///
     /// # Errors
-    /// When there is none at all.
+    /// When there is no response.
     pub async fn stream(&mut self, request: &Request) -> ScenarioResult<Result<Events, Reply>> {
         let connection = self.connect(None).await?;
         self.stream_on(connection, request).await
     }
 
-    /// The same on a connection that is there.
+    /// Requests a stream on the given connection, as [`Caller::stream`] does on a new one.
     ///
     /// # Errors
-    /// When there is no answer at all.
+    /// When there is no response.
     pub async fn stream_on(
         &mut self,
         mut connection: Connection,
@@ -197,7 +201,7 @@ impl Caller {
         let response =
             self.epoch.with_timeout(connection.start_stream_or_read_response(&bytes)).await?;
         if let Some((status, body)) = response {
-            // A stream that fails at once is an answer, or a stream of one event.
+            // An immediate failure is a plain JSON response or a stream of one event.
             let value = read_json(body.strip_prefix(b"data:").unwrap_or(&body))?;
             return self.parse_reply(status, value).map(Err);
         }

@@ -1,4 +1,4 @@
-//! What callers, the receiver and those who look on share.
+//! State shared by the callers, the webhook receiver and the monitor.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,21 +14,21 @@ use super::receiver::Receiver;
 use super::scenario::Scenario;
 use latimer_bench::BenchError;
 
-/// How many faults are shown.
+/// Maximum number of violations that are stored with their text; the others are only counted.
 const MAX_LISTED_VIOLATIONS: usize = 20;
 
-/// What is shared.
+/// State of one soak run, shared by all its tasks.
 #[derive(Debug)]
 pub struct SoakContext {
-    /// Where the server listens.
+    /// Socket address of the server.
     pub address: String,
-    /// Where webhooks lead.
+    /// Receiver of all webhook deliveries.
     pub receiver: Receiver,
-    /// What callers do.
+    /// Scenarios from which callers pick.
     pub scenarios: Vec<Scenario>,
     status: watch::Sender<ServerStatus>,
     finished: AtomicBool,
-    /// Makes message ids those of this run.
+    /// Prefix that keeps message ids of different runs apart.
     run_id: Uuid,
     next_message: AtomicU64,
     tallies: Mutex<BTreeMap<&'static str, Tally>>,
@@ -36,40 +36,40 @@ pub struct SoakContext {
     violation_count: AtomicU64,
 }
 
-/// Whether the server can be expected to answer.
+/// Whether the server is expected to respond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerStatus {
-    /// How often it was started.
+    /// Number of server starts so far.
     pub generation: u32,
-    /// It is there, and is not about to go.
+    /// Whether the server is ready and no stop has been requested.
     pub up: bool,
 }
 
-/// What became of the errands of a kind.
+/// Number of runs of one scenario, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// They went as they should.
+    /// Runs that ended as expected.
     pub done: u64,
-    /// The server went away meanwhile.
+    /// Runs that a server stop interrupted.
     pub interrupted: u64,
-    /// They did not go as they should.
+    /// Runs that ended with a violation.
     pub failed: u64,
 }
 
-/// What should not have happened.
+/// Unexpected behavior of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// On which errand, or where else.
+    /// Name of the scenario or component that observed it.
     pub source: &'static str,
-    /// What it was.
+    /// Description with the offending response.
     pub message: String,
 }
 
 impl SoakContext {
-    /// A world whose server is not there yet.
+    /// Creates the context of a server that has not been started yet, and starts the webhook receiver.
     ///
     /// # Errors
-    /// When nobody can listen for webhooks.
+    /// When the receiver cannot listen on a port.
     pub async fn new(address: &str, scenarios: Vec<Scenario>) -> Result<Self, BenchError> {
         Ok(Self {
             address: address.to_owned(),
@@ -85,48 +85,50 @@ impl SoakContext {
         })
     }
 
-    /// The server can be called, in another life.
+    /// Marks the server as ready in a new process; callers waiting for it continue.
     pub fn mark_up(&self) {
         self.status
             .send_modify(|it| *it = ServerStatus { generation: it.generation + 1, up: true });
     }
 
-    /// The server goes. To be said before it is told: whoever is cut off then knows why.
+    /// Marks the server as stopping. Must be called before the stop signal is sent, so that an
+    /// interrupted caller attributes the broken connection to the stop.
     pub fn mark_down(&self) {
         self.status.send_modify(|it| it.up = false);
     }
 
-    /// How it is now.
+    /// Returns the current status of the server.
     #[must_use]
     pub fn server_status(&self) -> ServerStatus {
         *self.status.borrow()
     }
 
-    /// Waits until the server can be called, and tells in which life.
+    /// Waits until the server is ready, and returns the number of its process.
     pub async fn wait_until_up(&self) -> u32 {
         let mut updates = self.status.subscribe();
-        // Whoever could end this is what we are part of.
+        // Fails only if the sender is dropped, but `self` owns it.
         let status = updates.wait_for(|it| it.up).await;
         status.map_or(0, |it| it.generation)
     }
 
-    /// Nobody sets out any more.
+    /// Tells callers to stop after their current scenario.
     pub fn finish(&self) {
         self.finished.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody sets out any more.
+    /// Returns whether callers have been told to stop.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Relaxed)
     }
 
-    /// An id that no message had.
+    /// Returns a message id that is unique across runs.
     pub fn new_message_id(&self) -> String {
         format!("{}-{}", self.run_id.simple(), self.next_message.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Has the receiver go away and come back until it is over.
+    /// Takes the webhook receiver offline for `duration` after every `interval`, until the run
+    /// finishes.
     pub async fn cycle_receiver(self: Arc<Self>, interval: Duration, duration: Duration) {
         let step = Duration::from_millis(500);
         let mut waited = Duration::ZERO;
@@ -142,12 +144,12 @@ impl SoakContext {
         }
     }
 
-    /// Notes what became of an errand.
+    /// Updates the tally of a scenario.
     pub fn record(&self, scenario: &'static str, update: impl FnOnce(&mut Tally)) {
         update(lock_unpoisoned(&self.tallies).entry(scenario).or_default());
     }
 
-    /// Notes what should not have happened.
+    /// Counts a violation, and stores the text of the first ones.
     pub fn record_violation(&self, source: &'static str, message: String) {
         self.violation_count.fetch_add(1, Ordering::Relaxed);
         let mut violations = lock_unpoisoned(&self.violations);
@@ -156,19 +158,20 @@ impl SoakContext {
         }
     }
 
-    /// What became of all errands.
+    /// Returns the tallies of all scenarios, by name.
     #[must_use]
     pub fn tallies(&self) -> Vec<(&'static str, Tally)> {
         lock_unpoisoned(&self.tallies).iter().map(|(name, tally)| (*name, *tally)).collect()
     }
 
-    /// The first faults, and how many there were.
+    /// Returns the first violations and the number of all.
     #[must_use]
     pub fn violations(&self) -> (Vec<Violation>, u64) {
         (lock_unpoisoned(&self.violations).clone(), self.violation_count.load(Ordering::Relaxed))
     }
 }
 
+/// Locks a mutex, also after a panic of another holder.
 pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

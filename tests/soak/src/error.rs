@@ -1,4 +1,4 @@
-//! What is wrong, and what is only what was to be expected.
+//! Scenario errors, and their attribution to server stops.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,15 +7,15 @@ use tokio::time::timeout;
 
 use super::context::{ServerStatus, SoakContext};
 
-/// How long anybody waits for an answer, or for the next event.
+/// Maximum time to wait for a response or for the next event of a stream.
 pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why an errand ends early.
+/// Reason why a scenario ended early.
 #[derive(Debug)]
 pub enum ScenarioError {
-    /// The server went away, as it was told to.
+    /// The soak test stopped the server while the scenario ran.
     ServerRestarted,
-    /// Something that should not be.
+    /// The server behaved unexpectedly.
     Violation(String),
 }
 
@@ -25,10 +25,11 @@ impl From<String> for ScenarioError {
     }
 }
 
-/// What came of an errand, or of a part of it.
+/// Result of a scenario or of one of its steps.
 pub type ScenarioResult<T = ()> = Result<T, ScenarioError>;
 
-/// When something began, so that its end can be judged.
+/// Server process during which a scenario started. Distinguishes failures that a server stop
+/// explains from violations.
 #[derive(Clone, Debug)]
 pub(super) struct ServerEpoch {
     context: Arc<SoakContext>,
@@ -36,18 +37,19 @@ pub(super) struct ServerEpoch {
 }
 
 impl ServerEpoch {
-    /// Before anything began.
+    /// Creates an epoch that belongs to no server process yet.
     pub(super) fn new(context: &Arc<SoakContext>) -> Self {
         Self { context: context.clone(), generation: 0 }
     }
 
-    /// Waits until the server can be called; true when that is another one than before.
+    /// Waits until the server is ready. Returns whether it is another process than before.
     pub(super) async fn wait_until_up(&mut self) -> bool {
         let previous = std::mem::replace(&mut self.generation, self.context.wait_until_up().await);
         previous != self.generation
     }
 
-    /// What is wrong, unless the server went away meanwhile.
+    /// Returns a violation with `message`, or [`ScenarioError::ServerRestarted`] if the server was
+    /// stopped since the epoch began.
     pub(super) fn classify(&self, message: String) -> ScenarioError {
         match self.context.server_status()
             == (ServerStatus { generation: self.generation, up: true })
@@ -57,7 +59,7 @@ impl ServerEpoch {
         }
     }
 
-    /// Waits for something, but not for ever.
+    /// Awaits `operation` for at most [`RESPONSE_TIMEOUT`], and classifies its failure.
     pub(super) async fn with_timeout<T>(
         &self,
         operation: impl Future<Output = std::io::Result<T>>,
@@ -69,7 +71,7 @@ impl ServerEpoch {
                 let elapsed = start.elapsed();
                 Err(self.classify(format!("the connection broke after {elapsed:?}: {error}")))
             }
-            Err(_) => Err(self.classify(format!("nothing for {RESPONSE_TIMEOUT:?}"))),
+            Err(_) => Err(self.classify(format!("no response within {RESPONSE_TIMEOUT:?}"))),
         }
     }
 }

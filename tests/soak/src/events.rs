@@ -1,4 +1,4 @@
-//! Streams of events, and how answers are read.
+//! Event streams, and decoding of response bodies.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::error::{ScenarioResult, ServerEpoch};
 use super::task_view::TaskView;
 use latimer_bench::http::Connection;
 
-/// The events of a stream.
+/// Events of one stream. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Events {
     connection: Connection,
@@ -24,10 +24,10 @@ impl Events {
         Self { connection, epoch, decoder: Decoder::new(), pending: VecDeque::new(), ended: false }
     }
 
-    /// The next event with its number; none at the end.
+    /// Waits for the next event, and returns its id and payload; `None` at the end of the stream.
     ///
     /// # Errors
-    /// When the stream breaks, or ends with an error.
+    /// When the stream breaks, contains an error, or is silent for too long.
     pub async fn next(&mut self) -> ScenarioResult<Option<(u64, TaskView)>> {
         while self.pending.is_empty() {
             if self.ended {
@@ -49,10 +49,10 @@ impl Events {
         Ok(Some((id, TaskView(without_envelope(value)))))
     }
 
-    /// All that are left.
+    /// Reads all remaining events.
     ///
     /// # Errors
-    /// When the stream breaks.
+    /// When [`Events::next`] fails.
     pub async fn read_to_end(&mut self) -> ScenarioResult<Vec<(u64, TaskView)>> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await? {
@@ -62,7 +62,7 @@ impl Events {
     }
 }
 
-/// What is in a body.
+/// Parses a response body as JSON.
 pub(super) fn read_json(body: &[u8]) -> ScenarioResult<Value> {
     let value = serde_json::from_slice(body);
     value.map_err(|it| {
@@ -70,7 +70,7 @@ pub(super) fn read_json(body: &[u8]) -> ScenarioResult<Value> {
     })
 }
 
-/// The code of an error of JSON-RPC, or the status of another one; none when all is well.
+/// Returns the code of a JSON-RPC error or the status of an HTTP error; `None` on success.
 pub(super) fn error_code(status: u16, value: &Value) -> Option<i32> {
     let error = value.get("error");
     match (status, error) {
@@ -82,7 +82,7 @@ pub(super) fn error_code(status: u16, value: &Value) -> Option<i32> {
     }
 }
 
-/// An answer without its envelope.
+/// Returns the `result` of a JSON-RPC response, or the response itself if it has none.
 pub(super) fn without_envelope(mut value: Value) -> Value {
     value.get_mut("result").map(Value::take).unwrap_or(value)
 }

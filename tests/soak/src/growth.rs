@@ -1,25 +1,25 @@
-//! Whether something grows.
+//! The growth criterion.
 
 use std::time::Duration;
 
 use super::sample::Sample;
 
-/// What a server needs until it is as it stays: its caches fill. Nothing of that is judged.
+/// Time in which the caches of a server process fill. Samples within it are ignored.
 pub const WARM_UP: Duration = Duration::from_secs(90);
 
-/// The fewest samples behind that by which it is judged.
+/// Minimum number of samples after [`WARM_UP`] for a process to be judged.
 pub const MIN_SAMPLES: usize = 30;
 
-/// Something that must not grow.
+/// Resource that must not grow, and its tolerance.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// What it is called in tables.
+    /// Name in the report, with the unit.
     pub name: &'static str,
-    /// Finds it in a sample, in the unit of the name.
+    /// Reads the value from a sample, in the unit of the name.
     pub value: fn(&Sample) -> f64,
-    /// It may grow by this share.
+    /// Tolerated growth as a share of the initial mean.
     pub max_share: f64,
-    /// Or by this much, if that is more.
+    /// Tolerated growth in the unit of the name; the larger of both tolerances applies.
     pub max_increase: f64,
 }
 
@@ -32,8 +32,8 @@ const fn measure(
     Measure { name, value, max_share, max_increase }
 }
 
-/// Everything that must not grow. What comes and goes with the traffic is given as much room as
-/// chance takes: that is also how many of the tasks that are kept have files.
+/// All resources that must not grow. The tolerances of counts cover the random variation of the
+/// traffic; those of the database also cover how many of the retained tasks contain files.
 pub const MEASURES: [Measure; 10] = [
     measure("resident memory, MB", |it| it.resident as f64 / 1e6, 0.1, 0.0),
     measure("file descriptors", |it| it.descriptors as f64, 0.0, 10.0),
@@ -41,27 +41,27 @@ pub const MEASURES: [Measure; 10] = [
     measure("live tasks", |it| it.live_tasks as f64, 0.0, 10.0),
     measure("turns", |it| it.turns as f64, 0.0, 10.0),
     measure("streams", |it| it.streams as f64, 0.0, 10.0),
-    measure("webhooks with something to do", |it| it.webhooks as f64, 0.0, 30.0),
-    measure("tasks that are kept", |it| it.tasks as f64, 0.0, 10.0),
+    measure("webhooks with pending deliveries", |it| it.webhooks as f64, 0.0, 30.0),
+    measure("stored tasks", |it| it.tasks as f64, 0.0, 10.0),
     measure("database in use, MB", |it| it.database as f64 / 1e6, 0.2, 1.0),
     measure("database file, MB", |it| it.file as f64 / 1e6, 0.2, 1.0),
 ];
 
-/// How something changed over time.
+/// Change of a measure over the samples of one process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
-    /// The mean of the first third.
+    /// Mean of the first third.
     pub first: f64,
-    /// The mean of the last third.
+    /// Mean of the last third.
     pub last: f64,
-    /// The slope of the line nearest to all of it, times the time.
+    /// Slope of the regression line multiplied by the duration.
     pub trend: f64,
-    /// The most it was.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Growth {
-    /// How a measure changed over samples; none when there are too few.
+    /// Computes the change of a measure; `None` for fewer than three samples.
     #[must_use]
     pub fn from_samples(samples: &[&Sample], value: fn(&Sample) -> f64) -> Option<Self> {
         if samples.len() < 3 {
@@ -79,7 +79,7 @@ impl Growth {
         })
     }
 
-    /// Whether that is more than may be.
+    /// Returns whether the change is above the tolerance of the measure.
     #[must_use]
     pub fn exceeds(&self, measure: &Measure) -> bool {
         let limit = (self.first * measure.max_share).max(measure.max_increase);
@@ -87,7 +87,8 @@ impl Growth {
     }
 }
 
-/// The samples of a life that count, if there are enough of them.
+/// Returns the samples of a process after [`WARM_UP`], or `None` if there are fewer than
+/// [`MIN_SAMPLES`].
 #[must_use]
 pub fn steady_samples(samples: &[Sample], generation: u32) -> Option<Vec<&Sample>> {
     let mut in_generation = samples.iter().filter(|it| it.life == generation).peekable();
@@ -101,7 +102,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// Least squares.
+/// Returns the slope of the least-squares line.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let x = mean(points.iter().map(|(x, _)| *x));
     let y = mean(points.iter().map(|(_, y)| *y));
@@ -135,11 +136,11 @@ mod tests {
     fn growth_is_distinguished_from_fluctuation() {
         for (name, resident, exceeds) in [
             ("flat", (|_| 100) as fn(u64) -> u64, false),
-            ("up and down", |at| 100 + at % 7, false),
-            ("a little", |at| 100 + at / 10, false),
-            ("a leak", |at| 100 + at / 5, true),
-            ("a step", |at| if at < 45 { 100 } else { 120 }, true),
-            ("less and less", |at| 200 - at, false),
+            ("fluctuating", |at| 100 + at % 7, false),
+            ("slow growth", |at| 100 + at / 10, false),
+            ("leak", |at| 100 + at / 5, true),
+            ("step", |at| if at < 45 { 100 } else { 120 }, true),
+            ("shrinking", |at| 200 - at, false),
         ] {
             let growth = growth(resident);
             assert_eq!(growth.exceeds(&MEMORY), exceeds, "{name}: {growth:?}");

@@ -1,13 +1,18 @@
-//! A soak: mixed traffic with faults for some minutes, and what is left of it.
+//! Soak test of the `latimer` program: mixed traffic with injected faults, followed by checks that
+//! every response was an expected one and that no resource grew.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! | --- | --- |
-//! | [`server`] | the program: started, stopped, killed, started again |
-//! | [`caller`], [`scenario`] | who calls it, and what for |
-//! | [`wire_format`], [`task_view`], [`events`] | how that is said, and how answers are read |
-//! | [`receiver`], [`dead_letters`] | where its webhooks lead, and what is owed to them |
-//! | [`sample`], [`growth`] | what it took, and whether that grew |
-//! | [`context`], [`error`] | what all of them share, and the faults that are found |
+//! | [`server`] | the server process: configuration, start, stop, kill |
+//! | [`caller`] | one concurrent caller and its connection |
+//! | [`scenario`] | the calls that a caller makes and the responses it expects |
+//! | [`wire_format`], [`events`], [`task_view`] | requests per protocol version, event streams, responses of any version |
+//! | [`receiver`] | webhook receiver that fails on purpose, and its ledger of expected deliveries |
+//! | [`dead_letters`] | operator that replays and deletes dead letters |
+//! | [`sample`], [`growth`] | resource usage over time, and the growth criterion |
+//! | [`context`], [`error`], [`random`] | state shared by all tasks, scenario errors, seeded random numbers |
+//!
+//! The `latimer-soak` program parses the options, calls [`run`] and prints the report.
 
 pub mod caller;
 pub mod context;
@@ -39,63 +44,66 @@ use self::server::{Server, StopMode};
 use latimer_bench::BenchError;
 use latimer_bench::report::print_progress;
 
-/// What to do.
+/// Options of one soak run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The program.
+    /// Path of the `latimer` program under test.
     pub program: PathBuf,
-    /// A folder for its files, which is there and empty.
+    /// Existing empty directory for the configuration, database and log of the server.
     pub dir: PathBuf,
-    /// How long there is traffic.
+    /// Duration of the traffic.
     pub duration: Duration,
-    /// How many callers there are at a time.
+    /// Number of concurrent callers.
     pub callers: u64,
-    /// What they do, by chance.
+    /// Scenarios from which callers pick at random; must not be empty.
     pub scenarios: Vec<Scenario>,
-    /// How nice the program is to others.
+    /// Niceness of the server process.
     pub nice: i32,
-    /// Where chance begins.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// When the server is stopped, as a share of the time, and how. It begins four lives, of which two
-/// are long.
+/// Server stops: the share of the duration after which each happens, and its kind. They split the
+/// run into four server processes, of which two run long enough to be judged for growth.
 pub const STOPS: [(f64, StopMode); 3] =
     [(0.1, StopMode::Terminate), (0.5, StopMode::Kill), (0.9, StopMode::Terminate)];
 
-/// How often somebody looks at the server.
+/// Interval between two samples of the server.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The receiver is away for so long, that often.
+/// Time online between two outages of the webhook receiver.
 const OFFLINE_INTERVAL: Duration = Duration::from_secs(20);
+/// Length of one outage of the webhook receiver.
 const OFFLINE_DURATION: Duration = Duration::from_secs(2);
 
-/// How long everything may take to come to rest when nobody calls any more.
+/// Time within which the server must become idle after the last call.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What came of it.
+/// Observations of one soak run.
 #[derive(Debug)]
 pub struct SoakResult {
-    /// What was seen, in order.
+    /// Samples of all server processes in chronological order.
     pub samples: Vec<Sample>,
-    /// The server as it was before anybody called, in its last life.
+    /// Sample of the last server process before its first call.
     pub initial: Sample,
-    /// And when nobody called any more.
+    /// Sample after all callers stopped and the server became idle or the wait timed out.
     pub idle: Sample,
-    /// What callers did, by errand.
+    /// Results of the scenarios, by scenario name.
     pub tallies: Vec<(&'static str, Tally)>,
-    /// Webhooks that got everything, and what was given up on the way.
+    /// Counts of webhook deliveries.
     pub webhooks: receiver::DeliverySummary,
-    /// What should not have happened; the first of them.
+    /// The first violations, up to a limit.
     pub violations: Vec<Violation>,
-    /// How many there were.
+    /// Number of all violations.
     pub violation_count: u64,
 }
 
-/// Has traffic, and faults, and looks on; `keep` is shown each sample when it is taken.
+/// Runs callers against a server process, stops and restarts it as [`STOPS`] says, and takes samples,
+/// each of which is passed to `sink` at once. Unexpected responses end up in the result.
 ///
 /// # Errors
-/// When it cannot begin, the server does not come back, or a sample cannot be kept.
+/// When the server or the webhook receiver cannot be started, the server does not restart, or `sink`
+/// fails.
 pub async fn run(plan: &Plan, sink: SampleSink<'_>) -> Result<SoakResult, BenchError> {
     let mut random = Random::new(plan.seed);
     let mut server = Server::configure(plan)?;
@@ -144,10 +152,10 @@ pub async fn run(plan: &Plan, sink: SampleSink<'_>) -> Result<SoakResult, BenchE
     })
 }
 
-/// Somebody who keeps samples.
+/// Function that stores a sample as soon as it is taken.
 pub type SampleSink<'a> = &'a mut dyn FnMut(&Sample) -> Result<(), BenchError>;
 
-/// Somebody who looks on.
+/// Takes samples of the server while callers run, and processes its dead letters.
 struct Monitor<'a> {
     context: &'a Arc<SoakContext>,
     sampler: Sampler,
@@ -175,7 +183,8 @@ impl Monitor<'_> {
         Ok(())
     }
 
-    /// Waits until nothing is going on, and all that is owed to webhooks was delivered or given up.
+    /// Waits until the server is idle and every expected webhook event was delivered or became a
+    /// dead letter. Records a violation after [`IDLE_TIMEOUT`].
     async fn sample_until_idle(&mut self) -> Result<Sample, BenchError> {
         let start = Instant::now();
         loop {
@@ -192,8 +201,10 @@ impl Monitor<'_> {
                 self.context.record_violation("webhook", missing);
             }
             if !is_idle {
-                self.context
-                    .record_violation("rest", format!("it does not come to rest: {sample:?}"));
+                self.context.record_violation(
+                    "idle",
+                    format!("the server does not become idle: {sample:?}"),
+                );
             }
             return Ok(sample);
         }

@@ -1,6 +1,6 @@
-//! Everything at once for some minutes, with faults: nothing grows, and nothing unexpected happens.
+//! Runs the soak test, prints its report, and exits with 0 if all checks passed.
 //!
-//! See `bench/README.md`.
+//! See `tests/soak/README.md` for the options and the checks.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,8 +18,8 @@ use latimer_soak::{Plan, STOPS, SoakResult};
 const OPTIONS: &[&str] =
     &["latimer", "minutes", "callers", "errands", "seed", "nice", "folder", "results"];
 
-/// How many more files may be open at rest than before anybody called: those of idle connections to
-/// receivers, and of readers of the database.
+/// Maximum number of additional open files when idle, compared with the start of the process: idle
+/// connections to webhook receivers, and database connections of readers.
 const MAX_EXTRA_DESCRIPTORS: u64 = 20;
 
 #[expect(clippy::print_stderr, reason = "the program reports why it failed")]
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), BenchError> {
     let arguments = Arguments::parse(OPTIONS)?;
-    let latimer = arguments.get("latimer").ok_or("--latimer PROGRAM must be given")?;
+    let latimer = arguments.get("latimer").ok_or("--latimer PROGRAM is required")?;
     let minutes: f64 = arguments.get_or("minutes", 10.0)?;
     let temp_root: PathBuf = arguments.get_or("folder", std::env::temp_dir())?;
     let dir = temp_root.join(format!("latimer-soak-{}", std::process::id()));
@@ -47,7 +47,11 @@ fn run() -> Result<(), BenchError> {
         scenarios.filter(|it| arguments.selects("errands", it.name())).collect();
     if scenarios.is_empty() {
         let names: Vec<_> = Scenario::ALL.iter().map(|it| it.name()).collect();
-        return Err(format!("--errands: there are {}", names.join(", ")).into());
+        return Err(format!(
+            "--errands matches no scenario; the scenarios are {}",
+            names.join(", ")
+        )
+        .into());
     }
     let plan = Plan {
         program: latimer.into(),
@@ -71,32 +75,32 @@ fn run() -> Result<(), BenchError> {
     problems += print_violations(&mut report, &result);
     report.add_line(&match problems {
         0 => "\n**Passed.**".to_owned(),
-        _ => format!("\n**Failed**, for {problems} reasons."),
+        _ => format!("\n**Failed**, {problems} problems."),
     });
     report.save()?;
-    if problems > 0 { Err("the soak failed".into()) } else { Ok(()) }
+    if problems > 0 { Err("the soak test failed".into()) } else { Ok(()) }
 }
 
-/// What callers did.
+/// Prints the results of the scenarios and the counts of webhook deliveries.
 fn print_scenarios(report: &mut Report, result: &SoakResult, duration: Duration) {
     let total: u64 = result.tallies.iter().map(|(_, it)| it.done).sum();
     let rate = total as f64 / duration.as_secs_f64();
     report.add_line(&format!(
-        "\n## {} errands, {rate:.0} in a second\n",
+        "\n## {} scenarios, {rate:.0} per second\n",
         format_thousands(total as f64)
     ));
-    report.add_line("| errand | done | cut short by a stop | failed |");
+    report.add_line("| scenario | done | interrupted by a stop | failed |");
     report.add_line("|---|---:|---:|---:|");
     for (name, tally) in &result.tallies {
         let done = format_thousands(tally.done as f64);
         report.add_line(&format!("| {name} | {done} | {} | {} |", tally.interrupted, tally.failed));
     }
     let stops = STOPS.map(|(share, stop)| format!("{stop:?} at {:.0} %", share * 100.0));
-    report.add_line(&format!("\nThe server was stopped: {}.\\", stops.join(", ")));
+    report.add_line(&format!("\nServer stops: {}.\\", stops.join(", ")));
     let it = &result.webhooks;
     report.add_line(&format!(
-        "{} webhooks were owed {} events: {} of them were given up, all others arrived. The receiver \
-         did not take {} deliveries, and took {} more than once.",
+        "{} webhooks with {} events, of which {} remained dead letters; all others were delivered. The \
+         receiver failed {} attempts, and accepted {} deliveries more than once.",
         format_thousands(it.webhooks as f64),
         format_thousands(it.events as f64),
         format_thousands(it.dead_letters as f64),
@@ -105,21 +109,22 @@ fn print_scenarios(report: &mut Report, result: &SoakResult, duration: Duration)
     ));
 }
 
-/// What the server took in each life; returns how much of that is too much.
+/// Prints the resource usage of each server process. Returns the number of measures above their
+/// limit.
 fn print_growth(report: &mut Report, samples: &[Sample]) -> usize {
     let mut problems = 0;
     let generations = samples.iter().map(|it| it.life).max().unwrap_or_default();
     for generation in 1..=generations {
         let Some(steady) = steady_samples(samples, generation) else {
             report.add_line(&format!(
-                "\n## Life {generation}: too short to be judged\n\nThat takes {MIN_SAMPLES} samples behind the \
+                "\n## Process {generation}: too short to be judged\n\nRequires {MIN_SAMPLES} samples after the \
                  first {WARM_UP:?}."
             ));
             continue;
         };
         let (first, last) = (steady[0].seconds, steady[steady.len() - 1].seconds);
-        report.add_line(&format!("\n## Life {generation}: {first:.0} s to {last:.0} s\n"));
-        report.add_line("| what | first third | last third | most | trend | may grow by | |");
+        report.add_line(&format!("\n## Process {generation}: {first:.0} s to {last:.0} s\n"));
+        report.add_line("| measure | first third | last third | max | trend | limit | |");
         report.add_line("|---|---:|---:|---:|---:|---:|---|");
         for measure in &MEASURES {
             let Some(growth) = Growth::from_samples(&steady, measure.value) else { continue };
@@ -137,18 +142,18 @@ fn print_growth(report: &mut Report, samples: &[Sample]) -> usize {
     let peak_tasks = samples.iter().map(|it| it.tasks).max().unwrap_or_default();
     if peak_tasks > MAX_TASKS {
         problems += 1;
-        report.add_line(&format!(
-            "\n**There were {peak_tasks} tasks, of {MAX_TASKS} that there may be.**"
-        ));
+        report
+            .add_line(&format!("\n**{peak_tasks} tasks were stored; the limit is {MAX_TASKS}.**"));
     }
     problems
 }
 
-/// What is left when nobody calls any more; returns how much of that is too much.
+/// Prints the resource usage after the last call beside that before the first. Returns the number
+/// of problems.
 fn print_idle(report: &mut Report, result: &SoakResult) -> usize {
     let SoakResult { initial, idle, .. } = result;
-    report.add_line("\n## At rest\n");
-    report.add_line("| | before anybody called | when nobody called any more |");
+    report.add_line("\n## Idle\n");
+    report.add_line("| | before the first call | after the last call |");
     report.add_line("|---|---:|---:|");
     let mut row = |name, before: String, after: String| {
         report.add_line(&format!("| {name} | {before} | {after} |"));
@@ -159,18 +164,24 @@ fn print_idle(report: &mut Report, result: &SoakResult) -> usize {
     row("live tasks", initial.live_tasks.to_string(), idle.live_tasks.to_string());
     row("turns", initial.turns.to_string(), idle.turns.to_string());
     row("streams", initial.streams.to_string(), idle.streams.to_string());
-    row("webhooks with something to do", initial.webhooks.to_string(), idle.webhooks.to_string());
-    row("programs", initial.children.to_string(), idle.children.to_string());
+    row(
+        "webhooks with pending deliveries",
+        initial.webhooks.to_string(),
+        idle.webhooks.to_string(),
+    );
+    row("child processes", initial.children.to_string(), idle.children.to_string());
     let too_many = idle.descriptors > initial.descriptors + MAX_EXTRA_DESCRIPTORS;
     if too_many {
-        report.add_line(&format!("\n**More than {MAX_EXTRA_DESCRIPTORS} more files are open.**"));
+        report.add_line(&format!(
+            "\n**More than {MAX_EXTRA_DESCRIPTORS} additional files are open.**"
+        ));
     }
     usize::from(too_many)
 }
 
-/// What should not have happened; returns how often it did.
+/// Prints the violations. Returns their number.
 fn print_violations(report: &mut Report, result: &SoakResult) -> usize {
-    report.add_line("\n## Unexpected\n");
+    report.add_line("\n## Violations\n");
     for violation in &result.violations {
         let message: String = violation.message.chars().take(400).collect();
         report.add_line(&format!("* {}: `{message}`", violation.source));
@@ -181,14 +192,17 @@ fn print_violations(report: &mut Report, result: &SoakResult) -> usize {
     }
     let it = &result.webhooks;
     let mut problems = result.violation_count;
-    for (count, what) in [(it.out_of_order, "out of order"), (it.excessive, "with too much")] {
+    for (count, label) in [
+        (it.out_of_order, "chunks delivered out of order"),
+        (it.excessive, "webhooks with too many deliveries"),
+    ] {
         if count > 0 {
-            report.add_line(&format!("* webhooks {what}: {count}"));
+            report.add_line(&format!("* {label}: {count}"));
             problems += count;
         }
     }
     if problems == 0 {
-        report.add_line("Nothing.");
+        report.add_line("None.");
     }
     usize::try_from(problems).unwrap_or(usize::MAX)
 }

@@ -1,17 +1,17 @@
-//! Chance that can be had again.
+//! Seeded random numbers, so that a run can be repeated.
 
-/// Numbers by chance (SplitMix64), the same for the same seed.
+/// Deterministic random number generator (SplitMix64): the same seed yields the same sequence.
 #[derive(Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Begins with a seed.
+    /// Creates a generator from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Any number.
+    /// Returns the next random number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,17 +19,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below a limit.
+    /// Returns a random number in `0..limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next_u64() % limit
     }
 
-    /// A number from the first up to and with the second.
+    /// Returns a random number in `min..=max`.
     pub fn in_range(&mut self, min: u64, max: u64) -> u64 {
         min + self.below(max - min + 1)
     }
 
-    /// True once in so many times.
+    /// Returns `true` with probability 1 / `times`.
     pub fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -1,4 +1,4 @@
-//! What a server takes at one moment.
+//! Resource usage of the server process.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -16,41 +16,41 @@ use super::wire_format::{Request, WireFormat};
 use latimer_bench::BenchError;
 use latimer_bench::process::{open_descriptors, resident_bytes};
 
-/// What a server takes at one moment.
+/// Resource usage of the server process at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sample {
-    /// Since the beginning.
+    /// Seconds since the start of the run.
     pub seconds: f64,
-    /// How often it was started.
+    /// Number of the server process, starting at 1.
     pub life: u32,
-    /// Its memory in bytes.
+    /// Resident memory in bytes.
     pub resident: u64,
-    /// Its open files and sockets.
+    /// Open files and sockets.
     pub descriptors: u64,
-    /// Programs that it runs.
+    /// Child processes, which run command agents.
     pub children: u64,
-    /// Connections, the one that asks included.
+    /// Client connections, including the one that takes the sample.
     pub connections: u64,
-    /// Tasks that somebody works on or watches.
+    /// Tasks with a running turn or a reader.
     pub live_tasks: u64,
-    /// Turns that agents are at.
+    /// Running turns.
     pub turns: u64,
-    /// Streams that are open.
+    /// Open event streams.
     pub streams: u64,
-    /// Webhooks with something to do.
+    /// Webhooks with pending deliveries.
     pub webhooks: u64,
-    /// Tasks that are kept.
+    /// Stored tasks.
     pub tasks: u64,
-    /// The bytes of the database that are in use.
+    /// Bytes of the database in pages that are in use.
     pub database: u64,
-    /// The size of its file, which is the most that ever was in use.
+    /// Size of the database file in bytes.
     pub file: u64,
-    /// The size of its log in bytes.
+    /// Size of the write-ahead log in bytes.
     pub log: u64,
 }
 
 impl Sample {
-    /// Whether nothing is going on: the connection that asks is the only one.
+    /// Returns whether the server has no work and no connection but the one that takes the sample.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let Self { live_tasks, turns, streams, webhooks, children, connections, .. } = self;
@@ -59,7 +59,7 @@ impl Sample {
     }
 }
 
-/// Takes samples of one life of a server.
+/// Takes samples of one server process.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     start: Instant,
@@ -69,27 +69,27 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins with the first life.
+    /// Creates the sampler of the first server process.
     #[must_use]
     pub fn new(server: &Server) -> Self {
         let (pid, database) = (server.pid(), server.database());
         Self { start: Instant::now(), generation: 1, pid, database }
     }
 
-    /// Goes on with the next one.
+    /// Returns the sampler of the next server process, on the same clock.
     #[must_use]
     pub fn next_generation(self, server: &Server) -> Self {
         Self { generation: self.generation + 1, pid: server.pid(), ..self }
     }
 
-    /// Looks at the server, which is there.
+    /// Reads the metrics, the number of tasks and the process statistics of the running server.
     ///
     /// # Errors
-    /// When it does not say how it is.
+    /// When the server does not respond, or a gauge is missing from its metrics.
     pub async fn sample(&self, context: &Arc<SoakContext>) -> Result<Sample, BenchError> {
         let mut caller = Caller::new(context, 1);
         let unavailable =
-            |error: ScenarioError| format!("the server does not say how it is: {error:?}");
+            |error: ScenarioError| format!("cannot take a sample of the server: {error:?}");
         let (_, metrics) =
             caller.fetch(&Request::without_body("GET", "/metrics")).await.map_err(unavailable)?;
         let metrics = String::from_utf8(metrics)?;
@@ -109,7 +109,7 @@ impl Sampler {
             turns: gauge("latimer_turns")?,
             streams: gauge("latimer_streams")?,
             webhooks: gauge("latimer_webhooks")?,
-            tasks: page.0["totalSize"].as_u64().ok_or("a list without its size")?,
+            tasks: page.0["totalSize"].as_u64().ok_or("the task list has no totalSize")?,
             database: used_bytes(&self.database).unwrap_or_default(),
             file: file_size(&self.database),
             log: file_size(&self.database.with_extension("db-wal")),
@@ -117,10 +117,11 @@ impl Sampler {
     }
 }
 
+/// Returns the value of an unlabeled gauge in the Prometheus text format.
 fn gauge(metrics: &str, name: &str) -> Result<u64, BenchError> {
     let mut lines = metrics.lines().filter_map(|it| it.split_once(' '));
     let value = lines.find_map(|(it, value)| (it == name).then(|| value.parse().ok()).flatten());
-    value.ok_or_else(|| format!("{name} is not among the numbers").into())
+    value.ok_or_else(|| format!("the metrics have no gauge {name}").into())
 }
 
 /// Returns the number of child processes of `pid` that it has not reaped yet.
@@ -131,13 +132,13 @@ fn child_count(pid: u32) -> u64 {
     children.map(|it| it.split_whitespace().count() as u64).sum()
 }
 
-/// The size of a file; none when it is not there.
+/// Returns the size of a file, or 0 if it does not exist.
 fn file_size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |it| it.len())
 }
 
-/// The bytes in pages that are not free, as the head of a SQLite database says: the size of a page
-/// at 16, the number of pages at 28, that of free ones at 36.
+/// Returns the bytes in pages that are not free, from the header of a SQLite database: page size at
+/// offset 16, number of pages at 28, number of free pages at 36.
 fn used_bytes(path: &Path) -> Option<u64> {
     let mut header = [0; 40];
     File::open(path).ok()?.read_exact(&mut header).ok()?;

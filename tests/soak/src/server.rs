@@ -1,4 +1,4 @@
-//! The program, in a folder of its own: started, stopped, killed, and started again.
+//! The server process under test, with its own directory for configuration, database and log.
 
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
@@ -12,28 +12,28 @@ use latimer_bench::BenchError;
 use latimer_bench::http::Connection;
 use latimer_bench::process::{Process, Signal, Starter, free_address};
 
-/// The most tasks that are kept: little, so that it is soon as it stays.
+/// Maximum number of stored tasks. Small, so that the server reaches a steady state early.
 pub const MAX_TASKS: u64 = 3_000;
 
-/// The most bytes of a request.
+/// Maximum size of a request body in bytes.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// How long a request may take to arrive, and how long an attempt to tell a webhook may take.
+/// Configured time limit for reading a request, in headers and body alike, and for draining.
 pub const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long it may take to come, and to go.
+/// Maximum time for the server to become ready, or to exit.
 const LIFECYCLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How the program ends.
+/// Kind of server stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopMode {
-    /// It is told to, and goes when it is done.
+    /// `SIGTERM`: the server drains and exits by itself.
     Terminate,
-    /// It has no time for anything.
+    /// `SIGKILL`: the server ends at once.
     Kill,
 }
 
-/// The program.
+/// The server under test. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Server {
     program: PathBuf,
@@ -44,10 +44,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Writes its configuration.
+    /// Creates a server that is not running yet, and writes its configuration file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When no port is free or the file cannot be written.
     pub fn configure(plan: &Plan) -> Result<Self, BenchError> {
         let address = free_address()?;
         let server = Self {
@@ -79,19 +79,19 @@ impl Server {
         )
     }
 
-    /// Where it listens.
+    /// Returns the socket address of the server, the same for all its processes.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Its number, while it is there.
+    /// Returns the process id, or 0 while no process runs.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.as_ref().map_or(0, Process::id)
     }
 
-    /// Where its database is.
+    /// Returns the path of the database.
     #[must_use]
     pub fn database(&self) -> PathBuf {
         self.path("tasks.db")
@@ -101,10 +101,10 @@ impl Server {
         self.dir.join(name)
     }
 
-    /// Starts it, and waits until it is ready.
+    /// Starts the process, and waits until it is ready.
     ///
     /// # Errors
-    /// When it does not come.
+    /// When the process cannot be started, exits, or is not ready within 30 seconds.
     pub async fn start(&mut self) -> Result<(), BenchError> {
         let log = OpenOptions::new().create(true).append(true).open(self.path("log"))?;
         let config = self.path("latimer.toml").display().to_string();
@@ -114,20 +114,21 @@ impl Server {
         let start = Instant::now();
         while !is_ready(&self.address).await {
             if let Some(status) = process.try_wait()? {
-                return Err(format!("the server ended with {status}").into());
+                return Err(format!("the server exited with {status}").into());
             }
             if start.elapsed() > LIFECYCLE_TIMEOUT {
-                return Err("the server does not become ready".into());
+                return Err(format!("the server is not ready after {LIFECYCLE_TIMEOUT:?}").into());
             }
             sleep(Duration::from_millis(20)).await;
         }
         Ok(())
     }
 
-    /// Ends it. One that is told to go and does not do so in peace is a fault.
+    /// Stops the process, and waits for its exit. A failure status after `SIGTERM` is recorded as a
+    /// violation. Returns at once if no process runs.
     ///
     /// # Errors
-    /// When it does not go.
+    /// When the signal cannot be sent, or the process is still running after 30 seconds.
     pub async fn stop(&mut self, mode: StopMode, context: &SoakContext) -> Result<(), BenchError> {
         let Some(mut process) = self.process.take() else { return Ok(()) };
         process.signal(match mode {
@@ -140,22 +141,25 @@ impl Server {
                 if mode == StopMode::Terminate && !status.success() {
                     context.record_violation(
                         "stop",
-                        format!("told to go, the server ended with {status}"),
+                        format!("the server exited with {status} after SIGTERM"),
                     );
                 }
                 return Ok(());
             }
             if start.elapsed() > LIFECYCLE_TIMEOUT {
-                return Err("the server does not end".into());
+                return Err(
+                    format!("the server is still running after {LIFECYCLE_TIMEOUT:?}").into()
+                );
             }
             sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// What it wrote to its log: nothing that happens here is worth a warning.
+    /// Returns the lines that all processes logged. The log level is `warn`, and nothing in the test
+    /// justifies a warning, so every line is a violation.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// When the log file cannot be read.
     pub fn log_lines(&self) -> Result<Vec<String>, BenchError> {
         Ok(fs::read_to_string(self.path("log"))?.lines().map(str::to_owned).collect())
     }

@@ -1,39 +1,39 @@
-//! The same said in three ways: JSON-RPC of 1.0 and of 0.3, and HTTP+JSON of 1.0.
+//! Requests in three wire formats: JSON-RPC 1.0, JSON-RPC 0.3 and HTTP+JSON 1.0.
 
 use latimer_protocol::{ErrorKind, Version};
 use serde_json::{Value, json};
 
-/// A way to say it.
+/// Combination of binding and protocol version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireFormat {
-    /// JSON-RPC of 1.0.
+    /// JSON-RPC, protocol version 1.0.
     JsonRpcV1_0,
-    /// JSON-RPC of 0.3.
+    /// JSON-RPC, protocol version 0.3.
     JsonRpcV0_3,
-    /// HTTP+JSON of 1.0.
+    /// HTTP+JSON, protocol version 1.0.
     HttpJsonV1_0,
 }
 
-/// A message to an agent.
+/// Message to an agent, with its send options.
 #[derive(Clone, Debug, Default)]
 pub struct Message {
-    /// Its id.
+    /// Message id.
     pub id: String,
-    /// What it says.
+    /// Text part.
     pub text: String,
-    /// A file that goes with it.
+    /// File part, in base64.
     pub file: Option<String>,
-    /// The task that it goes on with.
+    /// Id of the task that the message continues; a new task if unset.
     pub task: Option<String>,
-    /// The agent, if it is not the first one.
+    /// Name of the agent; the first configured one if unset.
     pub agent: Option<&'static str>,
-    /// Nobody waits for the answer.
+    /// Whether the server responds before the turn has finished.
     pub return_immediately: bool,
-    /// Where events go.
+    /// URL of a webhook to register with the message.
     pub webhook: Option<String>,
 }
 
-/// A request.
+/// HTTP request, ready to be encoded.
 #[derive(Clone, Debug)]
 pub struct Request {
     method: &'static str,
@@ -43,19 +43,19 @@ pub struct Request {
     body: Option<Value>,
 }
 
-/// What is asked about a task.
+/// Operation on an existing task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskOperation {
-    /// The task as it stands.
+    /// Fetch the task.
     Get,
-    /// Its end.
+    /// Cancel the task.
     Cancel,
-    /// Its events, from those behind this one, or from now.
+    /// Stream events: those after the given event id, or a snapshot and all later ones.
     Subscribe(Option<u64>),
 }
 
 impl WireFormat {
-    /// Every way.
+    /// All wire formats.
     pub const ALL: [Self; 3] = [Self::JsonRpcV1_0, Self::JsonRpcV0_3, Self::HttpJsonV1_0];
 
     fn version(self) -> Version {
@@ -65,7 +65,7 @@ impl WireFormat {
         }
     }
 
-    /// How an error is spelled: its code, or its status.
+    /// Returns the JSON-RPC code or HTTP status that encodes an error.
     #[must_use]
     pub fn error_code(self, kind: ErrorKind) -> i32 {
         let codes = kind.codes(self.version());
@@ -75,14 +75,14 @@ impl WireFormat {
         }
     }
 
-    /// Sends a message, for an answer.
+    /// Builds a request that sends a message and returns its result.
     #[must_use]
     pub fn send_request(self, message: &Message) -> Request {
         let methods = ("SendMessage", "message/send", "/message:send");
         self.message_request(methods, message)
     }
 
-    /// Sends a message, for a stream.
+    /// Builds a request that sends a message and streams its events.
     #[must_use]
     pub fn stream_request(self, message: &Message) -> Request {
         let methods = ("SendStreamingMessage", "message/stream", "/message:stream");
@@ -108,7 +108,7 @@ impl WireFormat {
         }
     }
 
-    /// Asks about a task.
+    /// Builds a request for an operation on a task.
     #[must_use]
     pub fn task_request(self, task: &str, operation: TaskOperation) -> Request {
         let (v1_0, v0_3, method, path_suffix) = match operation {
@@ -132,7 +132,8 @@ impl WireFormat {
         request
     }
 
-    /// A page of tasks. 0.3 has none, and says it as 1.0 does.
+    /// Builds a request for a page of the task list. 0.3 has no such operation, so its callers use
+    /// 1.0.
     #[must_use]
     pub fn list_request(self, size: usize, page: &str) -> Request {
         match self {
@@ -196,20 +197,20 @@ impl WireFormat {
 }
 
 impl Request {
-    /// Asks for something by its address.
+    /// Creates an HTTP request without a body.
     #[must_use]
     pub fn without_body(method: &'static str, path: &str) -> Self {
         let version = Version::V1_0.as_str();
         Self { method, path: path.to_owned(), version, resume_after: None, body: None }
     }
 
-    /// The same with something to say.
+    /// Creates an HTTP request with a JSON body.
     #[must_use]
     pub fn with_body(method: &'static str, path: &str, body: Value) -> Self {
         Self { body: Some(body), ..Self::without_body(method, path) }
     }
 
-    /// What goes over the wire.
+    /// Encodes the request as HTTP/1.1.
     #[must_use]
     pub fn to_bytes(&self, address: &str) -> Vec<u8> {
         let Self { method, path, version, resume_after, body } = self;

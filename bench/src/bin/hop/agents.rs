@@ -1,4 +1,4 @@
-//! The agents at the end of the way.
+//! The upstream agents.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use latimer_bench::process::{Process, SERVER_CORE, Starter, free_address};
 use latimer_bench::role::Role;
 use latimer_bench::server_under_test::{AgentKind, Setup, Store};
 
-/// An agent, which says what it is told.
+/// Implementation of an echo agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agent {
-    /// One of ours.
+    /// Latimer with the memory store.
     Latimer,
-    /// One on the official SDK for JavaScript.
+    /// Official JavaScript SDK.
     JavaScript,
-    /// One on the official SDK for Python.
+    /// Official Python SDK.
     Python,
 }
 
-/// An agent that runs.
+/// Running agent. Dropping it kills the process.
 pub(crate) struct RunningAgent {
     pub(crate) address: String,
     pub(crate) process: Process,
@@ -28,7 +28,7 @@ pub(crate) struct RunningAgent {
 impl fmt::Display for Agent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Self::Latimer => "ours",
+            Self::Latimer => "Latimer",
             Self::JavaScript => "JavaScript SDK",
             Self::Python => "Python SDK",
         })
@@ -36,7 +36,7 @@ impl fmt::Display for Agent {
 }
 
 impl Agent {
-    /// Those that can be started from here.
+    /// Returns the agents whose SDKs are installed.
     pub(crate) fn available() -> Vec<Self> {
         let mut available = vec![Self::Latimer];
         for sdk in [Self::JavaScript, Self::Python] {
@@ -47,7 +47,7 @@ impl Agent {
         available
     }
 
-    /// Where it answers JSON-RPC.
+    /// Returns the path of the JSON-RPC endpoint.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Latimer => "/a2a",
@@ -55,7 +55,7 @@ impl Agent {
         }
     }
 
-    /// Starts it on the core of servers.
+    /// Starts the agent on the server core, and waits until it listens.
     pub(crate) fn start(self, starter: Starter) -> Result<RunningAgent, BenchError> {
         let address = free_address()?;
         let mut process = match self.program() {
@@ -66,7 +66,7 @@ impl Agent {
             }
             Some((command, _)) => {
                 let port = address.rsplit(':').next().unwrap_or_default();
-                let port_map = format!(r#"PEER_SHOWN={{"http":{port}}}"#);
+                let port_map = format!(r#"PEER_CARD_PORTS={{"http":{port}}}"#);
                 let env_vars = [format!("PEER_HTTP={port}"), port_map];
                 let command = command.iter().map(|it| (*it).to_owned());
                 let arguments: Vec<_> = env_vars.into_iter().chain(command).collect();
@@ -77,7 +77,8 @@ impl Agent {
         Ok(RunningAgent { address, process })
     }
 
-    /// What starts it, and what has to be there for that. None for what is in this program.
+    /// Returns the command that starts the agent and the path that must exist for it; `None` for
+    /// the agent that is part of this program.
     fn program(self) -> Option<([&'static str; 3], PathBuf)> {
         let (command, prerequisite) = match self {
             Self::Latimer => return None,

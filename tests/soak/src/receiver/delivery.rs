@@ -1,4 +1,4 @@
-//! One delivery, as it is read from a socket.
+//! Parser of webhook deliveries.
 
 use memchr::memmem;
 use serde_json::Value;
@@ -7,19 +7,20 @@ use tokio::net::TcpStream;
 
 use crate::task_view::TaskView;
 
-/// An event that was brought.
+/// One webhook delivery.
 #[derive(Debug)]
 pub(super) struct Delivery {
     /// The path of the webhook.
     pub(super) hook: String,
-    /// Names it, however often it is brought.
+    /// Value of `webhook-id`, the same for every attempt.
     pub(super) id: String,
-    /// The number of the piece in it, if it brings one alone.
+    /// Number of the chunk, if the delivery contains a single one.
     pub(super) chunk: Option<u64>,
 }
 
 impl Delivery {
-    /// The next one; none when the connection ends. `input` is what was read and not used.
+    /// Reads the next delivery; `None` when the connection ends or the request is malformed.
+    /// `input` buffers bytes that follow it.
     pub(super) async fn read(socket: &mut TcpStream, input: &mut Vec<u8>) -> Option<Self> {
         let end = loop {
             if let Some(end) = memmem::find(input, b"\r\n\r\n") {
@@ -40,7 +41,7 @@ impl Delivery {
         }
         let body: Value = serde_json::from_slice(&input[end..end + length]).ok()?;
         input.drain(..end + length);
-        // Older receivers are told of the task with all its pieces.
+        // A pre-1.0 webhook receives the complete task with all its chunks.
         let view = TaskView(body);
         let chunk = if view.is_task() { None } else { view.chunk_numbers().first().copied() };
         Some(Self { hook, id, chunk })

@@ -1,4 +1,4 @@
-//! What webhooks are owed, and what they got.
+//! Ledger of expected and received webhook deliveries.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,12 +6,13 @@ use serde::Serialize;
 
 use super::delivery::Delivery;
 
-/// What webhooks are owed, and what they got.
+/// Expected and received deliveries of all webhooks. An entry is removed when its expectation is
+/// fulfilled, so that the ledger does not grow with the run.
 #[derive(Debug, Default)]
 pub(super) struct DeliveryLedger {
-    /// What was taken, by webhook.
+    /// Accepted deliveries, by webhook path.
     received: HashMap<String, Received>,
-    /// Deliveries that were given up, by task.
+    /// Ids of dead letters, by task.
     dead_letters: HashMap<String, HashSet<String>>,
     expected: Vec<Expected>,
     summary: DeliverySummary,
@@ -20,7 +21,7 @@ pub(super) struct DeliveryLedger {
 #[derive(Debug, Default)]
 struct Received {
     deliveries: HashSet<String>,
-    /// The number of the last piece.
+    /// Number of the last chunk.
     last_chunk: u64,
 }
 
@@ -31,22 +32,22 @@ struct Expected {
     events: usize,
 }
 
-/// How it went with webhooks.
+/// Counts of webhook deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DeliverySummary {
-    /// Webhooks that got everything but what was given up.
+    /// Webhooks whose expectation is fulfilled.
     pub webhooks: u64,
-    /// The events of those.
+    /// Events of those webhooks.
     pub events: u64,
-    /// The ones among them that were given up and did not arrive later either.
+    /// Events among them that became dead letters and were not delivered by a replay.
     pub dead_letters: u64,
-    /// Deliveries that the receiver did not take.
+    /// Delivery attempts that the receiver failed on purpose.
     pub refused: u64,
-    /// Deliveries that it took once more.
+    /// Deliveries that were accepted more than once.
     pub repeated: u64,
-    /// Pieces that came behind a later one.
+    /// Chunks that were delivered after a later one.
     pub out_of_order: u64,
-    /// Webhooks that got more than there was.
+    /// Webhooks with more deliveries than events.
     pub excessive: u64,
 }
 
@@ -58,7 +59,7 @@ impl DeliveryLedger {
             self.summary.repeated += 1;
             return;
         }
-        // What was given up comes when an operator says so.
+        // A replayed dead letter is delivered out of order.
         let Some(chunk) = delivery.chunk.filter(|_| !was_dead_letter) else { return };
         if chunk <= received.last_chunk {
             self.summary.out_of_order += 1;
@@ -79,7 +80,7 @@ impl DeliveryLedger {
         self.dead_letters.entry(task).or_default().insert(delivery);
     }
 
-    /// Forgets debts that were paid; true when none is left.
+    /// Removes fulfilled expectations. Returns whether none is left.
     pub(super) fn settle_fulfilled(&mut self) -> bool {
         let Self { received, dead_letters, expected, summary } = self;
         expected.retain(|Expected { hook, task, events }| {
@@ -100,7 +101,7 @@ impl DeliveryLedger {
         expected.is_empty()
     }
 
-    /// What was not paid.
+    /// Describes the expectations that are not fulfilled.
     pub(super) fn describe_missing(&mut self) -> Vec<String> {
         self.settle_fulfilled();
         let Self { received, dead_letters, expected, .. } = self;
@@ -108,7 +109,7 @@ impl DeliveryLedger {
             let delivered = received.get(hook).map_or(0, |it| it.deliveries.len());
             let abandoned = dead_letters.get(task).map_or(0, HashSet::len);
             format!(
-                "task {task}: {delivered} of {events} events arrived, {abandoned} were given up"
+                "task {task}: {delivered} of {events} events delivered, {abandoned} dead letters"
             )
         });
         missing.collect()
@@ -136,7 +137,7 @@ mod tests {
         deliver(&mut ledger, "a", 1);
         ledger.record_dead_letter("t".to_owned(), "b".to_owned());
         assert!(!ledger.settle_fulfilled());
-        assert_eq!(ledger.describe_missing(), ["task t: 1 of 3 events arrived, 1 were given up"]);
+        assert_eq!(ledger.describe_missing(), ["task t: 1 of 3 events delivered, 1 dead letters"]);
         deliver(&mut ledger, "c", 3);
         assert!(ledger.settle_fulfilled());
         let want = DeliverySummary {

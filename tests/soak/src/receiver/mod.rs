@@ -1,4 +1,4 @@
-//! Where webhooks lead: a receiver that is not always well, and not always there.
+//! Webhook receiver that fails some deliveries and is sometimes offline.
 
 mod delivery;
 mod ledger;
@@ -20,10 +20,10 @@ pub use self::ledger::DeliverySummary;
 use super::context::lock_unpoisoned;
 use latimer_bench::BenchError;
 
-/// Longer than the server waits for an answer.
+/// Time for which a delivery is left without a response; longer than the server's push timeout.
 const STALL_DURATION: Duration = Duration::from_secs(1);
 
-/// Receives events.
+/// HTTP server for webhook deliveries. Dropping it closes all connections.
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
@@ -38,19 +38,19 @@ struct Shared {
     ledger: std::sync::Mutex<DeliveryLedger>,
 }
 
-/// Where the events of one task go.
+/// Webhook URL for the events of one task.
 #[derive(Clone, Debug)]
 pub struct Hook {
-    /// Its address.
+    /// URL to register with the task.
     pub url: String,
     path: String,
 }
 
 impl Receiver {
-    /// Listens.
+    /// Starts a receiver on a free loopback port.
     ///
     /// # Errors
-    /// When it cannot.
+    /// When the port cannot be bound.
     pub async fn start() -> Result<Self, BenchError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -60,10 +60,10 @@ impl Receiver {
         Ok(Self { address, shared, tasks: Mutex::new(tasks) })
     }
 
-    /// Nobody listens for a while, and whoever is connected is cut off.
+    /// Closes the listener and all connections, and listens again after `duration`.
     ///
     /// # Errors
-    /// When it cannot listen again.
+    /// When the port cannot be bound again.
     pub async fn go_offline(&self, duration: Duration) -> Result<(), BenchError> {
         let mut tasks = self.tasks.lock().await;
         tasks.shutdown().await;
@@ -73,36 +73,37 @@ impl Receiver {
         Ok(())
     }
 
-    /// An address that nobody had before.
+    /// Returns an unused webhook URL.
     #[must_use]
     pub fn new_hook(&self) -> Hook {
         let path = format!("/{}", self.shared.next_hook.fetch_add(1, Ordering::Relaxed));
         Hook { url: format!("http://{}{path}", self.address), path }
     }
 
-    /// A task came to an end with so many events, all of which must arrive or be given up.
+    /// Expects `events` events of a finished task, each of which must be delivered or become a dead
+    /// letter.
     pub fn expect_events(&self, hook: &Hook, task: String, events: usize) {
         lock_unpoisoned(&self.shared.ledger).expect_events(hook.path.clone(), task, events);
     }
 
-    /// An event of a task was given up.
+    /// Records that a delivery of a task became a dead letter.
     pub fn record_dead_letter(&self, task: String, delivery: String) {
         lock_unpoisoned(&self.shared.ledger).record_dead_letter(task, delivery);
     }
 
-    /// Whether everything arrived or was given up.
+    /// Returns whether every expected event was delivered or became a dead letter.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         lock_unpoisoned(&self.shared.ledger).settle_fulfilled()
     }
 
-    /// What neither arrived nor was given up.
+    /// Describes the webhooks with missing events.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
         lock_unpoisoned(&self.shared.ledger).describe_missing()
     }
 
-    /// How it went so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn summary(&self) -> DeliverySummary {
         lock_unpoisoned(&self.shared.ledger).summary()
@@ -118,7 +119,8 @@ impl Shared {
         }
     }
 
-    /// Takes deliveries of one connection until it breaks, or is broken.
+    /// Serves the deliveries of one connection. Five of every thirty fail: with a 5xx status, a
+    /// closed connection or no response.
     async fn receive(self: Arc<Self>, mut socket: TcpStream) {
         let mut input = Vec::new();
         while let Some(delivery) = Delivery::read(&mut socket, &mut input).await {
@@ -132,7 +134,7 @@ impl Shared {
                 }
                 _ => "200 OK",
             };
-            // Before the answer: otherwise who is told may know before we do.
+            // Recorded before the response: the server may report the result to a caller at once.
             match status {
                 "200 OK" => lock_unpoisoned(&self.ledger).record_delivery(delivery),
                 _ => lock_unpoisoned(&self.ledger).record_refusal(),

@@ -1,4 +1,4 @@
-//! What nobody should say, and what nobody should leave unsaid.
+//! Scenarios of malformed, oversized and incomplete requests.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::caller::Caller;
 use crate::error::{RESPONSE_TIMEOUT, ScenarioResult};
 use crate::server::{MAX_BODY_BYTES, SERVER_TIMEOUT};
 
-/// What is said, and what is in the answer.
+/// Malformed request, and the strings that its response must contain.
 struct BadRequest {
     head: &'static str,
     body: &'static str,
@@ -73,19 +73,21 @@ pub(super) async fn bad_input(caller: &mut Caller) -> ScenarioResult {
     let response = send_raw(caller, head, body.as_bytes()).await?;
     match expected.iter().all(|it| response.contains(it)) {
         true => Ok(()),
-        false => Err(caller.classify(format!("{head:?} {body:?} is answered with {response:?}"))),
+        false => {
+            Err(caller.classify(format!("unexpected response to {head:?} {body:?}: {response:?}")))
+        }
     }
 }
 
-/// A body that is too large. The answer may be lost with the connection.
+/// Sends a body above the limit. The response may be lost with the connection.
 async fn oversized_body(caller: &mut Caller) -> ScenarioResult {
     let response = send_raw(caller, RPC, &vec![b' '; MAX_BODY_BYTES * 2]).await?;
     ensure(response.is_empty() || response.contains("-32600"), || {
-        format!("too much, and: {response:?}")
+        format!("unexpected response to an oversized body: {response:?}")
     })
 }
 
-/// Says something on a connection of its own, and returns what is answered until that is closed.
+/// Sends a request on a new connection, and returns everything the server sends until it closes it.
 async fn send_raw(caller: &Caller, head: &str, body: &[u8]) -> ScenarioResult<String> {
     let address = &caller.context.address;
     let mut socket = connect(caller).await?;
@@ -99,15 +101,17 @@ async fn send_raw(caller: &Caller, head: &str, body: &[u8]) -> ScenarioResult<St
         socket.read_to_end(&mut response).await
     };
     match timeout(RESPONSE_TIMEOUT, exchange).await {
-        // Whoever closes a connection on which there is more to read breaks it.
+        // A server that closes a connection with unread data resets it, so an error is expected.
         Ok(_) => Ok(String::from_utf8_lossy(&response).into_owned()),
-        Err(_) => Err(caller.classify(format!("{head:?}: nothing for {RESPONSE_TIMEOUT:?}"))),
+        Err(_) => {
+            Err(caller.classify(format!("{head:?}: no response within {RESPONSE_TIMEOUT:?}")))
+        }
     }
 }
 
 async fn connect(caller: &Caller) -> ScenarioResult<TcpStream> {
     let socket = TcpStream::connect(&caller.context.address).await;
-    socket.map_err(|error| caller.classify(format!("no connection: {error}")))
+    socket.map_err(|error| caller.classify(format!("cannot connect: {error}")))
 }
 
 pub(super) async fn half_open(caller: &mut Caller) -> ScenarioResult {
@@ -118,16 +122,16 @@ pub(super) async fn half_open(caller: &mut Caller) -> ScenarioResult {
     };
     let mut socket = connect(caller).await?;
     if let Err(error) = socket.write_all(half.as_bytes()).await {
-        return Err(caller.classify(format!("cannot begin: {error}")));
+        return Err(caller.classify(format!("cannot send: {error}")));
     }
     if caller.random.one_in(2) {
         sleep(Duration::from_millis(caller.random.below(500))).await;
         return Ok(());
     }
-    // Who does not go on is left alone.
+    // The server closes a connection whose request does not arrive in time.
     let mut response = Vec::new();
     match timeout(SERVER_TIMEOUT + RESPONSE_TIMEOUT, socket.read_to_end(&mut response)).await {
         Ok(_) => Ok(()),
-        Err(_) => Err(caller.classify(format!("{half:?} is waited for without end"))),
+        Err(_) => Err(caller.classify(format!("the server does not time out {half:?}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! Cancels, also of tasks that are about to end.
+//! Scenarios of cancellation.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::error::ScenarioResult;
 use crate::wire_format::{Message, TaskOperation};
 
 pub(super) async fn cancel(caller: &mut Caller) -> ScenarioResult {
-    // One listens when it is canceled, the other has to be cut off.
-    let word = if caller.random.one_in(4) { "stubborn" } else { "wait" };
+    // `wait` stops when it is canceled; `stubborn` ignores the cancellation until it is aborted.
+    let instruction = if caller.random.one_in(4) { "stubborn" } else { "wait" };
     let message =
-        Message { return_immediately: true, ..caller.new_message(format!("{word} 60000")) };
+        Message { return_immediately: true, ..caller.new_message(format!("{instruction} 60000")) };
     let sent = caller.expect(&caller.wire_format.send_request(&message)).await?;
     let canceled = caller
         .expect(&caller.wire_format.task_request(&task_id(&sent)?, TaskOperation::Cancel))
@@ -49,7 +49,7 @@ pub(super) async fn race(caller: &mut Caller) -> ScenarioResult {
                     && *code == caller.wire_format.error_code(ErrorKind::TaskNotCancelable)
             }
         };
-        ensure(is_consistent, || format!("{reply:?} of a task that is {final_state}"))?;
+        ensure(is_consistent, || format!("{reply:?} for a task that is {final_state}"))?;
     }
     Ok(())
 }

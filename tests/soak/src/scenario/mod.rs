@@ -1,4 +1,12 @@
-//! What callers do, and what must come of it.
+//! Scenarios: the calls that a caller makes, and the responses that it expects.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `sends` | blocking sends, fetches, lists, files, commands and probes |
+//! | `streams` | streams that are read to the end, cut and resumed, or read slowly |
+//! | `cancels` | cancellation, also racing with the end of a turn |
+//! | `webhooks` | webhook delivery and registration |
+//! | `bad_input` | malformed requests and half-open connections |
 
 mod bad_input;
 mod cancels;
@@ -10,17 +18,17 @@ use super::caller::Caller;
 use super::error::{ScenarioError, ScenarioResult};
 use super::random::Random;
 
-/// Lists the errands: each, its name, and how often it is run compared with others.
+/// Defines the scenarios: variant, name, relative frequency and function of each.
 macro_rules! scenarios {
     ($($(#[doc = $doc:literal])+ $scenario:ident $name:literal $weight:literal $run:path;)+) => {
-        /// Something that a caller does.
+        /// A scenario, picked at random by callers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Scenario {
             $($(#[doc = $doc])+ $scenario,)+
         }
 
         impl Scenario {
-            /// Every errand.
+            /// All scenarios.
             pub const ALL: &'static [Self] = &[$(Self::$scenario),+];
 
             fn weight(self) -> u64 {
@@ -29,7 +37,7 @@ macro_rules! scenarios {
                 }
             }
 
-            /// What it is called in tables.
+            /// Returns the name in the report and in `--errands`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -37,10 +45,10 @@ macro_rules! scenarios {
                 }
             }
 
-            /// Runs it.
+            /// Runs the scenario once.
             ///
             /// # Errors
-            /// When it does not go as it should.
+            /// When a response is unexpected, or a server stop interrupts the scenario.
             pub async fn run(self, caller: &mut Caller) -> ScenarioResult {
                 match self {
                     $(Self::$scenario => Box::pin($run(caller)).await,)+
@@ -51,52 +59,52 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    /// Sends a message, and waits.
+    /// Sends a message and waits for the task.
     Echo "send" 22 sends::echo;
-    /// Gets an answer that is no task.
+    /// Sends a message that is answered with a direct reply.
     Direct "direct message" 6 sends::direct;
-    /// Asks for a task again.
+    /// Fetches a finished task.
     Get "get" 8 sends::get;
-    /// Turns the pages of a list.
+    /// Reads several pages of the task list.
     List "list" 3 sends::list;
-    /// Answers a question of the agent.
-    Ask "ask and answer" 6 sends::ask;
-    /// Sends a file, and gets one.
+    /// Continues a task that requires input.
+    InputRequired "ask and answer" 6 sends::input_required;
+    /// Sends and receives a file.
     File "files" 4 sends::file;
-    /// Sends a message twice.
+    /// Sends the same message twice.
     Repeat "repeat" 4 sends::repeat;
-    /// Has the agent fail, or decline.
+    /// Sends a message that the agent fails or rejects.
     Fail "fail and reject" 3 sends::fail;
-    /// Has a program run.
+    /// Calls the command agent.
     Command "command" 3 sends::command;
-    /// Goes before there is an answer.
+    /// Disconnects before the response.
     Abandon "abandon" 3 sends::abandon;
-    /// Asks how the server is, and for cards.
+    /// Fetches health endpoints and cards.
     Probe "health and cards" 2 sends::probe;
     /// Reads a stream to its end.
     Stream "stream" 9 streams::read_to_end;
-    /// Reads a stream, is cut off, and goes on where it was.
+    /// Cuts a stream and resumes after the last event.
     Resume "cut and resume" 6 streams::resume;
-    /// Watches a task that somebody else began.
+    /// Subscribes several readers to a running task.
     Subscribe "subscribe" 5 streams::subscribe;
-    /// Reads slowly, through small buffers.
+    /// Reads a stream slowly, with a small receive buffer.
     Slow "slow reader" 2 streams::slow;
-    /// Cancels a task that would go on.
+    /// Cancels a running task.
     Cancel "cancel" 5 cancels::cancel;
     /// Cancels a task twice while it ends.
     Race "cancel race" 5 cancels::race;
-    /// Has events sent to the receiver.
+    /// Has the events of a task delivered to a webhook.
     Webhook "webhook" 8 webhooks::deliver;
-    /// Registers a webhook, looks for it, and removes it.
+    /// Registers, fetches, lists and deletes a webhook.
     Register "webhook registered" 2 webhooks::register;
-    /// Says what makes no sense.
+    /// Sends a malformed or oversized request.
     BadInput "bad input" 8 bad_input::bad_input;
-    /// Begins a request, and never ends it.
+    /// Sends part of a request.
     HalfOpen "half-open" 2 bad_input::half_open;
 }
 
 impl Scenario {
-    /// Any of these; some more often than others.
+    /// Picks one of `scenarios` at random, by relative frequency.
     pub fn pick(scenarios: &[Self], random: &mut Random) -> Self {
         let total: u64 = scenarios.iter().map(|it| it.weight()).sum();
         let mut point = random.below(total);
@@ -110,7 +118,7 @@ impl Scenario {
     }
 }
 
-/// Holds, or is a fault.
+/// Returns a violation unless `condition` holds.
 fn ensure(condition: bool, message: impl FnOnce() -> String) -> ScenarioResult {
     if condition { Ok(()) } else { Err(ScenarioError::Violation(message())) }
 }

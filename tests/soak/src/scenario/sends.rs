@@ -1,4 +1,4 @@
-//! Messages, and what they are answered with.
+//! Scenarios of single calls.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::server::MAX_TASKS;
 use crate::task_view::TaskView;
 use crate::wire_format::{Message, Request, TaskOperation};
 
-/// Sends a message, and waits for a task that ends like that.
+/// Sends a message and returns its task, which must be in `state`.
 async fn send_expecting(
     caller: &mut Caller,
     message: &Message,
@@ -25,15 +25,15 @@ async fn send_expecting(
     Ok(view)
 }
 
-/// A task that ended otherwise is a fault, unless the server went away meanwhile.
+/// Returns a violation unless the task is in `state` or the server was stopped.
 pub(super) fn expect_state(caller: &Caller, view: &TaskView, state: &str) -> ScenarioResult {
     match view.state().as_deref() == Some(state) && view.task_id().is_some() {
         true => Ok(()),
-        false => Err(caller.classify(format!("not {state}: {view:?}"))),
+        false => Err(caller.classify(format!("expected state {state}: {view:?}"))),
     }
 }
 
-/// The id of a task.
+/// Returns the id of the task, or a violation if there is none.
 pub(super) fn task_id(view: &TaskView) -> ScenarioResult<String> {
     let task_id = view.task_id().ok_or_else(|| format!("no task: {view:?}"))?;
     Ok(task_id.to_owned())
@@ -49,7 +49,9 @@ pub(super) async fn direct(caller: &mut Caller) -> ScenarioResult {
     let message = caller.new_message("say good day");
     let request = caller.wire_format.send_request(&message);
     let view = caller.expect(&request).await?;
-    ensure(!view.is_task() && view.texts() == ["good day"], || format!("not said: {view:?}"))
+    ensure(!view.is_task() && view.texts() == ["good day"], || {
+        format!("expected a direct reply: {view:?}")
+    })
 }
 
 pub(super) async fn get(caller: &mut Caller) -> ScenarioResult {
@@ -59,7 +61,7 @@ pub(super) async fn get(caller: &mut Caller) -> ScenarioResult {
         let request = caller.wire_format.task_request(&task_id(&sent)?, TaskOperation::Get);
         let view = caller.expect(&request).await?;
         expect_state(caller, &view, "completed")?;
-        ensure(view.task_id() == sent.task_id(), || format!("another task: {view:?}"))?;
+        ensure(view.task_id() == sent.task_id(), || format!("wrong task: {view:?}"))?;
     }
     Ok(())
 }
@@ -70,7 +72,7 @@ pub(super) async fn list(caller: &mut Caller) -> ScenarioResult {
     for _ in 0..caller.random.in_range(1, 6) {
         let TaskView(page) = caller.expect(&caller.wire_format.list_request(SIZE, &token)).await?;
         let tasks = page["tasks"].as_array().map(Vec::len);
-        ensure(tasks.is_some_and(|it| it <= SIZE), || format!("no page: {page}"))?;
+        ensure(tasks.is_some_and(|it| it <= SIZE), || format!("malformed page: {page}"))?;
         let total = page["totalSize"].as_u64();
         ensure(total.is_some_and(|it| it <= MAX_TASKS), || format!("too many tasks: {total:?}"))?;
         token = page["nextPageToken"].as_str().unwrap_or_default().to_owned();
@@ -81,22 +83,22 @@ pub(super) async fn list(caller: &mut Caller) -> ScenarioResult {
     Ok(())
 }
 
-pub(super) async fn ask(caller: &mut Caller) -> ScenarioResult {
+pub(super) async fn input_required(caller: &mut Caller) -> ScenarioResult {
     let message = caller.new_message("ask Which city?");
     let interrupted = send_expecting(caller, &message, "input-required").await?;
     let reply = Message { task: Some(task_id(&interrupted)?), ..caller.new_message("Lisbon") };
     let answered = send_expecting(caller, &reply, "completed").await?;
     ensure(answered.task_id() == interrupted.task_id() && answered.texts() == ["Lisbon"], || {
-        format!("the answer is lost: {answered:?}")
+        format!("the input is not in the result: {answered:?}")
     })?;
-    // It is over, and takes no more.
+    // A finished task rejects further messages.
     let follow_up = Message { task: Some(task_id(&interrupted)?), ..caller.new_message("Porto") };
     let request = caller.wire_format.send_request(&follow_up);
     match caller.call(&request).await? {
         Reply::Error(code, _) if code == caller.wire_format.error_code(ErrorKind::TaskFinished) => {
             Ok(())
         }
-        other => Err(caller.classify(format!("a task that is over takes a message: {other:?}"))),
+        other => Err(caller.classify(format!("a finished task accepted a message: {other:?}"))),
     }
 }
 
@@ -104,35 +106,41 @@ pub(super) async fn file(caller: &mut Caller) -> ScenarioResult {
     let bytes = caller.random.in_range(1, 50) as usize * 3 * 1024;
     let message = caller.new_message(format!("file soak.bin {bytes}"));
     let received = send_expecting(caller, &message, "completed").await?;
-    ensure(received.file_lengths() == [bytes / 3 * 4], || format!("not a file of {bytes} bytes"))?;
+    ensure(received.file_lengths() == [bytes / 3 * 4], || {
+        format!("expected a file of {bytes} bytes")
+    })?;
     let encoded = "c29h".repeat(bytes / 3 / 4);
     let length = encoded.len();
     let message = Message { file: Some(encoded), ..caller.new_message("echo with a file") };
     let echoed = send_expecting(caller, &message, "completed").await?;
-    ensure(echoed.file_lengths() == [length], || format!("the file of {length} letters is lost"))
+    ensure(echoed.file_lengths() == [length], || {
+        format!("the file of {length} base64 characters is missing")
+    })
 }
 
 pub(super) async fn repeat(caller: &mut Caller) -> ScenarioResult {
     let message = caller.new_message("chunks 3 5");
     let first = send_expecting(caller, &message, "completed").await?;
     let second = send_expecting(caller, &message, "completed").await?;
-    ensure(first.task_id() == second.task_id(), || format!("done twice: {first:?}, {second:?}"))
+    ensure(first.task_id() == second.task_id(), || {
+        format!("a duplicate ran twice: {first:?}, {second:?}")
+    })
 }
 
 pub(super) async fn fail(caller: &mut Caller) -> ScenarioResult {
-    let (word, state) = match caller.random.one_in(2) {
+    let (instruction, state) = match caller.random.one_in(2) {
         true => ("fail", "failed"),
         false => ("reject", "rejected"),
     };
-    let message = caller.new_message(format!("{word} because"));
+    let message = caller.new_message(format!("{instruction} because"));
     let view = send_expecting(caller, &message, state).await?;
-    ensure(view.status_text() == Some("because"), || format!("no reason: {view:?}"))
+    ensure(view.status_text() == Some("because"), || format!("the reason is missing: {view:?}"))
 }
 
 pub(super) async fn command(caller: &mut Caller) -> ScenarioResult {
     let message = Message { agent: Some("shout"), ..caller.new_message("louder") };
     let view = send_expecting(caller, &message, "completed").await?;
-    ensure(view.texts().concat() == "LOUDER", || format!("not loud: {view:?}"))
+    ensure(view.texts().concat() == "LOUDER", || format!("wrong output of the command: {view:?}"))
 }
 
 pub(super) async fn abandon(caller: &mut Caller) -> ScenarioResult {
@@ -142,7 +150,7 @@ pub(super) async fn abandon(caller: &mut Caller) -> ScenarioResult {
     let mut connection = caller.connect(None).await?;
     match timeout(max_wait, connection.exchange(&request)).await {
         Ok(Err(error)) => Err(caller.classify(format!("the connection broke: {error}"))),
-        // On a busy machine there may be an answer all the same.
+        // On a busy machine the response may arrive before the timer fires.
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Streams: read to the end, cut, resumed, and read slowly.
+//! Scenarios of event streams.
 
 use std::time::Duration;
 
@@ -13,11 +13,12 @@ use crate::events::Events;
 use crate::task_view::TaskView;
 use crate::wire_format::{Message, Request, TaskOperation};
 
-/// The system keeps little for a slow reader, which rests this long whenever it has read something.
+/// Receive buffer of a slow reader, in bytes.
 const RECV_BUFFER_BYTES: u32 = 4 * 1024;
+/// Pause of a slow reader after every 20 events.
 const READ_PAUSE: Duration = Duration::from_millis(50);
 
-/// Asks for a stream that must be had.
+/// Requests a stream, which the server must open.
 async fn open_stream(caller: &mut Caller, request: &Request) -> ScenarioResult<Events> {
     match caller.stream(request).await? {
         Ok(events) => Ok(events),
@@ -25,10 +26,10 @@ async fn open_stream(caller: &mut Caller, request: &Request) -> ScenarioResult<E
     }
 }
 
-/// The pieces of a whole log, with a completed task at its end.
+/// Chunks and final state of one task, collected from one or more streams.
 #[derive(Debug, Default)]
 struct Log {
-    /// The number of the last event.
+    /// Id of the last event.
     last_event_id: u64,
     chunks: Vec<u64>,
     completed: bool,
@@ -37,11 +38,11 @@ struct Log {
 impl Log {
     fn apply(&mut self, (id, view): (u64, TaskView)) -> ScenarioResult {
         ensure(id > self.last_event_id, || {
-            format!("event {id} behind event {}", self.last_event_id)
+            format!("event {id} after event {}", self.last_event_id)
         })?;
         self.last_event_id = id;
         if view.is_task() {
-            // Everything up to here.
+            // A snapshot contains all earlier chunks.
             self.chunks.clear();
         }
         self.chunks.extend(view.chunk_numbers());
@@ -59,7 +60,10 @@ impl Log {
     fn check(&self, caller: &Caller, count: u64) -> ScenarioResult {
         match self.completed && self.chunks.iter().copied().eq(1..=count) {
             true => Ok(()),
-            false => Err(caller.classify(format!("not the {count} pieces and the end: {self:?}"))),
+            false => {
+                Err(caller
+                    .classify(format!("expected {count} chunks and a completed task: {self:?}")))
+            }
         }
     }
 }
@@ -88,7 +92,7 @@ pub(super) async fn resume(caller: &mut Caller) -> ScenarioResult {
     }
     drop(events);
     let task = task.ok_or_else(|| "a stream without events".to_owned())?;
-    // Whether it is over or not: what is left of it is there.
+    // The remaining events are available whether or not the task has finished.
     for _ in 0..2 {
         if log.completed {
             break;
@@ -148,7 +152,9 @@ pub(super) async fn slow(caller: &mut Caller) -> ScenarioResult {
     let mut pauses_left = 20;
     while let Some((_, view)) = events.next().await? {
         if let Some(text) = view.status_text() {
-            ensure(text == format!("{next} of {COUNT}"), || format!("{text} in place of {next}"))?;
+            ensure(text == format!("{next} of {COUNT}"), || {
+                format!("expected event {next}, got {text}")
+            })?;
             next += 1;
         }
         if next % 20 == 0 && pauses_left > 0 {

@@ -1,4 +1,5 @@
-//! Webhooks: whatever happens to the server and to the receiver, every event arrives or is given up.
+//! Scenarios of webhooks. Every event must be delivered or become a dead letter, whatever happens
+//! to the server and the receiver.
 
 use serde_json::json;
 use tokio::time::{Duration, sleep};
@@ -15,7 +16,7 @@ pub(super) async fn deliver(caller: &mut Caller) -> ScenarioResult {
     let text = format!("chunks {count} {}", caller.random.below(30));
     let message = Message { webhook: Some(hook.url.clone()), ..caller.new_message(text) };
     let request = caller.wire_format.send_request(&message);
-    // The same message again, if need be: it is the same task.
+    // The message is resent after a restart; idempotency makes it the same task.
     let mut view = caller.expect_across_restarts(&request).await?;
     let task_id = task_id(&view)?;
     while !view.is_terminal() {
@@ -26,14 +27,14 @@ pub(super) async fn deliver(caller: &mut Caller) -> ScenarioResult {
     }
     expect_state(caller, &view, "completed")?;
     ensure(view.chunk_numbers().into_iter().eq(1..=count), || {
-        format!("not {count} pieces: {view:?}")
+        format!("expected {count} chunks: {view:?}")
     })?;
     let events = count_events(caller, &task_id).await?;
     caller.context.receiver.expect_events(&hook, task_id, events);
     Ok(())
 }
 
-/// How many events a task has.
+/// Returns the number of events of a task, by streaming it from the beginning.
 async fn count_events(caller: &mut Caller, task_id: &str) -> ScenarioResult<usize> {
     let request = caller.wire_format.task_request(task_id, TaskOperation::Subscribe(Some(0)));
     loop {
@@ -60,16 +61,18 @@ pub(super) async fn register(caller: &mut Caller) -> ScenarioResult {
     caller.call(&Request::with_body("POST", &base, config)).await?;
     let one = format!("{base}/hook");
     let Reply::Success(webhook) = caller.call(&Request::without_body("GET", &one)).await? else {
-        return Err(caller.classify("the webhook is not there".to_owned()));
+        return Err(caller.classify("the registered webhook is not found".to_owned()));
     };
-    ensure(webhook.0["url"] == url, || format!("another webhook: {webhook:?}"))?;
+    ensure(webhook.0["url"] == url, || format!("wrong webhook: {webhook:?}"))?;
     let Reply::Success(list) = caller.call(&Request::without_body("GET", &base)).await? else {
-        return Err(caller.classify("there is no list of webhooks".to_owned()));
+        return Err(caller.classify("the webhooks of the task cannot be listed".to_owned()));
     };
     ensure(list.0["configs"].as_array().is_some_and(|it| it.len() == 1), || format!("{list:?}"))?;
     caller.call(&Request::without_body("DELETE", &one)).await?;
     let removed = caller.call(&Request::without_body("GET", &one)).await?;
-    ensure(matches!(removed, Reply::Error(404, _)), || format!("still there: {removed:?}"))?;
+    ensure(matches!(removed, Reply::Error(404, _)), || {
+        format!("the deleted webhook is still found: {removed:?}")
+    })?;
     let canceled =
         caller.expect(&caller.wire_format.task_request(&task_id, TaskOperation::Cancel)).await?;
     expect_state(caller, &canceled, "canceled")

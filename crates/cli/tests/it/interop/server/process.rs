@@ -33,7 +33,7 @@ impl Process {
         let mut child = command
             .args(server.compat.then_some("--compat"))
             .args(server.demo.then_some("--demo"))
-            .env("PEER_SHOWN", serde_json::to_string(&proxy_ports).unwrap())
+            .env("PEER_CARD_PORTS", serde_json::to_string(&proxy_ports).unwrap())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

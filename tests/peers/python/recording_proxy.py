@@ -1,4 +1,4 @@
-"""Recording hops between a peer's client and its server: HTTP, gRPC, and a sink for push deliveries."""
+"""Recording proxies between a peer's client and its server for HTTP and gRPC, and a sink for push deliveries."""
 
 import asyncio
 import base64
@@ -18,11 +18,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-KEPT_HEADERS = {
+RECORDED_HEADERS = {
     'accept', 'allow', 'authorization', 'cache-control', 'content-type', 'etag', 'if-none-match',
     'last-event-id', 'vary', 'www-authenticate',
 }
-KEPT_PREFIXES = ('a2a-', 'x-a2a-')
+RECORDED_PREFIXES = ('a2a-', 'x-a2a-')
 _running: list = []
 PB_MODULES = {
     'lf.a2a.v1': ('a2a.types.a2a_pb2',),
@@ -31,7 +31,7 @@ PB_MODULES = {
 
 
 class Recorder:
-    """Names exchanges after the mark set by the driver and writes each one to its own file."""
+    """Writes each exchange to a file named after the case that the driver has set."""
 
     def __init__(self, root: Path, protocol: str, source: str, raw_source: str):
         self.root = root
@@ -59,7 +59,7 @@ class Recorder:
             path = self.root / mark['binding'] / f'{name}-{number}.json'
         self.written.append(path)
         if mark['binding'] != 'card':
-            response.get('headers', {}).pop('etag', None)  # a hash of the body as it was, with this run's ports
+            response.get('headers', {}).pop('etag', None)  # depends on the ports of this run
         record = {
             'source': mark.get('source') or self.sources[mark.get('client', 'sdk')],
             'protocol': self.protocol,
@@ -72,21 +72,22 @@ class Recorder:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + '\n', encoding='utf-8')
 
-    def stable(self, data: bytes) -> bytes:
-        """Puts fixed ports in place of the ones of this run. All have five digits, so lengths stay true."""
-        for port, fixed in self.ports.items():
-            data = re.sub(rb'(127\.0\.0\.1|localhost):%d\b' % port, rb'\1:%d' % fixed, data)
+    def with_fixed_ports(self, data: bytes) -> bytes:
+        """Replaces the ports of this run by fixed ones. All have five digits, so lengths do not change."""
+        for port, recorded_port in self.ports.items():
+            data = re.sub(rb'(127\.0\.0\.1|localhost):%d\b' % port, rb'\1:%d' % recorded_port, data)
         return data
 
 
 def is_error(response: dict) -> bool:
-    """Tells failures apart, so that a case is named by what the peer did, not by what was expected of it."""
+    """Returns whether the peer failed, so that a case is named by its result and not by the expectation."""
     bodies = [response.get('body'), *response.get('events', [])]
     failed = response.get('status', 200) >= 400 or response.get('code', 0) != 0 or 'aborted' in response
     return failed or any(isinstance(body, dict) and 'error' in body for body in bodies)
 
 
 def free_socket() -> socket.socket:
+    """Returns a socket bound to a free port with five digits."""
     while True:
         sock = socket.socket()
         sock.bind(('127.0.0.1', 0))
@@ -96,7 +97,7 @@ def free_socket() -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals alone: the process ends as usual on SIGTERM."""
+    """Installs no signal handlers, so that SIGTERM ends the process."""
 
     @contextlib.contextmanager
     def capture_signals(self):
@@ -107,7 +108,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve_http(app, port: int = 0) -> int:
-    """Serves at a port, or at any."""
+    """Serves an app on a port, or on a free one for 0. Returns the port."""
     sock = socket.create_server(('127.0.0.1', port)) if port else free_socket()
     config = uvicorn.Config(app, log_level='critical', lifespan='off')
     task = asyncio.create_task(_Server(config).serve(sockets=[sock]))
@@ -115,11 +116,11 @@ async def serve_http(app, port: int = 0) -> int:
     return sock.getsockname()[1]
 
 
-def kept(headers) -> dict[str, str]:
+def recorded_headers(headers) -> dict[str, str]:
     return {
         name.lower(): value
         for name, value in headers
-        if name.lower() in KEPT_HEADERS or name.lower().startswith(KEPT_PREFIXES)
+        if name.lower() in RECORDED_HEADERS or name.lower().startswith(RECORDED_PREFIXES)
     }
 
 
@@ -142,75 +143,79 @@ def stream_members(data: bytes) -> dict:
     return {'events': events, 'sse': text}
 
 
-def target(request: Request) -> str:
+def request_target(request: Request) -> str:
     query = request.scope['query_string'].decode()
     path = request.scope['raw_path'].decode()
     return f'{path}?{query}' if query else path
 
 
-async def http_hop(recorder: Recorder, upstream: int) -> int:
+async def start_http_proxy(recorder: Recorder, upstream: int) -> int:
     client = httpx.AsyncClient(timeout=60)
 
     async def forward(request: Request) -> Response:
         mark = recorder.begin()
         body = await request.body()
-        sent = {'method': request.method, 'path': recorder.stable(target(request).encode()).decode()}
-        sent |= {'headers': kept(request.headers.items())} | body_members(recorder.stable(body))
+        path = recorder.with_fixed_ports(request_target(request).encode()).decode()
+        request_record = {'method': request.method, 'path': path}
+        request_record |= {'headers': recorded_headers(request.headers.items())}
+        request_record |= body_members(recorder.with_fixed_ports(body))
         headers = [(n, v) for n, v in request.headers.raw if n not in (b'host', b'connection', b'accept-encoding')]
-        onward = client.build_request(
-            request.method, f'http://127.0.0.1:{upstream}{target(request)}', headers=headers, content=body)
+        upstream_request = client.build_request(
+            request.method, f'http://127.0.0.1:{upstream}{request_target(request)}', headers=headers, content=body)
         for name in ('accept', 'user-agent'):
             if name not in request.headers:
-                onward.headers.pop(name, None)
-        onward.headers['accept-encoding'] = 'identity'
-        answer = await client.send(onward, stream=True)
-        drop = ('transfer-encoding', 'connection', 'content-length')
-        passed = {n: v for n, v in answer.headers.items() if n not in drop}
-        got = {'status': answer.status_code, 'headers': kept(answer.headers.items())}
-        if not answer.headers.get('content-type', '').startswith('text/event-stream'):
-            # Read first: some clients leave at once when they see another type than they hoped for.
-            data = await answer.aread()
-            recorder.end(mark, sent, got | body_members(recorder.stable(data)))
-            return Response(data, answer.status_code, headers=passed)
+                upstream_request.headers.pop(name, None)
+        upstream_request.headers['accept-encoding'] = 'identity'
+        response = await client.send(upstream_request, stream=True)
+        dropped = ('transfer-encoding', 'connection', 'content-length')
+        forwarded_headers = {n: v for n, v in response.headers.items() if n not in dropped}
+        response_record = {'status': response.status_code, 'headers': recorded_headers(response.headers.items())}
+        if not response.headers.get('content-type', '').startswith('text/event-stream'):
+            # Read first: some clients disconnect at once when they see an unexpected content type.
+            data = await response.aread()
+            recorder.end(mark, request_record, response_record | body_members(recorder.with_fixed_ports(data)))
+            return Response(data, response.status_code, headers=forwarded_headers)
 
         async def chunks():
             data = b''
             try:
-                async for chunk in answer.aiter_raw():
+                async for chunk in response.aiter_raw():
                     data += chunk
                     yield chunk
             except httpx.HTTPError:
-                got['aborted'] = True  # the server dropped the connection before the end of the stream
+                response_record['aborted'] = True  # the server closed the connection before the end of the stream
                 raise
             finally:
-                recorder.end(mark, sent, got | stream_members(recorder.stable(data)))
-                await answer.aclose()
+                recorder.end(mark, request_record, response_record | stream_members(recorder.with_fixed_ports(data)))
+                await response.aclose()
 
-        return StreamingResponse(chunks(), answer.status_code, headers=passed)
+        return StreamingResponse(chunks(), response.status_code, headers=forwarded_headers)
 
-    verbs = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-    return await serve_http(Starlette(routes=[Route('/{path:path}', forward, methods=verbs)]))
+    methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+    return await serve_http(Starlette(routes=[Route('/{path:path}', forward, methods=methods)]))
 
 
-async def hook_sink(recorder: Recorder, source: str) -> int:
-    """Takes push deliveries; the last path segment of the hook's address names the case."""
+async def start_webhook_sink(recorder: Recorder, source: str) -> int:
+    """Records push deliveries. The last path segment of the webhook URL is the case."""
 
-    async def take(request: Request) -> Response:
+    async def receive(request: Request) -> Response:
         recorder.pending += 1
-        mark = {'operation': 'push_delivery', 'case': target(request).rsplit('/', 1)[-1], 'binding': 'push'}
-        sent = {'method': request.method, 'path': target(request), 'headers': kept(request.headers.items())}
-        sent |= body_members(recorder.stable(await request.body()))
-        recorder.end(mark | {'source': source}, sent, {'status': 200, 'headers': {}})
+        mark = {'operation': 'push_delivery', 'case': request_target(request).rsplit('/', 1)[-1], 'binding': 'push'}
+        headers = recorded_headers(request.headers.items())
+        request_record = {'method': request.method, 'path': request_target(request), 'headers': headers}
+        request_record |= body_members(recorder.with_fixed_ports(await request.body()))
+        recorder.end(mark | {'source': source}, request_record, {'status': 200, 'headers': {}})
         return Response(status_code=200)
 
     async def ignore(request: Request) -> Response:
         return Response(status_code=200)
 
-    routes = [Route('/hook/{name}', take, methods=['POST']), Route('/quiet/{name}', ignore, methods=['POST'])]
+    routes = [Route('/hook/{name}', receive, methods=['POST']), Route('/quiet/{name}', ignore, methods=['POST'])]
     return await serve_http(Starlette(routes=routes))
 
 
-async def control(recorder: Recorder) -> int:
+async def start_control(recorder: Recorder) -> int:
+    """Serves the endpoint at which the driver sets the current case."""
     async def mark(request: Request) -> Response:
         recorder.mark = json.loads(await request.body())
         return Response(status_code=204)
@@ -218,7 +223,7 @@ async def control(recorder: Recorder) -> int:
     return await serve_http(Starlette(routes=[Route('/mark', mark, methods=['POST'])]))
 
 
-def pb_types(path: str):
+def message_types(path: str):
     """Finds the request and response classes of a gRPC method in the SDK's own generated code."""
     service, method = path.strip('/').split('/')
     package = service.rsplit('.', 1)[0]
@@ -227,12 +232,12 @@ def pb_types(path: str):
             module = importlib.import_module(name)
         except ImportError:
             continue
-        found = module.DESCRIPTOR.services_by_name['A2AService'].methods_by_name.get(method)
-        if found is None:
+        descriptor = module.DESCRIPTOR.services_by_name['A2AService'].methods_by_name.get(method)
+        if descriptor is None:
             return None, None
         from google.protobuf import message_factory
-        make = message_factory.GetMessageClass
-        return make(found.input_type), make(found.output_type)
+        message_class = message_factory.GetMessageClass
+        return message_class(descriptor.input_type), message_class(descriptor.output_type)
     raise LookupError(f'no generated code for {package}')
 
 
@@ -244,7 +249,7 @@ def grpc_message(data: bytes, kind) -> dict:
 
 
 class _GrpcForwarder(grpc.GenericRpcHandler):
-    """Passes any method on as bytes; one response or many look the same on the wire."""
+    """Forwards any method as bytes. Unary and streaming responses have the same encoding."""
 
     def __init__(self, recorder: Recorder, channel: grpc.aio.Channel):
         self.recorder = recorder
@@ -254,42 +259,43 @@ class _GrpcForwarder(grpc.GenericRpcHandler):
         async def forward(data: bytes, context: grpc.aio.ServicerContext):
             recorder = self.recorder
             mark = recorder.begin()
-            into, out = pb_types(details.method)
+            request_type, response_type = message_types(details.method)
             metadata = [
                 (k, v) for k, v in context.invocation_metadata()
                 if not k.startswith('grpc-') and k not in ('user-agent', 'te', 'content-type')
             ]
-            sent = {'path': details.method, 'metadata': kept(metadata)}
-            sent |= grpc_message(recorder.stable(data), into)
-            got = {'code': 0, 'messages': []}
+            request_record = {'path': details.method, 'metadata': recorded_headers(metadata)}
+            request_record |= grpc_message(recorder.with_fixed_ports(data), request_type)
+            response_record = {'code': 0, 'messages': []}
             call = self.channel.unary_stream(details.method)(data, metadata=metadata)
             try:
                 initial = [(k, v) for k, v in await call.initial_metadata() if not k.startswith('grpc-')]
                 if initial:
-                    got |= {'metadata': kept(initial)} if kept(initial) else {}
+                    response_record |= {'metadata': recorded_headers(initial)} if recorded_headers(initial) else {}
                     await context.send_initial_metadata(initial)
                 async for message in call:
-                    got['messages'].append(grpc_message(recorder.stable(message), out))
+                    fixed = recorder.with_fixed_ports(message)
+                    response_record['messages'].append(grpc_message(fixed, response_type))
                     yield message
                 trailers = [(k, v) for k, v in await call.trailing_metadata() if not k.startswith('grpc-')]
-                if kept(trailers):
-                    got['trailers'] = kept(trailers)
+                if recorded_headers(trailers):
+                    response_record['trailers'] = recorded_headers(trailers)
                 context.set_trailing_metadata(tuple(trailers))
             except grpc.aio.AioRpcError as error:
-                got['code'] = error.code().value[0]
+                response_record['code'] = error.code().value[0]
                 trailers = [(k, v) for k, v in error.trailing_metadata() if k == 'grpc-status-details-bin']
                 if trailers:
-                    got['details'] = base64.b64encode(trailers[0][1]).decode()
-                got['text'] = error.details()
+                    response_record['details'] = base64.b64encode(trailers[0][1]).decode()
+                response_record['text'] = error.details()
                 await context.abort(error.code(), error.details() or '', tuple(trailers))
             finally:
                 call.cancel()
-                recorder.end(mark, sent, got)
+                recorder.end(mark, request_record, response_record)
 
         return grpc.unary_stream_rpc_method_handler(forward)
 
 
-async def grpc_hop(recorder: Recorder, upstream: int) -> int:
+async def start_grpc_proxy(recorder: Recorder, upstream: int) -> int:
     channel = grpc.aio.insecure_channel(f'127.0.0.1:{upstream}')
     server = grpc.aio.server()
     server.add_generic_rpc_handlers((_GrpcForwarder(recorder, channel),))
