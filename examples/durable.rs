@@ -1,5 +1,5 @@
-//! An agent whose tasks outlive its process. Kill it in the middle of a task and start it again: it
-//! goes on counting where it was, and whoever watched can watch on.
+//! An agent whose tasks survive a crash. If the process is killed in the middle of a task and started
+//! again, the agent continues counting, and clients can resume their streams.
 //!
 //! ```sh
 //! cargo run -p latimer-server --example durable
@@ -16,14 +16,18 @@ use async_trait::async_trait;
 use latimer_server::{Agent, AgentFailure, Executor, Server, Turn};
 use latimer_store::{SqliteConfig, SqliteStore};
 
-/// Counts as far as it is told, one number a second.
+/// Counts up to the number in the message, one per second.
 #[derive(Debug)]
 struct Counter;
 
 impl Counter {
     async fn count(&self, turn: Turn) -> Result<(), AgentFailure> {
-        let end: usize = turn.text().trim().parse().map_err(|_| AgentFailure::new("how far?"))?;
-        // What became durable before the process ended is in the task.
+        let end: usize = turn
+            .text()
+            .trim()
+            .parse()
+            .map_err(|_| AgentFailure::new("the message must be a number"))?;
+        // After a restart, the task contains everything that became durable before.
         let artifact = turn.task().and_then(|it| it.artifacts.first());
         let (mut numbers, counted) = match artifact {
             Some(artifact) => (

@@ -1,4 +1,4 @@
-//! A gateway that publishes a remote agent over every version and binding.
+//! A gateway that publishes a remote agent over every protocol version and binding.
 //!
 //! ```sh
 //! cargo run -p latimer -- demo-server --listen 127.0.0.1:50052 &
@@ -11,7 +11,7 @@ use latimer_protocol::Secret;
 use latimer_runtime::RemoteAgent;
 use latimer_server::Server;
 
-/// Publishes the remote agent at `url` over every version and binding.
+/// Creates a server that publishes the remote agent at `url`, called with a bearer token.
 pub fn gateway(url: &str, token: &str) -> Server {
     let token = Secret::new(token);
     let remote = RemoteAgent::new(url).configure_client(move |client| {

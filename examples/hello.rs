@@ -1,4 +1,4 @@
-//! An agent in a few lines: it says everything louder.
+//! A minimal agent that replies in upper case.
 //!
 //! ```sh
 //! cargo run -p latimer-server --example hello

@@ -1,5 +1,5 @@
-//! An agent that asks back. The first message begins a task, which then waits for the answer: a
-//! second message to the same task.
+//! An agent that requires input. The first message creates a task, which waits for a second message
+//! with the input.
 //!
 //! ```sh
 //! cargo run -p latimer-server --example multi_turn
@@ -14,7 +14,7 @@
 use latimer_server::{AgentFailure, Server, Turn};
 
 async fn book(turn: Turn) -> Result<(), AgentFailure> {
-    // What was asked for first; none when this is it.
+    // The first message of the task; `None` if this is the first one.
     let Some(request) = turn.history().first().map(|it| it.text()) else {
         turn.request_input("For how many people?").await?;
         return Ok(());

@@ -1,5 +1,5 @@
-//! An agent that answers word by word. Its callers see each word as it comes, and may go away and
-//! come back: `Last-Event-ID` goes on where they left.
+//! An agent that streams its reply word by word. A client whose connection breaks can resume the
+//! stream: `Last-Event-ID` names the last event that it received.
 //!
 //! ```sh
 //! cargo run -p latimer-server --example streaming
@@ -14,7 +14,7 @@ use std::time::Duration;
 use latimer_server::{AgentFailure, Server, Turn};
 
 async fn read_aloud(turn: Turn) -> Result<(), AgentFailure> {
-    turn.progress("clearing its throat").await?;
+    turn.progress("starting").await?;
     let mut reading = turn.artifact("reading");
     for word in turn.text().split_whitespace() {
         tokio::time::sleep(Duration::from_millis(300)).await;
