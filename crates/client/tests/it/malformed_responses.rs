@@ -225,7 +225,7 @@ async fn endless_response_is_bounded() {
     let error = run_stream(TEST_TIMEOUT, move || StubResponse::Hang(StubResponse::stream(&line)))
         .await
         .unwrap_err();
-    assert!(error.to_string().contains("larger than 65536 bytes"), "{error}");
+    assert!(error.to_string().contains("exceeds 65536 bytes"), "{error}");
 
     let head = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{".to_owned();
     let stub = Stub::start(move |_| StubResponse::Hang(head.clone())).await;
