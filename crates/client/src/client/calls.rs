@@ -72,14 +72,6 @@ impl Client {
         TaskFollower::for_message(self.clone(), request.into())
     }
 
-    /// Sends a message that begins a conversation, whose name is in it, and follows what becomes of it
-    /// once it takes longer than a second. For those who wait for the answer and read no events:
-    /// most agents have less to do for an answer than for a stream. As [`follow`](Self::follow) where
-    /// a task would not be found by its conversation, which is tried out with the first of them.
-    pub fn send_then_follow(&self, request: impl Into<SendMessageRequest>) -> TaskFollower {
-        TaskFollower::for_deferred_reply(self.clone(), request.into())
-    }
-
     /// Follows a task that is under way.
     #[must_use]
     pub fn follow_task(&self, id: TaskId) -> TaskFollower {

@@ -5,7 +5,6 @@ mod calls;
 mod follower;
 mod poll;
 mod retry;
-mod task_lookup;
 mod text_deltas;
 
 use std::fmt;
@@ -22,7 +21,6 @@ pub use follower::TaskFollower;
 pub use poll::PollPolicy;
 pub use retry::RetryPolicy;
 
-use self::task_lookup::TaskLookup;
 use crate::discovery::{CardSource, Discovery};
 use crate::error::Error;
 use crate::negotiate::SelectedInterface;
@@ -64,7 +62,6 @@ struct Inner {
     /// Whether the numbers of events say what comes behind what. Others count per connection, or tell
     /// the time.
     has_numbered_events: bool,
-    task_lookup: Arc<TaskLookup>,
 }
 
 /// A message of the user, under a new id.
@@ -110,7 +107,9 @@ impl Client {
         Self::from_transport(Arc::new(InProcess(service)))
     }
 
-    fn from_transport(transport: Arc<dyn Transport>) -> Self {
+    /// Creates a client that calls an agent over `transport`, without a card, in the current version.
+    #[must_use]
+    pub fn from_transport(transport: Arc<dyn Transport>) -> Self {
         Self(Arc::new(Inner {
             transport,
             interface: None,
@@ -122,7 +121,6 @@ impl Client {
             polling: PollPolicy::default(),
             streaming_enabled: true,
             has_numbered_events: true,
-            task_lookup: Arc::default(),
         }))
     }
 
@@ -169,8 +167,10 @@ impl Client {
         }
     }
 
-    /// Whether streams are asked for: unless nobody wants them, or the agent says that it has none.
-    fn uses_streaming(&self) -> bool {
+    /// Returns whether this client opens streams: unless [`ClientBuilder::disable_streaming`] was set,
+    /// or the agent's card declares no streaming.
+    #[must_use]
+    pub fn uses_streaming(&self) -> bool {
         let declares_streaming =
             |card: &AgentCard| card.capabilities.declares(Capability::Streaming);
         self.0.streaming_enabled && self.card().is_none_or(declares_streaming)

@@ -10,14 +10,17 @@
 //! | `upstream` | the agent behind: found in the background, looked after, and left alone when it fails |
 //! | `breaker` | the circuit breaker of the upstream |
 //! | `outgoing` | the message that is sent upstream |
+//! | `deferred`, `task_lookup` | blocking sends whose task is followed when the reply takes long |
 //! | `relay`, `mirror` | upstream events as events of the local task, and what that task already has |
 //! | `card` | the upstream's card as callers see it |
 
 mod breaker;
 mod card;
+mod deferred;
 mod mirror;
 mod outgoing;
 mod relay;
+mod task_lookup;
 mod upstream;
 
 use std::fmt;
@@ -33,6 +36,7 @@ use latimer_server::{Agent, AgentFailure, CardHandle, Executor, Health, Turn};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
+use self::deferred::send_then_follow;
 use self::outgoing::{TaskIdSource, UpstreamRequest};
 use self::relay::Relay;
 use self::upstream::Upstream;
@@ -185,13 +189,14 @@ impl Executor for RemoteAgent {
         if self.forwards_caller {
             outgoing.set_caller(turn.caller());
         }
-        // To make a stream costs many agents more than to make an answer.
-        let follower = match turn.is_result_only() && turn.starts_context() {
-            true => client.send_then_follow(outgoing.request),
-            false => client.follow(outgoing.request),
-        };
-        let mut relay = Relay::new(&turn, &self.upstream, client, outgoing.ids);
-        relay.run(follower, &mut permit).await
+        let UpstreamRequest { request, ids } = outgoing;
+        let mut relay = Relay::new(&turn, &self.upstream, client.clone(), ids);
+        // A stream costs many agents more than a reply.
+        if turn.is_result_only() && turn.starts_context() {
+            let reply = send_then_follow(&client, &self.upstream.task_lookup, request);
+            return relay.run(reply, &mut permit).await;
+        }
+        relay.run(client.follow(request), &mut permit).await
     }
 
     /// Goes on with the task that the agent has been given, if that was known in time.

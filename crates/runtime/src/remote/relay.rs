@@ -23,6 +23,25 @@ use crate::peer::upstream_ids::{self, UpstreamIds};
 /// How long a note waits for an event to go with.
 const NOTE_DELAY: Duration = Duration::from_millis(200);
 
+/// The events of an upstream task, as a [`Relay`] reads them.
+pub(super) trait UpstreamEvents: Send {
+    /// Returns the next event, or none after the last one. Dropping the future loses no event.
+    fn next(&mut self) -> impl Future<Output = Result<Option<StreamResponse>, ClientError>> + Send;
+
+    /// Asks for an event that names the task now: a task that is not known cannot be canceled.
+    fn resolve_now(&self);
+}
+
+impl UpstreamEvents for TaskFollower {
+    async fn next(&mut self) -> Result<Option<StreamResponse>, ClientError> {
+        self.next().await
+    }
+
+    fn resolve_now(&self) {
+        // A stream names its task at once.
+    }
+}
+
 /// One turn: what is known of the task there, and what was told of it here.
 pub(super) struct Relay<'a> {
     turn: &'a Turn,
@@ -83,11 +102,11 @@ impl<'a> Relay<'a> {
     /// Says whatever comes, until the task is over or asks for something.
     pub(super) async fn run(
         &mut self,
-        mut follower: TaskFollower,
+        mut upstream_events: impl UpstreamEvents,
         permit: &mut CallPermit<'_>,
     ) -> Result<(), AgentFailure> {
         loop {
-            let input = self.next_input(&mut follower).await;
+            let input = self.next_input(&mut upstream_events).await;
             if let RelayInput::Upstream(result) = &input {
                 permit.record(result.as_ref().err());
             }
@@ -127,7 +146,7 @@ impl<'a> Relay<'a> {
                 RelayInput::Idle => self.save_note().await?,
                 RelayInput::CancelRequested => {
                     self.cancel_state = CancelState::Requested;
-                    follower.resolve_task_id();
+                    upstream_events.resolve_now();
                 }
             }
             self.send_cancel_request();
@@ -143,7 +162,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    async fn next_input(&mut self, follower: &mut TaskFollower) -> RelayInput {
+    async fn next_input(&mut self, upstream_events: &mut impl UpstreamEvents) -> RelayInput {
         let Self { turn, cancel_state, note_unsaved, .. } = self;
         let cancellation = async {
             match cancel_state {
@@ -157,7 +176,7 @@ impl<'a> Relay<'a> {
         };
         tokio::select! {
             biased;
-            result = follower.next() => RelayInput::Upstream(result),
+            result = upstream_events.next() => RelayInput::Upstream(result),
             input = cancellation => input,
             () = sleep(NOTE_DELAY), if *note_unsaved => RelayInput::Idle,
         }

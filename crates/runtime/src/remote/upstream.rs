@@ -16,6 +16,7 @@ use tracing::{debug, info, warn};
 use super::RECOVERY_WAIT;
 use super::breaker::CircuitBreaker;
 use super::card;
+use super::task_lookup::TaskLookup;
 use crate::peer::ConfigureClient;
 use crate::peer::context_cache::ContextCache;
 use crate::peer::redaction::Redactor;
@@ -45,6 +46,7 @@ pub(super) struct Upstream {
     pub(super) edit_card: Box<EditCard>,
     pub(super) redactor: Redactor,
     pub(super) contexts: ContextCache,
+    pub(super) task_lookup: Arc<TaskLookup>,
     client: watch::Sender<Option<Client>>,
     /// Somebody needs it now.
     refresh_requested: Notify,
@@ -66,6 +68,7 @@ impl Upstream {
             edit_card: Box::new(|_| {}),
             redactor,
             contexts: ContextCache::default(),
+            task_lookup: Arc::new(TaskLookup::new()),
             client: watch::Sender::new(None),
             refresh_requested: Notify::new(),
             discovery_failed: AtomicBool::new(false),
@@ -205,6 +208,7 @@ impl Upstream {
                 warn!(agent = self.name, url, %mismatch, "the agent behind may be another one");
             }
         }
+        self.task_lookup.reset();
         self.client.send_replace(Some(client));
         Ok(())
     }

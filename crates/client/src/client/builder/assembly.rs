@@ -78,7 +78,6 @@ impl ClientBuilder {
             polling: self.polling,
             streaming_enabled: self.streaming_enabled,
             has_numbered_events,
-            task_lookup: Arc::default(),
         })))
     }
 

@@ -54,7 +54,6 @@ impl FollowState {
 pub(super) enum CallResult {
     StreamOpened { events: Result<EventStream<Error>, Error>, request: Request },
     MessageSent(Result<SendMessageResponse, Error>),
-    TaskFound(TaskId),
     Subscribed { events: Result<EventStream<Error>, Error>, id: TaskId },
     Polled { task: Result<Arc<Task>, Error>, id: TaskId },
 }
@@ -97,11 +96,6 @@ impl TaskFollower {
                 self.apply(StreamResponse::Task(Arc::unwrap_or_clone(task)), None)
             }
             CallResult::MessageSent(Err(error)) => Err(error),
-            CallResult::TaskFound(id) => {
-                self.looked_up_id = Some(id.clone());
-                self.state = subscribe(&self.client, id, None, Duration::ZERO);
-                Ok(None)
-            }
             CallResult::Subscribed { events: Ok(events), .. } => {
                 self.start_reading(events, FirstEvent::Resumed);
                 Ok(None)

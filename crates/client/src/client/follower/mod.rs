@@ -1,11 +1,9 @@
 //! Following a task to its end, whatever happens to the connection.
 
 mod calls;
-mod deferred;
 mod stream;
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -15,15 +13,12 @@ use latimer_protocol::{
     ApplyError, ContextId, Error as AgentError, ErrorKind, Event, Message, Metadata, Revision,
     SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus,
 };
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Client;
-use super::task_lookup::LookupProbe;
 use super::text_deltas::TextDeltas;
 use crate::error::Error;
 use calls::{FollowState, open_stream, subscribe};
-use deferred::send_blocking;
 
 /// How long a task that is under way may be out of reach before it is given up.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -56,12 +51,8 @@ pub struct TaskFollower {
     unreachable_since: Option<(Instant, u32)>,
     /// The error that a stream ended with, and how many more looks at the task it is doubted for.
     stream_error: Option<(AgentError, u32)>,
-    /// Where the task may not be known for a while: tells that somebody has to know.
-    resolve_now: Option<Arc<Notify>>,
-    /// The task, as it was found by its conversation.
-    looked_up_id: Option<TaskId>,
-    /// Trying out whether the task is found by its conversation, in the end.
-    lookup_probe: Option<LookupProbe>,
+    /// The task that the caller named.
+    requested_id: Option<TaskId>,
 }
 
 impl TaskFollower {
@@ -70,24 +61,9 @@ impl TaskFollower {
         Self::new(client, state)
     }
 
-    pub(super) fn for_deferred_reply(client: Client, request: SendMessageRequest) -> Self {
-        let Message { task_id: None, context_id: Some(context), .. } = &request.message else {
-            return Self::for_message(client, request);
-        };
-        if !client.uses_streaming() || !client.can_look_up_tasks() {
-            let lookup_probe =
-                LookupProbe::new(&client, context).filter(|_| client.uses_streaming());
-            return Self { lookup_probe, ..Self::for_message(client, request) };
-        }
-        let context = context.clone();
-        let resolve_now = Arc::new(Notify::new());
-        let state = send_blocking(&client, request, context, Arc::clone(&resolve_now));
-        Self { resolve_now: Some(resolve_now), ..Self::new(client, state) }
-    }
-
     pub(super) fn for_task(client: Client, id: TaskId) -> Self {
-        let state = subscribe(&client, id, None, Duration::ZERO);
-        Self::new(client, state)
+        let state = subscribe(&client, id.clone(), None, Duration::ZERO);
+        Self { requested_id: Some(id), ..Self::new(client, state) }
     }
 
     fn new(client: Client, state: FollowState) -> Self {
@@ -103,16 +79,7 @@ impl TaskFollower {
             short_streams: 0,
             unreachable_since: None,
             stream_error: None,
-            resolve_now: None,
-            looked_up_id: None,
-            lookup_probe: None,
-        }
-    }
-
-    /// Finds out soon which task it is, for somebody who wants to do something with it.
-    pub fn resolve_task_id(&self) {
-        if let Some(resolve_now) = &self.resolve_now {
-            resolve_now.notify_one();
+            requested_id: None,
         }
     }
 

@@ -46,7 +46,7 @@ impl TaskFollower {
             }
             Some(Err(error)) => {
                 self.state = FollowState::Done;
-                let known_id = self.task.as_ref().map(|it| &it.id).or(self.looked_up_id.as_ref());
+                let known_id = self.task.as_ref().map(|it| &it.id).or(self.requested_id.as_ref());
                 let Some(id) = known_id.cloned() else { return Err(error) };
                 let is_short = self.stream_started.0.elapsed() < SHORT_STREAM_DURATION;
                 self.short_streams = if is_short { self.short_streams + 1 } else { 0 };
@@ -73,7 +73,6 @@ impl TaskFollower {
             first_event == Some(FirstEvent::Resumed) && !is_snapshot && revision.is_none();
         if settles_task(&event) && !is_prior_question {
             mem::replace(&mut self.state, FollowState::Done).close();
-            self.probe_lookup(&event);
             // The end is told last, by the task with all that nobody told.
             if let Some(id) = event.task_id().filter(|_| self.may_have_missed_events) {
                 self.state = poll(&self.client, id.clone(), Duration::ZERO);
@@ -93,13 +92,6 @@ impl TaskFollower {
                 it.status.message.is_some() || state != Some(it.status.state)
             }
             StreamResponse::ArtifactUpdate(_) | StreamResponse::Message(_) => true,
-        }
-    }
-
-    /// Tries out on the side whether the task is found by its conversation.
-    fn probe_lookup(&mut self, event: &StreamResponse) {
-        if let (Some(probe), Some(id)) = (self.lookup_probe.take(), event.task_id()) {
-            tokio::spawn(probe.run(id.clone()));
         }
     }
 
