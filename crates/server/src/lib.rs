@@ -45,3 +45,8 @@ pub use server::{RunningServer, Server};
 pub use settings::{HttpLimits, Settings, StreamTerminator};
 pub use signing::{DeliveryClaims, KeyGenerationError, Keyring, generate_key};
 pub use turn::{AgentFailure, ArtifactWriter, Turn, TurnError};
+
+/// The code of the guide, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/embedding.md")]
+mod guide {}

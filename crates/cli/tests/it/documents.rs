@@ -243,3 +243,22 @@ fn document_links_resolve() {
         }
     }
 }
+
+#[test]
+fn architecture_code_map_names_existing_paths() {
+    let text = fs::read_to_string(workspace_root().join("ARCHITECTURE.md")).unwrap();
+    let (mut crate_name, mut path_count) = ("", 0);
+    for line in text.lines() {
+        if let Some(heading) = line.strip_prefix("### ") {
+            crate_name = heading.trim_matches('`');
+        }
+        let is_row = line.starts_with("| `") && crate_name.starts_with("crates/");
+        let first_cell = line.split(" | ").next().filter(|_| is_row).unwrap_or_default();
+        for path in first_cell.split('`').skip(1).step_by(2) {
+            let source = workspace_root().join(crate_name).join("src").join(path);
+            assert!(source.exists(), "ARCHITECTURE.md names {crate_name}/src/{path}");
+            path_count += 1;
+        }
+    }
+    assert!(path_count > 100, "{path_count}");
+}
