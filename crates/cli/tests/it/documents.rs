@@ -215,10 +215,20 @@ fn gateway_guide_works_as_printed() {
     );
 }
 
-/// Returns the Markdown files of the root directory and of `docs`.
+/// Returns the Markdown files of the root directory, `bench`, `docs` and `tests`.
 fn markdown_documents() -> Vec<String> {
     let mut names = Vec::new();
-    for directory in ["", "docs/", "docs/adr/", "docs/guide/", "docs/reference/"] {
+    let directories = [
+        "",
+        "bench/",
+        "docs/",
+        "docs/adr/",
+        "docs/guide/",
+        "docs/reference/",
+        "tests/",
+        "tests/soak/",
+    ];
+    for directory in directories {
         for entry in fs::read_dir(workspace_root().join(directory)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             if name.ends_with(".md") {
