@@ -1,4 +1,4 @@
-//! Makes the agents that a configuration lists.
+//! Builds the configured agents.
 
 use latimer_protocol::card::{AgentCard, AgentSkill};
 use latimer_runtime::{CommandAgent, DemoAgent, EchoAgent, Input};
@@ -11,7 +11,7 @@ use crate::config::{
 use crate::error::StartError;
 use crate::remote::build_remote_agent;
 
-/// All agents of a configuration.
+/// Builds all agents of a configuration.
 pub(crate) fn build_agents(config: &Config) -> Result<Vec<Agent>, StartError> {
     config.agents.iter().map(|it| build_agent(it, config)).collect()
 }
@@ -57,7 +57,7 @@ fn build_agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError
     })
 }
 
-/// Says what the configuration says in place of what the kind does.
+/// Replaces card members by those that the configuration sets.
 pub(crate) fn apply_card_config(card: &mut AgentCard, config: &CardConfig) {
     if let Some(description) = &config.description {
         card.description.clone_from(description);
@@ -102,7 +102,7 @@ fn build_command(
     if keys.show_stderr {
         command = command.expose_stderr();
     }
-    // What a program keeps stays beside the tasks, and goes with them when they are in memory.
+    // The private home persists next to the SQLite file; with a memory store it is temporary.
     if keys.inherit_home {
         command = command.inherit_home();
     } else if let StoreLocation::Sqlite { path, .. } = &config.store.location
@@ -111,7 +111,7 @@ fn build_command(
         command = command.home(directory.join("homes").join(&agent.name));
     }
     if command.resolve_program().is_none() {
-        warn!(agent = agent.name, program = command.program(), "command does not exist");
+        warn!(agent = agent.name, program = command.program(), "command not found");
     }
     Ok(command)
 }

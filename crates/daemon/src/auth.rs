@@ -1,4 +1,4 @@
-//! Who may call, as a configuration says.
+//! Authentication methods of a configuration.
 
 use latimer_protocol::Secret;
 use latimer_server::{AnyOf, Jwt, KeyDigest};
@@ -6,7 +6,7 @@ use latimer_server::{AnyOf, Jwt, KeyDigest};
 use crate::config::Config;
 use crate::error::StartError;
 
-/// Every way to be known, if there is one.
+/// Builds the configured authentication methods; `None` if none is configured.
 pub(crate) fn authenticators(config: &Config) -> Result<Option<AnyOf>, StartError> {
     let mut authenticators = AnyOf::default();
     let keys = config.auth.keys.clone();
@@ -26,7 +26,7 @@ pub(crate) fn authenticators(config: &Config) -> Result<Option<AnyOf>, StartErro
     Ok(Some(authenticators).filter(|it| !it.is_empty()))
 }
 
-/// The digest of a key, as `sha256` of `[[auth.keys]]` has it.
+/// Returns the digest of an API key for `sha256` of `[[auth.keys]]`.
 #[must_use]
 pub fn hash_key(key: &str) -> String {
     KeyDigest::from_key(&Secret::new(key)).to_string()

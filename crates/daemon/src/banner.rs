@@ -1,38 +1,38 @@
-//! What a daemon says when it is ready.
+//! Summary of a running daemon.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::config::{Config, Serving, StoreLocation};
 
-/// What a daemon serves, for people.
+/// Human-readable summary of a running daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Banner {
-    /// Where A2A is served; none when it is not.
+    /// URL of the A2A endpoints; `None` if A2A is not served.
     pub a2a_url: Option<String>,
-    /// Where the card of the primary agent is; none when A2A is not served.
+    /// URL of the primary agent's card; `None` if A2A is not served.
     pub card_url: Option<String>,
-    /// Why A2A is not served, when it is not.
+    /// Reason why A2A is not served; `None` if it is.
     pub disabled_reason: Option<&'static str>,
-    /// The agents.
+    /// Published agents; empty if A2A is not served.
     pub agents: Vec<PublishedAgent>,
-    /// Where tasks are kept.
+    /// Where tasks are stored.
     pub store: String,
-    /// How many tasks of a former process were taken over.
+    /// Number of tasks of ended processes that were claimed at startup.
     pub recovered_tasks: u64,
-    /// Whether callers can show a key or a token.
+    /// Whether callers can authenticate with a key or a token.
     pub accepts_tokens: bool,
 }
 
-/// An agent that is served.
+/// A published agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublishedAgent {
-    /// Its name.
+    /// Name of the agent.
     pub name: String,
-    /// What stands behind it.
+    /// Kind of the agent, as in the configuration.
     pub kind: &'static str,
-    /// Where it is.
+    /// URL of the agent.
     pub url: String,
 }
 
@@ -45,9 +45,9 @@ impl Banner {
         let base = format!("{root}{}", config.settings.listen_path.trim_end_matches('/'));
         let disabled_reason = match config.serving {
             Serving::Enabled => None,
-            Serving::Disabled => Some("switched off by `a2a.enabled`"),
+            Serving::Disabled => Some("disabled: `a2a.enabled` is false, or there are no agents"),
             Serving::NotConfigured => {
-                Some("not served: there is no [a2a] and there are no [[agents]]")
+                Some("not configured: there is no [a2a] section and no agent")
             }
         };
         let if_enabled = |url: String| disabled_reason.is_none().then_some(url);
@@ -62,7 +62,7 @@ impl Banner {
             a2a_url: if_enabled(base),
             disabled_reason,
             store: match &config.store.location {
-                StoreLocation::Memory => "memory: tasks are gone when this ends".to_owned(),
+                StoreLocation::Memory => "memory: tasks are lost when the server stops".to_owned(),
                 StoreLocation::Sqlite { path, .. } => format!("sqlite {}", path.display()),
             },
             recovered_tasks,
@@ -70,7 +70,7 @@ impl Banner {
         }
     }
 
-    /// A command that calls the primary agent, to be pasted into a shell.
+    /// Returns a shell command that calls the primary agent; `None` if there is no agent.
     #[must_use]
     pub fn curl(&self) -> Option<String> {
         let url = self.a2a_url.as_ref().filter(|_| !self.agents.is_empty())?;
@@ -83,7 +83,7 @@ impl Banner {
     }
 }
 
-/// The address under which this machine reaches what listens everywhere.
+/// Replaces an unspecified address, such as `0.0.0.0`, by a loopback address.
 fn loopback_if_unspecified(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {

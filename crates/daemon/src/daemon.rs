@@ -1,4 +1,4 @@
-//! A daemon: everything that a configuration names, running.
+//! Runs a server with everything that its configuration names.
 
 use std::net::SocketAddr;
 
@@ -19,23 +19,24 @@ use crate::remote::build_unpublished;
 use crate::signing::{self, configured_keyring};
 use crate::store;
 
-/// A daemon that runs until it is shut down, or dropped: then it stops at once.
+/// A running daemon. [`shutdown`](Daemon::shutdown) lets running turns finish; dropping it stops
+/// the server at once.
 #[derive(Debug)]
 pub struct Daemon {
     running: RunningServer,
     banner: Banner,
-    /// Goes on as long as the daemon does.
+    /// Reloads signing keys until the daemon is dropped.
     _key_watcher: Option<AbortOnDropHandle<()>>,
-    /// The same for those who look for agents elsewhere.
+    /// Discover unpublished remote agents until the daemon is dropped.
     _discovery_handles: Vec<DiscoveryHandle>,
 }
 
 impl Daemon {
-    /// Opens the store, takes over what a former process left, and begins to listen.
+    /// Opens the store, claims the unfinished tasks of ended processes, and listens.
     ///
     /// # Errors
-    /// When the configuration cannot be served, the store cannot be opened, or the address cannot be
-    /// listened at.
+    /// If the configuration cannot be served, the store cannot be opened, or the address cannot be
+    /// bound.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         require_auth_if_remote(config).await?;
         let key_files = config.signing.as_ref().map(signing::read_key_files).unwrap_or_default();
@@ -62,29 +63,30 @@ impl Daemon {
         })
     }
 
-    /// The address it listens at.
+    /// Returns the address that the daemon listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.running.address()
     }
 
-    /// What it serves, for people.
+    /// Returns a human-readable summary.
     #[must_use]
     pub fn banner(&self) -> &Banner {
         &self.banner
     }
 
-    /// Takes no new work, lets what is going on end, and stops. What does not end in time goes on
-    /// when the next daemon starts.
+    /// Accepts no new work, waits up to the configured drain time for running turns, and stops.
+    /// Turns that do not finish continue with the next start.
     pub async fn shutdown(self) {
         self.running.shutdown().await;
     }
 }
 
-/// Says whether a configuration can be served, without opening or listening to anything.
+/// Checks whether a configuration can be served, without opening the store or a socket. May resolve
+/// the `listen` address, and reads the files of keys and certificates.
 ///
 /// # Errors
-/// When it cannot.
+/// If [`Daemon::start`] would fail for a reason in the configuration.
 pub async fn validate(config: &Config) -> Result<(), StartError> {
     require_auth_if_remote(config).await?;
     config.settings.check().map_err(StartError::Server)?;
@@ -127,7 +129,7 @@ fn build_server(config: &Config, keyring: Option<Keyring>) -> Result<Server, Sta
     })
 }
 
-/// Whoever can reach the agents from elsewhere has to say who they are.
+/// Fails if the server would listen on a non-loopback address without authentication.
 async fn require_auth_if_remote(config: &Config) -> Result<(), StartError> {
     if config.requires_auth() || config.dangerously_allow_unauthenticated_remote {
         return Ok(());
@@ -141,7 +143,7 @@ async fn require_auth_if_remote(config: &Config) -> Result<(), StartError> {
     }
 }
 
-/// Everywhere that A2A would be, nothing.
+/// Returns routes that respond with 404 to every A2A path.
 fn not_found_routes(base: &str) -> Router {
     let base = base.trim_end_matches('/');
     let mut router = Router::new();

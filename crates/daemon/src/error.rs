@@ -1,4 +1,4 @@
-//! Why a daemon does not start.
+//! Errors of starting a daemon.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,119 +8,118 @@ use latimer_runtime::InvalidCommand;
 use latimer_server::InvalidJwt;
 use latimer_store::OpenError;
 
-/// Why a daemon does not start.
+/// Reason why a daemon cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// An agent is of a kind that this version does not have.
-    #[error(
-        "the agent {agent:?} is of the kind \"{kind}\", which is not available in this version"
-    )]
+    /// This version cannot serve agents of this kind.
+    #[error("agent {agent:?}: this version cannot serve agents of `kind = \"{kind}\"`")]
     UnsupportedKind {
-        /// The agent.
+        /// Name of the agent.
         agent: String,
-        /// Its kind.
+        /// Kind of the agent.
         kind: &'static str,
     },
-    /// The command of an agent cannot be run.
-    #[error("the agent {agent:?} cannot be run: {source}")]
+    /// The command of an agent is invalid.
+    #[error("agent {agent:?} has an invalid command: {source}")]
     Command {
-        /// The agent.
+        /// Name of the agent.
         agent: String,
-        /// Why.
+        /// Reason.
         source: InvalidCommand,
     },
-    /// An agent elsewhere cannot be called as the configuration says.
-    #[error("the agent {agent:?} cannot be called: {source}")]
+    /// The settings of a remote agent are invalid.
+    #[error("agent {agent:?} has invalid settings: {source}")]
     Upstream {
-        /// The agent.
+        /// Name of the agent.
         agent: String,
-        /// Why.
+        /// Reason.
         source: latimer_client::Error,
     },
-    /// The file of a token, a certificate or its key cannot be read.
-    #[error("the agent {agent:?}: cannot read {}: {source}", path.display())]
+    /// A token, certificate or key file of a remote agent cannot be read.
+    #[error("agent {agent:?}: cannot read {}: {source}", path.display())]
     UpstreamFile {
-        /// The agent.
+        /// Name of the agent.
         agent: String,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// I/O error.
         source: io::Error,
     },
-    /// Anybody on the network could call the agents.
-    #[error("{listen} can be reached from other machines, and nobody would be asked who they are")]
+    /// Every client on the network could call the agents.
+    #[error("{listen} is reachable from other machines but no authentication is configured")]
     UnauthenticatedRemote {
-        /// The address.
+        /// Configured `listen` address.
         listen: String,
     },
-    /// No token could be verified.
+    /// The settings for tokens are invalid.
     #[error("auth.jwt.{0}")]
     Jwt(InvalidJwt),
-    /// The address does not exist.
-    #[error("there is no address {listen}: {source}")]
+    /// The `listen` address cannot be resolved.
+    #[error("cannot resolve `listen` address {listen}: {source}")]
     ResolveAddress {
-        /// The address.
+        /// Configured `listen` address.
         listen: String,
-        /// Why.
+        /// I/O error.
         source: io::Error,
     },
-    /// The folder of the store cannot be made.
-    #[error("cannot make the folder {}: {source}", path.display())]
+    /// The directory of the store cannot be created.
+    #[error("cannot create directory {}: {source}", path.display())]
     CreateDir {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
-        /// Why.
+        /// I/O error.
         source: io::Error,
     },
     /// The store cannot be opened.
     #[error("{0}")]
     Store(OpenError),
-    /// The file of a key cannot be read.
-    #[error("cannot read the key {}: {source}", path.display())]
+    /// A key file cannot be read.
+    #[error("cannot read key file {}: {source}", path.display())]
     KeyFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// I/O error.
         source: io::Error,
     },
-    /// A key is none that can be used.
-    #[error("cannot use {}: {source}", path.display())]
+    /// A key file does not contain a usable key.
+    #[error("cannot use key file {}: {source}", path.display())]
     UnusableKey {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: InvalidKey,
     },
-    /// The server cannot run.
+    /// The server cannot start.
     #[error("{}", with_causes(.0))]
     Server(latimer_server::Error),
 }
 
 impl StartError {
-    /// What to do about it.
+    /// Returns what the operator can do about it.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::UnauthenticatedRemote { .. } => Some(
-                "set `api_key`, or say in `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca` who may \
-                 call; listen on 127.0.0.1; or set \
-                 `dangerously_allow_unauthenticated_remote = true`",
+                "configure `api_key`, `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca`; or listen on \
+                 127.0.0.1; or set `dangerously_allow_unauthenticated_remote = true`",
             ),
-            Self::KeyFile { .. } => Some("make one with: latimer card keygen --out FILE"),
-            Self::UnsupportedKind { .. } => Some("available are: echo, command, demo, a2a"),
-            Self::Store(OpenError::Locked { .. }) => Some(
-                "use that server, or another file: --store FILE, or `store.path` in a configuration",
-            ),
+            Self::KeyFile { .. } => Some("generate a key with `latimer card keygen --out FILE`"),
+            Self::UnsupportedKind { .. } => Some("supported kinds: echo, command, demo, a2a"),
+            Self::Store(OpenError::Locked { .. }) => {
+                Some("stop that process, or choose another file with --store FILE or `store.path`")
+            }
             Self::Server(latimer_server::Error::Listen { source, .. }) => match source.kind() {
                 io::ErrorKind::AddrInUse => Some(
-                    "another server listens there; choose another port with --listen, \
-                     or any free one with --listen 127.0.0.1:0",
+                    "another process listens there; choose another port with --listen, \
+                     or any free port with --listen 127.0.0.1:0",
                 ),
                 io::ErrorKind::PermissionDenied => {
-                    Some("ports below 1024 need a privilege; choose another with --listen")
+                    Some("ports below 1024 require privileges; choose another port with --listen")
                 }
-                io::ErrorKind::AddrNotAvailable => Some("this machine does not have that address"),
+                io::ErrorKind::AddrNotAvailable => Some(
+                    "the address is not assigned to this machine; choose another with --listen",
+                ),
                 _ => None,
             },
             Self::Command { .. }
@@ -135,7 +134,7 @@ impl StartError {
         }
     }
 
-    /// Whether the configuration is to blame, so that trying again is in vain.
+    /// Whether the cause is in the configuration, so that a retry cannot succeed.
     #[must_use]
     pub fn is_config_error(&self) -> bool {
         match self {
@@ -156,7 +155,7 @@ impl StartError {
     }
 }
 
-/// An error with all that led to it, on one line.
+/// Formats an error with its causes on one line.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

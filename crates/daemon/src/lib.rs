@@ -1,6 +1,21 @@
-//! Puts agents, a store and a server together as a configuration says.
+//! Builds and runs a server with its agents and its store from a configuration.
 //!
-//! [`config::LoadedConfig::load`] finds and checks a configuration, and [`Daemon::start`] runs it.
+//! [`LoadedConfig::load`](config::LoadedConfig::load) reads and checks a configuration, and
+//! [`Daemon::start`] runs it. [`OperatorClient`] administers a running or stopped daemon.
+//!
+//! ```no_run
+//! use latimer_daemon::Daemon;
+//! use latimer_daemon::config::{Environment, LoadRequest, LoadedConfig};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let environment = Environment::current();
+//! let loaded = LoadedConfig::load(&LoadRequest { environment, ..LoadRequest::default() })?;
+//! let daemon = Daemon::start(&loaded.config).await?;
+//! println!("listening on {}", daemon.address());
+//! daemon.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
 
 mod agents;
 mod auth;

@@ -1,4 +1,4 @@
-//! What an operator does to a daemon: through its API while it runs, and otherwise to its store.
+//! Administration of a daemon: over its API while it runs, otherwise in its store.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::redact::redact_url;
 use crate::signing::configured_keyring;
 use crate::store;
 
-/// Somebody who runs a daemon.
+/// Administers a daemon: over its API while it runs, otherwise in its store.
 #[derive(Debug)]
 pub struct OperatorClient(Backend);
 
 #[derive(Debug)]
 enum Backend {
-    /// The daemon runs: it is asked.
+    /// The API of a running daemon.
     Http(Box<HttpBackend>),
-    /// It does not: nobody else has its store.
+    /// The store of a stopped daemon, locked by this process.
     Store(WebhookDispatcher),
 }
 
-/// A daemon that runs.
+/// API of a running daemon.
 #[derive(Debug)]
 struct HttpBackend {
     client: HttpClient,
@@ -36,27 +36,27 @@ struct HttpBackend {
     key: Option<Secret>,
 }
 
-/// Why an operator could not do something.
+/// Error of an operator command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
-    /// The store, or the configuration, cannot be used.
+    /// The store cannot be opened, or the configuration is invalid.
     #[error(transparent)]
     Start(#[from] StartError),
     /// The daemon cannot be reached.
     #[error("cannot reach the server at {base}: {source}")]
     Unreachable {
-        /// Where it should be.
+        /// URL of the server.
         base: String,
-        /// Why.
+        /// Reason.
         source: RequestError,
     },
-    /// The daemon refused.
-    #[error("the server at {base} refused: {message}")]
+    /// The daemon rejected the request.
+    #[error("the server at {base} rejected the request: {message}")]
     Rejected {
-        /// Where it is.
+        /// URL of the server.
         base: String,
-        /// What it said.
+        /// Reason that the server gave.
         message: String,
     },
     /// The store failed.
@@ -65,15 +65,15 @@ pub enum OperatorError {
 }
 
 impl OperatorError {
-    /// What to do about it.
+    /// Returns what the operator can do about it.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Start(error) => error.hint(),
-            Self::Unreachable { .. } => Some("say where it is with --url"),
+            Self::Unreachable { .. } => Some("start the server, or set its URL with --url"),
             Self::Rejected { .. } => Some(
-                "it wants the `api_key` of its configuration: name that file with --config, \
-                 or set LATIMER_API_KEY",
+                "if the server requires a key, set LATIMER_API_KEY, or pass the configuration with \
+                 its `api_key` with --config",
             ),
             Self::Store(_) => None,
         }
@@ -81,11 +81,15 @@ impl OperatorError {
 }
 
 impl OperatorClient {
-    /// Finds the daemon of a configuration: at `url` if that is given, else by its store, which it
-    /// holds while it runs.
+    /// Connects to the daemon of a configuration: to the API at `url` if it is set, otherwise to
+    /// the SQLite store. If the store is in memory, does not exist or is locked by a daemon,
+    /// connects to the API at `listen` instead.
+    ///
+    /// The API receives `key`. If it is unset, the server of the configuration receives `api_key`.
     ///
     /// # Errors
-    /// When the store can neither be opened nor is held by a daemon.
+    /// If the store is not locked by a daemon but cannot be opened, or if the configuration is
+    /// invalid.
     pub fn connect(
         config: &Config,
         url: Option<&str>,
@@ -93,7 +97,7 @@ impl OperatorClient {
     ) -> Result<Self, OperatorError> {
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let local_url = || format!("{scheme}://{}", config.listen);
-        // The key of the configuration is for its own server.
+        // The key of the configuration is sent to the server of that configuration only.
         let own_key = key.clone().or_else(|| config.api_key.clone());
         let own_server = |base: String| Self::over_http(base, own_key.clone(), config);
         if let Some(url) = url.map(|it| it.trim_end_matches('/')) {
@@ -132,7 +136,7 @@ impl OperatorClient {
         }
     }
 
-    /// The operator's own server is wherever the operator says.
+    /// Connects to the API at `base`, which may be any address: the operator chose it.
     fn over_http(
         base: String,
         key: Option<Secret>,
@@ -145,7 +149,7 @@ impl OperatorClient {
         let rules = Rules { allow: target.parse().into_iter().collect(), allow_loopback: true };
         let rejected = |message: String| OperatorError::Rejected { base: redacted(&base), message };
         let mut client = HttpClient::builder(Guard::new(rules));
-        // The server of this configuration is known by its own certificate.
+        // The server may use a self-signed certificate, so its certificate is trusted as a root.
         if let Some(certificate) = config.tls.as_ref().and_then(|it| it.certificate_pem().ok()) {
             client = client.root_certificates(certificate);
         }
@@ -154,10 +158,10 @@ impl OperatorClient {
         Ok(Self(Backend::Http(Box::new(HttpBackend { client, base, key }))))
     }
 
-    /// What was not delivered, the earliest first.
+    /// Returns all dead letters, oldest first.
     ///
     /// # Errors
-    /// When the daemon or its store cannot be asked.
+    /// If the request to the daemon or its store fails.
     pub async fn dead_letters(&self) -> Result<Vec<Value>, OperatorError> {
         match &self.0 {
             Backend::Store(dispatcher) => {
@@ -180,17 +184,17 @@ impl OperatorClient {
         }
     }
 
-    /// Tries once more to deliver something.
+    /// Retries delivery of a dead letter once. A delivered dead letter is deleted.
     ///
     /// # Errors
-    /// When the daemon or its store cannot be asked.
+    /// If the request to the daemon or its store fails. A failed delivery is a [`ReplayOutcome`].
     pub async fn replay_dead_letter(&self, id: &str) -> Result<ReplayOutcome, OperatorError> {
         match &self.0 {
             Backend::Store(dispatcher) => dispatcher.replay(id).await.map_err(OperatorError::Store),
             Backend::Http(api) => {
                 let response = api.request(Method::POST, &format!("/{id}/replay")).await?;
                 let Some(response) = response else { return Ok(ReplayOutcome::NotFound) };
-                let reason = response["reason"].as_str().unwrap_or("no reason was given");
+                let reason = response["reason"].as_str().unwrap_or("the server gave no reason");
                 Ok(match response["delivered"] == Value::Bool(true) {
                     true => ReplayOutcome::Delivered,
                     false => ReplayOutcome::Failed(reason.to_owned()),
@@ -199,10 +203,10 @@ impl OperatorClient {
         }
     }
 
-    /// Forgets something; false when there is no such letter.
+    /// Deletes a dead letter. Returns `false` if it does not exist.
     ///
     /// # Errors
-    /// When the daemon or its store cannot be asked.
+    /// If the request to the daemon or its store fails.
     pub async fn delete_dead_letter(&self, id: &str) -> Result<bool, OperatorError> {
         match &self.0 {
             Backend::Store(dispatcher) => {
@@ -216,7 +220,7 @@ impl OperatorClient {
 }
 
 impl HttpBackend {
-    /// Asks the daemon; none when it does not know what is meant.
+    /// Sends a request. Returns `None` if the dead letter that `path` names does not exist.
     async fn request(&self, method: Method, path: &str) -> Result<Option<Value>, OperatorError> {
         let Self { client, base, key } = self;
         let rejected = |message: String| OperatorError::Rejected { base: redacted(base), message };
@@ -225,12 +229,12 @@ impl HttpBackend {
         if let Some(key) = key {
             let header = HeaderValue::try_from(format!("Bearer {}", key.reveal()));
             let mut header =
-                header.map_err(|_| rejected("the key is no text for a header".into()))?;
+                header.map_err(|_| rejected("the key is not a valid header value".into()))?;
             header.set_sensitive(true);
             request = request.header(AUTHORIZATION, header);
         }
         let request = request.body(Vec::new().into());
-        let request = request.map_err(|_| rejected("this is no address".into()))?;
+        let request = request.map_err(|_| rejected("the URL is invalid".into()))?;
         let limits = RequestLimits { max_body_bytes: 16 * 1024 * 1024, ..RequestLimits::default() };
         let response = client.send(request, &limits).await;
         let response = response
@@ -242,14 +246,14 @@ impl HttpBackend {
             status => {
                 let error_message = body["error"]["message"].as_str();
                 Err(rejected(
-                    error_message.map_or_else(|| format!("it answered {status}"), str::to_owned),
+                    error_message.map_or_else(|| format!("status {status}"), str::to_owned),
                 ))
             }
         }
     }
 }
 
-/// An address as it may be shown.
+/// Redacts credentials in the URL.
 fn redacted(base: &str) -> String {
     redact_url(base).into_owned()
 }

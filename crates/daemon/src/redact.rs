@@ -1,12 +1,12 @@
-//! What may be shown of an address that somebody wrote down.
+//! Redaction of secrets in configured URLs.
 
 use std::borrow::Cow;
 
-/// In place of what nobody should see.
+/// Replacement for a secret in output.
 pub(crate) const REDACTED: &str = "(hidden)";
 
-/// A text without what is secret about an address in it: whatever stands before a host, and the
-/// query. It hides too much rather than too little.
+/// Redacts the user information and the query of a URL in a string. Redacts too much rather than
+/// too little: everything between the scheme and the last `@`, and everything after the first `?`.
 pub(crate) fn redact_url(text: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
     let (user, rest) = match rest.rsplit_once('@') {

@@ -1,4 +1,4 @@
-//! Makes an agent of one that is elsewhere, or looks for it only.
+//! Builds remote agents, published or not.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::signing;
 /// Time allowed for a call to a remote agent if its configuration has no `timeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The agent, which is looked for as soon as it is served.
+/// Builds an agent that publishes a remote agent. Discovery starts when it is served.
 pub(crate) fn build_remote_agent(
     agent: &AgentConfig,
     keys: &A2aKeys,
@@ -35,7 +35,8 @@ pub(crate) fn build_remote_agent(
     Ok(remote.into_agent(&agent.name))
 }
 
-/// Agents that are looked for, and not published, by their names.
+/// Builds the remote agents that are discovered and not published, with their names. Empty if A2A
+/// is disabled.
 pub(crate) fn build_unpublished(config: &Config) -> Result<Vec<(&str, RemoteAgent)>, StartError> {
     let remote_agents = config.remote_agents.iter().filter(|_| config.serving != Serving::Disabled);
     remote_agents.map(|it| Ok((&*it.name, build_remote(&it.name, &it.upstream, config)?))).collect()
@@ -61,13 +62,13 @@ fn build_remote(
         };
         configure_client(client, &upstream, &files)
     };
-    // Whether it can be set up at all is known now, and told now.
+    // Reports invalid settings at startup instead of at discovery.
     let builder = configure(latimer_client::Client::builder(source));
     builder.and_then(|it| it.check()).map_err(upstream_error)?;
     Ok(remote.configure_client(configure))
 }
 
-/// Says what the configuration says in place of what the agent does.
+/// Replaces members of the upstream card by those that the configuration sets.
 fn override_card(
     agent_card: &mut latimer_protocol::card::AgentCard,
     card_config: &CardConfig,
@@ -77,8 +78,8 @@ fn override_card(
     agent_card.capabilities.streaming = Some(streaming);
 }
 
-/// Sets up the client of a remote agent: every key of [`Upstream`] is used here, or in
-/// [`add_credentials`] and [`UpstreamFiles`].
+/// Configures the client of a remote agent. Every key of [`Upstream`] is used here, in
+/// [`add_credentials`] or in [`UpstreamFiles`].
 fn configure_client(
     client: ClientBuilder,
     upstream: &Upstream,
@@ -113,7 +114,7 @@ fn configure_client(
     add_credentials(client, upstream, files)
 }
 
-/// Says who we are to the agent: at the origin of `url`, and nowhere else.
+/// Adds the certificates and credentials, which are sent to the origin of `url` only.
 fn add_credentials(
     mut client: ClientBuilder,
     upstream: &Upstream,
@@ -152,19 +153,19 @@ fn headers(upstream: &Upstream) -> Result<HeaderMap, Error> {
     for (name, value) in &upstream.headers {
         let invalid = |problem| Error::InvalidSetup(format!("`headers`: {name:?} {problem}"));
         let header =
-            HeaderName::try_from(name).map_err(|_| invalid("is not the name of a header"))?;
+            HeaderName::try_from(name).map_err(|_| invalid("is not a valid header name"))?;
         let value = HeaderValue::try_from(value.reveal());
-        headers.insert(header, value.map_err(|_| invalid("has a value that no header can carry"))?);
+        headers.insert(header, value.map_err(|_| invalid("has an invalid header value"))?);
     }
     Ok(headers)
 }
 
-/// What the files have that the configuration names.
+/// Contents of the files that the settings of a remote agent name.
 struct UpstreamFiles {
     token: Option<Secret>,
     trust: CardTrust,
     root_certificates: Option<String>,
-    /// The certificate and its key.
+    /// Client certificate and its key.
     identity: Option<(String, Secret)>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the keys, and reads them again when they change.
+//! Reads the signing keys, and reloads them when their files change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use tracing::{info, warn};
 use crate::config::{Config, SigningConfig};
 use crate::error::StartError;
 
-/// How often to look whether keys have changed.
+/// Interval between checks of the key files.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The keys that a configuration names, if it does.
+/// Reads the configured keys; `None` if no key is configured.
 pub(crate) fn configured_keyring(config: &Config) -> Result<Option<Keyring>, StartError> {
     config.signing.as_ref().map(load_keyring).transpose()
 }
@@ -29,8 +29,8 @@ fn load_keyring(signing: &SigningConfig) -> Result<Keyring, StartError> {
     Ok(keyring)
 }
 
-/// Signs with the next key as soon as its file is there in place of the former one. A file that
-/// cannot be used changes nothing.
+/// Reloads the keys when their files change, until the future is dropped. If a file cannot be used,
+/// logs a warning and keeps the current keys.
 pub(crate) async fn watch_keys(
     signing: SigningConfig,
     keyring: Keyring,
@@ -46,21 +46,22 @@ pub(crate) async fn watch_keys(
         last_contents = contents;
         let replaced = load_keyring(&signing).map(|next| keyring.replace(&next));
         match replaced {
-            Ok(Ok(())) => info!(kid = keyring.kid(), "signing keys were read again"),
-            Ok(Err(error)) => warn!(%error, "signing keys stay as they were"),
-            Err(error) => warn!(%error, "signing keys stay as they were"),
+            Ok(Ok(())) => info!(kid = keyring.kid(), "signing keys reloaded"),
+            Ok(Err(error)) => warn!(%error, "signing keys not reloaded"),
+            Err(error) => warn!(%error, "signing keys not reloaded"),
         }
     }
 }
 
-/// What the files say. They are short. From before they are used, so that no change is missed.
+/// Returns the contents of the key files; `None` for a file that cannot be read. Called before the
+/// keys are loaded, so that a later change is noticed.
 pub(crate) fn read_key_files(signing: &SigningConfig) -> Vec<Option<String>> {
     let files: Vec<&PathBuf> =
         [&signing.key_file].into_iter().chain(&signing.published_key_files).collect();
     files.into_iter().map(|it| fs::read_to_string(it).ok()).collect()
 }
 
-/// Reads a file that has a key, or several.
+/// Reads a file with one or more keys.
 pub(crate) fn read_key_file<T>(
     path: &Path,
     parse: impl FnOnce(&str) -> Result<T, InvalidKey>,

@@ -1,4 +1,4 @@
-//! Opens the store.
+//! Opens the configured store.
 
 use std::net::ToSocketAddrs;
 
@@ -9,13 +9,13 @@ use latimer_store::{MemoryStore, SqliteConfig, SqliteStore, TaskStore};
 use crate::config::{Config, StoreLocation};
 use crate::error::StartError;
 
-/// The server, with the store that a configuration names.
+/// Opens the store and adds it to the server.
 pub(crate) fn attach(server: Server, config: &Config) -> Result<Server, StartError> {
     let holder = format!("latimer serve, {}", config.listen);
     Ok(server.shared_store(open(config, &holder)?.into()))
 }
 
-/// The store that a configuration names, for whoever `holder` says.
+/// Opens the store. A process that finds it locked reports `holder`.
 pub(crate) fn open(config: &Config, holder: &str) -> Result<Box<dyn TaskStore>, StartError> {
     let retention = config.store.retention.clone();
     let (path, durability) = match &config.store.location {
@@ -31,7 +31,7 @@ pub(crate) fn open(config: &Config, holder: &str) -> Result<Box<dyn TaskStore>, 
     Ok(Box::new(store.map_err(StartError::Store)?))
 }
 
-/// Whether only this machine reaches the server of a configuration.
+/// Whether the server can be reached from this machine only.
 pub(crate) fn is_loopback_only(config: &Config) -> bool {
     let addresses = config.listen.to_socket_addrs();
     addresses.is_ok_and(|mut all| all.all(|it| config.settings.is_loopback_only(it)))

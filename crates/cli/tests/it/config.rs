@@ -12,7 +12,7 @@ fn invalid_config_exits_with_code_2() {
     {
         let output = dir.run(command);
         assert_eq!(output.code, Some(2), "{command:?}");
-        let want = "error: latimer.toml:2: `a2a` has no key `lisen_path`\n  \
+        let want = "error: latimer.toml:2: unknown key `lisen_path` in `a2a`\n  \
                     hint: did you mean `listen_path`?\n";
         assert_eq!((output.stderr.as_str(), output.stdout.as_str()), (want, ""), "{command:?}");
     }

@@ -94,7 +94,7 @@ fn locked_store_error_names_the_process() {
     assert_eq!(output.code, Some(1));
     let holder = format!("locked by process {} (latimer serve", server.pid());
     assert!(output.stderr.contains(&holder), "{}", output.stderr);
-    assert!(output.stderr.contains("hint: use that server, or another file: --store FILE"));
+    assert!(output.stderr.contains("hint: stop that process, or choose another file with --store FILE"));
     let other_store_args = [&SERVE_ARGS[..], &["--store", "other.db"]].concat();
     assert!(dir.serve(&other_store_args).startup_output.contains("other.db"));
 }

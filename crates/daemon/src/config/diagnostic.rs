@@ -1,4 +1,4 @@
-//! What is wrong with a configuration.
+//! Errors and warnings of a configuration.
 
 use std::fmt;
 use std::io;
@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use super::location::Location;
 use super::tree::{Layer, Provenance};
 
-/// Something about a configuration that is wrong, or should be known.
+/// Error or warning of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Where it is.
+    /// Source of the value that it is about.
     pub provenance: Provenance,
-    /// What it is.
+    /// What is wrong.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
@@ -44,7 +44,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// What was found wrong so far.
+/// Errors and warnings found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     pub(crate) errors: Vec<Diagnostic>,
@@ -72,7 +72,7 @@ impl Diagnostics {
         self.warnings.push(Diagnostic::new(at.provenance.clone(), message));
     }
 
-    /// Returns the errors as one, if there are any.
+    /// Fails with all errors found so far, and removes them.
     pub(crate) fn check(&mut self) -> Result<(), ConfigError> {
         match self.errors.is_empty() {
             true => Ok(()),
@@ -81,19 +81,19 @@ impl Diagnostics {
     }
 }
 
-/// Why there is no configuration.
+/// Reason why a configuration cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The file cannot be read.
+    /// The configuration file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// I/O error.
         source: io::Error,
     },
-    /// It says something that cannot be, or that nobody understands. All of it is listed.
+    /// Keys or values are invalid. Lists all that were found.
     #[error("{}", list(.0))]
     Invalid(Vec<Diagnostic>),
 }

@@ -1,4 +1,4 @@
-//! What holds, and where it comes from.
+//! Effective values and their sources.
 
 use serde_json::Value;
 
@@ -7,20 +7,21 @@ use super::tree::{Node, NodeKind, Provenance};
 use super::{LoadedConfig, ROOT_SECTION};
 use crate::redact::{REDACTED, redact_url};
 
-/// One value of a configuration.
+/// Effective value of one key.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EffectiveSetting {
-    /// Its key, with dots.
+    /// Path of the key, such as `agents[0].name`.
     pub key: String,
-    /// The value in TOML. Secrets are hidden, also those in addresses.
+    /// Value in TOML. Secrets are replaced, also those in URLs.
     pub value: String,
-    /// Where it comes from.
+    /// Source of the value.
     pub provenance: Provenance,
 }
 
 impl LoadedConfig {
-    /// Every value that holds, in the order of the reference.
+    /// Returns the effective value of every key, in the order of the reference. An agent has the
+    /// keys of its kind.
     #[must_use]
     pub fn effective_settings(&self) -> Vec<EffectiveSetting> {
         let mut settings = Vec::new();
@@ -76,7 +77,7 @@ fn redacted_value(node: &Node, value_kind: ValueKind) -> String {
     }
 }
 
-/// A value in TOML, on one line.
+/// Formats a value as TOML on one line.
 fn to_toml(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -86,7 +87,7 @@ fn to_toml(value: &Value) -> String {
             let members = members.iter().map(|(key, it)| format!("{key} = {}", to_toml(it)));
             format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
         }
-        // The escapes of JSON are escapes of TOML.
+        // Every JSON escape is a TOML escape.
         Value::String(text) => Value::from(redact_url(text)).to_string(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     }

@@ -1,4 +1,4 @@
-//! Values from the environment: `LATIMER__A2A__LISTEN_PATH` is `a2a.listen_path`.
+//! Values of environment variables: `LATIMER__A2A__LISTEN_PATH` sets `a2a.listen_path`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::tree::{Layer, Node, Provenance};
 
 const PREFIX: &str = "LATIMER__";
 
-/// The tree of all variables that are meant for the configuration.
+/// Returns the tree of all environment variables that set a key.
 pub(crate) fn read<'a>(
     vars: impl IntoIterator<Item = (&'a String, &'a String)>,
     root: &SectionSpec,
@@ -36,7 +36,7 @@ pub(crate) fn read<'a>(
     tree
 }
 
-/// The keys along a path; the last one has a value.
+/// Returns the keys along a path; the last one has a value.
 #[expect(clippy::type_complexity, reason = "a message and a hint, for one caller")]
 fn find_path(
     path: &[String],
@@ -48,7 +48,7 @@ fn find_path(
         let Some(key) = section.find_key(name) else {
             let suggest = |it: &str| format!("did you mean {}?", variable_name(&path[..depth], it));
             let hint = suggest_key(name, &section.keys()).map(suggest);
-            return Err(("there is no such key in a configuration".to_owned(), hint));
+            return Err(("unknown key".to_owned(), hint));
         };
         keys.push(key);
         match key.spec.kind {
@@ -56,12 +56,12 @@ fn find_path(
             KeyKind::Table(inner) => section = inner,
             KeyKind::Value(..) => break,
             KeyKind::TableList(_) | KeyKind::NamedTables(_) => {
-                let message = format!("`{}` cannot be set by the environment", key.name());
-                return Err((message, Some("write it to a file".to_owned())));
+                let message = format!("`{}` cannot be set by an environment variable", key.name());
+                return Err((message, Some("set it in a configuration file".to_owned())));
             }
         }
     }
-    Err(("there is no such key in a configuration".to_owned(), None))
+    Err(("unknown key".to_owned(), None))
 }
 
 fn variable_name(sections: &[String], key: &str) -> String {
@@ -69,7 +69,7 @@ fn variable_name(sections: &[String], key: &str) -> String {
     format!("{PREFIX}{}", path.join("__").to_ascii_uppercase())
 }
 
-/// Text is text; anything else is written as in TOML.
+/// Parses the value of a variable: a string is taken literally, other values are TOML.
 fn parse_env_value(text: &str, key: &Key) -> Value {
     match key.spec.kind {
         KeyKind::Value(_, ValueKind::Text | ValueKind::Secret) => Value::from(text),

@@ -1,24 +1,24 @@
-//! What a configuration depends on besides itself.
+//! Current directory and environment variables.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where the process runs, and what its environment says.
+/// Current directory and environment variables that a configuration depends on.
 #[derive(Clone, Default)]
 pub struct Environment {
-    /// The current folder.
+    /// Current directory.
     pub current_dir: PathBuf,
-    /// The environment. Variables that are no text are not in it.
+    /// Environment variables. Those that are not UTF-8 are left out.
     pub vars: BTreeMap<String, String>,
 }
 
-/// The name of the file that is looked for.
+/// Name of the discovered configuration file.
 const CONFIG_FILE_NAME: &str = "latimer.toml";
 
 impl fmt::Debug for Environment {
-    /// Without the environment: some of it is secret.
+    /// Omits the variables, because some are secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Environment")
             .field("current_dir", &self.current_dir)
@@ -27,7 +27,7 @@ impl fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// Those of this process.
+    /// Returns the current directory and the environment variables of this process.
     #[must_use]
     pub fn current() -> Self {
         let utf8_pair = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
@@ -43,9 +43,9 @@ impl Environment {
         self.vars.get(name).map(String::as_str).filter(|it| !it.is_empty())
     }
 
-    /// The file that holds the configuration, if there is one: what the environment names, else the
-    /// first that exists of `latimer.toml` here or further up in this repository, that of the user,
-    /// and that of the machine.
+    /// Returns the configuration file, if there is one: the file that `LATIMER_CONFIG` names, else
+    /// the first that exists of `latimer.toml` in the current directory or a parent directory of
+    /// the same repository, that of the user, and that of the machine.
     pub(crate) fn find_config_file(&self) -> Option<PathBuf> {
         if let Some(path) = self.var("LATIMER_CONFIG") {
             return Some(path.into());
@@ -65,20 +65,20 @@ impl Environment {
             .find(|it| self.current_dir.join(it).is_file())
     }
 
-    /// This folder, and those above it up to the root of the repository it is in. Outside of a
-    /// repository nothing says that a folder above has anything to do with this one.
+    /// Returns the current directory and its parents up to the root of the repository. Outside of a
+    /// repository the parents are left out, because they may be unrelated.
     fn project_dirs(&self) -> impl Iterator<Item = &Path> {
         let depth = self.current_dir.ancestors().position(|it| it.join(".git").exists());
         self.current_dir.ancestors().take(depth.unwrap_or(0) + 1)
     }
 
-    /// Where data is kept that belongs to the user.
+    /// Returns the directory for data of the user.
     pub(crate) fn data_dir(&self) -> Option<PathBuf> {
         self.xdg_base_dir("XDG_DATA_HOME", ".local/share").map(|it| it.join("latimer"))
     }
 
     fn xdg_base_dir(&self, name: &str, in_home: &str) -> Option<PathBuf> {
-        // A relative one is invalid, and to be ignored.
+        // The XDG specification requires that relative paths are ignored.
         let configured = self.var(name).map(PathBuf::from).filter(|it| it.is_absolute());
         configured.or_else(|| Some(Path::new(self.var("HOME")?).join(in_home)))
     }

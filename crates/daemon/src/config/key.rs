@@ -7,33 +7,34 @@
 //! | a struct with one field per key | the configuration that the daemon runs with |
 //! | `ConfigValue::read` | reading it; every error names its line |
 //! | `Resolve` | paths, environment variables and checks of its values |
-//! | `PartialEq` | finding out what changed between two configurations |
+//! | `PartialEq` | comparing two configurations |
 //! | [`SectionSpec`] | unknown keys, defaults, `latimer config show` and `docs/reference/config.md` |
 //!
-//! Two kinds of fields share the table of the section that has them: `flat` has the keys of another
-//! section, and `kind` has the keys of the section that its value selects.
+//! Two kinds of fields have no table of their own: `flat` adds the keys of another section to the
+//! table, and `kind` adds the keys of the section that its value selects.
 //!
 //! # Adding a key
 //!
 //! A new key of remote agents takes two edits:
 //!
-//! 1. Declare it in the section `Upstream` (`raw/upstream.rs`), with its type, its default, its
-//!    description and an example.
+//! 1. Declare it in the section `Upstream` (`raw/upstream.rs`) with type, default, description and
+//!    example.
 //! 2. Use its field in `configure_client` (`src/remote.rs`).
 //!
-//! `[[agents]]` with `kind = "a2a"`, `[[a2a.external_agents]]` and `[a2a.remote_agents]` accept it
-//! from then on, other kinds of agents refuse it, and the test of the reference asks for
-//! `UPDATE_REFERENCE=1`. A key of another kind of agent is declared in the section of that kind.
+//! `[[agents]]` with `kind = "a2a"`, `[[a2a.external_agents]]` and `[a2a.remote_agents]` then
+//! accept the key, and other kinds of agents reject it. A test compares `docs/reference/config.md`
+//! with the declared keys; running it with `UPDATE_REFERENCE=1` writes the file. A key of another
+//! kind of agent is declared in the section of that kind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::tree::{Node, NodeKind};
 
-/// The key that selects the kind of a table.
+/// Name of the key that selects the kind of a table.
 pub(crate) const KIND_KEY: &str = "kind";
 
-/// Keys of a table of a configuration.
+/// Keys of one configuration table.
 #[derive(Debug)]
 pub(crate) struct SectionSpec {
     pub(crate) entries: &'static [Entry],
@@ -44,9 +45,9 @@ pub(crate) struct SectionSpec {
 pub(crate) enum Entry {
     /// One key.
     Key(KeySpec),
-    /// The keys of another section, in the table of this one.
+    /// The keys of another section, which are in the same table.
     Flat(&'static SectionSpec, &'static [KeyOverride]),
-    /// The key `kind`, and the sections it selects from, in the table of this one.
+    /// The key `kind` and the sections that it selects from, whose keys are in the same table.
     Kind(KeySpec, &'static [KindSpec]),
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct KeySpec {
     pub(crate) example: &'static str,
 }
 
-/// What differs for a key where its section is used.
+/// Changes to a key at one use of its section.
 #[derive(Debug)]
 pub(crate) struct KeyOverride {
     /// Name of the field.
@@ -74,11 +75,11 @@ pub(crate) struct KeyOverride {
     pub(crate) aliases: &'static [&'static str],
     /// Default in TOML, and an example.
     pub(crate) default: Option<(&'static str, &'static str)>,
-    /// What a plain number counts, for a duration.
+    /// Unit of a plain number, for a duration.
     pub(crate) number_unit: Duration,
 }
 
-/// One value of a key `kind`, and the keys that come with it.
+/// One value of the key `kind`, and the keys that it adds to the table.
 #[derive(Debug)]
 pub(crate) struct KindSpec {
     pub(crate) name: &'static str,
@@ -86,7 +87,7 @@ pub(crate) struct KindSpec {
     pub(crate) section: &'static SectionSpec,
 }
 
-/// What a key holds.
+/// Kind of value that a key has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyKind {
     /// A value, with the name of its type.
@@ -112,20 +113,20 @@ pub(crate) enum ValueKind {
     Other,
 }
 
-/// What holds for a key that is absent.
+/// Meaning of an absent key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Presence {
-    /// This value, in TOML.
+    /// The key has this default value, in TOML.
     Default(&'static str),
-    /// This behavior.
+    /// The server behaves as described here.
     Optional(&'static str),
-    /// Absence is an error.
+    /// It is an error.
     Required,
-    /// A table with the defaults of its keys.
+    /// The key is a table with the defaults of its keys.
     Section,
 }
 
-/// A key as it is used in one table: its declaration, and what differs there.
+/// A key at one use of its section: its declaration and the changes to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
     pub(crate) spec: &'static KeySpec,
@@ -133,7 +134,7 @@ pub(crate) struct Key {
 }
 
 impl SectionSpec {
-    /// Returns the keys that the table has whatever its kind is, in the order of the declaration.
+    /// Returns the keys that do not depend on the kind of the table, in declaration order.
     pub(crate) fn keys(&self) -> Vec<Key> {
         let mut keys = Vec::new();
         self.collect_keys(&[], &mut keys);
@@ -152,7 +153,7 @@ impl SectionSpec {
         }
     }
 
-    /// Returns the kinds that the key `kind` selects from; none if the section has no such key.
+    /// Returns the kinds that the key `kind` selects from; empty if the section has no such key.
     pub(crate) fn kinds(&self) -> &'static [KindSpec] {
         let kinds = self.entries.iter().find_map(|it| match it {
             Entry::Kind(_, kinds) => Some(*kinds),
@@ -161,7 +162,7 @@ impl SectionSpec {
         kinds.unwrap_or_default()
     }
 
-    /// Returns the kind that a table selects; none if that is missing or unknown.
+    /// Returns the kind that a table selects; `None` if it is missing or unknown.
     pub(crate) fn kind_of(&self, members: &BTreeMap<String, Node>) -> Option<&'static KindSpec> {
         let mut nodes = members.iter().filter(|(name, _)| to_snake_case(name) == KIND_KEY);
         let NodeKind::Scalar(value) = &nodes.next()?.1.kind else { return None };
@@ -176,7 +177,7 @@ impl SectionSpec {
         keys
     }
 
-    /// Returns the key with a name or an alias, among those that the table has whatever its kind is.
+    /// Returns the key with a name or an alias, among the keys that do not depend on the kind.
     pub(crate) fn find_key(&self, name: &str) -> Option<Key> {
         find_key(&self.keys(), name)
     }
@@ -189,7 +190,7 @@ pub(crate) fn find_key(keys: &[Key], name: &str) -> Option<Key> {
 }
 
 impl Key {
-    /// Returns the name of the key in this table.
+    /// Returns the name of the key at this use.
     pub(crate) fn name(&self) -> &'static str {
         match self.overrides {
             Some(overrides) => overrides.name,
@@ -203,7 +204,7 @@ impl Key {
         self.spec.aliases.iter().chain(overrides).copied()
     }
 
-    /// Returns what holds if the key is absent.
+    /// Returns the meaning of an absent key.
     pub(crate) fn presence(&self) -> Presence {
         match self.overrides.and_then(|it| it.default) {
             Some((default, _)) => Presence::Default(default),
@@ -219,7 +220,7 @@ impl Key {
         }
     }
 
-    /// Whether a plain number counts milliseconds and not seconds.
+    /// Whether a plain number counts milliseconds instead of seconds.
     pub(crate) fn counts_milliseconds(&self) -> bool {
         self.overrides.is_some_and(|it| it.number_unit == Duration::from_millis(1))
     }

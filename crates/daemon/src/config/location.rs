@@ -1,4 +1,4 @@
-//! Where a value of a configuration was written.
+//! Location of a configuration value: its node, its path and its source.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,15 +7,15 @@ use super::Environment;
 use super::key::KeyOverride;
 use super::tree::{Node, NodeKind, Provenance, format_path};
 
-/// Where a value was written, and what it may refer to from there.
+/// Location of a value, with the environment that it may refer to.
 #[derive(Clone, Debug)]
 pub(crate) struct Location<'a> {
-    /// The value; none for a key that is absent.
+    /// Node of the value; `None` if the key is absent.
     pub(crate) node: Option<&'a Node>,
     /// Source of the value, or of the table that lacks it.
     pub(crate) provenance: &'a Provenance,
     pub(crate) environment: &'a Environment,
-    /// What a plain number counts, for a duration.
+    /// Unit of a plain number, for a duration.
     pub(crate) number_unit: Duration,
     path: Vec<String>,
     overrides: &'static [KeyOverride],
@@ -44,7 +44,7 @@ impl<'a> Location<'a> {
         }
     }
 
-    /// Returns the location of a member of this table or list, by its name or its number.
+    /// Returns the location of a member of this table or list, by its name or its index.
     pub(crate) fn member(&self, name: &str) -> Self {
         let node = self.node.and_then(|it| it.get([name]));
         Self {
@@ -76,22 +76,23 @@ impl<'a> Location<'a> {
         names.into_iter().map(located).collect()
     }
 
-    /// Returns the key with the tables it is in, such as `agents[0].url`.
+    /// Returns the full path of the key, such as `agents[0].url`.
     pub(crate) fn path(&self) -> String {
         format_path(&self.path)
     }
 
-    /// Returns the path of something inside of this value.
+    /// Returns the path of an element inside this value.
     pub(crate) fn inner_path(&self, steps: &[String]) -> String {
         format_path(&[self.path.as_slice(), steps].concat())
     }
 
-    /// Returns the directory of the file that has the value; none if it is from no file.
+    /// Returns the directory of the file that contains the value; `None` if it is not from a file.
     pub(crate) fn config_dir(&self) -> Option<PathBuf> {
         self.provenance.base_dir().map(|it| self.environment.current_dir.join(it))
     }
 
-    /// Returns a path that is relative to the file that has it, or else to the current directory.
+    /// Resolves a relative path against the directory of the file that contains it, or against the
+    /// current directory if it is not from a file.
     pub(crate) fn resolve_path(&self, path: &Path) -> PathBuf {
         self.config_dir().unwrap_or_else(|| self.environment.current_dir.clone()).join(path)
     }

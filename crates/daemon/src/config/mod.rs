@@ -1,8 +1,16 @@
-//! The configuration: from files, the environment and options to plain data.
+//! Configuration: files, environment variables and command-line options as plain data.
 //!
-//! Values come in layers: defaults, a file, the environment, options; a later one goes before an
-//! earlier one. Everything is held against one list of keys (`raw`), so that a key which does not
-//! exist is an error, with the line and a guess at what was meant.
+//! Values come in layers: defaults, a file, environment variables, options. A later layer overrides
+//! an earlier one key by key.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `raw` | the keys, declared with the macros of `section`; `key` says how to add one |
+//! | `tree`, `environment`, `env_vars` | the layers, merged into a tree that records the source of each value |
+//! | `schema_check` | unknown and missing keys, aliases, defaults |
+//! | `read`, `location`, `time`, `size`, `url` | values, each read where it was written |
+//! | `resolve` | paths, environment variables and checks; the [`Config`] that the daemon runs with |
+//! | `effective`, `reference`, `diagnostic` | output: effective values, the reference, errors and warnings |
 
 mod diagnostic;
 mod effective;
@@ -51,49 +59,49 @@ use read::{ConfigSection, ConfigValue};
 use resolve::Resolve;
 use tree::Node;
 
-/// What to make a configuration of.
+/// Sources of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct LoadRequest {
-    /// The file.
+    /// Configuration file to read.
     pub file: ConfigFile,
-    /// What options say.
+    /// Values of command-line options.
     pub flags: Vec<FlagOverride>,
-    /// Everything else.
+    /// Current directory and environment variables.
     pub environment: Environment,
 }
 
-/// Which file to read.
+/// Configuration file to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ConfigFile {
-    /// The first that is where it should be.
+    /// The first that exists of the usual places.
     #[default]
     Discover,
-    /// This one.
+    /// This file; it is an error if it does not exist.
     Path(PathBuf),
-    /// None.
+    /// No file.
     None,
 }
 
-/// What an option says.
+/// Value of a command-line option.
 #[derive(Clone, Debug)]
 pub struct FlagOverride {
-    /// The option, such as `--listen`.
+    /// Name of the option, such as `--listen`.
     pub option: &'static str,
-    /// The key it sets, with dots.
+    /// Path of the key that it sets, such as `store.path`.
     pub key: &'static str,
-    /// The value.
+    /// Value of the key.
     pub value: Value,
 }
 
-/// A configuration, and how it came about.
+/// A valid configuration with the sources of its values.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoadedConfig {
-    /// The configuration.
+    /// The configuration that the daemon runs with.
     pub config: Config,
-    /// What should be known about it.
+    /// Problems that do not prevent its use.
     pub warnings: Vec<Diagnostic>,
-    /// The file it was read from, if there was one.
+    /// File that it was read from, if any.
     pub file: Option<PathBuf>,
     tree: Node,
 }
@@ -101,10 +109,11 @@ pub struct LoadedConfig {
 static ROOT_SECTION: SectionSpec = raw::Root::SECTION;
 
 impl LoadedConfig {
-    /// Finds, reads and checks a configuration.
+    /// Reads the sources of a configuration, merges and checks them.
     ///
     /// # Errors
-    /// When a file cannot be read, or anything in it cannot be understood.
+    /// [`ConfigError::Unreadable`] when the file cannot be read, and [`ConfigError::Invalid`] with
+    /// everything that is wrong in the sources.
     pub fn load(request: &LoadRequest) -> Result<Self, ConfigError> {
         let LoadRequest { environment, .. } = request;
         let mut diagnostics = Diagnostics::default();
@@ -133,7 +142,7 @@ impl LoadedConfig {
         Ok(Self { config, warnings: diagnostics.warnings, file, tree })
     }
 
-    /// How many values come from the environment.
+    /// Returns the number of values that environment variables set.
     #[must_use]
     pub fn environment_overrides(&self) -> usize {
         let from_environment =
@@ -164,12 +173,12 @@ fn read_flags(flags: &[FlagOverride], errors: &mut Vec<Diagnostic>) -> Node {
     tree
 }
 
-/// What is served when nobody said anything.
+/// Returns the agent that is served without a configuration.
 fn default_agent() -> Node {
     Node::from_value(json!([{"name": "echo", "kind": "echo"}]), &Layer::Default.into())
 }
 
-/// Reads all sections, and resolves the values in them that depend on where they were written.
+/// Reads all sections and resolves the values that depend on where they were written.
 fn read_values(
     tree: &Node,
     environment: &Environment,

@@ -1,4 +1,4 @@
-//! A configuration as it is used: plain data.
+//! The configuration that the daemon runs with: plain data.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,168 +10,168 @@ use latimer_store::{Durability, Retention};
 
 use super::{AgentConfig, Upstream};
 
-/// What there is to know before a server can start.
+/// Configuration of a daemon.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// The address to listen on.
+    /// Socket address to listen on.
     pub listen: String,
-    /// What callers must show.
+    /// Secret of the principal `api-key`, if there is one.
     pub api_key: Option<Secret>,
-    /// Who else may call.
+    /// Other authentication methods.
     pub auth: AuthConfig,
-    /// What connections are secured with.
+    /// TLS of the server, if it is enabled.
     pub tls: Option<Tls>,
-    /// Whether callers elsewhere may do without saying who they are.
+    /// Whether a non-loopback address may be served without authentication.
     pub dangerously_allow_unauthenticated_remote: bool,
-    /// The agent that is meant when none is named.
+    /// Name of the agent that receives calls which select none; the first agent if unset.
     pub primary_agent: Option<String>,
     /// Whether A2A is served.
     pub serving: Serving,
-    /// How the server is set up.
+    /// Settings of the server.
     pub settings: Settings,
-    /// How the server identifies itself to remote agents, if not by the default.
+    /// `User-Agent` header for remote agents; the default of the client if unset.
     pub user_agent: Option<HeaderValue>,
-    /// Agents elsewhere.
+    /// Remote agents that are discovered and not published.
     pub remote_agents: Vec<RemoteAgentConfig>,
-    /// The agents.
+    /// Agents to serve.
     pub agents: Vec<AgentConfig>,
-    /// Servers of the Model Context Protocol.
+    /// MCP servers.
     pub mcp_servers: Vec<McpServer>,
-    /// Where tasks are kept.
+    /// Where tasks are stored, and for how long.
     pub store: StoreConfig,
-    /// The keys that vouch for what is said; none when nothing is signed.
+    /// Keys that sign cards and webhook deliveries; nothing is signed if unset.
     pub signing: Option<SigningConfig>,
-    /// What is logged.
+    /// Log messages.
     pub log: LogConfig,
 }
 
 impl Config {
-    /// Whether callers must say who they are.
+    /// Whether callers must authenticate.
     #[must_use]
     pub fn requires_auth(&self) -> bool {
         self.accepts_tokens() || self.auth.certificates.is_some()
     }
 
-    /// Whether they can say so with a key or a token.
+    /// Whether callers can authenticate with a key or a token.
     pub(crate) fn accepts_tokens(&self) -> bool {
         self.api_key.is_some() || !self.auth.keys.is_empty() || self.auth.jwt.is_some()
     }
 }
 
-/// Who may call, besides those with the key.
+/// Authentication methods besides the `api_key`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct AuthConfig {
-    /// Those with a key of their own.
+    /// API keys with names.
     pub keys: ApiKeys,
-    /// Those with a token.
+    /// Tokens of a provider.
     pub jwt: Option<JwtSettings>,
-    /// Those with a certificate.
+    /// Client certificates.
     pub certificates: Option<CertificateAuth>,
 }
 
 /// Whether A2A is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serving {
-    /// It is.
+    /// A2A is served.
     Enabled,
-    /// It was switched off: its addresses say so.
+    /// A2A is disabled: its endpoints respond with 503.
     Disabled,
-    /// Nobody spoke of it: it has no addresses.
+    /// A2A is not configured: its endpoints respond with 404.
     NotConfigured,
 }
 
-/// Where tasks are kept.
+/// Where tasks are stored, and for how long.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// The place.
+    /// Where tasks are stored.
     pub location: StoreLocation,
-    /// How much, and for how long.
+    /// Limits on stored tasks.
     pub retention: Retention,
 }
 
-/// A place to keep tasks.
+/// Where tasks are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreLocation {
-    /// In memory.
+    /// Memory of the process.
     Memory,
-    /// In a file.
+    /// SQLite file.
     Sqlite {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What a stored event survives.
+        /// Guarantee before an event becomes visible.
         durability: Durability,
     },
 }
 
-/// The keys that vouch for what is said.
+/// Keys that sign cards and webhook deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SigningConfig {
-    /// The file of the key that signs.
+    /// File of the key that signs.
     pub key_file: PathBuf,
-    /// The files of further keys that are published.
+    /// Files of further keys that are published.
     pub published_key_files: Vec<PathBuf>,
 }
 
-/// What is logged.
+/// Log messages.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogConfig {
-    /// Which messages.
+    /// Minimum level, globally or per module.
     pub filter: String,
-    /// Whether they are written for programs.
+    /// Whether lines are JSON and not text.
     pub json: bool,
 }
 
-/// An agent elsewhere.
+/// A remote agent that is discovered and not published.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RemoteAgentConfig {
-    /// Its name.
+    /// Name of the agent in the log.
     pub name: String,
-    /// What it is for, if its card is not to say that.
+    /// Description that replaces that of its card.
     pub description: Option<String>,
-    /// Where it is, and how it is called.
+    /// How to call it.
     pub upstream: Upstream,
 }
 
-/// A server of the Model Context Protocol.
+/// An MCP server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct McpServer {
-    /// Its name.
+    /// Name of the server.
     pub name: String,
-    /// How to reach it.
+    /// How to connect to it.
     pub transport: McpTransport,
-    /// How long a request may take.
+    /// Time allowed for one request.
     pub timeout: Duration,
-    /// Variables of the environment that it gets.
+    /// Environment variables to pass to it.
     pub env: Vec<String>,
-    /// Whether it sees the home of the server.
+    /// Whether it gets the home directory of the server.
     pub inherit_home: bool,
 }
 
-/// How to reach a server of the Model Context Protocol.
+/// How to connect to an MCP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum McpTransport {
-    /// As a program.
+    /// A program, through its standard input and output.
     Stdio {
-        /// The program and its arguments.
+        /// Program and arguments.
         command: Vec<String>,
     },
-    /// At an address, the old way.
+    /// A URL, with the older protocol of server-sent events.
     Sse {
-        /// The address.
+        /// URL of the server.
         url: String,
     },
-    /// At an address.
+    /// A URL.
     Http {
-        /// The address.
+        /// URL of the server.
         url: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Reads sections and values from a tree, each where it was written.
+//! Reads sections and values from the tree. Errors name the source of the value.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,18 +12,18 @@ use super::location::Location;
 use super::resolve::Resolve;
 use super::section::{plain_value, value};
 
-/// A type that a key can have.
+/// Type of a key.
 pub(crate) trait ConfigValue: Sized {
-    /// What it looks like in a configuration.
+    /// Kind of value, for the schema check and the reference.
     const KIND: KeyKind;
 
-    /// Reads the value; reports why and returns `None` if it cannot be read.
+    /// Reads the value. Reports an error and returns `None` if it is invalid.
     fn read(at: &Location<'_>, diagnostics: &mut Diagnostics) -> Option<Self>;
 }
 
-/// A type that is a table.
+/// Type of a key that is a table.
 pub(crate) trait ConfigSection: ConfigValue {
-    /// Its keys.
+    /// Keys of the table.
     const SECTION: SectionSpec;
 }
 
@@ -93,7 +93,7 @@ impl ConfigValue for Version {
         let version = text.parse().ok();
         if version.is_none() {
             let supported = Self::ALL.map(Self::as_str).join(", ");
-            let message = format!("`{}`: {text:?} is not a version of A2A", at.path());
+            let message = format!("`{}`: {text:?} is not an A2A version", at.path());
             diagnostics.error(at, message, format!("supported versions: {supported}"));
         }
         version
@@ -102,8 +102,7 @@ impl ConfigValue for Version {
 
 impl Resolve for Version {}
 
-/// Reads a value with serde. An error names the line of the part that is wrong, and repeats no
-/// secret.
+/// Reads a value with serde. An error names the line of the invalid part and contains no secret.
 pub(crate) fn read_value<T: DeserializeOwned>(
     at: &Location<'_>,
     kind: KeyKind,

@@ -1,4 +1,4 @@
-//! The reference of all keys, for the documents.
+//! Writes the reference of all keys, `docs/reference/config.md`.
 
 use std::fmt::Write;
 
@@ -8,21 +8,21 @@ use super::key::{KIND_KEY, Key, KeyKind, Presence, SectionSpec};
 const HEADER: &str = "\
 # Configuration
 
-<!-- Made from the list of keys in crates/daemon/src/config/raw; a test holds it against that. -->
+<!-- Generated from the keys declared in crates/daemon/src/config/raw; a test compares both. -->
 
-`latimer serve` takes its configuration from, the first going before the others:
+`latimer serve` reads its configuration from these sources, in order of precedence:
 
-1. options, such as `--listen`;
-2. the environment: `LATIMER__A2A__LISTEN_PATH=/agents` sets `a2a.listen_path`. Texts are taken as
-   they are, everything else is written as in TOML;
-3. one file: that of `--config`, else that of `LATIMER_CONFIG`, else the first that exists of
-   `latimer.toml` in this folder or further up in this repository,
+1. command-line options, such as `--listen`;
+2. environment variables: `LATIMER__A2A__LISTEN_PATH=/agents` sets `a2a.listen_path`. A string is taken
+   literally; every other value is written as in TOML;
+3. one file: the file of `--config`, else of `LATIMER_CONFIG`, else the first that exists of
+   `latimer.toml` in the current directory or in a parent directory of the same repository,
    `$XDG_CONFIG_HOME/latimer/latimer.toml` (or `~/.config/…`), and `/etc/latimer/latimer.toml`;
 4. the defaults below.
 
-Without a file it serves one agent that echoes. A file is TOML, or JSON if its name ends in `.json`;
-keys may be written in camelCase, too. A key that does not exist is an error. `latimer config check`
-says what is wrong with a file, and `latimer config show` what holds and where it comes from.
+Without a file, `latimer serve` serves one agent of `kind = \"echo\"`. A file is TOML, or JSON if its name
+ends in `.json`; keys may also be written in camelCase. Unknown keys are errors. `latimer config check`
+reports errors and warnings, and `latimer config show` prints the effective values and their sources.
 
 ```toml
 listen = \"127.0.0.1:8080\"
@@ -30,24 +30,25 @@ listen = \"127.0.0.1:8080\"
 [[agents]]
 name = \"shout\"
 kind = \"command\"
-description = \"Says it louder\"
+description = \"Converts text to upper case\"
 command = [\"tr\", \"a-z\", \"A-Z\"]
 
 [store]
 max_age = \"30d\"
 ```
 
-| type | how it is written |
+| type | syntax |
 | --- | --- |
-| duration | a text such as `\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h30m\"` or `\"7d\"`, or a number of seconds |
-| size | a text such as `\"64kB\"` or `\"10MiB\"`, or a number of bytes |
-| path | a text; a relative path in a file is relative to the folder of that file |
+| duration | a string of numbers with the units `ms`, `s`, `m`, `h` or `d`, such as `\"500ms\"`, `\"1h30m\"` or `\"7d\"`; or a number of seconds |
+| size | a string such as `\"64kB\"` or `\"10MiB\"`, or a number of bytes |
+| path | a string; a relative path in a file is relative to the directory of that file |
+| URL | a string that starts with `https://` or `http://` and contains no user name |
 ";
 
 const TABLE_HEADER: &str =
-    "\n| key | type | default | meaning | example |\n| --- | --- | --- | --- | --- |\n";
+    "\n| key | type | default | description | example |\n| --- | --- | --- | --- | --- |\n";
 
-/// The reference, as Markdown.
+/// Returns the reference of all keys as Markdown.
 #[must_use]
 pub fn reference() -> String {
     let mut text = HEADER.to_owned();
@@ -115,12 +116,12 @@ fn row(key: &Key, type_name: &str) -> String {
     };
     let aliases = key.aliases().map(|it| format!(" or `{it}`")).collect::<String>();
     let unit = match key.counts_milliseconds() {
-        true => " A plain number counts milliseconds.",
+        true => " A number without a unit counts milliseconds.",
         false => "",
     };
-    let meaning = paragraph(key.spec.description);
+    let description = paragraph(key.spec.description);
     let (name, example) = (key.name(), key.example());
-    format!("| `{name}`{aliases} | {type_name} | {default} | {meaning}{unit} | `{example}` |")
+    format!("| `{name}`{aliases} | {type_name} | {default} | {description}{unit} | `{example}` |")
 }
 
 fn paragraph(lines: &[&str]) -> String {

@@ -1,4 +1,4 @@
-//! Compares a tree with the declared keys.
+//! Compares the tree with the declared keys: reports unknown and missing keys, adds defaults.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::diagnostic::Diagnostic;
 use super::key::{KIND_KEY, Key, KeyKind, KindSpec, Presence, SectionSpec, find_key};
 use super::tree::{Layer, Node, NodeKind, Provenance, format_path};
 
-/// Replaces aliases and camel case by the names of keys, and reports unknown and missing keys.
+/// Replaces aliases and camel case by key names. Reports unknown, duplicate and missing keys.
 pub(crate) fn normalize(node: &mut Node, section: &SectionSpec, errors: &mut Vec<Diagnostic>) {
     SchemaCheck { path: Vec::new(), errors }.check_table(node, section);
 }
 
-/// Adds the defaults of all absent keys.
+/// Adds the default values of absent keys.
 pub(crate) fn fill_defaults(node: &mut Node, section: &SectionSpec) {
     let NodeKind::Table(members) = &mut node.kind else { return };
     for key in section.keys_of(members) {
@@ -36,7 +36,7 @@ pub(crate) fn fill_defaults(node: &mut Node, section: &SectionSpec) {
     }
 }
 
-/// Returns what an absent key stands for, if that is a value.
+/// Returns the default value of a key; `None` if it has none.
 fn default_value(key: &Key) -> Option<Node> {
     let provenance = Provenance::from(Layer::Default);
     match (key.presence(), key.spec.kind) {
@@ -67,7 +67,7 @@ impl SchemaCheck<'_> {
         let (mut keys, common) = (section.keys(), section.keys().len());
         match kind {
             Some(kind) => keys.extend(kind.section.keys()),
-            // Without a kind, a key of any kind may be right.
+            // The kind is missing or unknown, which is reported: accept the keys of every kind.
             None => keys.extend(section.kinds().iter().flat_map(|it| it.section.keys())),
         }
         let mut normalized = BTreeMap::new();
@@ -78,7 +78,7 @@ impl SchemaCheck<'_> {
             };
             self.within(key.name(), |check| check.check_value(&mut inner, key.spec.kind));
             if normalized.contains_key(key.name()) {
-                let message = format!("{} has `{}` twice", self.location(), key.name());
+                let message = format!("duplicate key `{}`{}", key.name(), self.location());
                 self.errors.push(Diagnostic::new(inner.provenance, message));
                 continue;
             }
@@ -88,14 +88,15 @@ impl SchemaCheck<'_> {
         let (common, of_kind) = keys.split_at(common);
         self.check_required(node, common, "");
         if let Some(kind) = kind {
-            self.check_required(node, of_kind, &format!(": its kind is \"{}\"", kind.name));
+            let reason = format!(", which `{KIND_KEY} = \"{}\"` requires", kind.name);
+            self.check_required(node, of_kind, &reason);
         }
     }
 
     fn check_required(&mut self, node: &Node, keys: &[Key], reason: &str) {
         for key in keys.iter().filter(|it| matches!(it.presence(), Presence::Required)) {
             if node.get([key.name()]).is_none() {
-                let message = format!("{} needs `{}`{reason}", self.location(), key.name());
+                let message = format!("missing key `{}`{}{reason}", key.name(), self.location());
                 self.errors.push(Diagnostic::new(node.provenance.clone(), message));
             }
         }
@@ -103,7 +104,7 @@ impl SchemaCheck<'_> {
 
     fn check_value(&mut self, node: &mut Node, kind: KeyKind) {
         match (kind, &mut node.kind) {
-            // The type of the key checks the value.
+            // The value is checked when it is read with the type of its key.
             (KeyKind::Value(..), _) => {}
             (KeyKind::Table(section), _) => self.check_table(node, section),
             (KeyKind::TableList(section), NodeKind::List(items)) => {
@@ -145,20 +146,22 @@ impl SchemaCheck<'_> {
         let diagnostic = |message| Diagnostic::new(node.provenance.clone(), message);
         self.errors.push(match (kinds_with(name, section), kind, suggest_key(name, keys)) {
             (kinds, Some(kind), _) if !kinds.is_empty() => diagnostic(format!(
-                "`{name}` belongs to {}, and the kind of {location} is \"{}\"",
+                "`{name}` belongs to {}, but `{}` has `{KIND_KEY} = \"{}\"`",
                 kinds.join(" or "),
+                format_path(&self.path),
                 kind.name
             )),
-            (_, _, Some(suggestion)) => diagnostic(format!("{location} has no key `{name}`"))
+            (_, _, Some(suggestion)) => diagnostic(format!("unknown key `{name}`{location}"))
                 .with_hint(format!("did you mean `{suggestion}`?")),
-            (_, _, None) => diagnostic(format!("{location} has no key `{name}`")),
+            (_, _, None) => diagnostic(format!("unknown key `{name}`{location}")),
         });
     }
 
+    /// Returns the table for messages; empty outside of any section.
     fn location(&self) -> String {
         match self.path.is_empty() {
-            true => "a configuration".to_owned(),
-            false => format!("`{}`", format_path(&self.path)),
+            true => String::new(),
+            false => format!(" in `{}`", format_path(&self.path)),
         }
     }
 
@@ -169,7 +172,7 @@ impl SchemaCheck<'_> {
     }
 }
 
-/// Returns the kinds of a section that have a key.
+/// Returns the kinds of a section that have a key with this name.
 fn kinds_with(name: &str, section: &SectionSpec) -> Vec<String> {
     let kinds = section.kinds().iter().filter(|it| it.section.find_key(name).is_some());
     kinds.map(|it| format!("`{KIND_KEY} = \"{}\"`", it.name)).collect()

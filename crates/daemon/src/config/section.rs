@@ -10,14 +10,14 @@
 /// | `default("value")` | has this value, in TOML |
 /// | `optional("behavior")` | is `None` |
 /// | `section` | is a table of defaults; the type is a section, or a list or map of sections |
-/// | `flat { … }` | is not possible: the keys of the type, a section, are in this table |
+/// | `flat { … }` | does not apply: the type is a section whose keys are in this table |
 /// | `kind` | is an error; the type is declared with [`kinds!`] |
 ///
-/// The braces of `flat` list what differs for a key in this table:
+/// The braces of `flat` list the changes to keys in this table:
 /// `field | alias as name = "default" => "example" in MILLISECONDS;`.
 ///
-/// With `checked` after its name, a section has a method `check`, which is called when the values of
-/// the section are resolved.
+/// A section with `checked` after its name has a method `check`, which is called after the values
+/// of the section are resolved.
 macro_rules! section {
     (
         $(#[doc = $description:literal])+
@@ -136,7 +136,7 @@ macro_rules! section {
     };
 }
 
-/// Declares the values of a key `kind`: an enum with the section of each.
+/// Declares the values of the key `kind`: an enum whose variants contain the section of each kind.
 macro_rules! kinds {
     (
         $(#[doc = $description:literal])+
@@ -207,7 +207,7 @@ macro_rules! kinds {
     (@section $section:ty) => { &<$section as crate::config::read::ConfigSection>::SECTION };
 }
 
-/// Declares a choice between words.
+/// Declares an enum whose values are written as strings in snake case.
 macro_rules! choice {
     (
         $(#[doc = $description:literal])+
@@ -224,7 +224,7 @@ macro_rules! choice {
     };
 }
 
-/// Declares types of values that serde reads.
+/// Implements [`ConfigValue`](crate::config::read::ConfigValue) for types that serde reads.
 macro_rules! value {
     ($($type:ty: $value_kind:ident $type_name:literal;)+) => {$(
         impl crate::config::read::ConfigValue for $type {
@@ -243,7 +243,7 @@ macro_rules! value {
     )+};
 }
 
-/// Declares types of values that serde reads, and that mean the same wherever they are written.
+/// Like [`value!`], for types whose values do not depend on where they are written.
 macro_rules! plain_value {
     ($($type:ty: $value_kind:ident $type_name:literal;)+) => {
         crate::config::section::value! { $($type: $value_kind $type_name;)+ }

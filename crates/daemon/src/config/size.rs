@@ -1,11 +1,11 @@
-//! Sizes in a configuration.
+//! Sizes in bytes.
 
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::section::plain_value;
 
-/// A number of bytes: a text such as `"10MiB"` or `"64kB"`, or a number.
+/// Size in bytes, written as a string such as `"10MiB"` or `"64kB"`, or as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteSize(pub usize);
 

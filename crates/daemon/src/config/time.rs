@@ -1,4 +1,4 @@
-//! Durations in a configuration.
+//! Durations.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use super::location::Location;
 use super::read::{ConfigValue, read_value};
 use super::resolve::Resolve;
 
-/// A duration as it was written.
+/// A duration as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum DurationInput {
     /// A string such as `"90s"`, `"1h30m"` or `"7d"`.
     Text(Duration),
-    /// A number, of seconds unless the key counts another unit.
+    /// A number of seconds, or of another unit that the key declares.
     Number(f64),
 }
 
 const EXPECTED: &str = "a duration such as \"30s\", \"5m\" or \"7d\", or a number of seconds";
 
 impl DurationInput {
-    /// Returns the duration, where a number counts this unit; none if it is out of range.
+    /// Returns the duration, with this unit for a plain number; `None` if it is out of range.
     fn to_duration(self, unit: Duration) -> Option<Duration> {
         match self {
             Self::Text(time) => Some(time),
@@ -37,7 +37,7 @@ impl ConfigValue for Duration {
 
     fn read(at: &Location<'_>, diagnostics: &mut Diagnostics) -> Option<Self> {
         let input: DurationInput = read_value(at, Self::KIND, diagnostics)?;
-        // What serde accepts as a number of seconds is in range for any smaller unit, too.
+        // A number that serde accepts as seconds is also in range for a smaller unit.
         input.to_duration(at.number_unit)
     }
 }
@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for DurationInput {
 
 /// Parses a sequence of numbers with units, such as `1h30m`.
 ///
-/// Written by hand because `jiff` reads a different set of texts: it rejects `1.5d`, `1.5h30m`,
+/// Not parsed with `jiff`, which accepts a different set of strings: it rejects `1.5d`, `1.5h30m`,
 /// `30m1h` and more than 7,304,484 days, which existing configurations may contain, and accepts
 /// `PT5S`, `1:30:00` and `1w`.
 fn parse(text: &str) -> Option<Duration> {

@@ -1,4 +1,4 @@
-//! A configuration as a tree that knows where each value comes from.
+//! Configuration tree that records the source of each value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::Diagnostic;
 
-/// A value, and where it comes from.
+/// A value or table with its source.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) kind: NodeKind,
@@ -25,26 +25,26 @@ pub(crate) enum NodeKind {
     Table(BTreeMap<String, Node>),
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    /// The place as such.
+    /// Layer that set the value.
     pub layer: Layer,
-    /// The line of a file.
+    /// Line in the file, if the layer is a file whose lines are known.
     pub line: Option<usize>,
 }
 
-/// A place where values come from. A later one goes before an earlier one.
+/// Layer of a configuration. A later one overrides an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Layer {
-    /// Nobody said anything.
+    /// Built-in default.
     Default,
-    /// A file.
+    /// Configuration file.
     File(Arc<Path>),
-    /// A variable of the environment.
+    /// Environment variable.
     Environment(Arc<str>),
-    /// An option of the command line.
+    /// Command-line option.
     Flag(Arc<str>),
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Provenance {
 }
 
 impl Provenance {
-    /// The folder that paths are relative to: that of the file, if it is one.
+    /// Returns the directory that paths are relative to, if the source is a file.
     pub(crate) fn base_dir(&self) -> Option<&Path> {
         match &self.layer {
             Layer::File(path) => path.parent(),
@@ -77,19 +77,19 @@ impl Provenance {
 }
 
 impl fmt::Debug for Node {
-    /// Without values: some of them are secrets.
+    /// Omits the values, because some are secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Node({}, {})", self.type_name(), self.provenance)
     }
 }
 
 impl Node {
-    /// An empty table.
+    /// Creates an empty table.
     pub(crate) fn empty_table(provenance: impl Into<Provenance>) -> Self {
         Self { kind: NodeKind::Table(BTreeMap::new()), provenance: provenance.into() }
     }
 
-    /// The tree of a value that comes from one place.
+    /// Creates the tree of a value with one source.
     pub(crate) fn from_value(value: Value, provenance: &Provenance) -> Self {
         let convert = |value| Self::from_value(value, provenance);
         let kind = match value {
@@ -102,7 +102,7 @@ impl Node {
         Self { kind, provenance: provenance.clone() }
     }
 
-    /// Reads a file: JSON if its name says so, else TOML.
+    /// Parses a file: JSON if its name ends in `.json`, otherwise TOML.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Diagnostic> {
         let layer = Layer::File(Arc::from(path));
         if path.extension().is_some_and(|it| it.eq_ignore_ascii_case("json")) {
@@ -110,7 +110,7 @@ impl Node {
                 Ok(value) => Ok(Self::from_value(value, &layer.into())),
                 Err(error) => {
                     let provenance = Provenance { layer, line: Some(error.line()) };
-                    Err(Diagnostic::new(provenance, format!("is no JSON: {error}")))
+                    Err(Diagnostic::new(provenance, format!("invalid JSON: {error}")))
                 }
             };
         }
@@ -124,20 +124,20 @@ impl Node {
                 let offset = error.span().map_or(0, |it| it.start);
                 Err(Diagnostic::new(
                     lines.provenance(offset),
-                    format!("is no TOML: {}", error.message()),
+                    format!("invalid TOML: {}", error.message()),
                 ))
             }
         }
     }
 
-    /// One value of TOML, such as an element of the environment.
+    /// Parses one TOML value, such as that of an environment variable.
     pub(crate) fn parse_value(text: &str) -> Option<Value> {
         let value = DeValue::parse(text).ok()?;
         let lines = LineIndex { layer: Layer::Default, text };
         Some(lines.value(value).to_value())
     }
 
-    /// Lays another tree over this one. Tables become one; everything else is replaced.
+    /// Merges another tree into this one. Tables are merged key by key, other values are replaced.
     pub(crate) fn merge(&mut self, other: Self) {
         match (&mut self.kind, other.kind) {
             (NodeKind::Table(base), NodeKind::Table(overrides)) => {
@@ -154,7 +154,7 @@ impl Node {
         }
     }
 
-    /// The node at a path of keys and numbers.
+    /// Returns the node at a path of keys and list indices.
     pub(crate) fn get<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<&Self> {
         path.into_iter().try_fold(self, |node, step| match &node.kind {
             NodeKind::Table(members) => members.get(step),
@@ -163,7 +163,7 @@ impl Node {
         })
     }
 
-    /// The node that is nearest to a path, and exists.
+    /// Returns the node at the longest prefix of a path that exists.
     pub(crate) fn deepest_existing<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> &Self {
         let mut node = self;
         for step in path {
@@ -175,7 +175,7 @@ impl Node {
         node
     }
 
-    /// Puts a value at a path of keys, and makes tables on the way.
+    /// Sets the node at a path of keys and creates the tables of the path.
     pub(crate) fn set<'p>(&mut self, path: impl IntoIterator<Item = &'p str>, node: Self) {
         let mut target = self;
         for step in path {
@@ -189,7 +189,7 @@ impl Node {
         *target = node;
     }
 
-    /// The values alone.
+    /// Returns the values without their sources.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             NodeKind::Scalar(value) => value.clone(),
@@ -200,7 +200,7 @@ impl Node {
         }
     }
 
-    /// What it is, for people.
+    /// Returns the type of the node for messages.
     pub(crate) fn type_name(&self) -> &'static str {
         match &self.kind {
             NodeKind::List(_) => "a list",
@@ -210,7 +210,7 @@ impl Node {
     }
 }
 
-/// Turns places of a text into lines.
+/// Converts offsets in a text to lines.
 struct LineIndex<'a> {
     layer: Layer,
     text: &'a str,
@@ -225,7 +225,7 @@ impl LineIndex<'_> {
 
     fn table(&self, table: DeTable<'_>, provenance: Provenance) -> Node {
         let member = |(key, value): (Spanned<_>, Spanned<DeValue<'_>>)| {
-            // Where a key stands is where people look for it: a table's own place is its header.
+            // The line of a value is that of its key; for a table, that is its header.
             let provenance = self.provenance(key.span().start);
             let node = Node { provenance, ..self.value(value) };
             (String::from(key.into_inner()), node)
@@ -259,7 +259,7 @@ impl LineIndex<'_> {
     }
 }
 
-/// A path of keys and numbers as people write it: `agents[0].name`.
+/// Formats a path of keys and list indices: `agents[0].name`.
 pub(crate) fn format_path(path: &[String]) -> String {
     let mut formatted = String::new();
     for step in path {
@@ -319,8 +319,8 @@ mod tests {
     #[test]
     fn parse_errors_name_the_line() {
         for (name, text, want) in [
-            ("a.toml", "a = 1\nb = \n", "a.toml:2: is no TOML"),
-            ("a.json", "{\n\"a\": }", "a.json:2: is no JSON"),
+            ("a.toml", "a = 1\nb = \n", "a.toml:2: invalid TOML"),
+            ("a.json", "{\n\"a\": }", "a.json:2: invalid JSON"),
         ] {
             let message = Node::parse(Path::new(name), text).expect_err(name).to_string();
             assert!(message.starts_with(want), "{message}");

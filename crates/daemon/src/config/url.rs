@@ -1,4 +1,4 @@
-//! URLs in a configuration.
+//! URLs.
 
 use serde::Deserialize;
 
@@ -34,7 +34,7 @@ impl Resolve for HttpUrl {
         };
         if rest.split(['/', '?', '#']).next().is_some_and(|it| it.contains('@')) {
             let message = format!("`{}` contains a user name or a password", at.path());
-            diagnostics.error(at, message, "remove it: URLs are not kept secret");
+            diagnostics.error(at, message, "remove it: URLs appear in logs and errors");
         }
     }
 }

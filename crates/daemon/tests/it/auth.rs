@@ -1,4 +1,4 @@
-//! Who may call, as a configuration says.
+//! Authentication, access rules and TLS of a configured daemon.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -73,10 +73,13 @@ async fn public_paths_and_card_auth_are_enforced() {
         start_daemon(&config_fixture(&format!("[server]\nmetrics = false\n{ECHO_AGENT}"))).await;
     assert_eq!(http_request(off.address(), "GET /metrics", "").await.0, 404);
     let on = start_daemon(&config_fixture(ECHO_AGENT)).await;
-    assert_eq!(http_request(on.address(), "GET /metrics", "").await.0, 200, "on this machine");
+    assert_eq!(
+        http_request(on.address(), "GET /metrics", "").await.0,
+        200,
+        "requests from this machine need no key"
+    );
 }
 
-/// Each way to know callers is enough to listen everywhere, and without any it says what to set.
 #[tokio::test(flavor = "multi_thread")]
 async fn remote_listen_requires_an_auth_method() {
     let jwt = "[auth.jwt]\nissuer = \"https://login.example\"\naudience = [\"latimer\"]\n";
@@ -146,7 +149,7 @@ fn jwt_and_access_settings_are_loaded() {
     assert_eq!(
         defaults,
         JwtSettings::new("https://x.example", "a"),
-        "the defaults are the library's"
+        "the defaults differ from those of the library"
     );
 }
 
@@ -158,10 +161,10 @@ fn invalid_auth_settings_are_reported_without_keys() {
     let digest = hash_key("x");
     let jwt = |more: &str| format!("[auth.jwt]\nissuer = \"https://x.example\"\n{more}\n");
     for (text, want) in [
-        (key("ci", "open sesame"), "is not 64 digits"),
-        (key("", &digest), "needs a name of its own"),
-        (format!("{}{}", key("a", &digest), key("a", &hash_key("y"))), "needs a name of its own"),
-        (format!("{}{}", key("a", &digest), key("b", &digest)), "is the same as another"),
+        (key("ci", "open sesame"), "is not 64 hexadecimal digits"),
+        (key("", &digest), "`name` of an API key is empty"),
+        (format!("{}{}", key("a", &digest), key("a", &hash_key("y"))), "two API keys named \"a\""),
+        (format!("{}{}", key("a", &digest), key("b", &digest)), "duplicates another key"),
         (jwt(""), "`auth.jwt.audience`"),
         (jwt("audience = [\"a\"]\nalgorithms = [\"HS256\"]"), "\"HS256\" is none of RS256"),
         (jwt("audience = [\"a\"]\nalgorithms = [\"none\"]"), "\"none\" is none of RS256"),
@@ -175,9 +178,9 @@ fn invalid_auth_settings_are_reported_without_keys() {
         ("[tls]\ncertificate = \"c\"\n".into(), "needs `key`"),
         ("[tls]\nclient_ca = \"c\"\n".into(), "needs `certificate`"),
         ("[tls]\nclient_name = \"serial\"\n".into(), "tls.client_name"),
-        ("public_paths = [\"metrics\"]\n".into(), "\"metrics\" is no path"),
-        ("card_requires_auth = true\n".into(), "nobody is asked who they are"),
-        (format!("{ECHO_AGENT}allow.scopes = [\"x\"]\n"), "nobody could use the agent"),
+        ("public_paths = [\"metrics\"]\n".into(), "\"metrics\" does not start with `/`"),
+        ("card_requires_auth = true\n".into(), "no authentication is configured"),
+        (format!("{ECHO_AGENT}allow.scopes = [\"x\"]\n"), "rejects every caller of agent"),
     ] {
         let error = ConfigFixture::with_config(&text).load().unwrap_err().to_string();
         assert!(error.contains(want), "{text}\n{error}");
@@ -194,14 +197,14 @@ fn key_digests_are_redacted() {
     assert!(!format!("{:?}", loaded.config).contains(&hash_key("ann")));
 }
 
-/// A server's certificate and a caller's, of one authority, written into a folder.
+/// Writes an authority, and a server and a client certificate that it signed.
 fn write_certificates(directory: &Path) {
     let params_for = |name: &str, alternatives: Vec<String>| {
         let mut params = CertificateParams::new(alternatives).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
         params
     };
-    let mut params = params_for("ours", vec![]);
+    let mut params = params_for("authority", vec![]);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     std::fs::write(directory.join("ca.pem"), authority.pem()).unwrap();
@@ -213,7 +216,7 @@ fn write_certificates(directory: &Path) {
     }
 }
 
-/// What a caller with a certificate is answered, if it is.
+/// Sends a request over TLS and returns the response.
 fn tls_request(
     address: SocketAddr,
     directory: &Path,

@@ -1,4 +1,4 @@
-//! What a configuration says, and what is wrong with it.
+//! Loading, layering and validation of configurations.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use latimer_daemon::config::{
 };
 use latimer_daemon::validate;
 use latimer_protocol::card::AgentSkill;
+use latimer_runtime::RemoteAgent;
 use latimer_server::{CallerLimits, ContextConcurrency, EngineLimits, RateLimit, StreamTerminator};
 use latimer_store::Durability;
 
@@ -118,15 +119,12 @@ fn env_vars_set_values_of_every_type() {
 #[test]
 fn errors_name_the_line_and_suggest_keys() {
     for (text, want) in [
-        (
-            "listn = \"x\"",
-            "latimer.toml:1: a configuration has no key `listn`\n  hint: did you mean `listen`?",
-        ),
+        ("listn = \"x\"", "latimer.toml:1: unknown key `listn`\n  hint: did you mean `listen`?"),
         (
             "\n[a2a]\nlisen_path = \"/a\"",
-            "latimer.toml:3: `a2a` has no key `lisen_path`\n  hint: did you mean `listen_path`?",
+            "latimer.toml:3: unknown key `lisen_path` in `a2a`\n  hint: did you mean `listen_path`?",
         ),
-        ("[quux]", "latimer.toml:1: a configuration has no key `quux`"),
+        ("[quux]", "latimer.toml:1: unknown key `quux`"),
         (
             "[a2a]\nenabled = \"yes\"",
             "latimer.toml:2: `a2a.enabled`: invalid type: string \"yes\", expected a boolean",
@@ -144,18 +142,18 @@ fn errors_name_the_line_and_suggest_keys() {
             "[agents]\nname = \"a\"",
             "latimer.toml:1: `agents` must be a list of tables, not a table\n  hint: write [[agents]]",
         ),
-        ("[[agents]]\nname = \"a\"", "latimer.toml:1: `agents[0]` needs `kind`"),
+        ("[[agents]]\nname = \"a\"", "latimer.toml:1: missing key `kind` in `agents[0]`"),
         (
             "[[agents]]\nname = \"a\"\nkind = \"comand\"",
             "latimer.toml:3: `agents[0].kind`: unknown variant `comand`, expected one of `echo`, `command`, `demo`, `a2a`, `mcp`, `model`",
         ),
         (
             "[[agents]]\nname = \"a\"\nkind = \"command\"",
-            "latimer.toml:1: `agents[0]` needs `command`: its kind is \"command\"",
+            "latimer.toml:1: missing key `command` in `agents[0]`, which `kind = \"command\"` requires",
         ),
         (
             "[[agents]]\nname = \"a\"\nkind = \"echo\"\ntimeout = \"5s\"",
-            "latimer.toml:4: `timeout` belongs to `kind = \"command\"` or `kind = \"a2a\"`, and the kind of `agents[0]` is \"echo\"",
+            "latimer.toml:4: `timeout` belongs to `kind = \"command\"` or `kind = \"a2a\"`, but `agents[0]` has `kind = \"echo\"`",
         ),
         (
             "[[agents]]\nname = \"a\"\nkind = \"command\"\ncommand = \"ls -l\"",
@@ -164,7 +162,7 @@ fn errors_name_the_line_and_suggest_keys() {
         ("api_key = 5", "latimer.toml:1: `api_key`: must be a string"),
         (
             "listen = \"here\"",
-            "latimer.toml:1: `listen`: \"here\" is no address with a port\n  hint: write it like \"127.0.0.1:50051\"",
+            "latimer.toml:1: `listen`: \"here\" is not an address with a port\n  hint: use the form \"127.0.0.1:50051\"",
         ),
         (
             "public_url = \"example.com\"",
@@ -172,29 +170,29 @@ fn errors_name_the_line_and_suggest_keys() {
         ),
         (
             "primary_agent = \"b\"\n[[agents]]\nname = \"a\"\nkind = \"echo\"",
-            "latimer.toml:1: `primary_agent`: there is no agent \"b\"\n  hint: there are: a",
+            "latimer.toml:1: `primary_agent`: no agent is named \"b\"\n  hint: configured agents: a",
         ),
         (
             "[a2a]\nlisten_path = \"a2a\"",
-            "latimer.toml:2: `a2a.listen_path`: \"a2a\" is no plain path\n  hint: write it like \"/a2a\"",
+            "latimer.toml:2: `a2a.listen_path`: \"a2a\" is not a plain path\n  hint: use the form \"/a2a\"",
         ),
         (
             "[server]\ntrusted_proxies = [\"proxy\"]",
-            "latimer.toml:2: `server.trusted_proxies`: \"proxy\" is no network\n  hint: write it like \"10.0.0.0/8\"",
+            "latimer.toml:2: `server.trusted_proxies`: \"proxy\" is not a network\n  hint: use the form \"10.0.0.0/8\"",
         ),
         (
             "[[mcp_servers]]\nname = \"m\"\n[mcp_servers.transport]\ntype = \"stdio\"",
-            "latimer.toml:3: the transport of \"m\" needs `command`",
+            "latimer.toml:3: `transport` of \"m\" needs `command`",
         ),
         (
             "[[mcp_servers]]\nname = \"m\"\n[mcp_servers.transport]\ntype = \"stdio\"\ncommand = \"../x\"",
-            "latimer.toml:3: the command of \"m\" must not contain \"..\"",
+            "latimer.toml:3: `command` of \"m\" must not contain `..`",
         ),
         (
             "[a2a]\nlisten_path = \"/a\"\nlistenPath = \"/b\"",
-            "latimer.toml:2: `a2a` has `listen_path` twice",
+            "latimer.toml:2: duplicate key `listen_path` in `a2a`",
         ),
-        ("a = [", "latimer.toml:1: is no TOML: "),
+        ("a = [", "latimer.toml:1: invalid TOML: "),
     ] {
         let error = ConfigFixture::with_config(text).load_error();
         assert!(error.starts_with(want), "{text}\n{error}");
@@ -204,7 +202,7 @@ fn errors_name_the_line_and_suggest_keys() {
 #[test]
 fn all_errors_are_reported_together() {
     let error = ConfigFixture::with_config("a1 = 1\n[store]\nb2 = 2\n").load_error();
-    assert_eq!(error.lines().filter(|it| it.contains("has no key")).count(), 2, "{error}");
+    assert_eq!(error.lines().filter(|it| it.contains("unknown key")).count(), 2, "{error}");
 }
 
 #[test]
@@ -212,16 +210,16 @@ fn env_vars_are_checked_like_a_file() {
     for (name, want) in [
         (
             "LATIMER__LISTN",
-            "environment LATIMER__LISTN: there is no such key in a configuration\n  hint: did you mean LATIMER__LISTEN?",
+            "environment LATIMER__LISTN: unknown key\n  hint: did you mean LATIMER__LISTEN?",
         ),
         (
             "LATIMER__A2A__ENABLE",
-            "environment LATIMER__A2A__ENABLE: there is no such key in a configuration\n  hint: did you mean LATIMER__A2A__ENABLED?",
+            "environment LATIMER__A2A__ENABLE: unknown key\n  hint: did you mean LATIMER__A2A__ENABLED?",
         ),
-        ("LATIMER__A2A", "environment LATIMER__A2A: there is no such key in a configuration"),
+        ("LATIMER__A2A", "environment LATIMER__A2A: unknown key"),
         (
             "LATIMER__AGENTS__0__NAME",
-            "environment LATIMER__AGENTS__0__NAME: `agents` cannot be set by the environment\n  hint: write it to a file",
+            "environment LATIMER__AGENTS__0__NAME: `agents` cannot be set by an environment variable\n  hint: set it in a configuration file",
         ),
         (
             "LATIMER__A2A__ENABLED",
@@ -332,7 +330,9 @@ async fn validate_rejects_invalid_server_settings() {
 fn relative_paths_resolve_against_the_config_file() {
     let fixture = ConfigFixture::with_config("[store]\npath = \"data/tasks.db\"\n");
     let config = fixture.load().unwrap().config;
-    let StoreLocation::Sqlite { path, .. } = config.store.location else { panic!("not a file") };
+    let StoreLocation::Sqlite { path, .. } = config.store.location else {
+        panic!("expected a SQLite store")
+    };
     assert_eq!(path, fixture.temp_dir.path().join("data/tasks.db"));
 }
 
@@ -343,7 +343,7 @@ fn secrets_are_redacted_in_settings_and_debug() {
     let loaded = ConfigFixture::with_config(text).load().unwrap();
     let settings = format!("{:?}", loaded.effective_settings());
     assert!(settings.contains("(hidden)") && !settings.contains("hush"), "{settings}");
-    assert!(!format!("{loaded:?}").contains("hush-1"), "the debug form shows a secret");
+    assert!(!format!("{loaded:?}").contains("hush-1"), "debug output contains a secret");
 }
 
 #[test]
@@ -416,6 +416,14 @@ servers = ["https://login.example.com"]
     assert_eq!(config.user_agent.as_ref().unwrap(), "Example/1.0");
 }
 
+#[test]
+fn default_hop_limit_is_that_of_the_runtime() {
+    let text = "[[agents]]\nname = \"a\"\nkind = \"a2a\"\nurl = \"https://a\"\n";
+    let config = ConfigFixture::with_config(text).load().unwrap().config;
+    let AgentKind::A2a(keys) = &config.agents[0].kind else { panic!("{config:?}") };
+    assert_eq!(keys.hops, RemoteAgent::DEFAULT_MAX_HOPS);
+}
+
 fn assert_every_field(upstream: &Upstream, directory: &Path) {
     assert_eq!(upstream.url.as_str(), "https://partner.example.com");
     let card_url = upstream.card_url.as_ref().map(|it| it.as_str());
@@ -443,23 +451,23 @@ fn invalid_user_agent_is_rejected() {
     for name in ["", "a\\nb"] {
         let error =
             ConfigFixture::with_config(&format!("[server]\nuser_agent = \"{name}\"")).load_error();
-        assert!(error.contains("nothing that a header can carry"), "{error}");
+        assert!(error.contains("is not a valid header value"), "{error}");
     }
 }
 
 #[test]
 fn invalid_remote_agents_are_reported() {
     for (keys, want) in [
-        ("", "needs `url`"),
+        ("", "missing key `url`"),
         (
             "url = \"partner\"",
             "`agents[0].url` is not a URL\n  hint: start it with https:// or http://",
         ),
         (
             "url = \"https://a\"\nprotocol_version = \"7\"",
-            "`agents[0].protocol_version`: \"7\" is not a version of A2A",
+            "`agents[0].protocol_version`: \"7\" is not an A2A version",
         ),
-        ("url = \"https://a\"\nsignatures = \"required\"", "no key is trusted"),
+        ("url = \"https://a\"\nsignatures = \"required\"", "`signatures` needs `trusted_keys`"),
         ("url = \"https://a\"\nhops = -1", "hops"),
         ("url = \"https://a\"\ncommand = [\"a\"]", "`command` belongs to `kind = \"command\"`"),
         ("url = \"https://a\"\n[agents.oauth]\nscopes = [\"a\"]", "`oauth` needs `client_id`"),

@@ -1,4 +1,4 @@
-//! A folder with a configuration, and an environment.
+//! Temporary directory with a configuration file and an environment.
 
 use std::fs;
 
@@ -6,14 +6,14 @@ use latimer_daemon::config::{
     ConfigError, ConfigFile, Environment, FlagOverride, LoadRequest, LoadedConfig,
 };
 
-/// A folder of its own, and whatever else a configuration depends on.
+/// Sources of a configuration: a temporary directory, environment variables and options.
 pub(crate) struct ConfigFixture {
     pub(crate) temp_dir: tempfile::TempDir,
     pub(crate) request: LoadRequest,
 }
 
 impl ConfigFixture {
-    /// Without a file.
+    /// Creates a fixture without a configuration file.
     pub(crate) fn empty() -> Self {
         let temp_dir = tempfile::tempdir().unwrap();
         let home = temp_dir.path().to_str().unwrap().to_owned();
@@ -25,7 +25,7 @@ impl ConfigFixture {
         Self { temp_dir, request }
     }
 
-    /// With a file.
+    /// Creates a fixture with a configuration file.
     pub(crate) fn with_config(text: &str) -> Self {
         let fixture = Self::empty();
         fs::write(fixture.temp_dir.path().join("latimer.toml"), text).unwrap();
@@ -52,6 +52,6 @@ impl ConfigFixture {
     }
 
     pub(crate) fn load_error(&self) -> String {
-        self.load().expect_err("a problem").to_string()
+        self.load().expect_err("the configuration is invalid").to_string()
     }
 }

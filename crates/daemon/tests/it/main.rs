@@ -1,4 +1,4 @@
-//! Configurations, and daemons that run them.
+//! Tests of configurations and of daemons that run them.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 

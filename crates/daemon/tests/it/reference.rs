@@ -1,4 +1,4 @@
-//! The document of all keys is what the list of keys makes.
+//! The reference of configuration keys matches the declared keys.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn config_reference_is_up_to_date() {
     let written = fs::read_to_string(path).unwrap_or_default();
     assert!(
         written == reference(),
-        "docs/reference/config.md is not current: run this test with UPDATE_REFERENCE=1"
+        "docs/reference/config.md is outdated: run this test with UPDATE_REFERENCE=1"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Configurations of the founding documents load as they are.
+//! Sample configurations load unchanged.
 
 use std::fs;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ fn samples_without_agents_set_the_serving_state() {
 #[tokio::test]
 async fn unsupported_agent_kinds_fail_validation() {
     let config = load("design.toml").config;
-    let error = validate(&config).await.expect_err("not available");
+    let error = validate(&config).await.expect_err("the kind is not available");
     assert!(
         matches!(&error, StartError::UnsupportedKind { agent, kind: "mcp" } if agent == "files")
     );
@@ -60,7 +60,7 @@ async fn unsupported_agent_kinds_fail_validation() {
 
 #[tokio::test]
 async fn unauthenticated_remote_sample_fails_validation() {
-    let error = validate(&load("cortex.json").config).await.expect_err("unprotected");
+    let error = validate(&load("cortex.json").config).await.expect_err("authentication is missing");
     assert!(matches!(error, StartError::UnauthenticatedRemote { .. }), "{error}");
     assert!(error.hint().unwrap().contains("api_key"));
 }

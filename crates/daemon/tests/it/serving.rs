@@ -1,4 +1,4 @@
-//! Daemons that run, and what is at their addresses.
+//! Endpoints of a running daemon.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::fixture::ConfigFixture;
 
-/// A place whose daemon listens at any free port and forgets its tasks.
+/// Creates a configuration that listens on a free port and stores tasks in memory.
 pub(crate) fn config_fixture(text: &str) -> ConfigFixture {
     let fixture = ConfigFixture::with_config(text).with_flag("--listen", "listen", "127.0.0.1:0");
     fixture.with_env_var("LATIMER__STORE__KIND", "memory")
@@ -19,7 +19,7 @@ pub(crate) async fn start_daemon(fixture: &ConfigFixture) -> Daemon {
     Daemon::start(&fixture.load().unwrap().config).await.unwrap()
 }
 
-/// The status and the body of an answer.
+/// Sends an HTTP request and returns the status and body of the response.
 pub(crate) async fn http_request(address: SocketAddr, head: &str, body: &str) -> (u16, String) {
     let length = body.len();
     let request = format!(
@@ -204,7 +204,7 @@ async fn cards_are_signed_and_all_keys_are_published() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unusable_signing_keys_fail_validation_and_start() {
     for (text, want) in [
-        ("[signing]\nkey = \"nothing.pem\"\n", "cannot read the key"),
+        ("[signing]\nkey = \"nothing.pem\"\n", "cannot read key file"),
         ("[signing]\nkey = \"latimer.toml\"\n", "the key is malformed"),
     ] {
         let fixture = config_fixture(&format!("{ECHO_AGENT}{text}"));
@@ -220,5 +220,5 @@ async fn unusable_signing_keys_fail_validation_and_start() {
     let publish_only =
         config_fixture(&format!("{ECHO_AGENT}[signing]\npublish = [\"former.pem\"]\n"));
     let error = publish_only.load().unwrap_err().to_string();
-    assert!(error.contains("`signing.publish` means nothing"), "{error}");
+    assert!(error.contains("`signing.publish` needs `signing.key`"), "{error}");
 }

@@ -6,106 +6,111 @@ use super::agent_kind::{A2aKeys, CommandKeys, DemoKeys, McpKeys, ModelKeys};
 use crate::config::section::{choice, kinds, section};
 
 section! {
-    /// An agent that is served.
+    /// An agent to serve.
     pub AgentConfig, checked {
-        /// Its name, which is also a part of its address: letters, digits, `-`, `_` and `.`.
+        /// Name of the agent, unique in the configuration. It is part of the agent's URL and its
+        /// tenant: letters, digits, `-`, `_` and `.`.
         name: String, required => "\"shout\"";
-        /// What stands behind it. `echo` says again what was said, `command` runs a program for each
-        /// message, `demo` reaches every state of a task on request, `a2a` calls an agent elsewhere.
-        /// `mcp` and `model` are not available in this version.
+        /// Kind of executor that runs the agent's turns: `echo` returns the text of the message,
+        /// `command` runs a program for each message, `demo` reaches every task state on request,
+        /// `a2a` publishes a remote agent. `mcp` and `model` are accepted in a file, but this
+        /// version cannot serve them.
         kind: AgentKind, kind => "\"command\"";
-        /// What its card says in place of what its kind says.
+        /// What the agent's card contains in place of the defaults of its kind.
         card: CardConfig, flat;
-        /// Whether its answers can be streamed. Without, callers wait for them or ask again.
+        /// Whether the agent's card offers streaming. If `false`, callers can only block or poll.
         streaming: bool, default("true") => "false";
-        /// What happens when several messages come to one conversation: they are worked on at the
-        /// same time (`parallel`) or one after the other (`queue`), or all but the first are refused
-        /// (`reject`).
+        /// How the agent handles concurrent messages in one context: `parallel` runs them
+        /// concurrently, `queue` in arrival order, `reject` refuses all but the first. Messages to
+        /// a task that requires input are always accepted.
         contexts: ContextConcurrency, default("\"parallel\"") => "\"queue\"";
-        /// How long a caller that waits for the answer is kept waiting before it gets the task as it
-        /// stands.
+        /// How long a blocking send may wait for the agent. After this time the caller receives the
+        /// task in its current state.
         max_wait: Duration, default("\"10m\"") => "\"1m\"";
-        /// How long the agent may work on one message.
-        max_turn: Duration, optional("any time") => "\"1h\"";
-        /// How long the agent has to stop by itself when its task is canceled.
+        /// Time allowed for the agent to process one message. After this time the task fails.
+        max_turn: Duration, optional("no limit") => "\"1h\"";
+        /// How long a canceled agent may take to stop by itself before it is aborted.
         cancel_grace: Duration, default("\"5s\"") => "\"30s\"";
-        /// For how long a message that comes again gets the answer it got before. `0` means never.
+        /// How long an identical message is treated as a retry and returns the original result. `0`
+        /// disables deduplication.
         repeat_window: Duration, default("\"5m\"") => "\"1h\"";
-        /// Who may use it. Its card is for all.
+        /// Callers that may use this agent. Empty lists allow every caller that the server accepts;
+        /// others are rejected with 403. The agent's card stays readable. Requires authentication.
         allow: Allow, section;
     }
 }
 
 kinds! {
-    /// What stands behind an agent.
+    /// What runs the turns of an agent, with the keys of its kind.
     pub AgentKind: "`echo`, `command`, `demo`, `a2a`, `mcp` or `model`" {
-        /// Says again what was said.
+        /// Returns the text of the message.
         "echo" => Echo,
-        /// A program.
+        /// Runs a program for each message. Its standard input is the message, its standard output
+        /// the result.
         "command" => Command(keys: CommandKeys),
-        /// Reaches every state of a task on request.
+        /// Reaches every task state on request, for demonstrations and tests.
         "demo" => Demo(keys: DemoKeys),
-        /// An agent elsewhere.
+        /// Publishes a remote agent over every version and binding. The server acts as a gateway in
+        /// front of it.
         "a2a" => A2a(keys: Box<A2aKeys>),
-        /// A server of the Model Context Protocol. Not available in this version.
+        /// Publishes an MCP server as an agent. Not available in this version.
         "mcp" => Mcp(keys: McpKeys),
-        /// A model with tools. Not available in this version.
+        /// Runs a language model with tools. Not available in this version.
         "model" => Model(keys: ModelKeys),
     }
 }
 
 section! {
-    /// What a card says in place of what an agent's kind says.
+    /// Card members that replace the defaults of an agent's kind.
     pub CardConfig {
-        /// What it is for.
-        description: String, optional("what is known about its kind") => "\"Says it louder\"";
-        /// Its own version.
-        version: String, optional("that of the server") => "\"2.1.0\"";
-        /// Media types it reads.
+        /// What the agent does, for its card.
+        description: String, optional("the description of its kind") => "\"Says it louder\"";
+        /// Version of the agent itself, for its card.
+        version: String, optional("the version of the server") => "\"2.1.0\"";
+        /// Media types that the agent accepts, for its card.
         input_modes: Vec<String>, optional("those of its kind") => "[\"text/plain\"]";
-        /// Media types it writes.
+        /// Media types that the agent produces, for its card.
         output_modes: Vec<String>, optional("those of its kind") => "[\"text/plain\"]";
-        /// What it can do, for its card.
+        /// Skills for the agent's card. They replace the skills of its kind.
         skills: Vec<Skill>, section;
     }
 }
 
 section! {
-    /// Something an agent can do, for its card.
+    /// A skill in an agent's card.
     pub Skill {
-        /// Its identifier.
+        /// Identifier of the skill, unique within the agent.
         id: String, required => "\"shout\"";
-        /// Its name, for people.
-        name: String, optional("its identifier") => "\"Shout\"";
-        /// What it does.
+        /// Human-readable name of the skill.
+        name: String, optional("the value of `id`") => "\"Shout\"";
+        /// What the skill does.
         description: String, default("\"\"") => "\"Turns letters into capitals\"";
-        /// Words to find it by.
+        /// Keywords of the skill, for search.
         tags: Vec<String>, default("[]") => "[\"text\"]";
-        /// What a caller might say.
+        /// Example messages for the skill.
         examples: Vec<String>, default("[]") => "[\"hello\"]";
     }
 }
 
 section! {
-    /// Who may use an agent: everybody whom the server lets in, unless something is listed. Whoever
-    /// may not is refused with 403.
+    /// Callers that may use an agent; every caller if both lists are empty.
     pub Allow {
-        /// Callers, by their names: `api-key`, `key:NAME`, `jwt:ISSUER#SUBJECT` or `cert:…`. It must
-        /// be one of these.
+        /// Principals that may use the agent: `api-key`, `key:NAME`, `jwt:ISSUER#SUBJECT` or
+        /// `cert:…`. An empty list allows every principal.
         principals: Vec<String>, default("[]") => "[\"key:ci\"]";
-        /// Scopes. It must have all of these.
+        /// Scopes that a caller needs to use the agent, all of them. An empty list requires none.
         scopes: Vec<String>, default("[]") => "[\"deploy\"]";
     }
 }
 
 choice! {
-    /// What happens when several messages come to one conversation.
+    /// How concurrent messages in one context are handled.
     pub ContextConcurrency: "`parallel`, `queue` or `reject`" {
-        /// They are worked on at the same time.
+        /// Concurrently.
         Parallel,
-        /// One after the other.
+        /// One after the other, in arrival order.
         Queue,
-        /// All but the first are refused.
+        /// Only the first; others are rejected while it runs.
         Reject,
     }
 }

@@ -8,81 +8,87 @@ use crate::config::section::{choice, section};
 use crate::config::size::ByteSize;
 
 section! {
-    /// A program that is run for each message.
+    /// Keys of an agent that runs a program for each message.
     pub CommandKeys, checked {
-        /// The program and its arguments. A program without a slash is looked for on the `PATH`; `..` is
-        /// refused.
+        /// Program and arguments to run for each message. A program without a slash is searched on
+        /// `PATH`; a relative path is relative to the configuration file, or to `dir` if that is
+        /// set. `..` in it is rejected.
         command: Vec<String>, required => "[\"tr\", \"a-z\", \"A-Z\"]";
-        /// What the program reads from its standard input. `text` is the texts of the message, `json`
-        /// the whole message as the JSON of A2A 1.0.
+        /// What the program reads from standard input: `text` is the text parts of the message, one
+        /// per line, `json` the complete message as A2A 1.0 JSON.
         input: CommandInput, default("\"text\"") => "\"json\"";
-        /// Ends a piece of the streamed answer behind each of these.
-        chunk: String, optional("a piece is what was written at a time") => "\"\\n\"";
-        /// Variables of the environment that the program gets, besides `PATH`.
+        /// Delimiter that ends a chunk of streamed output.
+        chunk: String, optional("each write of the program is a chunk") => "\"\\n\"";
+        /// Environment variables to pass to the program. It otherwise gets `PATH`, a private `HOME`
+        /// and `TMPDIR`, and `LATIMER_AGENT`, `LATIMER_TASK_ID` and `LATIMER_CONTEXT_ID`.
         env: Vec<String>, default("[]") => "[\"LANG\"]";
-        /// The folder that it runs in.
-        dir: PathBuf, optional("that of the server") => "\"/srv/shout\"";
-        /// Gives the program the home folder of the server in place of one of its own.
+        /// Working directory of the program.
+        dir: PathBuf, optional("the working directory of the server") => "\"/srv/shout\"";
+        /// Whether the program gets the home directory of the server instead of a private one.
         inherit_home: bool, default("false") => "true";
-        /// How long the program may run.
-        timeout: Duration, optional("any time") => "\"30s\"";
-        /// How much the program may write.
+        /// Time allowed for one run of the program. After this time it is stopped and the task
+        /// fails.
+        timeout: Duration, optional("no limit") => "\"30s\"";
+        /// Maximum size of the program's output. A program that writes more is stopped and the task
+        /// fails.
         max_output: ByteSize, default("\"16MiB\"") => "\"1MiB\"";
-        /// Tells the caller the end of what the program wrote to its standard error, when it fails.
-        /// Otherwise only the log has that.
+        /// Whether a caller sees the end of the program's standard error if the program fails.
+        /// Otherwise only the log contains it.
         show_stderr: bool, default("false") => "true";
     }
 }
 
 section! {
-    /// An agent for demonstrations and tests.
+    /// Keys of the demo agent.
     pub DemoKeys {
-        /// Has an extended card, too.
+        /// Whether the agent has an extended card.
         extended_card: bool, default("true") => "false";
-        /// Asks for more after every message that is no command.
+        /// Whether the agent asks for further input after every message that is not one of its
+        /// instructions.
         open_ended: bool, default("false") => "true";
     }
 }
 
 section! {
-    /// An agent elsewhere that is published here.
+    /// Keys of a remote agent that is published.
     pub A2aKeys {
-        /// The agent, and how it is called.
+        /// The remote agent, and how to call it.
         upstream: Upstream, flat;
-        /// How many agents a message may pass, this one included, before it is rejected.
+        /// Maximum number of gateways that a message may pass, including this one. A message that
+        /// has passed more is rejected.
         hops: u32, default("8") => "3";
-        /// Tells the agent who calls, by the name they have here, in the member `userId` of the metadata
-        /// of each message. Otherwise it learns nothing of callers but what they say.
+        /// Whether to send the caller's principal to the remote agent, as `userId` in the metadata
+        /// of each message. Otherwise the remote agent receives no identity of callers.
         forward_user: bool, default("false") => "true";
     }
 }
 
 section! {
-    /// A server of the Model Context Protocol.
+    /// Keys of an MCP server that is published as an agent.
     pub McpKeys {
-        /// The server of `[[mcp_servers]]`.
+        /// Name of the server in `[[mcp_servers]]` to publish.
         server: String, required => "\"filesystem\"";
     }
 }
 
 section! {
-    /// A model with tools.
+    /// Keys of a model with tools.
     pub ModelKeys {
-        /// Who runs the model.
+        /// Provider of the model.
         provider: String, optional("none") => "\"openai\"";
-        /// Which model.
+        /// Name of the model at its provider.
         model: String, required => "\"small\"";
-        /// The tools it may use.
+        /// Names of the tools that the model may use; `*` matches any characters.
         tools: Vec<String>, optional("none") => "[\"file_read\", \"mcp_github_*\"]";
     }
 }
 
 choice! {
-    /// What a program reads.
+    /// What a program reads from standard input.
     pub CommandInput: "`text` or `json`" {
-        /// The texts of the message.
+        /// The text parts of the message, one per line.
         Text,
-        /// The whole message.
+        /// The complete message as A2A 1.0 JSON.
         Json,
     }
 }

@@ -8,95 +8,98 @@ use latimer_protocol::Secret;
 use crate::config::section::{choice, section};
 
 section! {
-    /// Who may call, besides those with the `api_key`.
+    /// Clients that may call the agents, in addition to those with the `api_key`.
     pub(crate) Auth {
-        /// Keys, each with a name. Callers show one as a bearer token or in the header `X-API-Key`,
-        /// and whoever does is the caller `key:NAME`.
+        /// API keys with a name each. Clients send one as a bearer token or in `X-API-Key`, which
+        /// grants the principal `key:NAME`.
         keys: Vec<ApiKey>, section;
-        /// Tokens of an identity provider. Whoever shows one is the caller `jwt:ISSUER#SUBJECT`.
+        /// Tokens of an OpenID Connect or OAuth provider, which clients send as bearer tokens. A
+        /// valid token grants the principal `jwt:ISSUER#SUBJECT`.
         jwt: Jwt, section;
     }
 }
 
 section! {
-    /// A key.
+    /// An API key with a name.
     pub(crate) ApiKey {
-        /// Its name.
+        /// Name of the key, unique. It is part of the principal `key:NAME`.
         name: String, required => "\"ci\"";
-        /// Its SHA-256 digest, in hexadecimal digits: `latimer config hash-key` makes it.
+        /// SHA-256 digest of the key, 64 hexadecimal digits. `latimer config hash-key` computes it.
         sha256: Secret, required => "\"e3b0c44298fc1c14…\"";
-        /// What whoever shows it may do, for agents that ask for it.
+        /// Scopes that the key grants, for agents that require scopes.
         scopes: Vec<String>, default("[]") => "[\"deploy\"]";
     }
 }
 
 section! {
-    /// Tokens of an identity provider.
+    /// Tokens of an OpenID Connect or OAuth provider.
     pub(crate) Jwt {
-        /// Who issues them: a URL, as it stands in the claim `iss`. Keys are found by OpenID Connect
-        /// discovery. Without it, no tokens count.
-        issuer: String, optional("no tokens count") => "\"https://login.example.com\"";
-        /// For whom they are: one of these must stand in the claim `aud`.
+        /// URL of the token issuer, as in the claim `iss`. Its keys are located by OpenID Connect
+        /// discovery unless `jwks_url` is set.
+        issuer: String, optional("tokens are not accepted") => "\"https://login.example.com\"";
+        /// Accepted values of the claim `aud`; a token needs one of them. At least one is required
+        /// if `issuer` is set.
         audience: Vec<String>, default("[]") => "[\"latimer\"]";
-        /// Where the keys are.
-        jwks_url: String, optional("discovery says it") => "\"https://login.example.com/keys\"";
-        /// How they may be signed: any of `RS256`, `RS384`, `RS512`, `PS256`, `PS384`, `PS512`,
-        /// `ES256`, `ES384` and `EdDSA`.
+        /// URL of the issuer's keys, as JWKS.
+        jwks_url: String, optional("found by discovery") => "\"https://login.example.com/keys\"";
+        /// Accepted signature algorithms of tokens: any of `RS256`, `RS384`, `RS512`, `PS256`,
+        /// `PS384`, `PS512`, `ES256`, `ES384` and `EdDSA`.
         algorithms: Vec<String>, default("[\"RS256\", \"PS256\", \"ES256\", \"ES384\", \"EdDSA\"]") => "[\"ES256\"]";
-        /// How far clocks may be apart.
+        /// Tolerated difference between the clocks of the server and the token issuer.
         leeway: Duration, default("\"1m\"") => "\"10s\"";
-        /// Scopes that each must have, in the claim `scope` or `scp`.
+        /// Scopes that every token needs, in the claim `scope` or `scp`.
         scopes: Vec<String>, default("[]") => "[\"agents\"]";
-        /// The claim that names the caller.
+        /// Claim that contains the subject part of the principal.
         principal_claim: String, default("\"sub\"") => "\"client_id\"";
-        /// How long keys are used without asking for them again. One that is not known is asked for
-        /// at once.
+        /// How long the issuer's keys are cached. A token signed with an unknown key triggers an
+        /// earlier refresh.
         keys_max_age: Duration, default("\"10m\"") => "\"1h\"";
     }
 }
 
 section! {
-    /// Certificates: that of the server, and those that callers show.
+    /// TLS of the server, and certificates of clients.
     pub(crate) Tls {
-        /// The certificate of the server, with those between it and its root, in PEM. It is read
-        /// again when it changes. Without it, there is no TLS.
-        certificate: PathBuf, optional("no TLS") => "\"/etc/latimer/server.pem\"";
-        /// Its private key, in PEM.
+        /// File with the server's certificate chain in PEM, which enables TLS. It is reloaded when
+        /// it changes. Requires `key`.
+        certificate: PathBuf, optional("TLS is disabled") => "\"/etc/latimer/server.pem\"";
+        /// File with the private key of `certificate` in PEM.
         key: PathBuf, optional("none") => "\"/etc/latimer/server.key\"";
-        /// Certificates of those who sign the certificates of callers, in PEM.
-        client_ca: PathBuf, optional("callers show no certificates") => "\"/etc/latimer/callers.pem\"";
-        /// Whether callers must show a certificate, or no connection comes about (`required`), or may
-        /// be known in another way (`optional`).
+        /// File with the certificates in PEM that client certificates must be signed by. Enables
+        /// client certificates; requires `certificate` and `key`.
+        client_ca: PathBuf, optional("client certificates are not accepted") => "\"/etc/latimer/callers.pem\"";
+        /// Whether clients must present a certificate: `required` refuses connections without one,
+        /// `optional` lets clients authenticate in another way. Used only with `client_ca`.
         client_certificates: ClientCertificateMode, default("\"required\"") => "\"optional\"";
-        /// What of a certificate names the caller: the subject (`cert:CN=alice,O=Example`), or the
-        /// first alternative name of a kind (`cert:dns:alice.example`, `cert:uri:spiffe://…`,
-        /// `cert:email:…`).
+        /// Part of a client certificate that becomes the principal: the subject
+        /// (`cert:CN=alice,O=Example`), or the first alternative name of a type
+        /// (`cert:dns:alice.example`, `cert:uri:spiffe://…`, `cert:email:…`).
         client_name: CertificateName, default("\"subject\"") => "\"uri\"";
-        /// What callers with certificates may do, for agents that ask for it.
+        /// Scopes that every client certificate grants, for agents that require scopes.
         client_scopes: Vec<String>, default("[]") => "[\"deploy\"]";
     }
 }
 
 choice! {
-    /// Whether callers must show certificates.
+    /// Whether clients must present a certificate.
     pub(crate) ClientCertificateMode: "`required` or `optional`" {
-        /// They must.
+        /// Connections without a certificate are refused.
         Required,
-        /// They may.
+        /// Clients may authenticate in another way.
         Optional,
     }
 }
 
 choice! {
-    /// What of a certificate names the caller.
+    /// Part of a client certificate that becomes the principal.
     pub(crate) CertificateName: "`subject`, `dns`, `uri` or `email`" {
         /// The subject.
         Subject,
-        /// A host.
+        /// The first DNS name.
         Dns,
-        /// A URI.
+        /// The first URI.
         Uri,
-        /// An address of e-mail.
+        /// The first email address.
         Email,
     }
 }

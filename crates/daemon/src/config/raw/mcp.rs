@@ -5,42 +5,45 @@ use crate::config::section::{choice, section};
 section! {
     /// A server of the Model Context Protocol.
     pub(crate) McpServer {
-        /// Its name. Its tools are named after it.
+        /// Name of the MCP server. It prefixes the names of the server's tools.
         name: String, required => "\"github\"";
-        /// How to reach it.
+        /// How to connect to the MCP server.
         transport: Transport, required;
-        /// How long a request may take, in seconds.
+        /// Time allowed for one request to the MCP server, in seconds.
         timeout_secs: u64, default("30") => "60";
-        /// Variables of the environment that it gets, besides `PATH`.
+        /// Environment variables to pass to the MCP server in addition to `PATH`. Used with `stdio`
+        /// only.
         env: Vec<String>, default("[]") => "[\"GITHUB_PERSONAL_ACCESS_TOKEN\"]";
-        /// Gives it the home folder of the server in place of one of its own.
+        /// Whether the MCP server gets the home directory of the server instead of a private one.
+        /// Used with `stdio` only.
         inherit_home: bool, default("false") => "true";
     }
 }
 
 section! {
-    /// How to reach a server of the Model Context Protocol.
+    /// How to connect to an MCP server.
     pub(crate) Transport {
-        /// `stdio` starts a program and talks to it over its standard input and output; `sse` and
-        /// `http` talk to an address.
+        /// Transport of the MCP server: `stdio` starts a program and uses its standard input and
+        /// output; `http` connects to a URL, and `sse` does so with the older protocol of
+        /// server-sent events.
         r#type: TransportKind, required => "\"stdio\"";
-        /// For `stdio`: the program.
-        command: String, optional("none") => "\"npx\"";
-        /// For `stdio`: its arguments.
+        /// Program to start for `stdio`. `..` in it is rejected.
+        command: String, optional("none; required for `stdio`") => "\"npx\"";
+        /// Arguments of the program for `stdio`.
         args: Vec<String>, default("[]") => "[\"-y\", \"@modelcontextprotocol/server-github\"]";
-        /// For `sse` and `http`: the address.
-        url: String, optional("none") => "\"https://mcp.example.com/api\"";
+        /// URL of the MCP server for `http` and `sse`.
+        url: String, optional("none; required for `http` and `sse`") => "\"https://mcp.example.com/api\"";
     }
 }
 
 choice! {
-    /// How to reach a server of the Model Context Protocol.
+    /// Transport of an MCP server.
     pub(crate) TransportKind: "`stdio`, `sse` or `http`" {
-        /// As a program.
+        /// A program.
         Stdio,
-        /// At an address, the old way.
+        /// A URL, with the older protocol of server-sent events.
         Sse,
-        /// At an address.
+        /// A URL.
         Http,
     }
 }

@@ -26,47 +26,49 @@ use super::url::HttpUrl;
 section! {
     /// Keys outside of any section.
     pub(crate) Root {
-        /// The address to listen on, with a port. Port 0 lets the system choose one. Anything but a
-        /// loopback address needs an `api_key`, or somebody in `auth` or `tls` who may call.
+        /// Socket address to listen on. Port 0 selects a free port; a port alone listens on
+        /// `127.0.0.1`. A non-loopback address requires authentication: set `api_key`, `[auth]` or
+        /// `tls.client_ca`.
         listen: String, default("\"127.0.0.1:50051\"") => "\"0.0.0.0:8080\"";
-        /// How callers reach the server, when that is not what they connect to: behind a proxy, for
-        /// example. Cards are made with it.
-        public_url: HttpUrl, optional("what callers connect to") => "\"https://agents.example.com\"";
-        /// What callers must show as a bearer token or in the header `X-API-Key`. Whoever does is the
-        /// caller `api-key`. Cards and the health of the server are open all the same.
-        api_key: Secret, optional("everybody on this machine may call") => "\"correct horse battery staple\"";
-        /// Paths that need neither a key nor anything like it; `/*` at the end of one is everything
-        /// below it. Whoever shows a key all the same is known by it, and a wrong one is refused.
+        /// URL under which clients reach the server, for example through a reverse proxy. Written
+        /// into cards.
+        public_url: HttpUrl, optional("the address that the client connected to") => "\"https://agents.example.com\"";
+        /// Secret that clients send as a bearer token or in `X-API-Key`. Grants the principal
+        /// `api-key` and operator rights. Cards and health endpoints stay public.
+        api_key: Secret, optional("no key") => "\"correct horse battery staple\"";
+        /// Paths that do not require authentication; a trailing `/*` matches everything below.
+        /// Credentials sent anyway are verified, and invalid ones are rejected.
         public_paths: Vec<String>, default("[]") => "[\"/metrics\"]";
-        /// Asks for a key or the like before cards are shown, too.
+        /// Whether agent cards require authentication. Requires a configured authentication method.
         card_requires_auth: bool, default("false") => "true";
-        /// Lets anybody who can reach the server call the agents without saying who they are, also
-        /// from other machines.
+        /// Whether the server may listen on a non-loopback address without authentication. Every
+        /// client that reaches it can then call the agents.
         dangerously_allow_unauthenticated_remote: bool, default("false") => "true";
-        /// The agent that is meant when none is named.
+        /// Name of the agent that receives calls which select no agent.
         primary_agent: String, optional("the first of `[[agents]]`") => "\"shout\"";
-        /// How A2A is served, and which agents elsewhere are known.
+        /// How A2A is served, and remote agents that are not published.
         a2a: A2a, section;
-        /// The agents that are served. Without this and without a file, there is one that echoes.
+        /// Agents to serve. Without a configuration file and without this table, one agent of `kind
+        /// = "echo"` is served.
         agents: Vec<AgentConfig>, section;
-        /// Who may call, besides those with the `api_key`.
+        /// Clients that may call the agents, in addition to those with the `api_key`.
         auth: Auth, section;
-        /// Certificates: that of the server, and those that callers show.
+        /// TLS of the server, and certificates of clients.
         tls: Tls, section;
-        /// Where tasks are kept, and for how long.
+        /// Where tasks are stored, and for how long.
         store: Store, section;
-        /// What callers may ask for at most.
+        /// Limits on requests, connections and callers.
         limits: Limits, section;
-        /// How webhooks are told about tasks.
+        /// Delivery of push notifications to webhooks.
         push: Push, section;
-        /// What the server writes to its log.
+        /// Log messages, which are written to standard error.
         log: Log, section;
-        /// How the server as such behaves.
+        /// Settings of the server process.
         server: Server, section;
-        /// The keys that vouch for cards and webhooks.
+        /// Keys that sign cards and webhook deliveries. `latimer card keygen` generates one.
         signing: Signing, section;
-        /// Servers of the Model Context Protocol. They are kept; this version does not connect to
-        /// them.
+        /// Servers of the Model Context Protocol. They are checked, but this version does not
+        /// connect to them.
         mcp_servers: Vec<McpServer>, section;
     }
 }

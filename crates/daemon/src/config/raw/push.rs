@@ -5,42 +5,43 @@ use std::time::Duration;
 use crate::config::section::{choice, section};
 
 section! {
-    /// How webhooks are told about tasks.
+    /// Delivery of push notifications to webhooks.
     pub(crate) Push {
         /// Whether callers may register webhooks.
         enabled: bool, default("true") => "false";
-        /// Lets webhooks lead to this machine, also over plain HTTP.
+        /// Whether webhook URLs may resolve to this machine, with plain HTTP too.
         allow_loopback_webhooks: bool, optional("`true` while only this machine can reach the server") => "true";
-        /// Where else webhooks may lead, beside HTTPS on the public internet: a host with a port, or
-        /// a network.
+        /// Hosts with a port, or networks, that webhook URLs may resolve to in addition to HTTPS on
+        /// the public internet. Other private addresses are blocked.
         allow: Vec<String>, default("[]") => "[\"hooks.internal:8443\", \"10.1.0.0/16\"]";
-        /// How many webhooks a task may have.
+        /// Maximum number of webhooks per task.
         max_per_task: u64, default("10") => "3";
-        /// How many webhooks with something to do a caller may have.
+        /// Maximum number of webhooks per caller that still have deliveries to make.
         max_per_caller: u64, default("10000") => "100";
-        /// How long a receiver may take to answer.
+        /// Time allowed for one delivery attempt, until the receiver has responded.
         timeout: Duration, default("\"15s\"") => "\"30s\"";
-        /// How often a delivery is tried before it becomes a dead letter.
+        /// Maximum number of attempts for a delivery before it becomes a dead letter. At least 1.
         attempts: u32, default("12") => "3";
-        /// For how long a receiver may fail. From then on a delivery is tried once, until one
-        /// arrives.
+        /// How long a receiver may fail before its deliveries are no longer retried. Each further
+        /// delivery is attempted once until one succeeds.
         max_age: Duration, default("\"1d\"") => "\"1h\"";
-        /// How long to wait after the first failure. Each further one doubles it.
+        /// Pause after the first failed attempt. Each further failure doubles it, up to
+        /// `longest_pause`.
         first_pause: Duration, default("\"1s\"") => "\"500ms\"";
-        /// The longest wait between two attempts.
+        /// Maximum pause between two attempts.
         longest_pause: Duration, default("\"10m\"") => "\"1m\"";
-        /// What receivers get whose webhooks were registered in 0.3: the `task`, as the official
-        /// SDKs have it, or the event in the `envelope` of JSON-RPC, as a stream has it.
+        /// Request body for webhooks that were registered over 0.3: the complete `task`, as the
+        /// official SDKs expect, or the event in a JSON-RPC `envelope`, as in a stream.
         older_body: V0_3Body, default("\"task\"") => "\"envelope\"";
     }
 }
 
 choice! {
-    /// What receivers of 0.3 get.
+    /// Request body for webhooks that were registered over 0.3.
     pub(crate) V0_3Body: "`task` or `envelope`" {
-        /// The whole task.
+        /// The complete task.
         Task,
-        /// The event, as a stream has it.
+        /// The event in a JSON-RPC envelope, as in a stream.
         Envelope,
     }
 }

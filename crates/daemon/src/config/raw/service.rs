@@ -7,146 +7,154 @@ use crate::config::section::{choice, section};
 use crate::config::size::ByteSize;
 
 section! {
-    /// Where tasks are kept, and for how long.
+    /// Where tasks are stored, and for how long.
     pub(crate) Store {
-        /// `sqlite` keeps tasks in a file, so that they survive; `memory` forgets them when the
-        /// server ends.
+        /// Where tasks are stored: `sqlite` in a file that survives restarts, `memory` until the
+        /// server stops.
         kind: StoreKind, default("\"sqlite\"") => "\"memory\"";
-        /// For `sqlite`: the file.
-        path: PathBuf, optional("`latimer/latimer.db` in the data folder of the user") => "\"/var/lib/latimer/latimer.db\"";
-        /// For `sqlite`: what an event survives before anybody sees it. `full` also survives the
-        /// loss of power, `process` the end of the process.
+        /// SQLite file for `kind = "sqlite"`. Missing directories are created; one server at a time
+        /// can use the file.
+        path: PathBuf, optional("`latimer/latimer.db` in the user's data directory") => "\"/var/lib/latimer/latimer.db\"";
+        /// Guarantee before an event becomes visible: `full` survives power loss (fsync per
+        /// commit), `process` survives a crash of the process. Used with `kind = "sqlite"` only.
         durability: Durability, default("\"full\"") => "\"process\"";
-        /// The most tasks there may be. The one that finished first makes room; when none is
-        /// finished, no more are taken.
-        max_tasks: u64, optional("1000000, or 1000 in memory") => "5000";
-        /// The most conversations there may be. `0` means any number.
-        max_contexts: u64, optional("any number, or 500 in memory") => "500";
-        /// How long a finished task is kept.
-        max_age: Duration, optional("7 days, or an hour in memory") => "\"30d\"";
-        /// How often to look for what is too old.
+        /// Maximum number of stored tasks. A new task evicts the one that finished first; if none
+        /// has finished, it is rejected.
+        max_tasks: u64, optional("1000000, or 1000 with `kind = \"memory\"`") => "5000";
+        /// Maximum number of contexts. A new context evicts the finished tasks of the one that has
+        /// been idle longest. `0` means no limit.
+        max_contexts: u64, optional("no limit, or 500 with `kind = \"memory\"`") => "500";
+        /// How long a finished task is stored.
+        max_age: Duration, optional("7 days, or 1 hour with `kind = \"memory\"`") => "\"30d\"";
+        /// Interval between removals of tasks older than `max_age`.
         sweep_every: Duration, default("\"5m\"") => "\"1m\"";
     }
 }
 
 section! {
-    /// What callers may ask for at most.
+    /// Limits on requests, connections and callers.
     pub(crate) Limits {
-        /// The size of a request.
+        /// Maximum size of a request body.
         max_body: ByteSize, default("\"10MiB\"") => "\"1MiB\"";
-        /// How long a request may take to arrive.
+        /// Time allowed for a request body to arrive.
         body_time: Duration, default("\"30s\"") => "\"1m\"";
-        /// The length of an address with its query.
+        /// Maximum size of a request's path with its query.
         max_url: ByteSize, default("\"8KiB\"") => "\"4KiB\"";
-        /// How many headers a request may have.
+        /// Maximum number of headers of a request.
         max_headers: u64, default("100") => "50";
-        /// The size of all headers of a request, at least 8 KiB.
+        /// Maximum size of all headers of a request together. At least 8 KiB.
         max_header_bytes: ByteSize, default("\"64KiB\"") => "\"16KiB\"";
-        /// How long headers may take to arrive, those of the next request on an open connection, too.
+        /// Time allowed for the headers of a request to arrive. On HTTP/1.1 also the time a
+        /// connection may be idle between requests.
         header_time: Duration, default("\"15s\"") => "\"5s\"";
-        /// How many connections may be open. More wait to be accepted.
+        /// Maximum number of open connections. Further connections wait to be accepted.
         max_connections: u64, default("10000") => "500";
-        /// How many calls may be under way on one connection of HTTP/2.
+        /// Maximum number of concurrent calls on one HTTP/2 connection.
         max_calls_per_connection: u32, default("1000") => "100";
-        /// How many parts a message may have.
+        /// Maximum number of parts of a message.
         max_parts: u64, default("1000") => "100";
-        /// How many streams may be open.
+        /// Maximum number of open streams of all callers.
         max_streams: u64, default("20000") => "1000";
-        /// How many messages may be worked on at the same time.
+        /// Maximum number of turns that run concurrently, over all agents.
         max_turns: u64, default("10000") => "100";
-        /// How much a caller may ask for in a minute. A message counts 5, a list or a subscription 3,
-        /// to cancel 2, a look at a task or a card 1. Callers that did not say who they are are told
-        /// apart by their addresses. `0` means any number.
+        /// Weighted calls allowed per caller and minute: a message counts 5, a list or a
+        /// subscription 3, a cancel 2, other calls and cards 1. Anonymous callers are counted by
+        /// client address. `0` disables the limit.
         rate: u32, default("6000") => "600";
-        /// How much of that may come at once.
+        /// Weighted calls that a caller may make at once, within `rate`.
         burst: u32, default("1200") => "60";
-        /// How often in a minute credentials from one address may be wrong before it is not listened
-        /// to for a while. `0` means any number.
+        /// Failed authentications allowed per client address and minute; further attempts are
+        /// rejected with 429. `0` disables the limit.
         auth_failures: u32, default("60") => "10";
-        /// Counts by address on this machine, too. Callers that said who they are are always counted.
+        /// Whether `rate` and `auth_failures` also apply to loopback addresses. Authenticated
+        /// callers are always counted.
         rate_loopback: bool, default("false") => "true";
-        /// How many tasks of one caller may be going on or waiting for that caller. This and the two
-        /// below do not hold for callers that did not say who they are.
+        /// Maximum number of unfinished tasks per authenticated caller, including those that wait
+        /// for the caller.
         max_tasks_per_caller: u64, default("1000") => "20";
-        /// How many streams one caller may have open.
+        /// Maximum number of open streams per authenticated caller.
         max_streams_per_caller: u64, default("1000") => "20";
     }
 }
 
 section! {
-    /// What the server writes to its log, which is its standard error.
+    /// Log messages, which are written to standard error.
     pub(crate) Log {
-        /// Which messages: a level, or levels by module. `LATIMER_LOG` and `RUST_LOG` go before it.
-        /// Of the libraries in use, nothing below `info` is written: it has addresses in it.
+        /// Minimum level of log messages, globally or per module. Overridden by `LATIMER_LOG` and
+        /// `RUST_LOG`. Dependencies never log below `info`, because their messages contain
+        /// addresses.
         filter: String, default("\"info\"") => "\"info,latimer_server=debug\"";
-        /// How they are written. `LATIMER_LOG_FORMAT` goes before it.
+        /// Format of log lines: `text` is human-readable, `json` is machine-readable. Overridden by
+        /// `LATIMER_LOG_FORMAT`.
         format: LogFormat, default("\"text\"") => "\"json\"";
     }
 }
 
 section! {
-    /// How the server as such behaves.
+    /// Settings of the server process.
     pub(crate) Server {
-        /// How long it waits for what is going on when it is told to end.
+        /// How long running turns may continue after the server receives a signal to stop. Turns that do not
+        /// finish continue with the next start.
         drain: Duration, default("\"30s\"") => "\"1m\"";
-        /// How long a stream may be silent before something is sent to keep its connection alive.
+        /// How long a stream may be silent before a comment is sent to keep its connection open.
         keep_alive: Duration, default("\"15s\"") => "\"30s\"";
-        /// What the server calls itself where it calls others: agents elsewhere and webhooks.
+        /// Value of the `User-Agent` header in calls to remote agents and webhooks.
         user_agent: String, optional("`Latimer/VERSION A2A`") => "\"Example-Agents/2.1\"";
-        /// How long a card may be kept without asking again.
+        /// How long clients may cache an agent card before they revalidate it.
         card_max_age: Duration, default("\"5m\"") => "\"1h\"";
-        /// Whether `/metrics` is served. Where callers must say who they are, they must say it there,
-        /// too.
-        metrics: bool, optional("only to this machine, or to callers that said who they are") => "true";
-        /// Whether gRPC describes its services.
-        reflection: bool, optional("as for `metrics`") => "true";
-        /// Addresses and networks of proxies whose word about the caller's address counts.
+        /// Whether `/metrics` is served. It requires authentication if the server does.
+        metrics: bool, optional("`true` with authentication; otherwise only for requests from this machine") => "true";
+        /// Whether gRPC reflection is served. It requires authentication if the server does.
+        reflection: bool, optional("`true` with authentication; otherwise only for requests from this machine") => "true";
+        /// IP addresses or networks of reverse proxies whose `Forwarded` and `X-Forwarded-*`
+        /// headers are trusted.
         trusted_proxies: Vec<String>, default("[]") => "[\"10.0.0.0/8\"]";
-        /// Names of a server that listens on a loopback address, besides `localhost` and that of
-        /// `public_url`. Requests for others are refused: they come from pages that pretend to be on
-        /// this machine. `*` means any.
+        /// Additional `Host` names that a server on a loopback address accepts, beside `localhost`,
+        /// its addresses and the host of `public_url`. Other hosts are rejected to stop DNS
+        /// rebinding. `*` accepts every host.
         allowed_hosts: Vec<String>, default("[]") => "[\"agents.internal\"]";
     }
 }
 
 section! {
-    /// The keys that vouch for cards and webhooks. They are made with `latimer card keygen`.
+    /// Keys that sign cards and webhook deliveries. `latimer card keygen` generates one.
     pub(crate) Signing {
-        /// The private key that signs: PEM or a JWK. Cards are signed where their addresses are the
-        /// server's own for certain: with `public_url`, and on this machine.
+        /// File with the private key that signs cards and webhook deliveries, as PEM or JWK. Cards
+        /// are signed only where their URLs are known to be the server's own: with `public_url`, or
+        /// on a loopback address.
         key: PathBuf, optional("nothing is signed") => "\"signing.pem\"";
-        /// More keys that are published at `/.well-known/jwks.json`, in any form: those that signed
-        /// before, and those that will.
+        /// Files with further keys to publish at `/.well-known/jwks.json`, as PEM, JWK or JWKS:
+        /// previous keys and future ones. Requires `key`.
         publish: Vec<PathBuf>, default("[]") => "[\"former.pem\"]";
     }
 }
 
 choice! {
-    /// Where tasks are kept.
+    /// Where tasks are stored.
     pub(crate) StoreKind: "`sqlite` or `memory`" {
-        /// In a file.
+        /// A SQLite file.
         Sqlite,
-        /// In memory.
+        /// Memory of the process.
         Memory,
     }
 }
 
 choice! {
-    /// What an event survives before anybody sees it.
+    /// Guarantee before an event becomes visible.
     pub(crate) Durability: "`full` or `process`" {
-        /// The loss of power.
+        /// Events survive power loss.
         Full,
-        /// The end of the process.
+        /// Events survive a crash of the process.
         Process,
     }
 }
 
 choice! {
-    /// How messages are written.
+    /// Format of log lines.
     pub(crate) LogFormat: "`text` or `json`" {
-        /// For people.
+        /// Human-readable.
         Text,
-        /// For programs.
+        /// Machine-readable.
         Json,
     }
 }

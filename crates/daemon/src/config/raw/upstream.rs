@@ -10,94 +10,105 @@ use crate::config::section::{choice, section};
 use crate::config::url::HttpUrl;
 
 section! {
-    /// An agent elsewhere, and how it is called.
+    /// A remote agent, and how to call it.
     pub Upstream, checked {
-        /// Where the agent is. Callers never see it.
+        /// URL of the remote agent. Its card is discovered below this URL. Callers never see it.
         url: HttpUrl, required => "\"https://partner.example.com\"";
-        /// Where its card is.
-        card_url: HttpUrl, optional("the well-known places of `url`") => "\"https://cards.example.com/partner.json\"";
-        /// Calls `url` itself, whatever address the card names: for agents that do not know their own.
+        /// URL of the remote agent's card, if it is not below `url`. Credentials are sent to the
+        /// origin of `url` only.
+        card_url: HttpUrl, optional("the well-known paths below `url`") => "\"https://cards.example.com/partner.json\"";
+        /// Whether to call the remote agent at `url` even if its card names another URL. Meant for
+        /// agents that do not know their public URL.
         call_url: bool, default("false") => "true";
-        /// A file with certificates, in PEM, that the agent may be vouched for by, beside those that the
-        /// operating system trusts.
-        root_certificates: PathBuf, optional("those of the system only") => "\"partner-ca.pem\"";
-        /// The certificate that is shown to the agent.
+        /// File with additional root certificates in PEM that may sign the remote agent's TLS
+        /// certificate. The certificates of the operating system stay trusted.
+        root_certificates: PathBuf, optional("only those of the operating system") => "\"partner-ca.pem\"";
+        /// The client certificate for the remote agent.
         identity: ClientIdentity, flat;
-        /// Headers that go with every call, to the origin of `url` only.
+        /// HTTP headers to send with every call to the remote agent. Sent to the origin of `url`
+        /// only.
         headers: BTreeMap<String, Secret>, default("{}") => "{ X-Team = \"blue\" }";
-        /// The token that goes with every call.
+        /// The bearer token for the remote agent.
         auth: Token, flat;
-        /// What an authorization server knows us as, to get tokens from it as the card of the agent
-        /// says.
+        /// OAuth client for obtaining tokens from the authorization server that the remote agent's
+        /// card names.
         oauth: OAuth, section;
-        /// How long a call may take; a stream has no such limit.
+        /// Time allowed for one call to the remote agent. Streams are limited by `idle_timeout`
+        /// instead.
         timeout: Duration, optional("2 minutes") => "\"30s\"";
-        /// How long a stream may be silent before it is begun anew.
+        /// How long a stream from the remote agent may be silent before the gateway reconnects.
         idle_timeout: Duration, default("\"2m\"") => "\"30s\"";
-        /// Whether the streams of the agent are used. Without, its tasks are looked at again and again;
-        /// callers have streams all the same.
+        /// Whether to receive results from the remote agent as streams. If `false`, its tasks are
+        /// polled; callers can still stream.
         stream: bool, default("true") => "false";
-        /// Which of several agents at that address.
-        tenant: String, optional("what its card says") => "\"blue\"";
-        /// The version of A2A to speak.
-        protocol_version: Version, optional("the newest that its card offers") => "\"0.3\"";
-        /// The transport to speak.
-        binding: Binding, optional("the first that its card offers") => "\"grpc\"";
-        /// Whose cards are believed. `ignore` looks at no signature; with `if_signed`, what is signed
-        /// must be signed by one of `trusted_keys`; `required` wants that of every card.
+        /// Tenant to select at the remote agent's URL.
+        tenant: String, optional("the tenant in its card") => "\"blue\"";
+        /// A2A version to speak with the remote agent: `1.0`, `0.3` or `0.1`.
+        protocol_version: Version, optional("the newest version its card offers") => "\"0.3\"";
+        /// Binding to use for calls to the remote agent.
+        binding: Binding, optional("the first binding its card offers") => "\"grpc\"";
+        /// How to verify the signatures of the remote agent's card: `ignore` verifies none,
+        /// `if_signed` requires a signature by one of `trusted_keys` on signed cards, `required` on
+        /// every card.
         signatures: SignaturePolicy, default("\"ignore\"") => "\"required\"";
-        /// Files with the public keys that its card is signed with, as JWK, JWKS or PEM.
+        /// Files with the public keys that may sign the remote agent's card, as JWK, JWKS or PEM.
+        /// Used only if `signatures` is not `ignore`.
         trusted_keys: Vec<PathBuf>, default("[]") => "[\"partner.jwks.json\"]";
     }
 }
 
 section! {
-    /// The certificate that is shown to an agent.
+    /// Client certificate for a remote agent.
     pub ClientIdentity, checked {
-        /// The file with the certificate that is shown to the agent, in PEM, at the origin of `url`
-        /// only.
+        /// File with the client certificate chain in PEM, for remote agents that require mutual
+        /// TLS. Sent to the origin of `url` only. Requires `client_key`.
         client_certificate: PathBuf, optional("none") => "\"gateway.pem\"";
-        /// The file with its key, in PEM. Both are read at the start.
+        /// File with the private key of `client_certificate` in PEM. Both files are read at
+        /// startup.
         client_key: PathBuf, optional("none") => "\"gateway.key\"";
     }
 }
 
 section! {
-    /// A bearer token, or where to find it.
+    /// Bearer token for a remote agent.
     pub Token, checked {
-        /// A bearer token that goes with every call, to the origin of `url` only. What callers show
-        /// never does.
+        /// Bearer token to send with every call to the remote agent. Sent to the origin of `url`
+        /// only. Credentials of callers are never forwarded.
         auth_token: Secret, optional("none") => "\"s3cret\"";
-        /// The variable of the environment that has the token.
+        /// Environment variable that contains the bearer token for the remote agent. Ignored if
+        /// `auth_token` is set.
         auth_token_env: String, optional("none") => "\"PARTNER_TOKEN\"";
-        /// The file that has the token.
+        /// File that contains the bearer token for the remote agent. Read at startup; ignored if
+        /// `auth_token` or `auth_token_env` provides a token.
         auth_token_file: PathBuf, optional("none") => "\"/run/secrets/partner\"";
     }
 }
 
 section! {
-    /// What an authorization server knows us as.
+    /// OAuth client of a remote agent.
     pub OAuth, checked {
-        /// Our name there.
-        client_id: String, optional("no tokens are got") => "\"gateway\"";
-        /// What proves it.
-        client_secret: Secret, optional("none") => "\"s3cret\"";
-        /// The variable of the environment that has it.
+        /// OAuth client id used to obtain tokens for this agent.
+        client_id: String, optional("OAuth is not used") => "\"gateway\"";
+        /// OAuth client secret. Sent only to authorization servers listed in `servers` or at the
+        /// agent's own origin.
+        client_secret: Secret, optional("none: a public client") => "\"s3cret\"";
+        /// Environment variable that contains the OAuth client secret. Ignored if `client_secret`
+        /// is set.
         client_secret_env: String, optional("none") => "\"PARTNER_SECRET\"";
-        /// What to ask for.
+        /// OAuth scopes to request.
         scopes: Vec<String>, default("[]") => "[\"agents\"]";
-        /// Authorization servers that may be shown the secret, by any URL of theirs. One at the origin
-        /// of the agent may be shown it without.
+        /// URLs of authorization servers that may receive the client secret; the origin is what
+        /// counts. A server at the agent's own origin needs no entry.
         servers: Vec<HttpUrl>, default("[]") => "[\"https://login.example.com\"]";
     }
 }
 
 choice! {
-    /// A transport.
+    /// Binding for calls to a remote agent.
     pub Binding: "`jsonrpc`, `http_json` or `grpc`" {
         /// JSON-RPC.
         Jsonrpc,
-        /// HTTP and JSON.
+        /// HTTP+JSON.
         HttpJson,
         /// gRPC.
         Grpc,
@@ -105,13 +116,13 @@ choice! {
 }
 
 choice! {
-    /// Whose cards are believed.
+    /// How card signatures are verified.
     pub SignaturePolicy: "`ignore`, `if_signed` or `required`" {
-        /// Everybody's.
+        /// Signatures are not verified.
         Ignore,
-        /// What is signed must be signed by a trusted key.
+        /// A signed card needs a signature by a trusted key.
         IfSigned,
-        /// Everything must.
+        /// Every card needs a signature by a trusted key.
         Required,
     }
 }

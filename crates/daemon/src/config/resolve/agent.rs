@@ -1,4 +1,4 @@
-//! The agents that are served.
+//! Agents to serve.
 
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use crate::config::location::Location;
 use crate::config::raw::{CommandKeys, ContextConcurrency, Skill};
 
 impl AgentConfig {
+    /// Checks the name.
     pub(in crate::config) fn check(&self, at: &Location<'_>, diagnostics: &mut Diagnostics) {
         if let Err(error) = AgentRegistry::new([EchoAgent::new_agent(&self.name)]) {
             let provenance = at.key("name").provenance.clone();
@@ -20,7 +21,7 @@ impl AgentConfig {
         }
     }
 
-    /// Returns how its turns are run.
+    /// Returns the policy for the agent's turns.
     #[must_use]
     pub fn policy(&self) -> Policy {
         use latimer_server::ContextConcurrency as Concurrency;
@@ -37,7 +38,7 @@ impl AgentConfig {
         }
     }
 
-    /// Returns who may call it.
+    /// Returns the callers that may use the agent.
     #[must_use]
     pub fn access(&self) -> Access {
         let (principals, scopes) = (self.allow.principals.clone(), self.allow.scopes.clone());
@@ -59,7 +60,8 @@ impl From<&Skill> for AgentSkill {
 }
 
 impl CommandKeys {
-    /// A relative path of a program is relative to the file that has it, unless `dir` is set.
+    /// Checks the command. A relative path of the program is relative to the configuration file,
+    /// unless `dir` is set.
     pub(in crate::config) fn check(&mut self, at: &Location<'_>, diagnostics: &mut Diagnostics) {
         let at = at.key("command");
         if let Err(error) = CommandAgent::new(self.command.iter().cloned()) {
@@ -89,8 +91,8 @@ impl Resolver<'_> {
         let Some(primary) = primary else { return };
         if !agents.iter().any(|it| it.name == primary) {
             let names: Vec<_> = agents.iter().map(|it| it.name.as_str()).collect();
-            let message = format!("`primary_agent`: there is no agent {primary:?}");
-            let hint = format!("there are: {}", names.join(", "));
+            let message = format!("`primary_agent`: no agent is named {primary:?}");
+            let hint = format!("configured agents: {}", names.join(", "));
             self.report_error(&["primary_agent"], message, hint);
         }
     }

@@ -1,4 +1,4 @@
-//! Who may call.
+//! Authentication and TLS.
 
 use latimer_server::{
     ApiKeys, CertificateAuth, CertificateName, ClientCertificateMode, JwtSettings, Tls,
@@ -7,9 +7,9 @@ use latimer_server::{
 use super::Resolver;
 use crate::config::{AgentConfig, AuthConfig, Diagnostic, raw};
 
-/// What to do when nobody is asked who they are.
+/// Hint for settings that need authentication.
 const CONFIGURE_AUTH_HINT: &str =
-    "set `api_key`, or say in `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca` who may call";
+    "configure authentication: set `api_key`, `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca`";
 
 impl Resolver<'_> {
     pub(super) fn auth(&mut self, raw: raw::Auth, tls: &raw::Tls) -> AuthConfig {
@@ -36,19 +36,21 @@ impl Resolver<'_> {
             let path = ["auth", "keys", &index, "sha256"];
             if name.is_empty() || seen.iter().any(|(it, _)| *it == name) {
                 let provenance = self.provenance(&["auth", "keys", &index, "name"]);
-                let message = format!("each key needs a name of its own, and {name:?} is none");
+                let message = match name.is_empty() {
+                    true => "`name` of an API key is empty".to_owned(),
+                    false => format!("there are two API keys named {name:?}"),
+                };
                 self.diagnostics.push(Diagnostic::new(provenance, message));
             }
-            // What stands there may be the key itself, so that it is not repeated.
+            // The value may be the key itself, so the message does not contain it.
             let Ok(digest) = sha256.reveal().parse() else {
-                let message =
-                    format!("the `sha256` of the key {name:?} is not 64 digits in hexadecimal");
-                self.report_error(&path, message, "make it with `latimer config hash-key`");
+                let message = format!("`sha256` of key {name:?} is not 64 hexadecimal digits");
+                self.report_error(&path, message, "compute it with `latimer config hash-key`");
                 continue;
             };
             if seen.iter().any(|(_, it)| *it == digest) {
-                let message = format!("the key {name:?} is the same as another");
-                self.report_error(&path, message, "nobody could tell their callers apart");
+                let message = format!("key {name:?} duplicates another key");
+                self.report_error(&path, message, "give each caller a different key");
             }
             seen.push((name.clone(), digest));
             keys = keys.with_key(&name, digest, scopes);
@@ -59,8 +61,9 @@ impl Resolver<'_> {
     fn jwt(&mut self, raw: raw::Jwt) -> Option<JwtSettings> {
         let Some(issuer) = raw.issuer else {
             if !raw.audience.is_empty() || raw.jwks_url.is_some() {
-                let message = "`auth.jwt` needs `issuer`: without it, no tokens count";
-                self.report_error(&["auth", "jwt"], message, "say who issues the tokens");
+                let message = "`auth.jwt` needs `issuer`: without it, tokens are not accepted";
+                let hint = "set it to the URL of the token issuer, as in the claim `iss`";
+                self.report_error(&["auth", "jwt"], message, hint);
             }
             return None;
         };
@@ -90,17 +93,15 @@ impl Resolver<'_> {
             (Some(certificate), Some(key), _) => (certificate, key),
             (None, None, None) => return None,
             (None, _, _) => {
-                let message = "`tls` needs `certificate`: without it, there is no TLS";
-                self.report_error(
-                    &["tls"],
-                    message,
-                    "name the certificate of the server and its key",
-                );
+                let message = "`tls` needs `certificate`: without it, TLS is disabled";
+                let hint = "set `certificate` and `key` to the PEM files of the server";
+                self.report_error(&["tls"], message, hint);
                 return None;
             }
             (Some(_), None, _) => {
-                let message = "`tls` needs `key`: the certificate is of no use without it";
-                self.report_error(&["tls"], message, "name the private key of the certificate");
+                let message = "`tls` needs `key`: the certificate cannot be used without it";
+                let hint = "set `key` to the PEM file with the private key of the certificate";
+                self.report_error(&["tls"], message, hint);
                 return None;
             }
         };
@@ -115,7 +116,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What only makes sense when callers are told apart.
+    /// Reports settings that have no effect without authentication.
     pub(super) fn check_auth_settings(
         &mut self,
         requires_auth: bool,
@@ -126,15 +127,16 @@ impl Resolver<'_> {
             return;
         }
         if card_requires_auth {
-            let message = "`card_requires_auth` closes nothing: nobody is asked who they are";
+            let message = "`card_requires_auth` has no effect: no authentication is configured";
             self.report_error(&["card_requires_auth"], message, CONFIGURE_AUTH_HINT);
         }
         for (index, agent) in agents.iter().enumerate() {
             if !agent.access().is_unrestricted() {
                 let path = ["agents", &index.to_string(), "allow"];
                 let name = &agent.name;
-                let message =
-                    format!("nobody could use the agent {name:?}: nobody is asked who they are");
+                let message = format!(
+                    "`allow` rejects every caller of agent {name:?}: no authentication is configured"
+                );
                 self.report_error(&path, message, CONFIGURE_AUTH_HINT);
             }
         }
@@ -144,12 +146,9 @@ impl Resolver<'_> {
         for (index, path) in paths.iter().enumerate() {
             if !path.starts_with('/') {
                 let key = ["public_paths", &index.to_string()];
-                let message = format!("`public_paths`: {path:?} is no path");
-                self.report_error(
-                    &key,
-                    message,
-                    "write it like \"/metrics\" or \"/a2a/agents/open/*\"",
-                );
+                let message = format!("`public_paths`: {path:?} does not start with `/`");
+                let hint = "use the form \"/metrics\" or \"/a2a/agents/open/*\"";
+                self.report_error(&key, message, hint);
             }
         }
     }

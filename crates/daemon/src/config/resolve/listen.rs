@@ -1,4 +1,4 @@
-//! The address to listen on.
+//! The socket address to listen on.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,8 @@ use crate::config::raw;
 use crate::config::tree::{Layer, Node, Provenance};
 
 impl Resolver<'_> {
-    /// `listen`, unless the other spelling of it says something else with at least as much right.
+    /// Returns `listen`, with the port and the address of `[a2a.server]` where these come from the
+    /// same layer or a later one.
     pub(super) fn listen(&mut self, raw: &raw::Root) -> String {
         let listen = match raw.listen.parse::<u16>() {
             Ok(port) => format!("127.0.0.1:{port}"),
@@ -53,8 +54,8 @@ impl Resolver<'_> {
             !host.is_empty() && !host.contains(':') && port.parse::<u16>().is_ok()
         });
         if listen.parse::<SocketAddr>().is_err() && !is_host_and_port {
-            let message = format!("`listen`: {listen:?} is no address with a port");
-            self.report_error(&["listen"], message, "write it like \"127.0.0.1:50051\"");
+            let message = format!("`listen`: {listen:?} is not an address with a port");
+            self.report_error(&["listen"], message, "use the form \"127.0.0.1:50051\"");
         }
     }
 }

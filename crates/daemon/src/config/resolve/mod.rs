@@ -1,4 +1,4 @@
-//! From what was read to what is used.
+//! Resolves sections that were read to the configuration that the daemon runs with.
 
 mod agent;
 mod auth;
@@ -23,9 +23,9 @@ use super::raw::{self, StoreKind};
 use super::tree::{Layer, Node, Provenance};
 use super::{Config, Environment, LogConfig, Serving, SigningConfig, StoreConfig, StoreLocation};
 
-/// Makes a configuration of sections that were read and resolved. What is worked out only here is
-/// added to the tree, so that it can be displayed. The configuration is valid only if there are no
-/// errors in `diagnostics`.
+/// Builds the configuration from sections whose values are resolved. Values that are computed here
+/// are added to the tree, so that they can be displayed. The result is valid only if `diagnostics`
+/// has no errors.
 pub(crate) fn resolve(
     raw: raw::Root,
     tree: &mut Node,
@@ -40,7 +40,7 @@ pub(crate) fn resolve(
 struct Resolver<'a> {
     tree: &'a mut Node,
     environment: &'a Environment,
-    /// How the server identifies itself to other servers.
+    /// `User-Agent` header for remote agents and webhooks.
     user_agent: Option<HeaderValue>,
     diagnostics: &'a mut Diagnostics,
 }
@@ -84,8 +84,8 @@ impl Resolver<'_> {
     fn user_agent(&mut self, configured: Option<&str>) -> Option<HeaderValue> {
         let header = HeaderValue::from_str(configured?).ok();
         if header.as_ref().is_none_or(HeaderValue::is_empty) {
-            let message = "`server.user_agent` is nothing that a header can carry";
-            self.report_error(&["server", "user_agent"], message, "write it like \"Example/1.0\"");
+            let message = "`server.user_agent` is not a valid header value";
+            self.report_error(&["server", "user_agent"], message, "use the form \"Example/1.0\"");
         }
         header
     }
@@ -113,8 +113,10 @@ impl Resolver<'_> {
 
     fn signing(&mut self, raw: raw::Signing) -> Option<SigningConfig> {
         if raw.key.is_none() && !raw.publish.is_empty() {
-            let message = "`signing.publish` means nothing without `signing.key`";
-            self.report_error(&["signing", "publish"], message, "set `signing.key`");
+            let message =
+                "`signing.publish` needs `signing.key`: without it, no keys are published";
+            let hint = "set `signing.key` to the file of the private key";
+            self.report_error(&["signing", "publish"], message, hint);
         }
         Some(SigningConfig { key_file: raw.key?, published_key_files: raw.publish })
     }
@@ -125,8 +127,7 @@ impl Resolver<'_> {
             return path;
         }
         let Some(data_dir) = self.environment.data_dir() else {
-            let message =
-                "there is no folder to keep tasks in: neither HOME nor XDG_DATA_HOME is set";
+            let message = "no directory to store tasks in: neither HOME nor XDG_DATA_HOME is set";
             self.report_error(&key, message, "set `store.path`, or `store.kind = \"memory\"`");
             return PathBuf::new();
         };

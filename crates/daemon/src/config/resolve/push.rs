@@ -1,4 +1,4 @@
-//! How webhooks are told about tasks.
+//! Delivery of push notifications.
 
 use latimer_server::outbound::AllowRule;
 use latimer_server::{PushSettings, V0_3Body};
@@ -10,12 +10,9 @@ use crate::config::raw;
 impl Resolver<'_> {
     pub(super) fn push(&mut self, raw: &raw::Push) -> PushSettings {
         if raw.attempts == 0 {
-            let message = "`push.attempts`: a delivery is tried at least once";
-            self.report_error(
-                &["push", "attempts"],
-                message,
-                "set `push.enabled = false` for none",
-            );
+            let message = "`push.attempts` must be at least 1";
+            let hint = "to disable webhooks, set `push.enabled = false`";
+            self.report_error(&["push", "attempts"], message, hint);
         }
         PushSettings {
             enabled: raw.enabled,
@@ -44,7 +41,7 @@ impl Resolver<'_> {
                 Err(error) => {
                     let path = ["push", "allow", &index.to_string()];
                     let message = format!("`push.allow`: {text:?} {error}");
-                    let hint = "write it like \"hooks.internal:8443\" or \"10.1.0.0/16\"";
+                    let hint = "use the form \"hooks.internal:8443\" or \"10.1.0.0/16\"";
                     self.report_error(&path, message, hint);
                 }
             }

@@ -1,4 +1,4 @@
-//! How the server is set up.
+//! Settings of the server.
 
 use latimer_protocol::binding::VersionPolicy;
 use latimer_server::{
@@ -50,8 +50,9 @@ impl Resolver<'_> {
         let is_plain =
             |it: &&str| it.starts_with('/') && !it.contains(['?', '#', '%', ' ', '{', '}']);
         if let Some(path) = path.filter(|it| !is_plain(it)) {
-            let message = format!("`a2a.{key}`: {path:?} is no plain path");
-            self.report_error(&["a2a", key], message, "write it like \"/a2a\"");
+            let message = format!("`a2a.{key}`: {path:?} is not a plain path");
+            let hint = "use the form \"/a2a\", without `?`, `#`, `%`, spaces and braces";
+            self.report_error(&["a2a", key], message, hint);
         }
     }
 
@@ -62,8 +63,8 @@ impl Resolver<'_> {
                 Ok(network) => networks.push(network),
                 Err(_) => {
                     let path = ["server", "trusted_proxies", &index.to_string()];
-                    let message = format!("`server.trusted_proxies`: {text:?} is no network");
-                    self.report_error(&path, message, "write it like \"10.0.0.0/8\"");
+                    let message = format!("`server.trusted_proxies`: {text:?} is not a network");
+                    self.report_error(&path, message, "use the form \"10.0.0.0/8\"");
                 }
             }
         }
@@ -105,7 +106,7 @@ fn http_limits(raw: &raw::Limits) -> HttpLimits {
     }
 }
 
-/// A number of things. More than can be counted is as good as any number.
+/// Converts a limit. A value that exceeds the range means no limit.
 pub(super) fn saturating_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -1,5 +1,5 @@
-//! Remote agents and MCP servers that are not published. Servers are checked only, so that a file that
-//! loads now loads later.
+//! Remote agents and MCP servers that are not published. MCP servers are only checked, so that a
+//! file that loads now loads in a version that connects to them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::Resolver;
 use crate::config::raw::{self, TransportKind};
 use crate::config::{Diagnostic, McpServer, McpTransport, RemoteAgentConfig};
 
-/// Returns the agents of the list, then those of the table.
+/// Returns the agents of `external_agents`, then those of `remote_agents`.
 pub(super) fn remote_agents(
     listed: Vec<raw::ExternalAgent>,
     named: BTreeMap<String, raw::RemoteAgent>,
@@ -40,9 +40,9 @@ impl Resolver<'_> {
         let mut require = |key: &str, value: Option<String>| {
             let provenance = self.provenance(&["mcp_servers", &index, "transport"]);
             let message = match &value {
-                None => format!("the transport of {:?} needs `{key}`", raw.name),
+                None => format!("`transport` of {:?} needs `{key}`", raw.name),
                 Some(program) if key == "command" && program.contains("..") => {
-                    format!("the command of {:?} must not contain \"..\"", raw.name)
+                    format!("`command` of {:?} must not contain `..`", raw.name)
                 }
                 Some(_) => return value.unwrap_or_default(),
             };

@@ -1,4 +1,4 @@
-//! Values that depend on where they were written.
+//! Resolution of values that depend on where they were written.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,12 +8,13 @@ use latimer_protocol::Secret;
 use crate::config::diagnostic::Diagnostics;
 use crate::config::location::Location;
 
-/// A value whose meaning may depend on where it was written: a path, or the name of an environment
-/// variable. It is also where values and sections check themselves.
+/// A value that may depend on where it was written, such as a path or the name of an environment
+/// variable, or that needs a check.
 ///
-/// The macro `section!` implements it for structs: it resolves each field where its key was written.
+/// The macro `section!` implements it for structs: it resolves each field at the location of its
+/// key.
 pub(crate) trait Resolve {
-    /// Replaces what was written by what it means, and reports what is wrong with it.
+    /// Replaces the written value by the effective value, and reports errors.
     fn resolve(&mut self, _at: &Location<'_>, _diagnostics: &mut Diagnostics) {}
 }
 
@@ -48,20 +49,23 @@ impl<T: Resolve> Resolve for BTreeMap<String, T> {
 }
 
 impl Resolve for PathBuf {
-    /// A relative path is relative to the file that has it, or else to the current directory.
+    /// Resolves a relative path against the directory of its file, or against the current directory
+    /// if it is not from a file.
     fn resolve(&mut self, at: &Location<'_>, diagnostics: &mut Diagnostics) {
         let text = self.to_string_lossy();
         if text.contains('\n') || text.starts_with('{') {
-            // Most likely the key itself, so the message does not repeat it.
-            let message = format!("`{}` has the contents of a file, not its path", at.path());
-            let hint = "write them to a file that only its owner can read";
+            // The value is probably a private key, so the message does not contain it.
+            let message =
+                format!("`{}` contains the text of a file instead of its path", at.path());
+            let hint = "write the text to a file that only its owner can read, and set its path";
             return diagnostics.error(at, message, hint);
         }
         *self = at.resolve_path(self);
     }
 }
 
-/// Takes a secret from an environment variable, unless it was written down itself.
+/// Sets a secret from an environment variable, unless the configuration contains the secret itself.
+/// Warns if the variable is not set.
 pub(super) fn resolve_secret(
     secret: &mut Option<Secret>,
     variable: Option<&str>,
@@ -71,6 +75,6 @@ pub(super) fn resolve_secret(
     let Some(variable) = variable.filter(|_| secret.is_none()) else { return };
     match at.environment.var(variable) {
         Some(value) => *secret = Some(Secret::new(value)),
-        None => diagnostics.warning(at, format!("the variable {variable} is not set")),
+        None => diagnostics.warning(at, format!("environment variable {variable} is not set")),
     }
 }

@@ -1,4 +1,4 @@
-//! Where an agent elsewhere is called, and what is shown where.
+//! Which URL of a remote agent is called, and where credentials are sent.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use super::start_daemon;
 use crate::fixture::ConfigFixture;
 use crate::serving::http_request;
 
-/// A gateway whose agent is configured like this.
+/// Creates the configuration of a gateway whose remote agent has these keys.
 fn gateway_fixture(keys: &str) -> ConfigFixture {
     ConfigFixture::with_config(&format!(
         "listen = \"127.0.0.1:0\"\n[store]\nkind = \"memory\"\n\
@@ -45,7 +45,7 @@ async fn oauth_tokens_are_sent_to_the_agent_origin_only() {
     let requests = card_host.all_requests();
     assert!(!requests.contains("granted") && !requests.contains("POST"), "{requests}");
 
-    // Who has the card is not vouched for by that: it may not be shown the secret.
+    // The host of the card is not trusted with the client secret.
     let malicious_host = Recorder::start_with_card_urls(
         |_| format!("http://{own}/a2a"),
         |host| format!("http://{host}/token"),
@@ -85,7 +85,7 @@ async fn call_url_overrides_an_unreachable_card_url() {
 
     let gateway = start_daemon(&gateway_fixture(&url)).await;
     let Err(Error::Agent(error)) = send_hello(gateway.address()).await else {
-        panic!("it is called")
+        panic!("the URL in the card was called")
     };
     assert!(error.message().contains("not been found yet"), "{error}");
     let (_, metrics) = http_request(gateway.address(), "GET /metrics", "").await;

@@ -1,4 +1,4 @@
-//! An agent behind TLS: whom the gateway believes, and who it is there.
+//! TLS to a remote agent: trusted roots and client certificates.
 
 use std::fs;
 use std::path::Path;
@@ -18,12 +18,12 @@ struct CertificateAuthority(CertifiedIssuer<'static, KeyPair>);
 
 impl CertificateAuthority {
     fn new() -> Self {
-        let mut params = certificate_params("ours");
+        let mut params = certificate_params("authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Writes its own certificate, and one that it signs with its key.
+    /// Writes the certificate of the authority, and one that it signs with its key.
     fn write(&self, directory: &Path, name: &str, purpose: ExtendedKeyUsagePurpose) {
         let mut params = certificate_params(name);
         params.subject_alt_names = vec![SanType::DnsName("localhost".try_into().unwrap())];
@@ -42,7 +42,7 @@ fn certificate_params(name: &str) -> CertificateParams {
     params
 }
 
-/// An agent that only speaks to those who show a certificate.
+/// Starts a daemon whose agent requires client certificates.
 async fn start_mtls_agent(authority: &CertificateAuthority) -> (Daemon, ConfigFixture) {
     let fixture = ConfigFixture::with_config(
         "listen = \"127.0.0.1:0\"\n[[agents]]\nname = \"demo\"\nkind = \"demo\"\n\
@@ -84,7 +84,7 @@ async fn client_certificate_is_sent_to_agent_requiring_it() {
         start_daemon(&gateway_fixture(&authority, &upstream, "root_certificates = \"ca.pem\"\n"))
             .await;
     let result = client(&anonymous).unwrap().send(user_message("echo hello")).await;
-    assert!(result.is_err(), "nobody is let in without a certificate: {result:?}");
+    assert!(result.is_err(), "a caller without a certificate was accepted: {result:?}");
 }
 
 #[tokio::test]

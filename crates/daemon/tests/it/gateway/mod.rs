@@ -1,4 +1,4 @@
-//! The card of an agent elsewhere: checked before it is believed, and signed anew.
+//! Gateways: verification and signing of upstream cards, credentials for remote agents.
 
 mod calling;
 mod certificates;
@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use crate::fixture::ConfigFixture;
 use recorder::Recorder;
 
-/// Longer than anything here takes, on a busy machine too.
+/// Longer than any step takes, even on a busy machine.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 struct SigningKeys {
@@ -51,18 +51,18 @@ fn demo_fixture(key: &SigningKeys) -> ConfigFixture {
 fn gateway_fixture(upstream: &Daemon, trusted: &SigningKeys, own: &SigningKeys) -> ConfigFixture {
     let fixture = ConfigFixture::with_config(&format!(
         "listen = \"127.0.0.1:0\"\n[[agents]]\nname = \"partner\"\nkind = \"a2a\"\n\
-         url = \"http://{}\"\nsignatures = \"required\"\ntrusted_keys = [\"theirs.json\"]\n\
+         url = \"http://{}\"\nsignatures = \"required\"\ntrusted_keys = [\"trusted.json\"]\n\
          [signing]\nkey = \"own.pem\"\n[store]\nkind = \"memory\"\n",
         upstream.address(),
     ));
     let trusted: Vec<_> = trusted.public.iter().map(|it| it.to_jwk().unwrap()).collect();
     let trusted = serde_json::json!({ "keys": trusted });
-    fs::write(fixture.temp_dir.path().join("theirs.json"), trusted.to_string()).unwrap();
+    fs::write(fixture.temp_dir.path().join("trusted.json"), trusted.to_string()).unwrap();
     fs::write(fixture.temp_dir.path().join("own.pem"), &own.private).unwrap();
     fixture
 }
 
-/// Answers every request with a card that says that the agent is elsewhere.
+/// Starts a server that responds to every request with a card whose URL is `agent`.
 async fn serve_card_naming(agent: SocketAddr) -> (SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -85,7 +85,6 @@ async fn serve_card_naming(agent: SocketAddr) -> (SocketAddr, JoinSet<()>) {
     server.spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = [0; 4096];
-            // Whatever is asked is answered.
             if stream.read(&mut request).await.is_ok_and(|read| read > 0) {
                 stream.write_all(response.as_bytes()).await.ok();
             }
@@ -105,7 +104,7 @@ async fn card_url_at_another_origin_is_not_called() {
     let gateway = start_daemon(&fixture).await;
     let client = Client::new(&format!("http://{}/a2a", gateway.address())).unwrap();
     tokio::select! {
-        _ = inner.accept() => panic!("the address in the card was called"),
+        _ = inner.accept() => panic!("the URL in the card was called"),
         sent = client.send(user_message("hello")) => {
             let Err(Error::Agent(error)) = sent else { panic!("{sent:?}") };
             assert!(error.message().contains("not been found yet"), "{error}");
@@ -130,14 +129,17 @@ async fn upstream_card_is_verified_and_signed_again() {
         Client::builder(&url).trust(CardTrust::Required(keys.public.clone())).card()
     };
     let gateway_card = card(&gateway_keys).await.unwrap();
-    assert_eq!(gateway_card.name, "demo", "it is that of the agent, signed by us");
+    assert_eq!(
+        gateway_card.name, "demo",
+        "the gateway serves the upstream card under its own signature"
+    );
     assert!(matches!(card(&upstream_keys).await, Err(Error::UntrustedCard(_))));
 
     let distrustful = start_daemon(&gateway_fixture(&upstream, &other_keys, &gateway_keys)).await;
     let client = Client::new(&format!("http://{}/a2a", distrustful.address())).unwrap();
     let started = Instant::now();
     let Err(Error::Agent(error)) = client.send(user_message("echo hello")).await else {
-        panic!("a card of somebody else is believed")
+        panic!("a card with an untrusted signature was accepted")
     };
     assert!(error.message().contains("not been found yet"), "{error}");
     assert!(started.elapsed() < TEST_TIMEOUT);

@@ -1,4 +1,4 @@
-//! An agent that remembers what it was asked.
+//! Stub agent that records requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// An agent that answers everything, and remembers what it was asked. It gives tokens, too.
+/// Stub agent and authorization server: accepts every request and records it.
 pub(super) struct Recorder {
     pub(super) address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -24,7 +24,7 @@ impl Recorder {
         .await
     }
 
-    /// One whose card says that the agent, and what gives tokens for it, are at other addresses.
+    /// Starts a recorder whose card names these URLs of the agent and of its authorization server.
     pub(super) async fn start_with_card_urls(
         agent_url: impl FnOnce(SocketAddr) -> String,
         token_url: impl FnOnce(SocketAddr) -> String,
@@ -70,12 +70,12 @@ impl Recorder {
         json!({"jsonrpc": "2.0", "id": call["id"], "result": {"message": message}}).to_string()
     }
 
-    /// Everything that was asked.
+    /// Returns all requests as text.
     pub(super) fn all_requests(&self) -> String {
         self.requests.lock().unwrap().join("\n")
     }
 
-    /// Whatever was asked in the beginning of such a request.
+    /// Returns the first request that starts with `start`; empty if there is none.
     pub(super) fn find_request(&self, start: &str) -> String {
         let requests = self.requests.lock().unwrap();
         requests.iter().find(|it| it.starts_with(start)).cloned().unwrap_or_default()
@@ -97,7 +97,7 @@ fn card(agent_url: &str, token_url: &str) -> String {
     card.to_string()
 }
 
-/// A whole request.
+/// Reads one request with its body.
 async fn read_request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     loop {
