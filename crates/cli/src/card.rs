@@ -14,7 +14,7 @@ use crate::args::{Algorithm, CardKeygen, CardSign, CardVerify};
 use crate::error::CliError;
 use crate::output;
 
-/// Makes a key.
+/// Generates a signing key.
 pub(crate) fn keygen(args: &CardKeygen) -> Result<(), CliError> {
     let algorithm = match args.algorithm {
         Algorithm::Es256 => JwsAlgorithm::Es256,
@@ -36,7 +36,7 @@ pub(crate) fn keygen(args: &CardKeygen) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Signs a card.
+/// Signs an agent card.
 pub(crate) fn sign(args: &CardSign) -> Result<(), CliError> {
     let mut key = read_key(&args.key, SigningKey::read)?;
     if let Some(jku) = &args.jku {
@@ -53,7 +53,7 @@ pub(crate) fn sign(args: &CardSign) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Says whether a signature holds.
+/// Verifies the signatures of an agent card.
 pub(crate) fn verify(args: &CardVerify) -> Result<(), CliError> {
     let keys = read_key(&args.key, KeySet::read)?;
     let card = read_card(&args.card)?;
@@ -79,11 +79,11 @@ fn read_key<T>(
 
 fn read_card(path: &Path) -> Result<Value, CliError> {
     let text = read(path)?;
-    let invalid = |error| CliError::usage(format!("{}: it is no JSON: {error}", path.display()));
+    let invalid = |error| CliError::usage(format!("{}: invalid JSON: {error}", path.display()));
     serde_json::from_str(&text).map_err(invalid)
 }
 
-/// A file, or standard input.
+/// Reads a file, or standard input for `-`.
 fn read(path: &Path) -> Result<String, CliError> {
     let mut text = String::new();
     let read = match path.to_str() {
@@ -110,7 +110,7 @@ fn write_error(path: &Path, error: &io::Error) -> CliError {
     let cli_error = CliError::new(format!("cannot write {}: {error}", path.display()));
     match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            cli_error.with_hint("name another file, or remove this one")
+            cli_error.with_hint("choose another file with --out, or remove this one")
         }
         _ => cli_error,
     }

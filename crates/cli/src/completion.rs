@@ -7,7 +7,7 @@ use crate::args::Cli;
 use crate::error::CliError;
 use crate::output;
 
-/// Prints the script for a shell.
+/// Prints the completion script of a shell.
 pub(crate) fn print(shell: Shell) -> Result<(), CliError> {
     let mut script = Vec::new();
     generate(shell, &mut Cli::command(), "latimer", &mut script);

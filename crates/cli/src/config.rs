@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::output;
 use crate::serve::build_runtime;
 
-/// A request for the configuration of a file, or the one that is found.
+/// Creates a load request for a file, or for the discovered file if none is given.
 pub(crate) fn load_request(file: Option<&PathBuf>) -> LoadRequest {
     LoadRequest {
         file: file.cloned().map_or(ConfigFile::Discover, ConfigFile::Path),
@@ -22,21 +22,21 @@ pub(crate) fn load_request(file: Option<&PathBuf>) -> LoadRequest {
     }
 }
 
-/// Says what is wrong.
+/// Reports errors and warnings in the configuration.
 pub(crate) fn check(args: &ConfigCheck) -> Result<(), CliError> {
     let loaded = LoadedConfig::load(&load_request(args.config.as_ref()))?;
     loaded.warnings.iter().for_each(output::warn);
     if let Err(error) = build_runtime()?.block_on(latimer_daemon::validate(&loaded.config)) {
-        output::warn(format!("`latimer serve` refuses this: {error}"));
+        output::warn(format!("`latimer serve` rejects this configuration: {error}"));
     }
     output::print(&match &loaded.file {
         Some(file) => format!("{}: ok", file.display()),
-        None => "no file: the defaults hold".to_owned(),
+        None => "no configuration file: defaults are used".to_owned(),
     });
     Ok(())
 }
 
-/// Prints what holds.
+/// Prints effective settings and the source of each.
 pub(crate) fn show(args: &ConfigShow) -> Result<(), CliError> {
     let loaded = LoadedConfig::load(&load_request(args.config.as_ref()))?;
     let settings = loaded.effective_settings();
@@ -47,15 +47,15 @@ pub(crate) fn show(args: &ConfigShow) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints the digest of the key that is read.
+/// Prints the digest of the API key on standard input.
 pub(crate) fn hash_key() -> Result<(), CliError> {
     let mut input = String::new();
     let read = io::stdin().lock().read_to_string(&mut input);
-    read.map_err(|error| CliError::new(format!("the key cannot be read: {error}")))?;
+    read.map_err(|error| CliError::new(format!("cannot read the key: {error}")))?;
     let key = input.trim_end_matches(['\r', '\n']);
     if key.is_empty() || key.trim() != key {
-        // Callers could not show it: spaces at the ends of a header are not sent.
-        return Err(CliError::new("a key must not be empty, nor begin or end with a space"));
+        // HTTP strips spaces around a header value, so callers could not send such a key.
+        return Err(CliError::new("a key must not be empty, or start or end with a space"));
     }
     output::print(&latimer_daemon::hash_key(key));
     Ok(())

@@ -1,11 +1,11 @@
-//! Why a command did not do its job.
+//! Errors of commands.
 
 use std::fmt;
 
 use latimer_daemon::config::ConfigError;
 use latimer_daemon::{OperatorError, StartError};
 
-/// Why a command did not do its job, and the exit code that says so.
+/// Error of a command, with its exit code.
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub(crate) exit_code: u8,
@@ -13,11 +13,11 @@ pub(crate) struct CliError {
     hint: Option<String>,
 }
 
-/// It failed; another time it may not.
+/// Failure that a retry may overcome.
 const EXIT_FAILURE: u8 = 1;
-/// What was said is wrong.
+/// Invalid command line or configuration.
 const EXIT_USAGE: u8 = 2;
-/// Somebody did not want to wait.
+/// Second interrupt while shutting down, as of a shell command that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
 impl CliError {
@@ -34,7 +34,7 @@ impl CliError {
     }
 
     pub(crate) fn interrupted() -> Self {
-        let message = "interrupted; what was going on goes on with the next start";
+        let message = "interrupted; unfinished turns continue with the next start";
         Self { exit_code: EXIT_INTERRUPTED, ..Self::new(message) }
     }
 }
@@ -52,7 +52,7 @@ impl fmt::Display for CliError {
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
         let message = match &error {
-            // Each is an error of its own.
+            // Each diagnostic is printed as a separate error.
             ConfigError::Invalid(diagnostics) => {
                 diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: ")
             }

@@ -1,4 +1,4 @@
-//! The log, which goes to standard error.
+//! Log messages, which are written to standard error.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -12,25 +12,26 @@ use tracing_subscriber::{fmt, registry};
 
 use crate::output;
 
-/// Begins to log as the environment says, else as the configuration does.
+/// Initializes logging. `LATIMER_LOG`, `RUST_LOG` and `LATIMER_LOG_FORMAT` override the
+/// configuration; an invalid filter is reported and replaced by `info`.
 pub(crate) fn init(log: &LogConfig) {
     let env_value = |name| env::var(name).ok().filter(|it| !it.is_empty());
     let filter = env_value("LATIMER_LOG").or_else(|| env_value("RUST_LOG"));
     let filter = filter.unwrap_or_else(|| log.filter.clone());
     let targets = filter.parse::<Targets>().unwrap_or_else(|error| {
-        output::warn(format!("the log filter {filter:?} is not understood: {error}"));
+        output::warn(format!("invalid log filter {filter:?}, using `info`: {error}"));
         Targets::new().with_default(Level::INFO)
     });
     let json = env_value("LATIMER_LOG_FORMAT").map_or(log.json, |it| it == "json");
     let color = io::stderr().is_terminal() && env_value("NO_COLOR").is_none();
     let layer = fmt::layer().with_writer(io::stderr).with_ansi(color);
     let layer = if json { layer.json().boxed() } else { layer.boxed() };
-    // It fails when there is one already, and there is not.
+    // Fails only if a subscriber is already set, and this is the only place that sets one.
     registry().with(layer.with_filter(targets.and(filter_fn(is_loggable)))).try_init().ok();
 }
 
-/// Whether something can be logged whatever is asked for. Of other crates that is what they say to
-/// operators: what they say to their authors has addresses and headers in it, and so has secrets.
+/// Whether a message may be logged, independent of the filter. Dependencies are limited to `info`:
+/// their debug messages contain addresses and headers, and thus secrets.
 fn is_loggable(metadata: &Metadata<'_>) -> bool {
     *metadata.level() <= Level::INFO || metadata.target().starts_with("latimer")
 }

@@ -2,10 +2,10 @@
 //!
 //! | code | meaning |
 //! | --- | --- |
-//! | 0 | it did its job |
-//! | 1 | it failed |
-//! | 2 | the command line, or a file it names, is wrong: trying again is in vain |
-//! | 130 | it was interrupted twice |
+//! | 0 | success |
+//! | 1 | failure |
+//! | 2 | invalid command line or configuration: a retry cannot succeed |
+//! | 130 | interrupted twice |
 
 mod args;
 mod card;
@@ -30,7 +30,7 @@ use error::CliError;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // Ends the process by itself when there is something wrong, or only help to show.
+    // Exits the process itself after a usage error, `--help` and `--version`.
     let cli = Cli::parse();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,

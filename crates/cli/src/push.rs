@@ -9,10 +9,10 @@ use crate::error::CliError;
 use crate::output;
 use crate::serve::build_runtime;
 
-/// The variable that has the key of the server, when its configuration does not.
+/// Environment variable with the API key of the server.
 const API_KEY_VAR: &str = "LATIMER_API_KEY";
 
-/// Shows what was not delivered.
+/// Lists dead letters.
 pub(crate) fn list(args: &ListDeadLetters) -> Result<(), CliError> {
     build_runtime()?.block_on(async {
         let dead_letters = connect(&args.server)?.dead_letters().await?;
@@ -26,7 +26,7 @@ pub(crate) fn list(args: &ListDeadLetters) -> Result<(), CliError> {
     })
 }
 
-/// Tries once more to deliver.
+/// Retries delivery of dead letters.
 pub(crate) fn replay(args: &DeadLetterSelection) -> Result<(), CliError> {
     build_runtime()?.block_on(async {
         let client = connect(&args.server)?;
@@ -40,7 +40,7 @@ pub(crate) fn replay(args: &DeadLetterSelection) -> Result<(), CliError> {
                 }
                 ReplayOutcome::NotFound => {
                     failed += 1;
-                    output::print_error(&format!("{id}  there is no such dead letter"));
+                    output::print_error(&format!("{id}  no such dead letter"));
                 }
             }
         }
@@ -48,7 +48,7 @@ pub(crate) fn replay(args: &DeadLetterSelection) -> Result<(), CliError> {
     })
 }
 
-/// Forgets what was not delivered.
+/// Deletes dead letters.
 pub(crate) fn delete(args: &DeadLetterSelection) -> Result<(), CliError> {
     build_runtime()?.block_on(async {
         let client = connect(&args.server)?;
@@ -58,7 +58,7 @@ pub(crate) fn delete(args: &DeadLetterSelection) -> Result<(), CliError> {
                 output::print(&format!("{id}  dropped"));
             } else {
                 failed += 1;
-                output::print_error(&format!("{id}  there is no such dead letter"));
+                output::print_error(&format!("{id}  no such dead letter"));
             }
         }
         fail_if_any(failed, "could not be dropped")
@@ -68,7 +68,7 @@ pub(crate) fn delete(args: &DeadLetterSelection) -> Result<(), CliError> {
 fn fail_if_any(failed: usize, problem: &str) -> Result<(), CliError> {
     match failed {
         0 => Ok(()),
-        1 => Err(CliError::new(format!("one dead letter {problem}"))),
+        1 => Err(CliError::new(format!("1 dead letter {problem}"))),
         many => Err(CliError::new(format!("{many} dead letters {problem}"))),
     }
 }
@@ -90,7 +90,7 @@ async fn selected_ids(
     Ok(dead_letters.iter().filter_map(|it| it["id"].as_str()).map(str::to_owned).collect())
 }
 
-/// Columns as wide as what is in them.
+/// Formats dead letters as a table.
 fn table(dead_letters: &[Value]) -> String {
     const COLUMNS: [(&str, &str); 7] = [
         ("ID", "id"),

@@ -13,10 +13,10 @@ use crate::error::CliError;
 use crate::signal::Signals;
 use crate::{config, log, output};
 
-/// How long threads have to end once everything else has.
+/// Time allowed for runtime threads to end after shutdown.
 const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves what the configuration says.
+/// Serves the configured agents, or checks the configuration.
 pub(crate) fn serve(args: &Serve) -> Result<(), CliError> {
     let mut request = config::load_request(args.config.as_ref());
     request.flags = flags(args);
@@ -29,7 +29,7 @@ pub(crate) fn serve(args: &Serve) -> Result<(), CliError> {
     run(&loaded)
 }
 
-/// Serves the demonstration, whatever the configuration says.
+/// Serves the demo agent; ignores configuration files.
 pub(crate) fn demo_server(args: &DemoServer) -> Result<(), CliError> {
     let extended = !args.no_extended_card;
     let agent = json!({
@@ -91,7 +91,7 @@ fn load(request: &LoadRequest) -> Result<LoadedConfig, CliError> {
     Ok(loaded)
 }
 
-/// Runs until it is told to end.
+/// Runs until a signal to stop; a second one ends the shutdown early.
 fn run(loaded: &LoadedConfig) -> Result<(), CliError> {
     let started = Instant::now();
     log::init(&loaded.config.log);
@@ -109,12 +109,12 @@ fn run(loaded: &LoadedConfig) -> Result<(), CliError> {
             () = signals.interrupted() => Err(CliError::interrupted()),
         }
     });
-    // Drops what is still going on, so that no program stays behind.
+    // Drops the remaining futures, so that no child process is left running.
     runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
     result
 }
 
-/// What is served, in a few lines.
+/// Formats the summary that is printed when the server is ready.
 fn startup_summary(loaded: &LoadedConfig, banner: &Banner, started: Instant) -> String {
     let file = match &loaded.file {
         Some(file) => format!("config {}", file.display()),
@@ -122,7 +122,8 @@ fn startup_summary(loaded: &LoadedConfig, banner: &Banner, started: Instant) -> 
     };
     let overrides = match loaded.environment_overrides() {
         0 => String::new(),
-        count => format!(", {count} from the environment"),
+        1 => ", 1 value from the environment".to_owned(),
+        count => format!(", {count} values from the environment"),
     };
     let version = env!("CARGO_PKG_VERSION");
     let mut lines = vec![format!("latimer {version}  {file}{overrides} (`latimer config show`)")];
@@ -136,15 +137,15 @@ fn startup_summary(loaded: &LoadedConfig, banner: &Banner, started: Instant) -> 
     lines.extend(banner.card_url.iter().map(|it| format!("card   {it}")));
     lines.push(match banner.recovered_tasks {
         0 => format!("store  {}", banner.store),
-        1 => format!("store  {}  1 task taken over", banner.store),
-        tasks => format!("store  {}  {tasks} tasks taken over", banner.store),
+        1 => format!("store  {}  1 task recovered", banner.store),
+        tasks => format!("store  {}  {tasks} tasks recovered", banner.store),
     });
     lines.push(format!("ready in {} ms", started.elapsed().as_millis()));
     lines.extend(banner.curl().map(|it| format!("\nTry it:\n\n{it}\n")));
     lines.join("\n")
 }
 
-/// What runs everything that waits.
+/// Builds the async runtime.
 pub(crate) fn build_runtime() -> Result<Runtime, CliError> {
     let built = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     built.map_err(start_error)

@@ -1,8 +1,8 @@
-//! What the process is told. The only module of the crate that knows the operating system.
+//! Signals to the process. The only module of the crate that depends on the operating system.
 
 use std::io;
 
-/// Listens for being told to end. None is missed from when it is made on.
+/// Listens for signals to stop, from the time it is created.
 #[derive(Debug)]
 pub(crate) struct Signals {
     #[cfg(unix)]
@@ -21,7 +21,7 @@ impl Signals {
         })
     }
 
-    /// Waits until the process is told to end, in any way.
+    /// Waits for a signal to stop: interrupt or terminate.
     pub(crate) async fn shutdown_requested(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -29,7 +29,7 @@ impl Signals {
         }
     }
 
-    /// Waits until somebody interrupts it.
+    /// Waits for an interrupt.
     pub(crate) async fn interrupted(&mut self) {
         self.interrupt.recv().await;
     }

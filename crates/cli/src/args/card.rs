@@ -1,4 +1,4 @@
-//! What can be said about cards.
+//! Arguments of `latimer card`.
 
 use std::path::PathBuf;
 
@@ -6,79 +6,78 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CardCommand {
-    /// Make a key to sign cards with
+    /// Generate a key that signs agent cards
     #[command(after_help = "\
 Examples:
   latimer card keygen --out signing.pem > signing.jwk
   latimer card keygen --algorithm eddsa --out signing.pem
 
-The public half is printed as a JWK. Without --out the key itself is printed,
-and its public half to standard error. A file that exists is left alone.")]
+Prints the public key as a JWK. Without --out, prints the private key instead,
+and the public key to standard error. An existing file is not overwritten.")]
     Keygen(CardKeygen),
 
-    /// Sign a card
+    /// Sign an agent card
     #[command(after_help = "\
 Examples:
   latimer card sign --key signing.pem card.json > signed.json
   curl -s https://agent.example/card | latimer card sign --key signing.pem -
 
-The card is printed in the form of A2A 1.0, with this signature in place of
-those it had.")]
+Prints the card as A2A 1.0 JSON. The new signature replaces existing ones.")]
     Sign(CardSign),
 
-    /// Say whether a signature of a card holds
+    /// Verify the signatures of an agent card
     #[command(after_help = "\
 Examples:
   latimer card verify --key signing.jwk signed.json
   latimer card verify --key jwks.json - < signed.json
 
-Exits with 1 when none does.")]
+Exits with code 1 if no signature is valid.")]
     Verify(CardVerify),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CardKeygen {
-    /// What to sign with
+    /// Use this signature algorithm
     #[arg(long, value_name = "ALGORITHM", default_value = "es256")]
     pub(crate) algorithm: Algorithm,
 
-    /// Write the key to this file, for its owner alone
+    /// Write the private key to this file, readable by its owner only
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CardSign {
-    /// The private key: PEM or a JWK
+    /// Sign with this private key, as PEM or JWK
     #[arg(long, value_name = "FILE")]
     pub(crate) key: PathBuf,
 
-    /// Where the public key is published, as a set of JWKs
+    /// Refer verifiers to the public keys at this URL, as JWKS
     #[arg(long, value_name = "URL")]
     pub(crate) jku: Option<String>,
 
-    /// The card, or - for standard input
+    /// Agent card in JSON; - reads standard input
     #[arg(value_name = "CARD")]
     pub(crate) card: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CardVerify {
-    /// Keys that are trusted: a JWK, a set of them, or PEM
+    /// Trust the public keys in this file: JWK, JWKS or PEM
     #[arg(long, value_name = "FILE")]
     pub(crate) key: PathBuf,
 
-    /// The card, or - for standard input
+    /// Agent card in JSON; - reads standard input
     #[arg(value_name = "CARD")]
     pub(crate) card: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Algorithm {
-    /// P-256, which everybody understands
+    /// ECDSA with P-256, which most verifiers support
     Es256,
     /// Ed25519
     Eddsa,
-    /// RSA, for readers that know nothing else
+    /// RSA, for verifiers that support nothing else
     Rs256,
 }

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! Command-line arguments.
 
 mod card;
 
@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 pub(crate) use card::{Algorithm, CardCommand, CardKeygen, CardSign, CardVerify};
 
-/// Publishes agents over every version of A2A
+/// Publish agents over every version of A2A
 #[derive(Debug, Parser)]
 #[command(
     name = "latimer",
@@ -17,10 +17,10 @@ pub(crate) use card::{Algorithm, CardCommand, CardKeygen, CardSign, CardVerify};
     disable_version_flag = true,
     after_help = "\
 Examples:
-  latimer serve                        an agent that echoes, on 127.0.0.1:50051
-  latimer serve --exec 'tr a-z A-Z'    a program as an agent
-  latimer serve --proxy URL            an agent elsewhere, in every version
-  latimer config show                  what holds, and where it comes from"
+  latimer serve                        serve an echo agent on 127.0.0.1:50051
+  latimer serve --exec 'tr a-z A-Z'    serve a shell command as an agent
+  latimer serve --proxy URL            publish a remote agent in every version
+  latimer config show                  print effective settings"
 )]
 pub(crate) struct Cli {
     /// Print the version
@@ -33,7 +33,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run agents as a server
+    /// Serve agents
     #[command(after_help = "\
 Examples:
   latimer serve
@@ -43,123 +43,124 @@ Examples:
   latimer serve --proxy URL --listen 127.0.0.1:0 --store two.db
   latimer serve --config latimer.toml --check
 
-Without --config the configuration is that of LATIMER_CONFIG, or the first of
-latimer.toml here or further up in this repository, that of the user and that
-of the machine. Without any, one agent is served that echoes.")]
+Without --config, reads the file that LATIMER_CONFIG names, or the first
+latimer.toml in the current directory and its parents in the same repository,
+in ~/.config/latimer and in /etc/latimer. Without a file, serves an echo agent.
+Options override the configuration.")]
     Serve(Serve),
 
-    /// Run an agent that reaches every state of a task on request
+    /// Serve a demo agent that reaches every task state on request
     #[command(after_help = "\
 Examples:
   latimer demo-server
   latimer demo-server --listen 127.0.0.1:0 --no-extended-card
 
-The first word of a message says what to do: echo, say, chunks, wait, ask,
-auth, fail, reject, file, url, data, stubborn or burst. The card of the agent
-explains each.")]
+The first word of a message is an instruction: echo, say, chunks, wait, ask,
+auth, fail, reject, file, url, data, stubborn or burst. The agent card describes
+each of them.")]
     DemoServer(DemoServer),
 
-    /// Sign cards, and prove who signed them
+    /// Generate keys, sign and verify agent cards
     #[command(subcommand)]
     Card(CardCommand),
 
-    /// Look at the configuration
+    /// Check and print the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
 
-    /// Look after webhooks
+    /// Administer push notifications
     #[command(subcommand)]
     Push(PushCommand),
 
-    /// Print a script that completes commands in a shell
+    /// Print a shell completion script
     #[command(after_help = "\
 Example:
   latimer completion bash > ~/.local/share/bash-completion/completions/latimer")]
     Completion {
-        /// The shell
+        /// Target shell
         shell: Shell,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Read this file, TOML or JSON
+    /// Read this TOML or JSON file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Listen at this address; port 0 is any free one
+    /// Listen on this address; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
 
-    /// Keep tasks in this file, not the configured one
+    /// Store tasks in this SQLite file
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
 
-    /// Serve an agent that echoes, not those of the file
+    /// Serve an echo agent instead of the configured agents
     #[arg(long, conflicts_with_all = ["exec", "proxy"])]
     pub(crate) echo: bool,
 
-    /// Serve a shell command that answers each message
+    /// Serve an agent that runs this command per message
     #[arg(long, value_name = "COMMAND", conflicts_with = "proxy")]
     pub(crate) exec: Option<String>,
 
-    /// Serve the agent at this address, in every version
+    /// Publish the remote agent at this URL in every version
     #[arg(long, value_name = "URL")]
     pub(crate) proxy: Option<String>,
 
-    /// Stream the answer of --exec in pieces that end so
+    /// Split the output of --exec into chunks at this string
     #[arg(long, value_name = "DELIMITER", requires = "exec")]
     pub(crate) chunk: Option<String>,
 
-    /// Say whether it could be served, and end
+    /// Validate the configuration and exit
     #[arg(long)]
     pub(crate) check: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoServer {
-    /// Listen at this address; port 0 is any free one
+    /// Listen on this address; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
 
-    /// Keep tasks in this file; they are forgotten otherwise
+    /// Store tasks in this SQLite file instead of in memory
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
 
-    /// Have no extended card
+    /// Publish no extended card
     #[arg(long)]
     pub(crate) no_extended_card: bool,
 
-    /// Stream nothing
+    /// Disable streaming
     #[arg(long)]
     pub(crate) no_streaming: bool,
 
-    /// Tell no webhooks
+    /// Disable push notifications
     #[arg(long)]
     pub(crate) no_push: bool,
 
-    /// Ask for more after every message that is no command
+    /// Request more input after messages without instruction
     #[arg(long)]
     pub(crate) open_ended: bool,
 
-    /// Write the card for callers of 1.0 alone
+    /// Omit the 0.3 compatibility members from the card
     #[arg(long)]
     pub(crate) pure_card: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Say what is wrong with a configuration
+    /// Report errors and warnings in the configuration
     #[command(after_help = "\
 Examples:
   latimer config check
   latimer config check --config latimer.toml
 
-Exits with 2 when something is wrong. What holds and cannot be served is a
-warning: `latimer serve --check` refuses it.")]
+Exits with code 2 if the configuration has errors. A configuration without
+errors that cannot be served is a warning; `latimer serve --check` rejects it.")]
     Check(ConfigCheck),
 
-    /// Print what holds, and where it comes from
+    /// Print effective settings and the source of each
     #[command(after_help = "\
 Examples:
   latimer config show
@@ -168,59 +169,62 @@ Examples:
 Secrets are hidden.")]
     Show(ConfigShow),
 
-    /// Print the digest of a key, as the configuration has it
+    /// Print the SHA-256 digest of an API key
     #[command(after_help = "\
 Examples:
   latimer config hash-key < key.txt
   openssl rand -hex 32 | tee key.txt | latimer config hash-key
 
-The key is read from standard input, without the end of its line. What is
-printed goes into `sha256` of [[auth.keys]].")]
+Reads the key from standard input, without the final line break. The digest is
+the value of `sha256` in [[auth.keys]].")]
     HashKey,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PushCommand {
-    /// What could not be delivered
+    /// List, replay and delete dead letters
     #[command(subcommand)]
     Dead(DeadLetterCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadLetterCommand {
-    /// Show what could not be delivered
+    /// List dead letters
     #[command(after_help = "\
 Examples:
   latimer push dead list
   latimer push dead list --output json
 
-The server is asked while it runs, and its store otherwise.")]
+A dead letter is a webhook delivery that failed in every attempt. Reads dead
+letters from the server while it runs, otherwise from its store.")]
     List(ListDeadLetters),
 
-    /// Try once more to deliver
+    /// Retry delivery of dead letters
     #[command(after_help = "\
 Examples:
   latimer push dead replay 5f1c9a52-8d5e-8c0b-9a51-3d1f6a0c7b21
   latimer push dead replay --all
 
-What arrives is gone from the list. Exits with 1 when something does not.")]
+Delivered dead letters are deleted. Exits with code 1 if a delivery fails.")]
     Replay(DeadLetterSelection),
 
-    /// Forget what could not be delivered
+    /// Delete dead letters
     #[command(after_help = "\
 Examples:
   latimer push dead drop 5f1c9a52-8d5e-8c0b-9a51-3d1f6a0c7b21
-  latimer push dead drop --all")]
+  latimer push dead drop --all
+
+A deleted dead letter cannot be replayed.")]
     Drop(DeadLetterSelection),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
-    /// Read this file, TOML or JSON: it says where the server or its store is
+    /// Locate the server and its store by this TOML or JSON file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Ask the server at this address
+    /// Connect to the server at this URL
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
 }
@@ -230,7 +234,7 @@ pub(crate) struct ListDeadLetters {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 
-    /// How to print it
+    /// Print in this format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
 }
@@ -240,37 +244,37 @@ pub(crate) struct DeadLetterSelection {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 
-    /// Which ones, by their ids
+    /// Ids of dead letters
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
     pub(crate) ids: Vec<String>,
 
-    /// All of them
+    /// Select all dead letters
     #[arg(long)]
     pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigCheck {
-    /// Read this file, TOML or JSON
+    /// Read this TOML or JSON file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigShow {
-    /// Read this file, TOML or JSON
+    /// Read this TOML or JSON file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// How to print it
+    /// Print in this format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// For people
+    /// Human-readable
     Text,
-    /// For programs
+    /// Machine-readable
     Json,
 }

@@ -66,7 +66,7 @@ fn changed_or_foreign_signatures_do_not_verify() {
         ("other.pem", "again.json", 0, ""),
         ("one.pem", "again.json", 1, "is unknown"),
         ("card.json", "signed.json", 2, "card.json: the key is malformed"),
-        ("one.pem", "one.pem", 2, "one.pem: it is no JSON"),
+        ("one.pem", "one.pem", 2, "one.pem: invalid JSON"),
         ("nothing.pem", "signed.json", 2, "cannot read nothing.pem"),
     ] {
         let output = dir.run(&["card", "verify", "--key", key, card]);
@@ -102,7 +102,7 @@ fn keygen_does_not_overwrite_a_file() {
     let dir = TestDir::new().with_file("signing.pem", "precious");
     let output = dir.run(&["card", "keygen", "--out", "signing.pem"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""));
-    assert!(output.stderr.contains("hint: name another file"), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: choose another file"), "{}", output.stderr);
     assert_eq!(fs::read_to_string(dir.path("signing.pem")).unwrap(), "precious");
 }
 

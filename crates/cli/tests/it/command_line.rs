@@ -1,4 +1,4 @@
-//! Help, versions, and what is wrong on the command line.
+//! Help, versions, invalid arguments and completion scripts.
 
 use std::fs;
 use std::path::Path;
@@ -18,6 +18,11 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("config-check", &["config", "check"]),
     ("config-show", &["config", "show"]),
     ("config-hash-key", &["config", "hash-key"]),
+    ("push", &["push"]),
+    ("push-dead", &["push", "dead"]),
+    ("push-dead-list", &["push", "dead", "list"]),
+    ("push-dead-replay", &["push", "dead", "replay"]),
+    ("push-dead-drop", &["push", "dead", "drop"]),
     ("completion", &["completion"]),
 ];
 
@@ -38,7 +43,7 @@ fn help_matches_the_snapshot_and_fits_a_screen() {
         let snapshot = fs::read_to_string(&path).unwrap_or_default();
         assert_eq!(
             output.stdout, snapshot,
-            "{name}: run this test with UPDATE_HELP=1 if that is meant"
+            "{name}: run this test with UPDATE_HELP=1 if the change is intended"
         );
     }
 }
@@ -78,7 +83,7 @@ fn completion_scripts_are_valid() {
         assert!(output.stdout.contains("demo-server"), "{shell}");
         let path = dir.path(shell);
         fs::write(&path, output.stdout).unwrap();
-        // Only those that are installed can tell.
+        // Checked by the shells that are installed.
         if matches!(shell, "bash" | "zsh" | "fish")
             && let Ok(checked) = Command::new(shell).arg("-n").arg(&path).status()
         {

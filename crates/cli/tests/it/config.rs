@@ -49,7 +49,11 @@ fn unservable_config_warns_in_check_and_fails_to_serve() {
     let dir = TestDir::new().with_file("latimer.toml", text);
     let checked = dir.run(&["config", "check"]);
     assert_eq!(checked.code, Some(0));
-    assert!(checked.stderr.contains("`latimer serve` refuses this"), "{}", checked.stderr);
+    assert!(
+        checked.stderr.contains("`latimer serve` rejects this configuration"),
+        "{}",
+        checked.stderr
+    );
     for command in [&["serve", "--check"][..], &["serve"]] {
         let output = dir.run(command);
         assert_eq!(output.code, Some(2), "{command:?}");
@@ -102,5 +106,8 @@ fn config_show_prints_sources_and_hides_secrets() {
 #[test]
 fn config_check_without_file_uses_defaults() {
     let output = TestDir::new().run(&["config", "check"]);
-    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "no file: the defaults hold\n"));
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (Some(0), "no configuration file: defaults are used\n")
+    );
 }

@@ -1,4 +1,4 @@
-//! `latimer serve --proxy`, and gateways that are killed: real processes on both sides.
+//! Gateways as processes: `serve --proxy`, remote agents, and recovery after `kill -9`.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::program::{ServerProcess, TestDir};
 
-const DEMO_ARGS: [&str; 5] = ["demo-server", "--listen", "127.0.0.1:0", "--store", "behind.db"];
+const DEMO_ARGS: [&str; 5] = ["demo-server", "--listen", "127.0.0.1:0", "--store", "upstream.db"];
 
 fn serve_proxy(dir: &TestDir, upstream: &str) -> ServerProcess {
     dir.serve(&["serve", "--listen", "127.0.0.1:0", "--proxy", &format!("http://{upstream}")])
 }
 
-/// The texts of the first artifact.
+/// Returns the text parts of the first artifact.
 fn artifact_texts(task: &Value) -> Vec<String> {
     let parts = task["artifacts"][0]["parts"].as_array().cloned().unwrap_or_default();
     parts.iter().map(|it| it["text"].as_str().unwrap_or_default().to_owned()).collect()
@@ -116,7 +116,7 @@ fn killed_gateway_resumes_upstream_tasks() {
     }
     gateway.signal(Signal::KILL);
     gateway.wait_for_exit();
-    // One of them comes to its end while nobody looks.
+    // The upstream finishes one task while no gateway follows it.
     let upstream_tasks =
         || demo.call("ListTasks", json!({"includeArtifacts": true}))["tasks"].clone();
     let started = Instant::now();
@@ -131,7 +131,7 @@ fn killed_gateway_resumes_upstream_tasks() {
     }
 
     let gateway = serve_proxy(&dir, &demo.address());
-    assert!(gateway.startup_output.contains("2 tasks taken over"), "{}", gateway.startup_output);
+    assert!(gateway.startup_output.contains("2 tasks recovered"), "{}", gateway.startup_output);
     assert_eq!(artifact_texts(&gateway.wait_until(&running, is_completed)), expected_chunks(20));
     assert_eq!(artifact_texts(&gateway.wait_until(&finishing, is_completed)), expected_chunks(15));
     let reply = json!({"message": {
@@ -145,7 +145,7 @@ fn killed_gateway_resumes_upstream_tasks() {
     assert_eq!(
         upstream_tasks().as_array().unwrap().len(),
         3,
-        "nothing was sent twice: {}",
+        "a message was sent twice: {}",
         upstream_tasks()
     );
 }
@@ -160,7 +160,7 @@ fn restarted_upstream_is_rediscovered() {
     gateway.wait_until(&running, |it| artifact_texts(it).len() >= 3);
     demo.signal(Signal::KILL);
     demo.wait_for_exit();
-    let restart_args = ["demo-server", "--listen", &address, "--store", "behind.db"];
+    let restart_args = ["demo-server", "--listen", &address, "--store", "upstream.db"];
     let demo = upstream_dir.serve(&restart_args);
     assert_eq!(artifact_texts(&gateway.wait_until(&running, is_completed)), expected_chunks(20));
     assert_eq!(artifact_texts(&gateway.send_message("m2", "chunks 2", false)), expected_chunks(2));

@@ -1,4 +1,4 @@
-//! The binary as people and scripts use it.
+//! Tests of the `latimer` binary.
 
 #![cfg(unix)]
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]

@@ -1,4 +1,4 @@
-//! A server that is killed and started again.
+//! Recovery of tasks when a server is stopped and restarted.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn killed_server_resumes_running_tasks() {
     first.wait_for_exit();
 
     let second = dir.serve(&args);
-    assert!(second.startup_output.contains("1 task taken over"), "{}", second.startup_output);
+    assert!(second.startup_output.contains("1 task recovered"), "{}", second.startup_output);
     let done = second.wait_until(&chunks, |it| it["status"]["state"] == "TASK_STATE_COMPLETED");
     let parts = done["artifacts"][0]["parts"].as_array().unwrap();
     let texts: Vec<_> = parts.iter().map(|it| it["text"].as_str().unwrap().to_owned()).collect();
@@ -28,7 +28,7 @@ fn killed_server_resumes_running_tasks() {
     assert_eq!(second.get_task(&question)["status"]["state"], "TASK_STATE_INPUT_REQUIRED");
 }
 
-/// The texts of the chunks of a task.
+/// Returns the number of parts in the first artifact.
 fn chunk_count(task: &Value) -> usize {
     task["artifacts"][0]["parts"].as_array().map_or(0, Vec::len)
 }

@@ -21,7 +21,7 @@ fn default_serve_runs_echo_and_printed_curl_works() {
     let task = server.send_message("m0", "hello", false);
     assert_eq!(task["artifacts"][0]["parts"][0]["text"], "hello");
     let command = server.read_example_command();
-    // Only where it is installed can it be tried.
+    // The command is run only where curl is installed.
     if Command::new("curl").arg("--version").output().is_ok() {
         let output = Command::new("sh").arg("-c").arg(&command).output().unwrap();
         let response = String::from_utf8(output.stdout).unwrap();
@@ -35,7 +35,11 @@ fn default_serve_runs_echo_and_printed_curl_works() {
 fn printed_curl_sends_the_configured_api_key() {
     let dir = TestDir::new().with_env_var("LATIMER__API_KEY", "sesame");
     let mut server = dir.serve(&SERVE_ARGS);
-    assert!(server.startup_output.contains("1 from the environment"), "{}", server.startup_output);
+    assert!(
+        server.startup_output.contains("1 value from the environment"),
+        "{}",
+        server.startup_output
+    );
     let command = server.read_example_command();
     assert!(command.contains("$LATIMER_API_KEY"), "{command}");
     if Command::new("curl").arg("--version").output().is_ok() {
@@ -94,7 +98,9 @@ fn locked_store_error_names_the_process() {
     assert_eq!(output.code, Some(1));
     let holder = format!("locked by process {} (latimer serve", server.pid());
     assert!(output.stderr.contains(&holder), "{}", output.stderr);
-    assert!(output.stderr.contains("hint: stop that process, or choose another file with --store FILE"));
+    assert!(
+        output.stderr.contains("hint: stop that process, or choose another file with --store FILE")
+    );
     let other_store_args = [&SERVE_ARGS[..], &["--store", "other.db"]].concat();
     assert!(dir.serve(&other_store_args).startup_output.contains("other.db"));
 }
@@ -102,8 +108,8 @@ fn locked_store_error_names_the_process() {
 #[test]
 fn store_flag_overrides_the_config_file() {
     let dir = TestDir::new().with_file("latimer.toml", "[store]\nkind = \"memory\"\n");
-    let server = dir.serve(&[&SERVE_ARGS[..], &["--store", "asked.db"]].concat());
-    assert!(server.startup_output.contains("asked.db"), "{}", server.startup_output);
+    let server = dir.serve(&[&SERVE_ARGS[..], &["--store", "flag.db"]].concat());
+    assert!(server.startup_output.contains("flag.db"), "{}", server.startup_output);
 }
 
 #[test]
@@ -118,7 +124,7 @@ fn second_interrupt_stops_server_and_programs() {
     let started = Instant::now();
     server.signal(Signal::INT);
     assert_eq!(server.wait_for_exit().code(), Some(130));
-    assert!(process_exits(&program), "the program stayed behind");
+    assert!(process_exits(&program), "the program is still running");
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 

@@ -1,5 +1,5 @@
-//! Interfaces that users depend on are the same as before the renames: `before/` holds what the
-//! previous build wrote.
+//! Interfaces that users depend on are unchanged: `before/` contains the output of a previous
+//! build.
 //!
 //! | file in `before/` | contents |
 //! | --- | --- |
@@ -174,8 +174,8 @@ fn every_configuration_key_has_the_recorded_effect() {
     }
 }
 
-/// Removes default values of keys that belong to another kind than that of their agent: the previous
-/// build listed them for agents of every kind.
+/// Removes default values of keys that belong to another kind than that of their agent: the
+/// previous build listed them for agents of every kind.
 fn without_other_kinds(recorded: Value) -> Value {
     let listed = recorded.as_array().unwrap();
     let value = |key: &str| listed.iter().find(|it| it["key"] == key).map(|it| &it["value"]);
@@ -204,7 +204,7 @@ fn database_of_the_previous_build_is_read_and_continued() {
         fs::copy(before(name), directory.path(name)).unwrap();
     }
     let server = directory.serve(&["serve"]);
-    assert!(server.startup_output.contains("1 task taken over"), "{}", server.startup_output);
+    assert!(server.startup_output.contains("1 task recovered"), "{}", server.startup_output);
     let recorded = recorded_json("expected.json");
     for (name, task) in recorded["tasks"].as_object().unwrap() {
         let read = server.get_task(task);
