@@ -1,4 +1,4 @@
-//! A proxy that cuts connections.
+//! TCP proxy that cuts connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// Passes bytes on in both directions until told to cut.
+/// Relays connections until [`cut`](Self::cut) closes them.
 pub(crate) struct CuttingProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -19,7 +19,7 @@ struct Shared {
     cut_count: AtomicUsize,
 }
 
-/// A proxy that waits to be told where to.
+/// A proxy that has a port but no target yet.
 pub(crate) struct UnconnectedProxy(TcpListener);
 
 impl UnconnectedProxy {
@@ -54,7 +54,7 @@ impl CuttingProxy {
         self.address
     }
 
-    /// Cuts every connection there is.
+    /// Closes every open connection.
     pub(crate) fn cut(&self) {
         self.shared.cut.notify_waiters();
     }

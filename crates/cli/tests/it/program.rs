@@ -1,4 +1,4 @@
-//! Runs the binary in a place of its own.
+//! Runs the binary in a temporary directory.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// A folder with nothing but what a test puts there, and an environment without surprises.
+/// Temporary directory and environment in which a test runs the binary.
 pub(crate) struct TestDir {
     pub(crate) temp_dir: tempfile::TempDir,
     env_vars: Vec<(String, String)>,
@@ -43,12 +43,12 @@ impl TestDir {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it exits.
     pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         self.command(args).output().unwrap().into()
     }
 
-    /// Runs a command that reads something, to its end.
+    /// Runs a command with this standard input until it exits.
     pub(crate) fn run_with_stdin(&self, args: &[&str], input: &[u8]) -> CommandOutput {
         let mut command = self.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -57,12 +57,12 @@ impl TestDir {
         child.wait_with_output().unwrap().into()
     }
 
-    /// Starts a server, and waits until it is ready.
+    /// Starts a server and waits until it is ready.
     pub(crate) fn serve(&self, args: &[&str]) -> ServerProcess {
         self.start(args, Stdio::piped())
     }
 
-    /// The same for a server that logs more than a pipe holds: a file takes it.
+    /// Starts a server that logs to a file, because its log may exceed the capacity of a pipe.
     pub(crate) fn serve_logging_to(&self, name: &str, args: &[&str]) -> ServerProcess {
         self.start(args, File::create(self.path(name)).unwrap().into())
     }
@@ -86,7 +86,7 @@ impl TestDir {
     }
 }
 
-/// What came of a command.
+/// Exit code and output of a command.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
@@ -104,7 +104,7 @@ impl From<Output> for CommandOutput {
     }
 }
 
-/// A server that runs. Dropping it kills it.
+/// A running server process. Dropping it kills the process.
 #[derive(Debug)]
 pub(crate) struct ServerProcess {
     child: Child,
@@ -121,7 +121,7 @@ impl Drop for ServerProcess {
 }
 
 impl ServerProcess {
-    /// The address it says that it serves at.
+    /// Returns the address in the startup output.
     pub(crate) fn address(&self) -> String {
         let line = self.startup_output.lines().find(|it| it.starts_with("a2a")).unwrap();
         let url = line.split_whitespace().nth(1).unwrap();
@@ -137,9 +137,9 @@ impl ServerProcess {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits until it logs something with these words, and returns that line.
+    /// Waits for a log line that contains `text` and returns it.
     pub(crate) fn wait_for_log(&mut self, text: &str) -> String {
-        let log = self.log.as_mut().expect("a log that is no file");
+        let log = self.log.as_mut().expect("the log is a pipe");
         loop {
             let mut line = String::new();
             assert_ne!(log.read_line(&mut line).unwrap(), 0, "{text:?} was not logged");
@@ -149,19 +149,19 @@ impl ServerProcess {
         }
     }
 
-    /// Waits for its end.
+    /// Waits until the process exits.
     pub(crate) fn wait_for_exit(&mut self) -> ExitStatus {
         let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(started.elapsed() < Duration::from_secs(30), "it does not end");
+            assert!(started.elapsed() < Duration::from_secs(30), "the process does not exit");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// The rest of its greeting: what to paste into a shell.
+    /// Reads the rest of the startup output and returns the example command in it.
     pub(crate) fn read_example_command(&mut self) -> String {
         let mut text = String::new();
         while !text.trim_end().ends_with("}'") {
@@ -170,14 +170,14 @@ impl ServerProcess {
         text.split_once("Try it:").unwrap().1.trim().to_owned()
     }
 
-    /// All that it says after it is ready, which must have ended.
+    /// Returns the remaining standard output of an exited process.
     pub(crate) fn remaining_stdout(&mut self) -> String {
         let mut text = String::new();
         self.stdout.read_to_string(&mut text).unwrap();
         text
     }
 
-    /// The body of what is at a path.
+    /// Fetches a path and returns the body.
     pub(crate) fn fetch(&self, path: &str) -> String {
         self.fetch_as(path, "*/*")
     }
@@ -196,12 +196,12 @@ impl ServerProcess {
         response.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// Posts JSON of 1.0, and returns the whole answer as it came.
+    /// Posts JSON of version 1.0 and returns the response with its headers.
     pub(crate) fn post(&self, path: &str, body: &str) -> String {
         self.post_with_headers(path, body, "")
     }
 
-    /// The same with more headers, each with its line end.
+    /// Posts JSON with additional header lines, each with its line end.
     pub(crate) fn post_with_headers(&self, path: &str, body: &str, headers: &str) -> String {
         let (address, length) = (self.address(), body.len());
         let mut stream = TcpStream::connect(&address).unwrap();
@@ -216,7 +216,7 @@ impl ServerProcess {
         response
     }
 
-    /// Calls a method, and returns its result.
+    /// Calls a JSON-RPC method and returns its result.
     pub(crate) fn call(&self, method: &str, parameters: Value) -> Value {
         let body = serde_json::json!({
             "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters,
@@ -228,7 +228,7 @@ impl ServerProcess {
         response["result"].clone()
     }
 
-    /// Sends a message, and returns the task.
+    /// Sends a message and returns the task.
     pub(crate) fn send_message(&self, id: &str, text: &str, immediately: bool) -> Value {
         let message =
             serde_json::json!({"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]});
@@ -241,7 +241,7 @@ impl ServerProcess {
         self.call("GetTask", serde_json::json!({"id": task["id"]}))
     }
 
-    /// Waits until a task is as a test wants it.
+    /// Waits until a task meets a condition and returns it.
     pub(crate) fn wait_until(&self, task: &Value, condition: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
@@ -255,7 +255,7 @@ impl ServerProcess {
     }
 }
 
-/// Whether a process ends, or has ended and only waits for somebody to notice.
+/// Returns whether a process exits within 5 seconds. A zombie counts as exited.
 pub(crate) fn process_exits(pid: &str) -> bool {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(5) {

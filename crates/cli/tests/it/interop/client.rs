@@ -1,4 +1,4 @@
-//! The programs that call the server, and what they say about it.
+//! Client programs built with the SDKs, and their results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ use serde_json::{Map, Value};
 use super::sdk::{Binding, CheckOutcome, Language};
 use super::workspace_root;
 
-/// Long enough for a slow machine; a client that hangs says so itself, much sooner.
+/// Sufficient on a slow machine; a client reports a check that hangs much earlier.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The client of an SDK, and the bindings it has.
+/// Client program of an SDK, with the bindings that the SDK supports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sdk {
     language: Language,
     script: &'static str,
     bindings: &'static [Binding],
-    /// Whether it is one of 1.x that speaks 0.3 as well, and is asked to.
+    /// Whether an SDK for 1.x runs in its compatibility mode for 0.3.
     compat: bool,
 }
 
@@ -54,29 +54,29 @@ const SDKS: [Sdk; 7] = [
 /// One SDK over one binding.
 #[derive(Debug)]
 pub(super) struct SdkClient {
-    /// What it is, such as `Python 1.3.0`.
+    /// Language and version, such as `Python 1.3.0`.
     pub(super) name: String,
     pub(super) binding: Binding,
     sdk: Sdk,
 }
 
 impl SdkClient {
-    /// Every SDK over every binding it has.
+    /// Returns every SDK over every binding that it supports.
     pub(super) fn all() -> Vec<Self> {
         SDKS.into_iter().flat_map(Self::for_sdk).collect()
     }
 
-    /// An SDK over every binding it has.
+    /// Returns an SDK over every binding that it supports.
     pub(super) fn for_sdk(sdk: Sdk) -> impl Iterator<Item = Self> {
         let name = sdk.language.name(sdk.script, sdk.compat);
         sdk.bindings.iter().map(move |&binding| Self { name: name.clone(), binding, sdk })
     }
 
-    /// Lets it ask everything of the demo server, and of the one that can do little.
+    /// Runs all checks against two agents: one with all features and a minimal one.
     pub(super) fn run(&self, base_urls: &[String; 2]) -> Vec<CheckOutcome> {
         let mut outcomes = run_to_end(self.command(base_urls));
         let not_reported =
-            || CheckOutcome::Failed { detail: "the client ended before it".to_owned() };
+            || CheckOutcome::Failed { detail: "the client exited before this check".to_owned() };
         operations()
             .map(|(_, operation, _)| outcomes.remove(&operation).unwrap_or_else(not_reported))
             .collect()
@@ -90,22 +90,22 @@ impl SdkClient {
     }
 }
 
-/// Every operation, in order: its group, its key and what it is.
+/// Returns group, key and title of every operation, in order.
 pub(super) fn operations() -> impl Iterator<Item = (String, String, String)> {
     let file = fs::read_to_string(workspace_root().join("tests/interop/operations.json"));
     let groups: Map<String, Value> =
-        serde_json::from_str(&file.expect("it is there")).expect("it is JSON");
+        serde_json::from_str(&file.expect("operations.json exists")).expect("valid JSON");
     groups.into_iter().flat_map(|(group, operations)| {
-        let operations: Map<String, Value> =
-            serde_json::from_value(operations).expect("it is an object");
+        let operations: Map<String, Value> = serde_json::from_value(operations).expect("an object");
         operations.into_iter().map(move |(key, title)| (group.clone(), key, string(&title)))
     })
 }
 
-/// Runs a command to its end, or until patience ends, and reads what it says.
+/// Runs a client until it exits or `CLIENT_TIMEOUT` has passed, and returns its results by
+/// operation.
 fn run_to_end(mut command: Command) -> BTreeMap<String, CheckOutcome> {
     let mut process =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it is there");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the client starts");
     let out = BufReader::new(process.stdout.take().expect("piped"));
     let (sender, receiver) = mpsc::channel();
     let reader = thread::spawn(move || {
@@ -114,11 +114,11 @@ fn run_to_end(mut command: Command) -> BTreeMap<String, CheckOutcome> {
         }
     });
     wait_with_timeout(&mut process);
-    reader.join().expect("a client prints what was agreed");
+    reader.join().expect("the output of the client is valid");
     receiver.into_iter().collect()
 }
 
-/// What a line says: an operation, and how it went.
+/// Parses a line of output: an operation and its result.
 fn parse_outcome(line: &str) -> (String, CheckOutcome) {
     let line: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
     let (detail, note) = (string(&line["detail"]), string(&line["note"]));
@@ -131,12 +131,12 @@ fn parse_outcome(line: &str) -> (String, CheckOutcome) {
 }
 
 fn string(value: &Value) -> String {
-    value.as_str().expect("it is text").to_owned()
+    value.as_str().expect("a string").to_owned()
 }
 
 fn wait_with_timeout(process: &mut Child) {
     let deadline = Instant::now() + CLIENT_TIMEOUT;
-    while process.try_wait().expect("it is our process").is_none() {
+    while process.try_wait().expect("a child process").is_none() {
         if Instant::now() > deadline {
             process.kill().ok();
         }

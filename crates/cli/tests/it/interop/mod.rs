@@ -1,10 +1,10 @@
-//! The official SDKs in other languages: as clients of `latimer demo-server`, as servers that
-//! `latimer-client` calls, and as both, with a gateway between them; over every binding that each of
-//! them has. The page that comes of it is `docs/interop.md`.
+//! Interoperability with the official SDKs in other languages, over every binding that each
+//! supports: as clients of `latimer demo-server`, as servers that `latimer-client` calls, and as
+//! both with a gateway in between. The tests write the results to `docs/interop.md`.
 //!
-//! What clients ask, and what must come back, stands in `tests/interop`: one program for each SDK, which
-//! prints a line for each operation of `operations.json`. The servers are those of `tests/peers`, and
-//! what is asked of them is in `server/`; `through.rs` puts gateways before them. `scripts/setup-peers` installs the SDKs.
+//! `tests/interop` has one client program per SDK, which checks the operations of `operations.json`
+//! and prints one line each. `tests/peers` has the servers; `server/` has the checks of them.
+//! `via_gateway.rs` puts gateways in front of servers. `scripts/setup-peers` installs the SDKs.
 
 mod client;
 mod page;
@@ -21,10 +21,10 @@ use page::{Column, PageSection};
 
 use crate::program::TestDir;
 
-/// Clients that run at the same time; most of their time is waiting.
+/// Maximum number of concurrent clients, which mostly wait.
 const MAX_CONCURRENT_CLIENTS: usize = 3;
 
-/// The configuration of an agent that reads nothing but text, and has no webhooks.
+/// Configuration of an agent that accepts only text and supports no webhooks.
 const MINIMAL_AGENT_CONFIG: &str = r#"
 [[agents]]
 name = "little"
@@ -127,7 +127,7 @@ async fn client_passes_against_sdk_servers_through_a_gateway() {
     section.assert_passed_and_publish();
 }
 
-/// Runs clients, a few at a time, and returns what became of each, in their order.
+/// Runs clients concurrently and returns their results in the given order.
 fn run_concurrently<T: Send>(clients: Vec<T>, run: impl Fn(T) -> Column + Sync) -> Vec<Column> {
     let pending = Mutex::new(clients.into_iter().enumerate());
     let done = Mutex::new(Vec::new());

@@ -1,4 +1,4 @@
-//! The page: what works with which SDK over which binding, in one part for each direction.
+//! Writes the results to `docs/interop.md`: one section per direction, one column per SDK.
 
 use std::sync::Mutex;
 use std::{env, fmt, fs};
@@ -6,19 +6,19 @@ use std::{env, fmt, fs};
 use super::sdk::{Binding, CheckOutcome};
 use super::workspace_root;
 
-/// A part of the page. Its title is its place.
+/// Section of the page, located by its title.
 #[derive(Debug)]
 pub(super) struct PageSection {
     pub(super) title: &'static str,
     pub(super) intro: &'static str,
-    /// What its notes are numbered with.
+    /// Prefix of the numbers of its notes.
     pub(super) note_prefix: char,
-    /// Every operation, in order: its group, its key and what it is.
+    /// Group, key and title of every operation, in order.
     pub(super) operations: Vec<(String, String, String)>,
     pub(super) columns: Vec<Column>,
 }
 
-/// What became of one SDK over one binding, one fate for each operation.
+/// Results of one SDK over one binding, one per operation.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) name: String,
@@ -27,14 +27,14 @@ pub(super) struct Column {
 }
 
 impl PageSection {
-    /// Demands that nothing failed, and publishes the part.
+    /// Panics if a check failed, otherwise writes the section to the page.
     pub(super) fn assert_passed_and_publish(&self) {
         let failures = self.failures();
         assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
         self.publish();
     }
 
-    /// Every failure, with who and what.
+    /// Formats every failure with SDK, binding and operation.
     fn failures(&self) -> Vec<String> {
         let column_failures = |column: &Column| {
             let column_name = format!("{} over {:?}", column.name, column.binding);
@@ -50,33 +50,33 @@ impl PageSection {
         self.columns.iter().flat_map(column_failures).collect()
     }
 
-    /// Writes the part into the page, or where nobody would see that it changed, demands that it did
-    /// not.
+    /// Writes the section to the page. In CI, panics instead if the page would change.
     fn publish(&self) {
         static PAGE: Mutex<()> = Mutex::new(());
         let _lock = PAGE.lock();
         let path = workspace_root().join("docs/interop.md");
-        let current = fs::read_to_string(&path).expect("the page is there");
+        let current = fs::read_to_string(&path).expect("the page exists");
         let page = self.replace_in(&current);
         if env::var("CI").is_ok_and(|it| it == "true") {
             assert!(
                 current == page,
-                "docs/interop.md is not what this run makes; run scripts/test, and commit it"
+                "docs/interop.md is outdated: run scripts/test and commit the result"
             );
         } else {
-            fs::write(&path, page).expect("docs can be written");
+            fs::write(&path, page).expect("the page is writable");
         }
     }
 
-    /// The page with this part in the place of the one of its title.
+    /// Returns the page with the section of this title replaced.
     fn replace_in(&self, page: &str) -> String {
         let title = format!("## {}\n", self.title);
-        let (before, rest) = page.split_once(&title).expect("the page has a place for it");
+        let (before, rest) =
+            page.split_once(&title).expect("the page has a section with this title");
         let after = rest.find("\n## ").map_or("", |next| &rest[next..]);
         format!("{before}{self}{after}")
     }
 
-    /// The SDKs, each with its columns.
+    /// Returns the columns grouped by SDK.
     fn columns_by_sdk(&self) -> impl Iterator<Item = &[Column]> + Clone {
         self.columns.chunk_by(|one, next| one.name == next.name)
     }
@@ -105,7 +105,7 @@ impl fmt::Display for PageSection {
     }
 }
 
-/// The bindings of one SDK over which one operation works, and what is to be said about it.
+/// Formats the results of one operation with one SDK, with references to notes.
 fn cell(columns: &[Column], index: usize, notes: &mut Notes) -> String {
     let mut note_numbers = Vec::new();
     let letters: Vec<_> = columns
@@ -129,7 +129,7 @@ fn cell(columns: &[Column], index: usize, notes: &mut Notes) -> String {
     format!("{}{labels}", letters.join(" "))
 }
 
-/// Notes in the order in which they are first needed.
+/// Notes in the order of their first reference.
 #[derive(Debug)]
 struct Notes {
     prefix: char,
@@ -137,7 +137,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// The number of a note, from one.
+    /// Returns the number of a note, starting at 1.
     fn number_of(&mut self, note: &str) -> usize {
         let index = self.notes.iter().position(|it| it == note).unwrap_or_else(|| {
             self.notes.push(note.to_owned());

@@ -1,4 +1,4 @@
-//! The official SDKs: where they are installed, what they are called, and how they fare.
+//! The official SDKs: installation, names and results of checks.
 
 use std::fs;
 use std::path::Path;
@@ -6,35 +6,36 @@ use std::process::Command;
 
 use super::workspace_root;
 
-/// How one operation went.
+/// Result of the check of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CheckOutcome {
-    /// As it should, with a reservation that is the SDK's.
+    /// The operation works, with an optional note on the SDK.
     Passed { note: Option<String> },
-    /// The SDK cannot ask for it, or cannot tell.
+    /// The SDK does not support the operation or cannot check it.
     Unsupported { reason: String },
-    /// Not as it should.
+    /// The operation does not work.
     Failed { detail: String },
 }
 
 impl CheckOutcome {
-    /// The fate of something that an SDK is said not to do, for a reason. It is a failure if it does.
+    /// Converts a failure to `Unsupported` if there is a reason to expect it. A success is a
+    /// failure then, so that the reason is removed.
     pub(super) fn expect_unsupported(self, reason: Option<&str>) -> Self {
         match (self, reason) {
             (Self::Failed { .. }, Some(reason)) => Self::Unsupported { reason: reason.to_owned() },
             (Self::Passed { .. }, Some(reason)) => {
-                Self::Failed { detail: format!("it works now, and is said not to: {reason}") }
+                Self::Failed { detail: format!("works, but is listed as unsupported: {reason}") }
             }
             (outcome, _) => outcome,
         }
     }
 }
 
-/// Who cannot do something, by the beginnings of their names; over which bindings; what; and why.
+/// Prefixes of SDK names, letters of bindings, keys of unsupported operations, and the reason.
 pub(super) type UnsupportedRule =
     (&'static [&'static str], &'static str, &'static [&'static str], &'static str);
 
-/// Why somebody cannot do something over a binding; nothing if they can.
+/// Returns the reason why an operation is not supported over a binding; `None` if it is supported.
 pub(super) fn unsupported_reason(
     table: &[UnsupportedRule],
     name: &str,
@@ -49,16 +50,16 @@ pub(super) fn unsupported_reason(
     table.iter().find(applies).map(|(.., reason)| *reason)
 }
 
-/// A language, and what programs in it need.
+/// Language of an SDK.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Language {
-    /// With the folder of its virtual environment.
+    /// Python, with the directory of its virtual environment.
     Python(&'static str),
     JavaScript,
 }
 
 impl Language {
-    /// The language and the version of the SDK of a script, from where the version is pinned.
+    /// Returns the language and the pinned version of the SDK of a script.
     pub(super) fn name(self, script: &str, compat: bool) -> String {
         let (language, pins, prefix) = match self {
             Self::Python(venv) => ("Python", format!("python/{venv}.txt"), "a2a-sdk==".to_owned()),
@@ -68,14 +69,14 @@ impl Language {
             }
         };
         let pins = fs::read_to_string(workspace_root().join("tests/peers").join(pins));
-        let pins = pins.expect("pins are there");
+        let pins = pins.expect("the file with pinned versions exists");
         let version = pins.split(&prefix).nth(1).expect("the SDK is pinned");
         let end = version.find(|it: char| !(it.is_ascii_digit() || it == '.'));
         let mode = if compat { " as 0.3" } else { "" };
         format!("{language} {}{mode}", &version[..end.unwrap_or(version.len())])
     }
 
-    /// The command that runs a script.
+    /// Returns a command that runs a script.
     pub(super) fn run(self, script: &Path) -> Command {
         let mut command = match self {
             Self::Python(venv) => {
@@ -115,7 +116,7 @@ impl Binding {
         }
     }
 
-    /// How tables name it.
+    /// Returns the letter in tables.
     pub(super) fn letter(self) -> char {
         match self {
             Self::JsonRpc => 'J',

@@ -1,5 +1,5 @@
-//! Clients on the official SDKs, gateways, and what is behind these: the demo server, and the same words
-//! on the official SDKs.
+//! SDK clients that call gateways. Upstream are the demo server, and SDK servers with its
+//! instructions.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use super::server::unsupported::DROPS_FILE_NAMES;
 use super::server::{self, SdkServer};
 use crate::program::{ServerProcess, TestDir};
 
-/// Long enough for a slow machine: what is not found by then is not found.
+/// Time allowed for discovery of the upstream agent, sufficient on a slow machine.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Who calls whom: clients of each SDK, and servers of the other version, in the other language or not.
+/// Clients, and upstream servers of the other version in the same or another language.
 const PAIRS: [(Sdk, SdkServer); 5] = [
     (client::PYTHON, server::PYTHON_0_3),
     (client::PYTHON_0_3, server::JS),
@@ -29,14 +29,14 @@ const PAIRS: [(Sdk, SdkServer); 5] = [
     (client::PYTHON_0_2, server::JS),
 ];
 
-/// What cannot be had through a gateway, by what is behind it, and over which binding there.
+/// Operations that a gateway does not support, by upstream agent and upstream binding.
 const UNSUPPORTED: &[UnsupportedRule] = &[
     (&[""], "JHG", &["extended_card"], "a gateway publishes only the public card"),
     (&["JS 0.3"], "HG", &["file_bytes"], DROPS_FILE_NAMES),
     (&["JS 0.3"], "G", &["data"], "the server cannot encode null over this binding"),
 ];
 
-/// Sends every client through its gateways.
+/// Runs every client against its gateways.
 pub(super) async fn run() -> Vec<Column> {
     let dir = TestDir::new();
     let demo = dir.serve(&["demo-server", "--listen", "127.0.0.1:0"]);
@@ -55,7 +55,7 @@ pub(super) async fn run() -> Vec<Column> {
     block_in_place(|| run_concurrently(routes, GatewayRoute::run))
 }
 
-/// An agent that gateways call.
+/// An upstream agent.
 pub(super) struct Upstream {
     pub(super) name: String,
     pub(super) version: Version,
@@ -74,7 +74,8 @@ impl Upstream {
         Self { name: server.name(), version: server.version, http, grpc }
     }
 
-    /// A gateway before it, which speaks one binding with it, and has something more to say.
+    /// Starts a gateway that calls this agent over one binding, with additional keys of the agent
+    /// and additional sections.
     pub(super) fn start_gateway(
         &self,
         binding: Binding,
@@ -106,14 +107,14 @@ impl Upstream {
         let gateway = dir.serve_logging_to("log", &["serve", "--listen", "127.0.0.1:0"]);
         let started = Instant::now();
         while !gateway.fetch("/metrics").contains(r#"latimer_upstream_up{agent="between"} 1"#) {
-            assert!(started.elapsed() < DISCOVERY_TIMEOUT, "{} is not found", self.name);
+            assert!(started.elapsed() < DISCOVERY_TIMEOUT, "{} was not discovered", self.name);
             thread::sleep(Duration::from_millis(20));
         }
         (dir, gateway)
     }
 }
 
-/// A client, and what it reaches through gateways that speak a certain binding.
+/// A client and the upstream agent that it calls through gateways over `binding`.
 struct GatewayRoute<'a> {
     name: String,
     client: SdkClient,
@@ -122,7 +123,7 @@ struct GatewayRoute<'a> {
 }
 
 impl<'a> GatewayRoute<'a> {
-    /// Every binding of a client, each with another one behind its gateway, from a certain one on.
+    /// Pairs every binding of a client with an upstream binding, starting at `offset`.
     fn all(sdk: Sdk, upstream: &'a Upstream, offset: usize) -> Vec<Self> {
         let bindings = Binding::ALL.iter().cycle().skip(offset).copied();
         let pairs: Vec<_> = SdkClient::for_sdk(sdk).zip(bindings).collect();

@@ -1,4 +1,4 @@
-//! Webhooks of the real binary: through failing receivers, `kill -9`, and an operator's hands.
+//! Webhooks of the binary: failing receivers, `kill -9`, and `latimer push dead`.
 
 pub(crate) mod receiver;
 
@@ -16,10 +16,10 @@ use receiver::{Delivery, Receiver, ReceiverMode};
 
 const TASK_COUNT: usize = 100;
 
-/// The pieces of an answer; with its creation, its beginning and its end that is 20 events.
+/// Chunks of a task; with its creation, start and end that is 20 events.
 const CHUNK_COUNT: usize = 17;
 
-/// A place with a server that hardly waits, at an address that stays the same.
+/// Creates a configuration with short pauses between deliveries and a fixed port.
 fn push_test_dir(attempts: u32, extra_config: &str) -> TestDir {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let config = format!(
@@ -32,7 +32,7 @@ fn push_test_dir(attempts: u32, extra_config: &str) -> TestDir {
     TestDir::new().with_file("latimer.toml", &config)
 }
 
-/// Sends a message with a webhook, and returns the id of its task.
+/// Sends a message with a webhook and returns the id of its task.
 fn send_with_webhook(server: &ServerProcess, name: &str, text: &str, url: &str) -> String {
     let message = json!({"messageId": name, "role": "ROLE_USER", "parts": [{"text": text}]});
     let webhook = json!({"id": "hook", "url": url});
@@ -41,7 +41,7 @@ fn send_with_webhook(server: &ServerProcess, name: &str, text: &str, url: &str) 
     server.call("SendMessage", params)["task"]["id"].as_str().unwrap().to_owned()
 }
 
-/// Waits until something holds.
+/// Waits until a condition is met.
 fn wait_until(description: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
     while !condition() {
@@ -50,7 +50,7 @@ fn wait_until(description: &str, limit: Duration, mut condition: impl FnMut() ->
     }
 }
 
-/// The first time that each delivery was taken, in that order.
+/// Returns the first accepted attempt of each delivery, in the order of arrival.
 fn first_deliveries(deliveries: &[Delivery]) -> Vec<&Delivery> {
     let mut seen = HashSet::new();
     deliveries.iter().filter(|it| seen.insert(&it.id)).collect()
@@ -60,7 +60,8 @@ fn is_last(delivery: &Delivery) -> bool {
     delivery.body.contains("TASK_STATE_COMPLETED")
 }
 
-/// The number of the piece that an event brings; 0 for what comes before, and beyond for the end.
+/// Returns the number of the chunk in an event: 0 before the first chunk, `CHUNK_COUNT + 1` for the
+/// last event.
 fn chunk_number(delivery: &Delivery) -> usize {
     let event: Value = serde_json::from_str(&delivery.body).unwrap();
     let chunk = &event["artifactUpdate"]["artifact"]["parts"][0]["text"];
@@ -89,10 +90,14 @@ fn events_arrive_in_order_despite_failures_and_kills() {
         server = dir.serve(&["serve"]);
     }
     receiver.go_offline(Duration::from_secs(1));
-    wait_until("all ends arrive", Duration::from_secs(120), || {
+    wait_until("the last event of every task arrives", Duration::from_secs(120), || {
         receiver.deliveries().values().filter(|it| it.iter().any(is_last)).count() == TASK_COUNT
     });
-    assert!(receiver.failure_count() > 100, "the receiver was moody: {}", receiver.failure_count());
+    assert!(
+        receiver.failure_count() > 100,
+        "the receiver failed too rarely: {}",
+        receiver.failure_count()
+    );
     let deliveries = receiver.deliveries();
     for (number, task) in tasks.iter().enumerate() {
         let all = &deliveries[&format!("t{number}")];
@@ -104,7 +109,7 @@ fn events_arrive_in_order_despite_failures_and_kills() {
             positions.iter().copied().filter(|it| (1..=CHUNK_COUNT).contains(it)).collect();
         assert_eq!(chunks, (1..=CHUNK_COUNT).collect::<Vec<_>>(), "task {number}");
         assert!(received.len() >= CHUNK_COUNT + 3, "task {number}: {}", received.len());
-        // Whatever comes again, comes before what follows it.
+        // A repeated delivery arrives before the next one.
         let mut furthest = 0;
         for delivery in all {
             let index = received.iter().position(|it| it.id == delivery.id).unwrap();
@@ -125,13 +130,13 @@ fn dead_letters_are_listed_replayed_and_dropped() {
         assert_eq!(output.code, Some(0), "{output:?}");
         serde_json::from_str(&output.stdout).unwrap()
     };
-    wait_until("the letters", Duration::from_secs(20), || list(&[]).len() == 4);
+    wait_until("4 dead letters are listed", Duration::from_secs(20), || list(&[]).len() == 4);
     let text = dir.run(&["push", "dead", "list"]);
     assert!(text.stdout.starts_with("ID "), "{text:?}");
     assert!(text.stdout.contains("the receiver answered 503"), "{text:?}");
-    assert!(!text.stdout.contains("secret"), "no more of the address than its origin: {text:?}");
+    assert!(!text.stdout.contains("secret"), "only the origin of the URL is printed: {text:?}");
     let ids: Vec<_> = list(&[]).iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect();
-    // Still broken.
+    // The receiver still fails.
     let output = dir.run(&["push", "dead", "replay", &ids[0]]);
     assert_eq!(output.code, Some(1), "{output:?}");
     assert!(output.stderr.contains("the receiver answered 503"), "{output:?}");
@@ -149,7 +154,7 @@ fn dead_letters_are_listed_replayed_and_dropped() {
     );
     let output = dir.run(&["push", "dead", "drop", &ids[1]]);
     assert_eq!(output.code, Some(1), "{output:?}");
-    // A stranger sees none of it.
+    // A caller without the key is rejected.
     let unauthorized = TestDir::new();
     let url = format!("http://{}", server.address());
     let output = unauthorized.run(&["push", "dead", "list", "--url", &url]);
@@ -157,7 +162,7 @@ fn dead_letters_are_listed_replayed_and_dropped() {
     assert!(output.stderr.contains("api_key"), "{output:?}");
     let authorized = TestDir::new().with_env_var("LATIMER_API_KEY", "correct horse");
     assert_eq!(authorized.run(&["push", "dead", "list", "--url", &url]).code, Some(0));
-    // Without the server, its store is asked.
+    // While the server is stopped, the command reads its store.
     server.signal(Signal::TERM);
     server.wait_for_exit();
     assert_eq!(list(&[]).len(), 2);
@@ -169,7 +174,7 @@ fn dead_letters_are_listed_replayed_and_dropped() {
     assert_eq!(received, [&ids[0], &ids[2], &ids[3]]);
 }
 
-/// Has an echo made, with a webhook, by somebody who has the key.
+/// Sends a message with a webhook and the API key.
 fn send_with_key(server: &ServerProcess, url: &str) {
     let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "echo hi"}]});
     let configuration = json!({"taskPushNotificationConfig": {"url": url}});
@@ -195,14 +200,14 @@ fn operator_trusts_the_configured_tls_certificate() {
     let server = dir.serve(&["serve"]);
     let output = dir.run(&["push", "dead", "list"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "no dead letters\n"), "{output:?}");
-    // Its key is for it alone.
+    // The configured key is not sent to another server.
     let other_server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", other_server.local_addr().unwrap());
     let request_thread = thread::spawn(move || {
         let mut request = String::new();
         let (mut stream, _) = other_server.accept().unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-        // Until nothing more comes.
+        // Ends with the read timeout, after the whole request.
         let _ = stream.read_to_string(&mut request);
         request
     });

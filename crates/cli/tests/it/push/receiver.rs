@@ -1,4 +1,4 @@
-//! A receiver of webhooks that is not always well.
+//! Webhook receiver that fails on request.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,28 +8,28 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What a receiver does with a delivery.
+/// How a receiver responds to deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReceiverMode {
-    /// Takes it.
+    /// Accepts all.
     Healthy,
-    /// Takes seven of ten, and fails the others in turn: an error, silence, a cut connection.
+    /// Accepts seven of ten; the others get an error, a timeout or a closed connection.
     Flaky,
-    /// Takes nothing.
+    /// Rejects all with 503.
     Failing,
 }
 
-/// A delivery that was taken.
+/// An accepted delivery.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) path: String,
     pub(crate) id: String,
-    /// All headers, as they came.
+    /// All header lines.
     pub(crate) headers: String,
     pub(crate) body: String,
 }
 
-/// A receiver. Dropping it ends it.
+/// A webhook receiver. Dropping it stops it.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     shared: Arc<Shared>,
@@ -71,7 +71,7 @@ impl Receiver {
         *self.shared.mode.lock().unwrap() = mode;
     }
 
-    /// Cuts off everybody who comes for a while.
+    /// Closes every new connection for a time.
     pub(crate) fn go_offline(&self, time: Duration) {
         self.shared.offline.store(true, Ordering::SeqCst);
         thread::sleep(time);
@@ -82,7 +82,7 @@ impl Receiver {
         self.shared.failure_count.load(Ordering::SeqCst)
     }
 
-    /// What was taken, by path.
+    /// Returns accepted deliveries by path.
     pub(crate) fn deliveries(&self) -> HashMap<String, Vec<Delivery>> {
         let mut by_path = HashMap::<_, Vec<_>>::new();
         for delivery in self.shared.deliveries.lock().unwrap().iter() {
@@ -95,7 +95,7 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
-        // So that it looks.
+        // Wakes the accept loop, which checks `stopped`.
         let _ = TcpStream::connect(self.shared.address);
     }
 }
@@ -112,7 +112,7 @@ impl Shared {
         }
     }
 
-    /// Takes a delivery, or does not. Whoever cannot be read has gone.
+    /// Handles one request. Returns `None` if the connection is closed without a response.
     fn handle(&self, stream: TcpStream) -> Option<()> {
         if self.offline.load(Ordering::SeqCst) {
             self.failure_count.fetch_add(1, Ordering::SeqCst);
@@ -125,7 +125,7 @@ impl Shared {
             (ReceiverMode::Failing, _) | (ReceiverMode::Flaky, 1) => "503 Busy",
             (ReceiverMode::Flaky, 4) => {
                 self.failure_count.fetch_add(1, Ordering::SeqCst);
-                // Longer than anybody waits.
+                // Longer than the timeout of an attempt.
                 thread::sleep(Duration::from_secs(2));
                 return None;
             }
@@ -135,7 +135,7 @@ impl Shared {
             }
             (ReceiverMode::Healthy | ReceiverMode::Flaky, _) => "200 OK",
         };
-        // Before the answer: otherwise who is told may know before we do.
+        // Recorded before the response, because the test may check as soon as it is sent.
         match status {
             "200 OK" => self.deliveries.lock().unwrap().push(delivery),
             _ => drop(self.failure_count.fetch_add(1, Ordering::SeqCst)),

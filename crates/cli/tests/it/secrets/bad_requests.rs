@@ -1,11 +1,11 @@
-//! Requests with a secret where it does not fit.
+//! Invalid requests that contain a secret.
 
 use serde_json::json;
 
 use super::fixture::Fixture;
 use super::requests;
 
-/// From somebody who may ask, in every binding.
+/// Sends invalid requests of an authenticated caller over every binding.
 pub(super) fn send_bad_requests(fixture: &mut Fixture, owner: &str, task: &str) {
     let secret = fixture.secret("token in a bad request");
     for bad in [
@@ -77,7 +77,7 @@ pub(super) fn send_bad_requests(fixture: &mut Fixture, owner: &str, task: &str) 
         assert!(!String::from_utf8_lossy(&response).contains("\"grpc-status\": \"0\""));
         fixture.record_output("gRPC with a bad webhook", response);
     }
-    // What is somebody else's is nobody's business.
+    // Webhooks are visible to their owner only.
     for headers in fixture.valid_credentials() {
         if headers != owner {
             let response =

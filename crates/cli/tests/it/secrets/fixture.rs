@@ -1,4 +1,4 @@
-//! A server with a secret in every place that takes one, and those who come by.
+//! A server with secrets in its configuration, and the callers that use it.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::requests;
 use crate::program::{CommandOutput, ServerProcess, TestDir};
 use crate::push::receiver::{Receiver, ReceiverMode};
 
-/// Files that were put there, with secrets in them.
+/// Files of the fixture that contain secrets.
 const FIXTURE_FILES: &[&str] = &["latimer.toml", "signing.pem"];
 
 pub(super) struct Fixture {
@@ -26,13 +26,13 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// A server whose log has this format, and everything in it.
+    /// Creates a configuration with this log format and the level `trace`.
     pub(super) fn new(format: &str) -> Self {
         let issuer = Issuer::start();
         let mut planted = PlantedSecrets::default();
         let signing = KeyPair::generate().unwrap();
         planted.add_bytes("signing key", private_scalar(&signing));
-        let key = planted.add_text("key of somebody");
+        let key = planted.add_text("key of the owner");
         let hashed = TestDir::new().run_with_stdin(&["config", "hash-key"], key.as_bytes()).stdout;
         planted.add_bytes("digest of a key", hashed.trim());
         let mut text = |purpose| planted.add_text(purpose);
@@ -119,12 +119,12 @@ impl Fixture {
         format!("http://{}", self.address)
     }
 
-    /// Headers of the one who registers webhooks.
+    /// Returns the headers of the caller that registers webhooks.
     pub(super) fn owner_headers(&mut self) -> String {
-        format!("Authorization: Bearer {}\r\n", self.secret("key of somebody"))
+        format!("Authorization: Bearer {}\r\n", self.secret("key of the owner"))
     }
 
-    /// Headers that show what counts.
+    /// Returns headers with valid credentials, one per authentication method.
     pub(super) fn valid_credentials(&mut self) -> Vec<String> {
         let token = self.issuer.token(AUDIENCE, "alice", 600);
         self.plant_token("token of a caller", &token);
@@ -135,7 +135,7 @@ impl Fixture {
         ]
     }
 
-    /// Headers that show what does not.
+    /// Returns headers with invalid credentials.
     pub(super) fn invalid_credentials(&mut self) -> Vec<String> {
         let wrong = self.secret("wrong key");
         let other = self.secret("another wrong key");
@@ -144,7 +144,9 @@ impl Fixture {
         let part = URL_SAFE_NO_PAD.encode(json!({"alg": "ES256", "x": wrong}).to_string());
         let expired = self.issuer.token(AUDIENCE, "alice", -600);
         let elsewhere = self.issuer.token("elsewhere", "alice", 600);
-        for (purpose, token) in [("old token", &expired), ("token for others", &elsewhere)] {
+        for (purpose, token) in
+            [("expired token", &expired), ("token for another audience", &elsewhere)]
+        {
             self.plant_token(purpose, token);
         }
         vec![
@@ -164,34 +166,34 @@ impl Fixture {
         ]
     }
 
-    /// The signature of a token is what makes it one.
+    /// Plants the signature of a token, without which the token is useless.
     fn plant_token(&mut self, purpose: &'static str, token: &str) {
         self.planted.add_bytes(purpose, token.rsplit('.').next().unwrap());
     }
 
-    /// Calls, and lets everybody see the answer.
+    /// Makes a call and records its response.
     pub(super) fn call(&mut self, method: &str, params: &Value, headers: &str) -> Value {
         let response = self.call_privately(method, params, headers);
-        self.record_output(format!("answer to {method}"), response.to_string());
+        self.record_output(format!("response to {method}"), response.to_string());
         response
     }
 
-    /// Calls as somebody who may see secrets of their own.
+    /// Makes a call whose response may contain secrets of its caller.
     pub(super) fn call_privately(&self, method: &str, params: &Value, headers: &str) -> Value {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let response =
             requests::http_request(&self.address, "POST /a2a", headers, &call.to_string());
         let response = String::from_utf8(response).unwrap();
-        serde_json::from_str(response.split_once("\r\n\r\n").expect("an answer").1).unwrap()
+        serde_json::from_str(response.split_once("\r\n\r\n").expect("a response").1).unwrap()
     }
 
     pub(super) fn http(&mut self, request: &str, headers: &str, body: &str) -> Vec<u8> {
         let response = requests::http_request(&self.address, request, headers, body);
-        self.record_output(format!("answer to {request}"), response.clone());
+        self.record_output(format!("response to {request}"), response.clone());
         response
     }
 
-    /// Runs a command, and lets everybody see what it says.
+    /// Runs a command and records its output.
     pub(super) fn run(&mut self, args: &[&str]) -> CommandOutput {
         let output = self.dir.run(args);
         self.record_output(format!("stdout of {args:?}"), output.stdout.as_str());
@@ -203,7 +205,7 @@ impl Fixture {
         self.visible.add(source, bytes);
     }
 
-    /// All files as they are now: the database, its companions, logs.
+    /// Records all current files: the database, its companion files and logs.
     pub(super) fn record_files(&mut self, when: &str) {
         self.visible.add_files(when, self.dir.temp_dir.path(), FIXTURE_FILES);
     }
@@ -228,11 +230,11 @@ impl Fixture {
 
     pub(super) fn assert_no_leaks(&self) {
         let leaks = self.visible.find_leaks(&self.planted);
-        assert!(leaks.is_empty(), "{} times:\n{}", leaks.len(), leaks.join("\n"));
+        assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
     }
 }
 
-/// The number that a private key is.
+/// Returns the private scalar of a key.
 pub(super) fn private_scalar(key: &KeyPair) -> Vec<u8> {
     let der = key.serialize_der();
     let prefix = [2, 1, 1, 4, 32];

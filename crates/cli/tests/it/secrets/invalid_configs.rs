@@ -1,4 +1,4 @@
-//! Configurations that are wrong, with secrets in them: what is wrong is told without those.
+//! Errors in configurations that contain secrets do not print the secrets.
 
 use std::time::{Duration, Instant};
 use std::{fs, thread};

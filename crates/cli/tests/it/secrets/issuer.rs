@@ -1,4 +1,4 @@
-//! An identity provider on this machine.
+//! Stub identity provider.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 pub(super) const AUDIENCE: &str = "latimer";
 
-/// The name of its key.
+/// Id of the signing key.
 const KEY_ID: &str = "one";
 
-/// An identity provider that runs as long as the test.
+/// Identity provider that runs until the test process exits.
 pub(super) struct Issuer {
     address: SocketAddr,
     key: EncodingKey,
@@ -34,7 +34,7 @@ impl Issuer {
         let keys = json!({"keys": [public]});
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Whoever goes away has gone.
+                // A client may have closed the connection.
                 respond(stream, &metadata, &keys).ok();
             }
         });
@@ -45,7 +45,7 @@ impl Issuer {
         format!("http://{}", self.address)
     }
 
-    /// A token for somebody, which counts for this many seconds.
+    /// Creates a token that expires after this number of seconds.
     pub(super) fn token(&self, audience: &str, subject: &str, seconds: i64) -> String {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let expires = i64::try_from(now).unwrap() + seconds;

@@ -1,7 +1,7 @@
-//! Secrets never appear: not in logs at any level, errors, answers to others, files or what is shown.
+//! Secrets never appear in logs at any level, errors, responses, files or command output.
 //!
-//! A secret stands in every place that takes one, right and wrong. Whoever registered a webhook may
-//! read it back; everything else that anybody could see is searched for all of them.
+//! The tests plant a secret in every input that accepts one, valid or not, and search all output
+//! for it. The only exception: the caller that registered a webhook can read its secrets back.
 
 mod bad_requests;
 mod fixture;
@@ -28,7 +28,7 @@ fn secrets_never_appear() {
         bad_requests::send_bad_requests(&mut fixture, &owner, &task);
         fixture.wait_for_dead_letters(4);
         run_operator_commands(&mut fixture);
-        // As it is left, and taken up again.
+        // Files of the running server, and after it is killed.
         fixture.record_files("running");
         server.signal(Signal::KILL);
         server.wait_for_exit();
@@ -53,14 +53,14 @@ fn secrets_never_appear() {
         for text in
             ["delivery given up", "not delivered", "call answered", "going on with webhooks"]
         {
-            assert!(fixture.output_contains(text), "the log says everything: {text}");
+            assert!(fixture.output_contains(text), "missing in the log: {text}");
         }
         assert_eq!(fixture.output_contains(r#""message":"call answered""#), format == "json");
         fixture.assert_no_leaks();
     }
 }
 
-/// Webhooks with all that they can have, one with each task: by the owner alone.
+/// Registers webhooks with every field as the owner, and returns the id of the first task.
 fn register_webhooks(fixture: &mut Fixture, owner: &str) -> String {
     let url = format!("hooks/{}?key={}", fixture.secret("path"), fixture.secret("query"));
     let url = fixture.receiver.url(&url);
@@ -74,7 +74,7 @@ fn register_webhooks(fixture: &mut Fixture, owner: &str) -> String {
     let sent = fixture.call("SendMessage", &params, owner);
     let task = sent["result"]["task"]["id"].as_str().expect("a task").to_owned();
     let second_webhook = json!({"taskId": task, "id": "second", "url": url, "token": token});
-    // What it shows is shown to whoever said it.
+    // The response contains the secrets, for the caller that registered them.
     fixture.call_privately("CreateTaskPushNotificationConfig", &second_webhook, owner);
     let query = json!({"taskId": task, "id": "second"});
     let stored = fixture.call_privately("GetTaskPushNotificationConfig", &query, owner);
@@ -82,7 +82,7 @@ fn register_webhooks(fixture: &mut Fixture, owner: &str) -> String {
         (&stored["result"]["url"], &stored["result"]["token"]),
         (&json!(url), &json!(token))
     );
-    // It goes on, so that it is taken up by the next process.
+    // This task is still running when the server is killed, so the next process recovers it.
     let message =
         json!({"messageId": "m2", "role": "ROLE_USER", "parts": [{"text": "wait 60000"}]});
     let configuration = json!({"taskPushNotificationConfig": inline, "returnImmediately": true});
@@ -91,7 +91,7 @@ fn register_webhooks(fixture: &mut Fixture, owner: &str) -> String {
         &json!({"message": message, "configuration": configuration}),
         owner,
     );
-    // A program sees nothing of what the server knows.
+    // A program does not inherit the environment of the server.
     let message = json!({"messageId": "m3", "role": "ROLE_USER", "parts": [{"text": "go"}]});
     let response =
         fixture.call("SendMessage", &json!({"message": message, "tenant": "env"}), owner);
@@ -99,12 +99,12 @@ fn register_webhooks(fixture: &mut Fixture, owner: &str) -> String {
     task
 }
 
-/// What there is to see for callers of all kinds, and for nobody in particular.
+/// Requests every endpoint as each authenticated caller and anonymously.
 fn call_every_endpoint(fixture: &mut Fixture) {
     let cookie = format!("Cookie: session={}\r\n", fixture.secret("cookie"));
     for headers in fixture.valid_credentials().into_iter().chain([String::new()]) {
         let headers = headers + &cookie;
-        let query = fixture.secret("token in an address");
+        let query = fixture.secret("token in a URL");
         for request in [
             "GET /.well-known/agent-card.json",
             "GET /.well-known/agent.json",
@@ -129,7 +129,7 @@ fn call_every_endpoint(fixture: &mut Fixture) {
     }
 }
 
-/// Wrong credentials in every binding.
+/// Sends invalid credentials over every binding.
 fn send_invalid_credentials(fixture: &mut Fixture) {
     let address = fixture.address();
     for headers in fixture.invalid_credentials() {
@@ -155,21 +155,21 @@ fn send_invalid_credentials(fixture: &mut Fixture) {
             fixture.record_output(format!("gRPC {method}"), response);
         }
     }
-    let path = format!("/no path?access_token={}", fixture.secret("token in what is no path"));
+    let path = format!("/no path?access_token={}", fixture.secret("token in an invalid path"));
     let response = requests::send_bytes(&address, &requests::http2_invalid_path(&path));
-    fixture.record_output("HTTP/2 for no path", response);
+    fixture.record_output("HTTP/2 with an invalid path", response);
 }
 
-/// What an operator sees of it, with the key and without.
+/// Runs operator commands with and without the key.
 fn run_operator_commands(fixture: &mut Fixture) {
     let url = fixture.url();
     let list = fixture.run(&["push", "dead", "list", "--output", "json", "--url", &url]);
-    let dead_letters: Vec<Value> = serde_json::from_str(&list.stdout).expect("letters");
+    let dead_letters: Vec<Value> = serde_json::from_str(&list.stdout).expect("dead letters");
     let id = dead_letters[0]["id"].as_str().unwrap();
     fixture.run(&["push", "dead", "list", "--url", &url]);
     let output = fixture.run(&["push", "dead", "replay", id, "--url", &url]);
     assert!(output.stderr.contains("503"), "{output:?}");
-    let password = fixture.secret("password in the address of a server");
+    let password = fixture.secret("password in the URL of a server");
     let url_with_password = url.replace("http://", &format!("http://me:{password}@"));
     assert_eq!(fixture.run(&["push", "dead", "list", "--url", &url_with_password]).code, Some(1));
     let wrong = fixture.secret("wrong key of an operator");
@@ -177,7 +177,7 @@ fn run_operator_commands(fixture: &mut Fixture) {
     for url in [&url, "http://127.0.0.1:1", &url_with_password] {
         let output = unauthorized.run(&["push", "dead", "list", "--url", url]);
         assert_eq!(output.code, Some(1), "{output:?}");
-        fixture.record_output("a stranger", format!("{output:?}"));
+        fixture.record_output("unauthorized operator", format!("{output:?}"));
     }
     for command in [
         &["config", "check"][..],
@@ -193,7 +193,7 @@ fn run_operator_commands(fixture: &mut Fixture) {
     assert!(fixture.output_contains("(hidden)"));
 }
 
-/// None of it was left out where it belongs.
+/// Checks that deliveries contain the secrets of their webhook.
 fn assert_deliveries_contain_secrets(fixture: &mut Fixture) {
     let deliveries = fixture.receiver.deliveries();
     let (path, deliveries) = deliveries.iter().next().expect("a delivery");

@@ -1,4 +1,4 @@
-//! Secrets that cannot be taken for anything else, and everything they could have got into.
+//! Recognizable secrets, and recorded output that is searched for them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,13 +8,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::memmem;
 
-/// Secrets by what they are for.
+/// Secrets by purpose.
 #[derive(Default)]
 pub(super) struct PlantedSecrets(BTreeMap<&'static str, Vec<u8>>);
 
 impl PlantedSecrets {
-    /// A secret text for a purpose: the same each time. It has nothing that any spelling would
-    /// have to escape, so that it is the core of whatever is made of it.
+    /// Returns the secret string for a purpose, the same for each call. It contains no characters
+    /// that an encoding would escape.
     pub(super) fn add_text(&mut self, purpose: &'static str) -> String {
         let letters: String = purpose.chars().filter(char::is_ascii_alphanumeric).collect();
         let text = format!("zQ7{letters}Xk9");
@@ -22,13 +22,13 @@ impl PlantedSecrets {
         text
     }
 
-    /// Something that is a secret already.
+    /// Adds an existing secret.
     pub(super) fn add_bytes(&mut self, purpose: &'static str, bytes: impl Into<Vec<u8>>) {
         self.0.insert(purpose, bytes.into());
     }
 }
 
-/// What somebody saw who should see no secret.
+/// Recorded output that must not contain secrets.
 #[derive(Default)]
 pub(super) struct VisibleOutput(Vec<(String, Vec<u8>)>);
 
@@ -40,7 +40,7 @@ impl VisibleOutput {
         }
     }
 
-    /// All files below a folder, but for those that were put there.
+    /// Adds all files below a directory, except those with an excluded name.
     pub(super) fn add_files(&mut self, when: &str, directory: &Path, excluded: &[&str]) {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -55,12 +55,12 @@ impl VisibleOutput {
         }
     }
 
-    /// Whether these words are anywhere.
+    /// Returns whether any output contains `text`.
     pub(super) fn contains(&self, text: &str) -> bool {
         self.0.iter().any(|(_, bytes)| memmem::find(bytes, text.as_bytes()).is_some())
     }
 
-    /// Where these secrets are, in any form.
+    /// Returns the occurrences of planted secrets in any encoding.
     pub(super) fn find_leaks(&self, planted: &PlantedSecrets) -> Vec<String> {
         let mut leaks = Vec::new();
         for (purpose, secret) in &planted.0 {
@@ -80,15 +80,15 @@ impl VisibleOutput {
     }
 }
 
-/// A secret in every form that it could be written in.
+/// Returns a secret in every encoding that output could use.
 fn encodings(secret: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let encode_each =
         |write: fn(&u8) -> String| secret.iter().map(write).collect::<String>().into_bytes();
     let list: Vec<_> = secret.iter().map(ToString::to_string).collect();
     let mut encodings = vec![
-        ("as it is", secret.to_vec()),
-        ("in small letters", secret.to_ascii_lowercase()),
-        ("in capitals", secret.to_ascii_uppercase()),
+        ("unencoded", secret.to_vec()),
+        ("in lower case", secret.to_ascii_lowercase()),
+        ("in upper case", secret.to_ascii_uppercase()),
         ("in hexadecimal digits", encode_each(|it| format!("{it:02x}"))),
         ("in hexadecimal digits", encode_each(|it| format!("{it:02X}"))),
         ("encoded for a URL", encode_each(|it| format!("%{it:02X}"))),
@@ -97,8 +97,8 @@ fn encodings(secret: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         ("as a list of bytes", list.join(",").into_bytes()),
     ];
     for prefix_len in 0..3 {
-        // In base64 it looks different by how many bytes come before it. Letters that have bits of
-        // other bytes are left out.
+        // The base64 form depends on the number of preceding bytes, modulo 3. Letters that contain
+        // bits of other bytes are left out.
         let padded = [&[0; 2][..prefix_len], secret].concat();
         let letters = (prefix_len * 8).div_ceil(6)..padded.len() * 8 / 6;
         for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {

@@ -1,4 +1,4 @@
-//! Requests of every binding, right and wrong, and all that is answered.
+//! Raw requests for every binding, valid or not. They return the complete response.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,10 +9,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
-/// How long anybody waits.
+/// Time allowed for a response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What is answered to a request of HTTP/1.1, headers and all. `headers` are lines.
+/// Sends an HTTP/1.1 request with header lines and returns the response with its headers.
 pub(super) fn http_request(address: &str, request: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let head = format!(
@@ -22,18 +22,18 @@ pub(super) fn http_request(address: &str, request: &str, headers: &str, body: &s
     send_bytes(address, &[head.as_bytes(), body.as_bytes()].concat())
 }
 
-/// What is answered to these bytes.
+/// Sends bytes and returns the response.
 pub(super) fn send_bytes(address: &str, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(REQUEST_TIMEOUT)).unwrap();
     stream.write_all(bytes).unwrap();
     let mut response = Vec::new();
-    // It may be cut off, which is an answer, too.
+    // The server may reset the connection after a partial response.
     stream.read_to_end(&mut response).ok();
     response
 }
 
-/// What is answered to a call of gRPC: headers, messages and trailers.
+/// Makes a gRPC call and returns headers, messages and trailers of the response.
 pub(super) fn grpc_request(
     address: &str,
     method: &str,
@@ -67,23 +67,23 @@ pub(super) fn grpc_request(
     runtime.block_on(async { tokio::time::timeout(REQUEST_TIMEOUT, call).await.unwrap() })
 }
 
-/// A field of protobuf that is a text or a message.
+/// Encodes a length-delimited protobuf field.
 pub(super) fn protobuf_field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let length = u8::try_from(bytes.len()).ok().filter(|it| *it < 128).expect("a short field");
     [&[number << 3 | 2, length][..], bytes].concat()
 }
 
-/// A request of HTTP/2 for something that is no path.
+/// Encodes an HTTP/2 request with an invalid path.
 pub(super) fn http2_invalid_path(path: &str) -> Vec<u8> {
     let length = u8::try_from(path.len()).ok().filter(|it| *it < 127).expect("a short path");
-    // GET, http, and a literal behind the name of `:path`.
+    // HPACK: `:method: GET`, `:scheme: http`, and `:path` with a literal value.
     let block = [&[0x82, 0x86, 0x04, length][..], path.as_bytes()].concat();
     let size = u8::try_from(block.len()).unwrap();
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     bytes.extend([0, 0, 0, 4, 0, 0, 0, 0, 0]);
     bytes.extend([0, 0, size, 1, 5, 0, 0, 0, 1]);
     bytes.extend(block);
-    // And goodbye.
+    // GOAWAY.
     bytes.extend([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     bytes
 }

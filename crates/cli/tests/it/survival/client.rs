@@ -1,4 +1,4 @@
-//! A small JSON-RPC client over plain sockets, which notices every cut.
+//! Minimal JSON-RPC client over plain sockets that detects every cut connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// Why there is no answer: the connection was refused, or cut. Another try may have more luck.
+/// The connection was refused or cut, or the server is shutting down. A retry may succeed.
 #[derive(Debug)]
 pub(super) struct ConnectionLost;
 
@@ -33,7 +33,7 @@ impl Client {
             if let Ok(mut stream) = self.request("GET", "/ready", "", None).await
                 && stream.status == 200
             {
-                // Only the status counts.
+                // Only the status is used, so errors of the body are ignored.
                 let _ = stream.read_body().await;
                 return;
             }
@@ -42,7 +42,7 @@ impl Client {
         panic!("the server is not ready after 20 s");
     }
 
-    /// One call and its result, or the error it was answered with.
+    /// Makes one call and returns its result or error.
     pub(super) async fn call(
         &self,
         method: &str,
@@ -59,7 +59,7 @@ impl Client {
         })
     }
 
-    /// Tries until there is an answer.
+    /// Repeats a call until it returns a result or an error.
     pub(super) async fn call_with_retry(
         &self,
         method: &str,
@@ -71,10 +71,10 @@ impl Client {
                 Err(ConnectionLost) => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
-        panic!("no answer to {method}");
+        panic!("no response to {method}");
     }
 
-    /// A stream of events.
+    /// Starts an event stream, resuming after an event id if given.
     pub(super) async fn stream(
         &self,
         method: &str,
@@ -107,11 +107,11 @@ impl Client {
     }
 }
 
-/// A response whose body may still be on its way.
+/// A response whose body has not been read.
 struct Response {
     status: u16,
     stream: BufReader<TcpStream>,
-    /// What is left of a body of known length; none for one in chunks.
+    /// Length of the body; `None` if it is chunked.
     length: Option<usize>,
 }
 
@@ -145,7 +145,7 @@ impl Response {
         Ok(body)
     }
 
-    /// The next chunk of a body in chunks; none at its proper end.
+    /// Returns the next chunk of a chunked body; `None` at its end.
     async fn read_chunk(&mut self) -> Result<Option<Vec<u8>>, ConnectionLost> {
         let size = read_line(&mut self.stream).await?;
         let size = usize::from_str_radix(size.trim(), 16).map_err(|_| ConnectionLost)?;
@@ -168,7 +168,7 @@ async fn read_line(stream: &mut BufReader<TcpStream>) -> Result<String, Connecti
     Ok(text.trim_end_matches('\r').to_owned())
 }
 
-/// The events of a stream.
+/// Events of a stream.
 pub(super) struct EventStream {
     response: Response,
     decoder: Decoder,
@@ -176,7 +176,7 @@ pub(super) struct EventStream {
 }
 
 impl EventStream {
-    /// The next event with its id; none at the proper end of the stream.
+    /// Returns the next event with its id; `None` at the end of the stream.
     pub(super) async fn next(&mut self) -> Result<Option<(Option<String>, Value)>, ConnectionLost> {
         while self.ready.is_empty() {
             let Some(chunk) = self.response.read_chunk().await? else { return Ok(None) };

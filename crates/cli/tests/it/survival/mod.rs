@@ -1,4 +1,4 @@
-//! Nothing that was acknowledged is lost: not by `kill -9`, not by a cut connection.
+//! No acknowledged task is lost by `kill -9` or a cut connection.
 
 mod client;
 mod workload;
@@ -15,12 +15,11 @@ use workload::{Random, Workload};
 
 use crate::cutting_proxy::CuttingProxy;
 
-/// How many tasks, and how often the worst happens.
 const TASK_COUNT: usize = 200;
 const KILL_COUNT: usize = 20;
 const CUT_COUNT: usize = 50;
 
-/// A server with the demo agent and tasks in a file, killed and started again at one address.
+/// A server with the demo agent and a SQLite store, restarted at the same address.
 struct Server {
     address: SocketAddr,
     config: std::path::PathBuf,
@@ -29,7 +28,7 @@ struct Server {
 
 impl Server {
     fn start(directory: &Path) -> Self {
-        // Freed at once, and taken again by the server; nothing else listens meanwhile.
+        // Reserves a port: the listener is dropped and the server binds the same port.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let config = directory.join("latimer.toml");
         let store = directory.join("tasks.db");
@@ -53,7 +52,7 @@ impl Server {
             .unwrap()
     }
 
-    /// `kill -9`, and at once another one.
+    /// Kills the server with SIGKILL and starts it again.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -63,13 +62,16 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; then the test says so.
+        // Fails if the server has exited, which the test reports.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-#[expect(clippy::print_stdout, reason = "shown when the test fails, so that it can be repeated")]
+#[expect(
+    clippy::print_stdout,
+    reason = "printed when the test fails, so that the run can be repeated"
+)]
 fn seed() -> u64 {
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let seed = std::env::var("LATIMER_TEST_SEED").ok().and_then(|it| it.parse().ok());
@@ -104,7 +106,7 @@ async fn random_kill_9_loses_no_acknowledged_task() {
     println!("{kills_during_work} of {KILL_COUNT} kills came while callers were waiting");
     assert!(
         kills_during_work >= KILL_COUNT / 2,
-        "the work was done too early to be worth anything: {kills_during_work}"
+        "the workload ended after too few kills: {kills_during_work}"
     );
     let _server = killer.await.unwrap();
     client.wait_until_ready().await;

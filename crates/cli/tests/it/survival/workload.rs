@@ -1,4 +1,4 @@
-//! Tasks of every kind, asked for by callers that do not give up, and what must be left of them.
+//! Callers that create tasks of every kind and retry until acknowledged, and checks of the results.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::client::{Client, ConnectionLost};
 
-/// xorshift, so that a run can be repeated.
+/// Xorshift generator: the same seed repeats a run.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -25,12 +25,12 @@ impl Random {
     }
 }
 
-/// What a caller asks for.
+/// Kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestKind {
-    /// Pieces, as a stream.
+    /// This number of chunks, as a stream.
     Streamed(u64),
-    /// Pieces, without waiting.
+    /// This number of chunks, without waiting for them.
     Chunks(u64),
     Wait,
     Ask,
@@ -38,7 +38,7 @@ enum RequestKind {
     Burst,
 }
 
-/// What a caller was told: this must hold whatever happened since.
+/// A task whose creation the server has acknowledged.
 #[derive(Debug)]
 struct AcknowledgedTask {
     kind: RequestKind,
@@ -49,7 +49,7 @@ pub(super) struct Workload(JoinSet<AcknowledgedTask>);
 
 pub(super) struct FinishedWorkload(Vec<AcknowledgedTask>);
 
-/// How many callers there are at a time.
+/// Maximum number of concurrent callers.
 const MAX_CALLERS: usize = 8;
 
 impl Workload {
@@ -92,7 +92,7 @@ fn message(number: usize, text: &str, immediately: bool) -> Value {
     })
 }
 
-/// Asks until there is an acknowledgement, and returns the task it names.
+/// Sends a message until it is acknowledged and returns the id of its task.
 async fn send_until_acknowledged(client: &Client, number: usize, kind: RequestKind) -> String {
     let (text, immediately) = match kind {
         RequestKind::Streamed(chunk_count) => {
@@ -109,7 +109,7 @@ async fn send_until_acknowledged(client: &Client, number: usize, kind: RequestKi
     sent["task"]["id"].as_str().unwrap_or_else(|| panic!("{kind:?}: {sent}")).to_owned()
 }
 
-/// Reads a stream to its end, however often it is cut: each piece must come exactly once.
+/// Reads a stream to its end, resuming after every cut. Each chunk must arrive exactly once.
 async fn read_whole_stream(client: &Client, number: usize, chunk_count: u64) -> String {
     let text = format!("chunks {chunk_count} 20");
     let mut task: Option<String> = None;
@@ -141,14 +141,14 @@ async fn read_whole_stream(client: &Client, number: usize, chunk_count: u64) -> 
         }
     }
     let want: Vec<u64> = (1..=chunk_count).collect();
-    assert_eq!(chunks, want, "the pieces of {task:?}");
-    task.expect("a stream begins with its task")
+    assert_eq!(chunks, want, "chunks of {task:?}");
+    task.expect("the first event contains the task")
 }
 
-/// Takes note of an event; true when it is the last.
+/// Records an event. Returns whether it is the last.
 fn record_event(event: &Value, task: &mut Option<String>, chunks: &mut Vec<u64>) -> bool {
     if let Some(id) = event["task"]["id"].as_str() {
-        // The task as it stands: all that there is so far.
+        // A complete task replaces the chunks that were read before.
         *task = Some(id.to_owned());
         *chunks = chunk_numbers(&event["task"]["artifacts"][0]);
     }
@@ -157,7 +157,7 @@ fn record_event(event: &Value, task: &mut Option<String>, chunks: &mut Vec<u64>)
     state.iter().any(|it| *it == "TASK_STATE_COMPLETED")
 }
 
-/// The numbers of the pieces in an artifact of the demo agent.
+/// Returns the numbers of the chunks in an artifact of the demo agent.
 fn chunk_numbers(artifact: &Value) -> Vec<u64> {
     let parts = artifact["parts"].as_array().cloned().unwrap_or_default();
     // `chunk 3 of 7`
@@ -166,10 +166,11 @@ fn chunk_numbers(artifact: &Value) -> Vec<u64> {
 }
 
 impl FinishedWorkload {
-    /// Every acknowledged task is there, is what it must be, and nobody pretends to work on it.
+    /// Checks that every acknowledged task exists with the expected result, and that none is
+    /// unfinished.
     pub(super) async fn check(self, client: &Client) {
         let tasks: BTreeSet<&str> = self.0.iter().map(|it| it.task.as_str()).collect();
-        assert_eq!(tasks.len(), self.0.len(), "two messages, one task");
+        assert_eq!(tasks.len(), self.0.len(), "two messages have the same task");
         for acknowledged in &self.0 {
             self.check_one(client, acknowledged).await;
         }
@@ -199,7 +200,7 @@ impl FinishedWorkload {
     }
 }
 
-/// The task when it neither waits nor works, which must be soon.
+/// Waits until a task is settled and returns it. Panics after 10 seconds.
 async fn wait_until_settled(client: &Client, task: &str) -> Value {
     for _ in 0..500 {
         let current = client.call_with_retry("GetTask", json!({"id": task})).await;
@@ -210,5 +211,5 @@ async fn wait_until_settled(client: &Client, task: &str) -> Value {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("{task} is worked on by nobody");
+    panic!("{task} is not settled");
 }

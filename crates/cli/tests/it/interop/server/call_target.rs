@@ -1,4 +1,4 @@
-//! What our client calls: a server, or gateways before it.
+//! Target of the client: a server, or gateways in front of it.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use crate::interop::sdk::Binding;
 use crate::interop::via_gateway::Upstream;
 use crate::program::{ServerProcess, TestDir};
 
-/// A server as callers see it.
+/// A server, called directly or through gateways.
 pub(super) struct CallTarget<'a> {
     process: &'a Process,
     gateways: BTreeMap<&'static str, (TestDir, ServerProcess)>,
 }
 
 impl<'a> CallTarget<'a> {
-    /// The server itself.
+    /// Calls the server directly.
     pub(super) fn direct(process: &'a Process) -> Self {
         Self { process, gateways: BTreeMap::new() }
     }
 
-    /// Gateways before its agents, which speak one binding with them.
+    /// Starts a gateway for each agent of the server, which calls it over one binding.
     pub(super) fn via_gateway(process: &'a Process, server: &SdkServer, binding: Binding) -> Self {
         let gateway = |ports: [&'static str; 2]| {
             let [http, grpc] = ports.map(|it| process.proxy(it).address().to_string());
@@ -34,7 +34,7 @@ impl<'a> CallTarget<'a> {
         Self { process, gateways: agents.into_iter().filter_map(gateway).collect() }
     }
 
-    /// Where to call, for a port of the server. Gateways have one for everything.
+    /// Returns the address for a port of the server. A gateway has one port for all bindings.
     pub(super) fn address(&self, port: &str) -> String {
         match self.gateways.get(port.replace("grpc", "http").as_str()) {
             Some((_, gateway)) => gateway.address(),
@@ -42,7 +42,7 @@ impl<'a> CallTarget<'a> {
         }
     }
 
-    /// Cuts every connection of the server.
+    /// Cuts every connection to the server.
     pub(super) fn cut(&self) {
         self.process.cut();
     }

@@ -1,4 +1,4 @@
-//! What a server says about itself.
+//! Checks of cards.
 
 use latimer_client::{CardTrust, Error};
 use latimer_protocol::card::KeySet;
@@ -11,7 +11,7 @@ pub(super) async fn card(peer: &Peer<'_>) -> CheckResult {
     let card = peer.client.card().ok_or("no card")?;
     ensure_eq("name", card.name.as_str(), "Fixture Agent")?;
     ensure(card.skills.iter().any(|it| it.id == "echo"), "a skill is missing")?;
-    let interface = peer.client.interface().ok_or("no choice")?;
+    let interface = peer.client.interface().ok_or("no interface")?;
     ensure_eq("version", interface.version, peer.version)
 }
 
@@ -24,11 +24,14 @@ pub(super) async fn signature(peer: &Peer<'_>) -> CheckResult {
     peer.builder([peer.version]).trust(CardTrust::Required(own)).connect().await?;
     let other = key("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")?;
     let trusted = peer.builder([peer.version]).trust(CardTrust::Required(other)).connect().await;
-    ensure(matches!(trusted, Err(Error::UntrustedCard(_))), "another key is as good")
+    ensure(
+        matches!(trusted, Err(Error::UntrustedCard(_))),
+        "a card with an untrusted signature was accepted",
+    )
 }
 
 pub(super) async fn extended_card(peer: &Peer<'_>) -> CheckResult {
     let card = peer.client.extended_card().await?;
     ensure_eq("name", card.name.as_str(), "Fixture Agent, extended")?;
-    ensure(card.skills.iter().any(|it| it.id == "secret"), "its skill is missing")
+    ensure(card.skills.iter().any(|it| it.id == "secret"), "a skill is missing")
 }

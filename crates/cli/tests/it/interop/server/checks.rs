@@ -1,4 +1,4 @@
-//! What is checked again and again.
+//! Helpers of checks.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use latimer_protocol::{
     TaskState,
 };
 
-/// What is wrong.
+/// Reason why a check failed.
 pub(super) type CheckError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How a check went.
+/// Result of a check.
 pub(super) type CheckResult = Result<(), CheckError>;
 
 pub(super) fn ensure(condition: bool, message: &str) -> CheckResult {
@@ -27,7 +27,7 @@ pub(super) fn ensure_eq<T: PartialEq<U> + fmt::Debug, U: fmt::Debug>(
     ensure(actual == expected, &format!("{label}: {actual:?} instead of {expected:?}"))
 }
 
-/// A message that is answered as soon as there is a task.
+/// Creates a request that returns as soon as the task is created.
 pub(super) fn immediate_request(text: &str) -> SendMessageRequest {
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
     SendMessageRequest {
@@ -36,7 +36,7 @@ pub(super) fn immediate_request(text: &str) -> SendMessageRequest {
     }
 }
 
-/// Everything that a stream tells.
+/// Reads all events of a stream.
 pub(super) async fn collect_events(
     events: EventStream<Error>,
 ) -> Result<Vec<StreamResponse>, CheckError> {
@@ -44,18 +44,18 @@ pub(super) async fn collect_events(
     Ok(events.iter().map(|it| it.event.event().clone()).collect())
 }
 
-/// The task that a stream tells of, checked against what the server says of it.
+/// Folds the events of a stream to a task and compares it with the stored one.
 pub(super) async fn fold_events(
     client: &Client,
     events: &[StreamResponse],
 ) -> Result<Task, CheckError> {
     let Some(StreamResponse::Task(first)) = events.first() else {
-        return Err(format!("it does not begin with the task: {events:?}").into());
+        return Err(format!("the first event is not the task: {events:?}").into());
     };
     let mut task = first.clone();
     for event in &events[1..] {
         let event = Event::from_stream_response(event.clone());
-        let event = event.ok_or_else(|| format!("no event of a task: {events:?}"))?;
+        let event = event.ok_or_else(|| format!("not an event of a task: {events:?}"))?;
         task.apply(event)?;
     }
     let stored = client.get_task(task.id.clone()).await?;
@@ -64,12 +64,12 @@ pub(super) async fn fold_events(
     Ok(task)
 }
 
-/// The texts of all artifacts, without anything between them.
+/// Returns the concatenated text of all artifacts.
 pub(super) fn artifact_text(task: &Task) -> String {
     task.artifacts.iter().flat_map(|it| &it.parts).filter_map(Part::as_text).collect()
 }
 
-/// What an agent says with the state it came to.
+/// Returns the text of the status message.
 pub(super) fn status_text(task: &Task) -> String {
     task.status.message.as_ref().map(|it| it.text()).unwrap_or_default()
 }

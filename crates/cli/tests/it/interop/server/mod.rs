@@ -1,4 +1,4 @@
-//! Agents on the official SDKs, and what our client asks of them.
+//! Servers built with the official SDKs, and the checks of `latimer-client` against them.
 
 mod call_target;
 mod cards;
@@ -26,21 +26,21 @@ use peer::Peer;
 use process::Process;
 use unsupported::{UNSUPPORTED, UNSUPPORTED_FOR_VERSION, UNSUPPORTED_VIA_GATEWAY};
 
-/// Long enough for a slow machine: what takes longer hangs.
+/// Time allowed for one check, sufficient on a slow machine.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// For what is said not to work.
+/// Time allowed for a check that is expected to fail.
 const EXPECTED_FAILURE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An agent on an SDK, and the version that is spoken with it.
+/// Server built with an SDK, and the protocol version of its client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SdkServer {
     language: Language,
     script: &'static str,
     pub(super) version: Version,
-    /// Whether it is one of 1.x that speaks 0.3 as well, and is asked to.
+    /// Whether an SDK for 1.x runs in its compatibility mode for 0.3.
     compat: bool,
-    /// Whether it knows the words of the demo server in place of its own.
+    /// Whether it supports the instructions of the demo server instead of its own.
     demo: bool,
 }
 
@@ -56,7 +56,6 @@ pub(super) const JS: SdkServer = server(Language::JavaScript, "js/serve_1x.mjs",
 pub(super) const JS_0_3: SdkServer =
     server(Language::JavaScript, "js/serve_0_3.mjs", Version::V0_3);
 
-/// Every SDK over every binding it has.
 const SERVERS: [SdkServer; 6] = [
     PYTHON,
     SdkServer { compat: true, version: Version::V0_3, ..PYTHON },
@@ -66,7 +65,7 @@ const SERVERS: [SdkServer; 6] = [
     JS_0_3,
 ];
 
-/// Something to ask for.
+/// An operation with its check.
 struct Operation {
     group: &'static str,
     key: &'static str,
@@ -161,19 +160,20 @@ operations! {
     }
 }
 
-/// Every operation, in order: its group, its key and what it is.
+/// Returns group, key and title of every operation, in order.
 pub(super) fn operations() -> Vec<(String, String, String)> {
     let row = |it: &Operation| (it.group.to_owned(), it.key.to_owned(), it.title.to_owned());
     OPERATIONS.iter().map(row).collect()
 }
 
-/// Asks every server for everything.
+/// Runs all checks against every server.
 pub(super) async fn run() -> Vec<Column> {
     let columns = join_all(SERVERS.iter().map(SdkServer::run)).await;
     columns.into_iter().flatten().collect()
 }
 
-/// Asks every server for everything through gateways, in another version than its own.
+/// Runs all checks against every server through gateways, with another version than that of the
+/// server.
 pub(super) async fn run_via_gateway() -> Vec<Column> {
     let servers = [PYTHON, PYTHON_0_3, JS, JS_0_3];
     let columns = servers.iter().enumerate().map(|(offset, server)| {
@@ -187,7 +187,7 @@ pub(super) async fn run_via_gateway() -> Vec<Column> {
 }
 
 impl SdkServer {
-    /// The same with the words of the demo server.
+    /// Returns the server with the instructions of the demo server.
     pub(super) fn with_demo_instructions(self) -> Self {
         Self { demo: true, ..self }
     }
@@ -209,8 +209,8 @@ impl SdkServer {
         columns
     }
 
-    /// The same through gateways, which are called in a version, over every binding, and call the server
-    /// over another one, from a certain one on.
+    /// Runs all checks through gateways. The client uses `version` and every binding; the gateways
+    /// use the bindings that start at `offset`.
     async fn run_via_gateway(&self, version: Version, offset: usize) -> Vec<Column> {
         let process = Process::start(self).await;
         let pairs: Vec<_> =
@@ -238,7 +238,7 @@ impl SdkServer {
     }
 }
 
-/// Asks for everything, but for some of it in vain, for a reason.
+/// Runs all checks. Those with a reason are expected to fail.
 async fn run_checks(
     target: &CallTarget<'_>,
     version: Version,
@@ -251,7 +251,7 @@ async fn run_checks(
         let reason = reason_for(operation.key);
         let limit = if reason.is_some() { EXPECTED_FAILURE_TIMEOUT } else { CHECK_TIMEOUT };
         let outcome = operation.run(&peer, limit).await.expect_unsupported(reason);
-        // Some servers close their connections behind an error, without a word.
+        // Some servers close the connection after an error.
         if !matches!(outcome, CheckOutcome::Passed { .. }) {
             peer = Peer::connect(target, version, binding).await;
         }
@@ -263,7 +263,7 @@ async fn run_checks(
 impl Operation {
     async fn run(&self, peer: &Peer<'_>, limit: Duration) -> CheckOutcome {
         let result = timeout(limit, (self.check)(peer)).await;
-        let result = result.unwrap_or_else(|_| Err("it hangs".into()));
+        let result = result.unwrap_or_else(|_| Err("timeout".into()));
         match result {
             Ok(()) => CheckOutcome::Passed { note: None },
             Err(error) => CheckOutcome::Failed { detail: error.to_string() },

@@ -1,4 +1,4 @@
-//! A server as our client sees it over one binding.
+//! A server as seen by the client over one binding.
 
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use super::call_target::CallTarget;
 use super::checks::{CheckError, CheckResult, ensure, immediate_request};
 use crate::interop::sdk::Binding;
 
-/// An agent that can do everything, and one that can do little, each found by its card.
+/// Clients of two agents of one server, discovered by their cards: one with all features and a
+/// minimal one.
 pub(super) struct Peer<'a> {
     target: &'a CallTarget<'a>,
     pub(super) version: Version,
     pub(super) binding: Binding,
     pub(super) client: Client,
-    /// A client of the agent that has neither streams nor webhooks.
+    /// Client of the agent without streaming and webhooks.
     pub(super) minimal_client: Client,
 }
 
@@ -35,12 +36,12 @@ impl<'a> Peer<'a> {
         Self { target, version, binding, client, minimal_client }
     }
 
-    /// Another client of the agent, which speaks these versions.
+    /// Creates another client of the agent, which supports these versions.
     pub(super) fn builder(&self, versions: impl IntoIterator<Item = Version>) -> ClientBuilder {
         builder(self.target, "http", versions, self.binding)
     }
 
-    /// Another client of the agent, which does not look at its card.
+    /// Creates another client of the agent, which does not read its card.
     pub(super) fn direct(&self, version: Version) -> Result<Client, Error> {
         let port = match self.binding {
             Binding::JsonRpc | Binding::Rest => "http",
@@ -49,12 +50,12 @@ impl<'a> Peer<'a> {
         builder(self.target, port, [version], self.binding).build()
     }
 
-    /// Every way to call the agent, as its card has it.
+    /// Returns the interfaces in the card of the agent.
     pub(super) fn interfaces(&self) -> impl Iterator<Item = &AgentInterface> {
         self.client.card().into_iter().flat_map(|it| &it.supported_interfaces)
     }
 
-    /// Cuts every connection there is.
+    /// Cuts every open connection.
     pub(super) fn cut(&self) {
         self.target.cut();
     }
@@ -70,26 +71,33 @@ impl<'a> Peer<'a> {
         state: TaskState,
     ) -> Result<Task, CheckError> {
         let task = self.send(text).await?;
-        ensure(task.status.state == state, &format!("{text:?} came to {:?}", task.status))?;
+        ensure(task.status.state == state, &format!("{text:?} ended with {:?}", task.status))?;
         Ok(task)
     }
 
-    /// Begins a task that goes on, and returns its id.
+    /// Starts a task without waiting for its end and returns its id.
     pub(super) async fn start_task(&self, text: &str) -> Result<TaskId, CheckError> {
         let task = into_task(self.client.send(immediate_request(text)).await?)?;
-        ensure(!task.status.state.is_terminal(), &format!("it waited: {:?}", task.status))?;
+        ensure(
+            !task.status.state.is_terminal(),
+            &format!("the call waited for the end: {:?}", task.status),
+        )?;
         Ok(task.id.clone())
     }
 
-    /// Checks that a call was refused for one of some reasons, as far as the wire can tell them from
-    /// others.
+    /// Checks that a call was rejected for one of the reasons, as far as the binding distinguishes
+    /// them.
     pub(super) fn check_rejected<T>(
         &self,
         result: Result<T, Error>,
         reasons: &[ErrorKind],
     ) -> CheckResult {
         let error = match result {
-            Ok(_) => return Err(format!("it was done, and not refused: {reasons:?}").into()),
+            Ok(_) => {
+                return Err(
+                    format!("the call succeeded instead of failing with {reasons:?}").into()
+                );
+            }
             Err(Error::Agent(error)) => error,
             Err(error) => return Err(format!("{error} instead of {reasons:?}").into()),
         };
@@ -127,7 +135,7 @@ fn builder(
         .polling(PollPolicy { interval: Duration::from_millis(50), max_polls: 600 })
 }
 
-/// The task that a message came to.
+/// Returns the task of a response.
 pub(super) fn into_task(response: SendMessageResponse) -> Result<Task, CheckError> {
     match response {
         SendMessageResponse::Task(task) => Ok(task.as_ref().clone()),

@@ -1,4 +1,4 @@
-//! A server as a process, with relays before its ports.
+//! Server process with a cutting proxy in front of each port.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -11,10 +11,10 @@ use super::{CHECK_TIMEOUT, SdkServer};
 use crate::cutting_proxy::{CuttingProxy, UnconnectedProxy};
 use crate::interop::workspace_root;
 
-/// Its ports: those of the agent that can do everything, and of the one that can do little.
+/// Ports of the agent with all features and of the minimal one.
 const PORT_NAMES: [&str; 4] = ["http", "grpc", "bare_http", "bare_grpc"];
 
-/// A server that runs. Dropping it ends it.
+/// A running server process. Dropping it kills the process.
 pub(in crate::interop) struct Process {
     child: Child,
     proxies: BTreeMap<&'static str, CuttingProxy>,
@@ -38,15 +38,19 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .expect("it is there");
+            .expect("the server starts");
         let mut out = BufReader::new(child.stdout.take().expect("piped"));
         let ports = spawn_blocking(move || {
             let mut line = String::new();
             out.read_line(&mut line).map(|_| line)
         });
-        let ports = timeout(CHECK_TIMEOUT, ports).await.expect("it starts").unwrap().unwrap();
+        let ports = timeout(CHECK_TIMEOUT, ports)
+            .await
+            .expect("the server prints its ports in time")
+            .unwrap()
+            .unwrap();
         let ports: BTreeMap<String, u16> = serde_json::from_str(&ports)
-            .unwrap_or_else(|_| panic!("{} says its ports", server.script));
+            .unwrap_or_else(|_| panic!("{} does not print its ports", server.script));
         let connect = |(port, it): (&'static str, UnconnectedProxy)| {
             (port, it.connect_to(([127, 0, 0, 1], ports[port]).into()))
         };
@@ -54,12 +58,12 @@ impl Process {
         Self { child, proxies }
     }
 
-    /// The relay before a port.
+    /// Returns the proxy of a port.
     pub(in crate::interop) fn proxy(&self, port: &str) -> &CuttingProxy {
         &self.proxies[port]
     }
 
-    /// Cuts every connection there is.
+    /// Cuts every open connection.
     pub(super) fn cut(&self) {
         self.proxies.values().for_each(CuttingProxy::cut);
     }

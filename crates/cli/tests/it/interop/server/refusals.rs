@@ -1,4 +1,4 @@
-//! What a server refuses, and what our client makes of it.
+//! Checks of errors.
 
 use latimer_client::negotiate::RejectReason;
 use latimer_client::{Error, user_message};
@@ -11,7 +11,7 @@ use latimer_protocol::{
 use super::checks::{CheckError, CheckResult, ensure};
 use super::peer::Peer;
 
-/// What servers call it when a task is over and somebody wants more of it.
+/// Errors that servers return for operations on a finished task.
 const FINISHED_TASK_ERRORS: [ErrorKind; 3] =
     [ErrorKind::TaskFinished, ErrorKind::InvalidParams, ErrorKind::InvalidRequest];
 
@@ -88,7 +88,7 @@ pub(super) async fn content_type(peer: &Peer<'_>) -> CheckResult {
     peer.check_rejected(peer.client.send(message).await, &[ErrorKind::ContentTypeNotSupported])
 }
 
-/// Checks that an agent's error is told, by itself or as the failure of a task.
+/// Checks that an error of the agent is returned as an error or as a failed task.
 async fn check_agent_error(peer: &Peer<'_>, text: &str, reason: ErrorKind) -> CheckResult {
     match peer.client.send(user_message(text)).await {
         Ok(SendMessageResponse::Task(task)) if task.status.state == TaskState::Failed => Ok(()),
@@ -156,7 +156,7 @@ pub(super) async fn no_version(peer: &Peer<'_>) -> CheckResult {
 pub(super) async fn wrong_version(peer: &Peer<'_>) -> CheckResult {
     let offered: Vec<_> = peer.interfaces().filter_map(AgentInterface::version).collect();
     let unsupported = Version::ALL.into_iter().find(|it| !offered.contains(it));
-    let result = match peer.direct(unsupported.ok_or("it speaks all of them")?) {
+    let result = match peer.direct(unsupported.ok_or("the server supports all versions")?) {
         Ok(client) => client.send(user_message("complete")).await,
         Err(error) => Err(error),
     };

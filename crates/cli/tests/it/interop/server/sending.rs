@@ -1,4 +1,4 @@
-//! Messages, and what comes of them.
+//! Checks of sending messages.
 
 use latimer_client::user_message;
 use latimer_protocol::{ContextId, Message, Part, SendMessageResponse, TaskState};
@@ -49,7 +49,7 @@ pub(super) async fn direct_reply(peer: &Peer<'_>) -> CheckResult {
     }
 }
 
-/// Sends a part, and checks that it comes back as it was sent.
+/// Sends a part and checks that the agent returns it unchanged.
 async fn check_echo(peer: &Peer<'_>, part: Part) -> CheckResult {
     let task = into_task(peer.client.send(user_message("echo").with_part(part.clone())).await?)?;
     ensure_completed(&task)?;
@@ -72,7 +72,7 @@ pub(super) async fn file_name(peer: &Peer<'_>) -> CheckResult {
 }
 
 pub(super) async fn data(peer: &Peer<'_>) -> CheckResult {
-    // Not one of them is whole: where protobuf carries them, all numbers are doubles.
+    // No integers: protobuf encodes all numbers as doubles.
     let list = json!([1.5, 2.25, -3.5, "x", true]);
     check_echo(
         peer,
@@ -97,7 +97,7 @@ pub(super) async fn rejected(peer: &Peer<'_>) -> CheckResult {
     )
 }
 
-/// Sends something that is answered by a question, and then the answer.
+/// Sends a message whose task requires input, then sends the input.
 async fn check_question(
     peer: &Peer<'_>,
     text: &str,
@@ -107,7 +107,7 @@ async fn check_question(
     let interrupted = peer.send_expecting(text, state).await?;
     ensure_eq("question", status_text(&interrupted), question)?;
     ensure_eq(
-        "state kept",
+        "stored state",
         peer.client.get_task(interrupted.id.clone()).await?.status.state,
         state,
     )?;

@@ -1,4 +1,4 @@
-//! Events as they happen.
+//! Checks of streaming.
 
 use futures_util::StreamExt;
 use latimer_client::user_message;
@@ -10,9 +10,9 @@ use super::checks::{
 };
 use super::peer::{Peer, into_task};
 
-/// A task that tells in pieces, slowly.
+/// Instruction for a task with slow chunks.
 const DRIP_INSTRUCTION: &str = "drip 12 100";
-/// What they make.
+/// Text of the chunks.
 const DRIP_TEXT: &str = "0 1 2 3 4 5 6 7 8 9 10 11 ";
 
 pub(super) async fn stream(peer: &Peer<'_>) -> CheckResult {
@@ -41,7 +41,7 @@ pub(super) async fn burst(peer: &Peer<'_>) -> CheckResult {
     let events = collect_events(peer.client.stream(user_message("drip 200 0")).await?).await?;
     let task = fold_events(&peer.client, &events).await?;
     ensure_completed(&task)?;
-    ensure_eq("pieces", artifact_text(&task).split_whitespace().count(), 200)
+    ensure_eq("chunks", artifact_text(&task).split_whitespace().count(), 200)
 }
 
 pub(super) async fn stream_failed(peer: &Peer<'_>) -> CheckResult {
@@ -71,7 +71,8 @@ pub(super) async fn reader_disconnects(peer: &Peer<'_>) -> CheckResult {
     ensure_eq("text", artifact_text(&done), "0 1 2 3 ")
 }
 
-/// Follows a task over connections that are cut twice; what was told, and what came of it.
+/// Follows a task while its connections are cut twice. Returns the streamed text and the final
+/// task.
 async fn follow_through_cuts(peer: &Peer<'_>) -> Result<(String, Task), CheckError> {
     let (mut text, mut chunks) = (String::new(), 0);
     let on_chunk = |chunk: &str| {
@@ -88,7 +89,7 @@ async fn follow_through_cuts(peer: &Peer<'_>) -> Result<(String, Task), CheckErr
             .await?,
     )?;
     ensure_completed(&done)?;
-    ensure(chunks > 3, "nothing was cut")?;
+    ensure(chunks > 3, "no connection was cut")?;
     Ok((text, done))
 }
 
@@ -97,12 +98,12 @@ pub(super) async fn cut_stream_is_complete(peer: &Peer<'_>) -> CheckResult {
     let text = artifact_text(&done);
     let mut chunks: Vec<_> = text.split_whitespace().collect();
     chunks.dedup();
-    ensure_eq("pieces", chunks, DRIP_TEXT.split_whitespace().collect::<Vec<_>>())
+    ensure_eq("chunks", chunks, DRIP_TEXT.split_whitespace().collect::<Vec<_>>())
 }
 
 pub(super) async fn cut_stream_repeats_nothing(peer: &Peer<'_>) -> CheckResult {
     let (streamed, done) = follow_through_cuts(peer).await?;
-    ensure_eq("told", streamed.as_str(), DRIP_TEXT)?;
+    ensure_eq("streamed", streamed.as_str(), DRIP_TEXT)?;
     ensure_eq("text", artifact_text(&done), DRIP_TEXT)
 }
 

@@ -1,4 +1,4 @@
-//! Tasks that exist.
+//! Checks of stored tasks.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use latimer_protocol::{
 use super::checks::{CheckError, CheckResult, artifact_text, collect_events, ensure, ensure_eq};
 use super::peer::{Peer, into_task};
 
-/// A task of two turns, with so much of its history.
+/// Creates a task with two turns and loads it with this history length.
 async fn two_turn_task(
     peer: &Peer<'_>,
     history_length: Option<u32>,
@@ -39,7 +39,7 @@ pub(super) async fn get_none(peer: &Peer<'_>) -> CheckResult {
     ensure_eq("history", two_turn_task(peer, Some(0)).await?.history.len(), 0)
 }
 
-/// Makes tasks of one conversation.
+/// Creates tasks in one context.
 async fn create_context(
     peer: &Peer<'_>,
     texts: &[&str],
@@ -70,12 +70,15 @@ pub(super) async fn list(peer: &Peer<'_>) -> CheckResult {
     let page = peer.client.list_tasks(request.clone()).await?;
     ensure_eq("tasks", ids(&page.tasks), created)?;
     ensure_eq("total and next", (page.total_size, page.next_page_token.as_str()), (2, ""))?;
-    ensure(page.tasks.iter().all(|it| it.artifacts.is_empty()), "artifacts, unasked")?;
+    ensure(
+        page.tasks.iter().all(|it| it.artifacts.is_empty()),
+        "artifacts that were not requested",
+    )?;
     let status = Some(TaskState::Completed);
     let request = ListTasksRequest { status, include_artifacts: Some(true), ..request };
     let page = peer.client.list_tasks(request).await?;
     let texts: Vec<_> = page.tasks.iter().map(artifact_text).collect();
-    ensure_eq("what is completed", texts, ["done"])
+    ensure_eq("completed tasks", texts, ["done"])
 }
 
 pub(super) async fn pages(peer: &Peer<'_>) -> CheckResult {
@@ -93,7 +96,7 @@ pub(super) async fn pages(peer: &Peer<'_>) -> CheckResult {
 async fn check_cancel(client: &Client, id: TaskId) -> CheckResult {
     let canceled = client.cancel_task(id.clone()).await?;
     ensure_eq("state", (&canceled.id, canceled.status.state), (&id, TaskState::Canceled))?;
-    ensure_eq("kept", client.get_task(id).await?.status.state, TaskState::Canceled)
+    ensure_eq("stored state", client.get_task(id).await?.status.state, TaskState::Canceled)
 }
 
 pub(super) async fn cancel(peer: &Peer<'_>) -> CheckResult {
@@ -106,11 +109,11 @@ pub(super) async fn cancel_waiting(peer: &Peer<'_>) -> CheckResult {
 }
 
 pub(super) async fn subscribe(peer: &Peer<'_>) -> CheckResult {
-    // Slow enough for a busy machine to come in time.
+    // Slow enough to subscribe in time on a busy machine.
     let id = peer.start_task("drip 20 150").await?;
     let events = collect_events(peer.client.subscribe(id, None).await?).await?;
     let chunk = |it: &StreamResponse| matches!(it, StreamResponse::ArtifactUpdate(_));
-    ensure(events.iter().any(chunk), "no piece was left to see")?;
+    ensure(events.iter().any(chunk), "no chunk was streamed")?;
     let last = events.iter().rev().find_map(StreamResponse::status).ok_or("no status")?;
     ensure_eq("last state", last.state, TaskState::Completed)
 }
@@ -130,5 +133,5 @@ pub(super) async fn follow(peer: &Peer<'_>) -> CheckResult {
     let follower = peer.client.follow_task(id);
     let done = into_task(follower.for_each_update(|chunk| text.push_str(chunk), |_| {}).await?)?;
     ensure_eq("phase", done.status.state.phase(), Phase::Terminal)?;
-    ensure_eq("told", text, "0 1 2 3 4 5 6 7 ")
+    ensure_eq("streamed", text, "0 1 2 3 4 5 6 7 ")
 }

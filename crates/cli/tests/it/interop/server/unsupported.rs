@@ -1,4 +1,4 @@
-//! What servers cannot do, and why.
+//! Operations that servers do not support, with reasons.
 
 use crate::interop::sdk::UnsupportedRule;
 
@@ -69,7 +69,7 @@ pub(super) const UNSUPPORTED: &[UnsupportedRule] = &[
     (JS_0_3, "G", &["no_streaming"], NOT_REJECTED),
 ];
 
-/// The same through gateways, over the bindings behind these.
+/// Operations that are not supported through gateways, by upstream server and upstream binding.
 pub(super) const UNSUPPORTED_VIA_GATEWAY: &[UnsupportedRule] = &[
     (&[""], "JHG", &["signature"], "a gateway signs with its own key, and has none in this test"),
     (&[""], "JHG", &["extended_card"], "a gateway publishes only the public card"),
@@ -86,7 +86,7 @@ pub(super) const UNSUPPORTED_VIA_GATEWAY: &[UnsupportedRule] = &[
     (PYTHON_0_3, "J", &["agent_crashes"], HANGS),
 ];
 
-/// What callers of gateways cannot do, by the version they speak.
+/// Operations that are not supported through gateways, by version and binding of the client.
 pub(super) const UNSUPPORTED_FOR_VERSION: &[UnsupportedRule] = &[
     (&["0.3"], "J", &["list", "pages", "page_token"], NO_LIST),
     (&["0.3"], "G", &["get_none"], "over this binding, a history length of zero means unlimited"),

@@ -1,4 +1,4 @@
-//! Webhooks: what is registered, and that it is called.
+//! Checks of webhooks.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::push::receiver::{Receiver, ReceiverMode};
 
 const URL: &str = "http://127.0.0.1:9/hook";
 
-/// Makes a webhook for a task, which is made first.
+/// Creates a task and a webhook for it.
 async fn create_on_new_task(
     peer: &Peer<'_>,
     id: &str,
@@ -38,7 +38,7 @@ fn webhook(task: &TaskId, id: &str) -> Result<TaskPushNotificationConfig, CheckE
 fn ensure_webhook(actual: &TaskPushNotificationConfig, task: &TaskId, id: &str) -> CheckResult {
     ensure_eq("task", actual.task_id.as_ref(), Some(task))?;
     ensure_eq("id", actual.id.as_ref().map(ToString::to_string), Some(id.to_owned()))?;
-    ensure_eq("address", actual.url.as_str(), URL)?;
+    ensure_eq("URL", actual.url.as_str(), URL)?;
     ensure_eq("token", actual.token.as_ref().map(Secret::reveal), Some("t0ken"))
 }
 
@@ -74,9 +74,12 @@ pub(super) async fn push_list(peer: &Peer<'_>) -> CheckResult {
 
 pub(super) async fn push_delete(peer: &Peer<'_>) -> CheckResult {
     let (task, created) = create_on_new_task(peer, "one").await?;
-    let id = created.id.ok_or("it has no id")?;
+    let id = created.id.ok_or("the webhook has no id")?;
     peer.client.delete_webhook(task.clone(), id.clone()).await?;
-    ensure(peer.client.get_webhook(task, Some(id)).await.is_err(), "it is still there")
+    ensure(
+        peer.client.get_webhook(task, Some(id)).await.is_err(),
+        "the deleted webhook still exists",
+    )
 }
 
 pub(super) async fn push_send(peer: &Peer<'_>) -> CheckResult {
@@ -92,7 +95,7 @@ pub(super) async fn push_send(peer: &Peer<'_>) -> CheckResult {
     };
     let request = SendMessageRequest::from(user_message("complete"));
     peer.client.send(SendMessageRequest { configuration: Some(configuration), ..request }).await?;
-    // Whoever asks for everything has a limit on how long it may take.
+    // The caller of this check limits the time.
     loop {
         let deliveries = receiver.deliveries();
         if let Some(delivery) = deliveries.values().flatten().next() {
