@@ -1,8 +1,8 @@
-//! Under which address a caller reaches the server. Cards say it.
+//! The base URL under which a client reaches the server, and the IP address of the client.
 //!
-//! The public URL decides if there is one; else what a trusted proxy says that the caller said; else
-//! what the caller itself said. Nobody else's word counts: whoever makes a card name another host
-//! sends the card's readers there.
+//! The base URL is written into cards. It is the public URL if one is configured; otherwise the one
+//! that a trusted proxy forwarded; otherwise the host that the client sent. Headers of other peers
+//! are ignored, because a forged host in a card would send its readers to that host.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ use latimer_outbound::Network;
 
 use crate::error::Error;
 
-/// What forwarding proxies say, in the order of the `Vary` header.
+/// Headers of proxies that the base URL depends on, in the order of the `Vary` header.
 pub(crate) const FORWARDING_HEADERS: [&str; 5] = [
     "Forwarded",
     "X-Forwarded-Host",
@@ -24,12 +24,12 @@ pub(crate) const FORWARDING_HEADERS: [&str; 5] = [
     "X-Forwarded-Proto",
 ];
 
-/// Where a server is reached: everything of a URL before the paths it serves.
+/// Scheme, host, port and path prefix under which a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BaseUrl {
     scheme: Scheme,
     authority: String,
-    /// A path before ours, without a slash at its end; usually empty.
+    /// Path prefix that a proxy removes, without a final slash; usually empty.
     prefix: String,
 }
 
@@ -40,17 +40,17 @@ pub(crate) enum Scheme {
 }
 
 impl BaseUrl {
-    /// The URL of a path.
+    /// Returns the URL of a path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}://{}{}{path}", self.scheme, self.authority, self.prefix)
     }
 
-    /// The host, with its port if it has one.
+    /// Returns the host, with the port if there is one.
     pub(crate) fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The host and port for gRPC; none behind a prefix, where gRPC cannot be.
+    /// Returns host and port for gRPC. `None` with a path prefix, which gRPC does not support.
     pub(crate) fn host_and_port(&self) -> Option<String> {
         if !self.prefix.is_empty() {
             return None;
@@ -63,7 +63,7 @@ impl BaseUrl {
         Some(format!("{}:{port}", authority.host()))
     }
 
-    /// Whether it leads everybody to their own machine.
+    /// Returns whether the host is the machine of the client.
     pub(crate) fn is_loopback(&self) -> bool {
         let Ok(authority) = self.authority.parse::<Authority>() else { return false };
         let host = authority.host().trim_matches(['[', ']']);
@@ -80,10 +80,10 @@ impl FromStr for BaseUrl {
         let scheme = match uri.scheme_str() {
             Some("http") => Scheme::Http,
             Some("https") => Scheme::Https,
-            _ => return Err(invalid("does not begin with http:// or https://")),
+            _ => return Err(invalid("does not start with http:// or https://")),
         };
         let authority = uri.authority().and_then(|it| normalize_authority(it.as_str()));
-        let authority = authority.ok_or_else(|| invalid("names no host"))?;
+        let authority = authority.ok_or_else(|| invalid("has no valid host"))?;
         if uri.query().is_some() {
             return Err(invalid("has a query"));
         }
@@ -101,19 +101,19 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// Finds out addresses.
+/// Determines the base URL and the client IP address of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressResolver {
     pub(crate) public_url: Option<BaseUrl>,
     pub(crate) trusted_proxies: Vec<Network>,
-    /// Where the server listens, for callers that do not say what they call.
+    /// Address that the server listens on. Fallback if a request has no valid host.
     pub(crate) listen_address: Option<SocketAddr>,
-    /// How it listens there.
+    /// Scheme of the listener.
     pub(crate) scheme: Scheme,
 }
 
 impl AddressResolver {
-    /// The address under which the sender of a request reaches the server.
+    /// Returns the base URL under which the client of a request reaches the server.
     pub(crate) fn resolve(&self, uri: &Uri, headers: &HeaderMap, peer: Option<IpAddr>) -> BaseUrl {
         if let Some(public_url) = &self.public_url {
             return public_url.clone();
@@ -144,20 +144,20 @@ impl AddressResolver {
         BaseUrl { scheme, authority, prefix: forwarded.prefix.unwrap_or_default() }
     }
 
-    /// Whether what proxies say changes the address.
+    /// Returns whether forwarding headers of this peer affect the base URL.
     pub(crate) fn trusts_peer(&self, peer: Option<IpAddr>) -> bool {
         self.public_url.is_none() && peer.is_some_and(|it| self.is_trusted_proxy(it))
     }
 
-    /// Whether an address is that of a proxy whose word counts.
+    /// Returns whether an address belongs to a trusted proxy.
     pub(crate) fn is_trusted_proxy(&self, address: IpAddr) -> bool {
         self.trusted_proxies.iter().any(|it| it.contains(address))
     }
 
-    /// The address of the sender of a request: that of the peer, unless it is a trusted proxy's;
-    /// then the last one in front of it that is none of our proxies. What stands before that may be
-    /// the sender's invention. Proxies use one of two headers, and leave the other as it came: when
-    /// the two do not agree, neither counts.
+    /// Returns the IP address of the client: the peer, or, behind trusted proxies, the last
+    /// forwarded address that is not a trusted proxy. Addresses before it can be forged. A proxy
+    /// writes either `Forwarded` or `X-Forwarded-For` and passes the other one on; if they
+    /// disagree, both are ignored.
     pub(crate) fn client_ip(&self, headers: &HeaderMap, peer: IpAddr) -> IpAddr {
         if !self.is_trusted_proxy(peer) {
             return peer;
@@ -173,7 +173,8 @@ impl AddressResolver {
         }
     }
 
-    /// The last of the addresses, as their proxies wrote them, that is none of a proxy.
+    /// Returns the last address that is not a trusted proxy, or the first trusted one if all are.
+    /// Stops at a node without an address.
     fn nearest_untrusted(&self, hops: &[&str], peer: IpAddr) -> IpAddr {
         let mut nearest = peer;
         for hop in hops.iter().rev() {
@@ -186,16 +187,18 @@ impl AddressResolver {
         nearest
     }
 
-    /// Whether an address is the server's own for certain, and not just what its caller made up. A
-    /// signature is for those alone: otherwise anybody could have a card signed that leads to them.
-    /// What a proxy says is not certain: most pass on some header as their caller wrote it.
+    /// Returns whether a base URL is known to be the server's own: the public URL, loopback, or the
+    /// listen address. Only such cards are signed; otherwise a forged `Host` header would yield a
+    /// signed card for another host. Forwarded hosts do not count, because most proxies pass on
+    /// some header of the client.
     pub(crate) fn is_authoritative(&self, base_url: &BaseUrl) -> bool {
         self.public_url.is_some() || base_url.is_loopback() || {
             self.listen_address.is_some_and(|it| base_url.authority == it.to_string())
         }
     }
 
-    /// Whether addresses can be vouched for that callers elsewhere use.
+    /// Returns whether clients can reach the server under an authoritative base URL, so that their
+    /// cards can be signed.
     pub(crate) fn has_authoritative(&self) -> bool {
         let is_loopback =
             self.listen_address.is_some_and(|it| it.ip().to_canonical().is_loopback());
@@ -207,8 +210,8 @@ impl AddressResolver {
     }
 }
 
-/// What proxies say. Where several have spoken, the last one did so to us; what stands before it
-/// may be the caller's invention.
+/// Forwarding headers, each with its last value, which the nearest proxy wrote. Earlier values can
+/// be forged.
 #[derive(Debug, Default)]
 struct Forwarded {
     proto: Option<String>,
@@ -230,7 +233,7 @@ impl Forwarded {
             port: last("x-forwarded-port").and_then(|it| it.parse().ok()),
             prefix: last("x-forwarded-prefix").and_then(|it| parse_prefix(&it)),
         };
-        // The standard's own header wins over what was there before it.
+        // `Forwarded`, the standard header, overrides the others.
         for pair in last(FORWARDED.as_str()).unwrap_or_default().split(';') {
             let Some((name, value)) = pair.split_once('=') else { continue };
             let value = Some(value.trim().trim_matches('"').to_owned());
@@ -244,12 +247,13 @@ impl Forwarded {
     }
 }
 
-/// For whom proxies say that they ask, the nearest last.
+/// Returns the entries of `X-Forwarded-For`, nearest hop last.
 fn x_forwarded_for(headers: &HeaderMap) -> Vec<&str> {
     list_values(headers, "x-forwarded-for").collect()
 }
 
-/// The same, as the standard has it. A proxy that does not say it counts as one that hides it.
+/// Returns the `for` values of `Forwarded`, nearest hop last. An element without `for` yields an
+/// empty string, which stands for a hidden address.
 fn forwarded_for(headers: &HeaderMap) -> Vec<&str> {
     let clients = list_values(headers, FORWARDED.as_str()).map(|element| {
         let mut pairs = element.split(';').filter_map(|pair| pair.split_once('='));
@@ -259,13 +263,13 @@ fn forwarded_for(headers: &HeaderMap) -> Vec<&str> {
     clients.collect()
 }
 
-/// What a header lists, however often it is there.
+/// Returns the list items of all values of a header.
 fn list_values<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
     let values = headers.get_all(name).into_iter();
     values.flat_map(|it| it.to_str().unwrap_or_default().split(','))
 }
 
-/// The address of a node, with or without a port; none of those that are hidden or made up.
+/// Parses the address of a node, with or without a port. `None` for hidden and obfuscated nodes.
 fn parse_node(text: &str) -> Option<IpAddr> {
     let text = text.trim().trim_matches('"');
     let unbracketed = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(text);
@@ -277,7 +281,8 @@ fn header_str(value: Option<&http::HeaderValue>) -> Option<&str> {
     value.and_then(|it| it.to_str().ok())
 }
 
-/// A host with or without a port, if it is one and nothing else.
+/// Parses a host with an optional port and converts it to lower case. `None` if the string contains
+/// anything else.
 fn normalize_authority(text: &str) -> Option<String> {
     let is_valid_byte = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
     let is_valid = !text.is_empty() && text.len() <= 255 && text.bytes().all(is_valid_byte);
@@ -295,7 +300,7 @@ fn with_port(authority: String, port: Option<u16>) -> String {
     }
 }
 
-/// A path that can stand before ours.
+/// Parses a path prefix. `None` if it is not a plain absolute path.
 fn parse_prefix(text: &str) -> Option<String> {
     let text = text.trim_end_matches('/');
     let is_valid_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~%".contains(&byte);
@@ -376,7 +381,7 @@ mod tests {
             (proxy, &[], proxy),
             (proxy, &[("x-forwarded-for", "198.51.100.7")], "198.51.100.7"),
             ("::ffff:10.0.0.1", &[("x-forwarded-for", "198.51.100.7")], "198.51.100.7"),
-            // What stands before the last stranger is the stranger's word.
+            // Addresses before the nearest untrusted one can be forged.
             (proxy, &[("x-forwarded-for", "1.2.3.4, 198.51.100.7")], "198.51.100.7"),
             (proxy, &[("x-forwarded-for", "198.51.100.7, 10.2.2.2")], "198.51.100.7"),
             (
@@ -387,7 +392,7 @@ mod tests {
             (proxy, &[("x-forwarded-for", "198.51.100.7:99")], "198.51.100.7"),
             (proxy, &[("x-forwarded-for", "2001:db8::7")], "2001:db8::7"),
             (proxy, &[("x-forwarded-for", "10.3.3.3, 10.2.2.2")], "10.3.3.3"),
-            // Behind somebody who hides it there is nobody.
+            // A hidden address ends the search.
             (proxy, &[("x-forwarded-for", "198.51.100.7, unknown")], proxy),
             (proxy, &[("x-forwarded-for", "198.51.100.7, x, 10.2.2.2")], "10.2.2.2"),
             (proxy, &[("x-forwarded-for", "")], proxy),
@@ -396,7 +401,7 @@ mod tests {
             (proxy, &[("forwarded", "for=\"[2001:db8::7]\", for=10.2.2.2")], "2001:db8::7"),
             (proxy, &[("forwarded", "for=198.51.100.7, proto=https")], proxy),
             (proxy, &[("forwarded", "for=_hidden")], proxy),
-            // A proxy knows one of the two, and passes on what a sender says in the other.
+            // The proxy writes one of the two headers and passes the other one on.
             (proxy, &[("forwarded", "for=1.2.3.4"), ("x-forwarded-for", "198.51.100.7")], proxy),
             (
                 proxy,
@@ -410,7 +415,11 @@ mod tests {
         let public = resolver(Some("https://a.example"));
         let forwarded = headers(&[("x-forwarded-for", "198.51.100.7")]);
         let client = public.client_ip(&forwarded, proxy.parse().unwrap());
-        assert_eq!(client.to_string(), "198.51.100.7", "a public URL is no address of a sender");
+        assert_eq!(
+            client.to_string(),
+            "198.51.100.7",
+            "a public URL does not change the client address"
+        );
     }
 
     #[test]
@@ -420,7 +429,7 @@ mod tests {
         let peer = Some("10.0.0.1".parse().unwrap());
         let address = resolver.resolve(&"/".parse().unwrap(), &pairs, peer);
         assert_eq!(address.url("/a2a"), "https://a.example/x/a2a");
-        assert_eq!(address.host_and_port(), None, "gRPC has no prefix");
+        assert_eq!(address.host_and_port(), None, "gRPC does not support a path prefix");
         for url in ["a.example", "ftp://a.example", "https://", "https://u@h", "https://h/?q"] {
             assert!(url.parse::<BaseUrl>().is_err(), "{url}");
         }

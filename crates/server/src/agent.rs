@@ -1,4 +1,4 @@
-//! An agent as it is published, and the list of them.
+//! Published agents: name, executor, card, policy and access rules.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,16 +15,19 @@ use crate::executor::{Executor, FnExecutor};
 use crate::swarm::Swarm;
 use crate::turn::{AgentFailure, Turn};
 
-/// An agent to publish: a name, what stands behind it, a card and a policy.
+/// An agent to publish: a name, an executor, a card, an execution policy and an access rule.
+///
+/// Cheap to clone; clones share the executor and, unless one of them replaces its card with
+/// [`Agent::with_card`], the card.
 ///
 /// ```
 /// use latimer_server::{Agent, Turn};
 ///
-/// let agent = Agent::from_fn("shouter", |turn: Turn| async move {
+/// let agent = Agent::from_fn("upper", |turn: Turn| async move {
 ///     turn.reply(turn.text().to_uppercase()).await
 /// })
-/// .description("Says it louder");
-/// assert_eq!(**agent.name(), *"shouter");
+/// .description("Converts text to upper case");
+/// assert_eq!(**agent.name(), *"upper");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Agent {
@@ -38,12 +41,14 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent of this name, which is also its tenant and a segment of its address.
+    /// Creates an agent. The name is also its tenant and a segment of its URL paths;
+    /// [`AgentRegistry::new`] checks it. The card has the name, the version of this crate and no
+    /// skills.
     pub fn new(name: impl Into<Arc<str>>, executor: impl Executor) -> Self {
         Self::from_shared(name, Arc::new(executor))
     }
 
-    /// The same, of what is shared already.
+    /// Creates an agent from an executor that is already shared; otherwise like [`Agent::new`].
     pub fn from_shared(name: impl Into<Arc<str>>, executor: Arc<dyn Executor>) -> Self {
         let name = name.into();
         let card = AgentCard {
@@ -56,7 +61,8 @@ impl Agent {
         Self { name, executor, card_handle, extended_card: None, policy, access, has_swarm: false }
     }
 
-    /// An agent that is a function.
+    /// Creates an agent whose executor is a function. The function is called once per turn; a turn
+    /// that was interrupted by a restart fails, as with [`Executor::recover`] by default.
     pub fn from_fn<F, R, E>(name: impl Into<Arc<str>>, function: F) -> Self
     where
         F: Fn(Turn) -> R + Send + Sync + 'static,
@@ -66,126 +72,132 @@ impl Agent {
         Self::new(name, FnExecutor(function))
     }
 
-    /// Says what it is for.
+    /// Sets the description in the card. Detaches the card from earlier [`Agent::card_handle`]s.
     #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         let card = AgentCard { description: text.into(), ..(*self.card()).clone() };
         self.with_card(card)
     }
 
-    /// What it says about itself. Interfaces and capabilities are the server's to fill in: it knows
-    /// what it serves. Only a card that says that it does not stream, or tells no
-    /// webhooks, is believed: see [`Agent::supports_streaming`] and
-    /// [`Agent::supports_webhooks`].
+    /// Sets the public card. Detaches it from earlier [`Agent::card_handle`]s.
+    ///
+    /// The server fills in interfaces and capabilities, because it knows which it serves. It takes
+    /// from the card only that streaming or webhooks are switched off: see
+    /// [`Agent::supports_streaming`] and [`Agent::supports_webhooks`].
     #[must_use]
     pub fn with_card(mut self, card: AgentCard) -> Self {
         self.card_handle = CardHandle::new(card);
         self
     }
 
-    /// What it says about itself to those who may know more.
+    /// Sets the card that authenticated callers get from `GetExtendedAgentCard`. Without one the
+    /// operation fails.
     #[must_use]
     pub fn with_extended_card(mut self, card: AgentCard) -> Self {
         self.extended_card = Some(card);
         self
     }
 
-    /// How it is to be run.
+    /// Sets the execution policy.
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Who may use it: everybody whom the server lets in, unless this says otherwise. Its card is
-    /// for all.
+    /// Sets which callers may use the agent. By default every caller that the server admits may use
+    /// it. The rule does not restrict the public card.
     #[must_use]
     pub fn with_access(mut self, access: Access) -> Self {
         self.access = access;
         self
     }
 
-    /// The same agent, whose directives somebody else is handed.
+    /// Routes the directives sent to this agent to a swarm handler.
     pub(crate) fn with_swarm(mut self, swarm: &Swarm) -> Self {
         self.executor = swarm.wrap(self.executor);
         self.has_swarm = true;
         self
     }
 
-    /// Whether a message to it is for somebody else: a directive, where there is a handler.
+    /// Returns whether a message is a directive for the swarm handler. False for agents without a
+    /// handler.
     pub(crate) fn is_directive(&self, message: &Message) -> bool {
         self.has_swarm && Directive::from_message(message).is_some()
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// What stands behind it.
+    /// Returns the executor.
     #[must_use]
     pub fn executor(&self) -> &Arc<dyn Executor> {
         &self.executor
     }
 
-    /// What it says about itself, without addresses.
+    /// Returns the current public card, without interfaces.
     #[must_use]
     pub fn card(&self) -> Arc<AgentCard> {
         self.card_handle.card()
     }
 
-    /// Where what it says about itself can be changed.
+    /// Returns the handle through which the public card can be replaced while the agent is served.
     #[must_use]
     pub fn card_handle(&self) -> &CardHandle {
         &self.card_handle
     }
 
-    /// What it says to those who may know more, if that is something else.
+    /// Returns the extended card, if there is one.
     #[must_use]
     pub fn extended_card(&self) -> Option<&AgentCard> {
         self.extended_card.as_ref()
     }
 
-    /// Whether its answers can be streamed and its tasks subscribed to. They can, unless its card
-    /// says `streaming: false`: such calls are refused then.
+    /// Returns whether callers can stream replies and subscribe to tasks. False only if the card
+    /// has `streaming: false`; the server then rejects streaming calls.
     #[must_use]
     pub fn supports_streaming(&self) -> bool {
         self.card().capabilities.streaming != Some(false)
     }
 
-    /// Whether webhooks are told about its tasks, where the server does that at all. They are, unless
-    /// its card says `pushNotifications: false`.
+    /// Returns whether callers can register webhooks for tasks, provided that the server delivers
+    /// webhooks. False only if the card has `pushNotifications: false`.
     #[must_use]
     pub fn supports_webhooks(&self) -> bool {
         self.card().capabilities.push_notifications != Some(false)
     }
 
-    /// Who may use it.
+    /// Returns the rule that decides which callers may use the agent.
     #[must_use]
     pub fn access(&self) -> &Access {
         &self.access
     }
 
-    /// How it is to be run.
+    /// Returns the execution policy.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 }
 
-/// How an agent is run.
+/// Execution settings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// What happens when several messages come to one conversation.
+    /// How messages in one context run that start different tasks.
     pub context_concurrency: ContextConcurrency,
-    /// How long a blocking send waits before it answers with the task as it stands.
+    /// How long a blocking send waits for a settled task. After that it returns the task in its
+    /// current state, and the turn continues.
     pub max_wait: Duration,
-    /// How long one turn may take, if there is a limit.
+    /// How long one turn may run. After that the task fails. `None` is no limit.
     pub turn_timeout: Option<Duration>,
-    /// How long an agent has to stop by itself when its task is canceled.
+    /// How long the executor may continue after its task was canceled or its result was final.
+    /// After that the engine drops the executor's future.
     pub cancel_grace: Duration,
-    /// For how long a message that comes again gets the answer it got before. Zero: never.
+    /// How long an identical message is treated as a retry and returns the original result. Zero
+    /// disables this.
     pub idempotency_window: Duration,
 }
 
@@ -201,20 +213,32 @@ impl Default for Policy {
     }
 }
 
-/// What happens when several messages come to one conversation. Answers to a task that asked for
-/// them always go through.
+/// How messages in one context run that start different tasks. Follow-ups to an interrupted task
+/// are never delayed or rejected by this setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContextConcurrency {
-    /// They are worked on at the same time.
+    /// Tasks run concurrently.
     #[default]
     Parallel,
-    /// They are worked on one after the other, as they came.
+    /// Tasks run one at a time, in order of arrival.
     Queue,
-    /// While one is worked on, others are refused.
+    /// A message is rejected while another task of the context is running.
     Reject,
 }
 
-/// The agents that are published.
+/// The agents of a server, in order and by name. One of them is the primary agent: it serves calls
+/// that name no agent.
+///
+/// ```
+/// use latimer_server::{Agent, AgentRegistry, Turn};
+///
+/// let agents = ["first", "second"].map(|name| {
+///     Agent::from_fn(name, |turn: Turn| async move { turn.reply(turn.text()).await })
+/// });
+/// let registry = AgentRegistry::new(agents)?.with_primary("second")?;
+/// assert_eq!(registry.primary().map(|it| &**it.name()), Some("second"));
+/// # Ok::<(), latimer_server::InvalidAgents>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct AgentRegistry {
     agents: Vec<Arc<Agent>>,
@@ -223,69 +247,71 @@ pub struct AgentRegistry {
 }
 
 impl AgentRegistry {
-    /// The agents in their order; the first is the primary one.
+    /// Creates a registry of agents. The first one is the primary agent.
     ///
     /// # Errors
-    /// When two have one name, or a name cannot stand in an address.
+    /// Fails if two agents have the same name, or if a name is not 1 to 64 letters, digits, `-`,
+    /// `_` and `.`, starts with `.`, or is reserved for URL paths.
     pub fn new(agents: impl IntoIterator<Item = Agent>) -> Result<Self, InvalidAgents> {
         let mut registry = Self::default();
         for agent in agents {
             check_name(&agent.name)?;
             let index = registry.agents.len();
             if registry.by_name.insert(agent.name.clone(), index).is_some() {
-                return Err(InvalidAgents(format!("there are two agents named {:?}", agent.name)));
+                return Err(InvalidAgents(format!("two agents are named {:?}", agent.name)));
             }
             registry.agents.push(Arc::new(agent));
         }
         Ok(registry)
     }
 
-    /// The same agents with another primary one.
+    /// Selects the primary agent.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// Fails if no agent has this name.
     pub fn with_primary(mut self, name: &str) -> Result<Self, InvalidAgents> {
         let unknown = || InvalidAgents(format!("the primary agent {name:?} does not exist"));
         self.primary = *self.by_name.get(name).ok_or_else(unknown)?;
         Ok(self)
     }
 
-    /// The agent that is meant when none is named.
+    /// Returns the agent that serves calls without an agent name. `None` only if there are no
+    /// agents.
     #[must_use]
     pub fn primary(&self) -> Option<&Arc<Agent>> {
         self.agents.get(self.primary)
     }
 
-    /// The agent of this name.
+    /// Returns the agent with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Agent>> {
         self.by_name.get(name).map(|index| &self.agents[*index])
     }
 
-    /// All agents, in their order.
+    /// Returns all agents, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Agent>> {
         self.agents.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of agents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.agents.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no agents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.agents.is_empty()
     }
 }
 
-/// Agents that cannot be published together, and why.
+/// Names of agents conflict or are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidAgents(String);
 
-/// Segments of addresses that mean something else.
+/// URL path segments with another meaning.
 const RESERVED_NAMES: [&str; 4] = ["agents", "tasks", "v1", "extendedAgentCard"];
 
 fn check_name(name: &str) -> Result<(), InvalidAgents> {
@@ -293,9 +319,9 @@ fn check_name(name: &str) -> Result<(), InvalidAgents> {
     let problem = if name.is_empty() || name.len() > 64 {
         "must have 1 to 64 characters"
     } else if !name.bytes().all(is_allowed) || name.starts_with('.') {
-        "may have only letters, digits, '-', '_' and '.', and not begin with '.'"
+        "may contain only letters, digits, '-', '_' and '.', and must not start with '.'"
     } else if RESERVED_NAMES.contains(&name) {
-        "is taken: it means something else in addresses"
+        "is reserved: it has another meaning in URL paths"
     } else {
         return Ok(());
     };

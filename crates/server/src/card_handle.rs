@@ -1,4 +1,4 @@
-//! What an agent says about itself, while it is served.
+//! Shared, replaceable card of a published agent.
 
 use std::sync::{Arc, RwLock};
 use std::time::SystemTime;
@@ -7,16 +7,16 @@ use latimer_protocol::card::AgentCard;
 
 use crate::sync::{read_unpoisoned, write_unpoisoned};
 
-/// Where the card of an agent hangs, for everybody to read, and for the agent to change. Cheap to
-/// clone; clones are the same.
+/// Shared handle to the card of a published agent. The server reads it for every card request; the
+/// executor may replace it at any time. Cheap to clone; clones share one card.
 ///
 /// ```
 /// use latimer_protocol::card::AgentCard;
 /// use latimer_server::CardHandle;
 ///
 /// let handle = CardHandle::new(AgentCard::default());
-/// handle.set(AgentCard { description: "Knows more now".into(), ..AgentCard::default() });
-/// assert_eq!(handle.card().description, "Knows more now");
+/// handle.set(AgentCard { description: "Translates text".into(), ..AgentCard::default() });
+/// assert_eq!(handle.card().description, "Translates text");
 /// ```
 #[derive(Clone, Debug)]
 pub struct CardHandle(Arc<RwLock<CardState>>);
@@ -29,7 +29,7 @@ struct CardState {
 }
 
 impl CardHandle {
-    /// A placard with this card.
+    /// Creates a handle with a card.
     #[must_use]
     pub fn new(card: AgentCard) -> Self {
         let state =
@@ -37,13 +37,13 @@ impl CardHandle {
         Self(Arc::new(RwLock::new(state)))
     }
 
-    /// The card as it is now.
+    /// Returns the current card.
     #[must_use]
     pub fn card(&self) -> Arc<AgentCard> {
         self.read(|it| Arc::clone(&it.card))
     }
 
-    /// Shows another card. Whether it differs is found out here.
+    /// Replaces the card. Does nothing if the card is equal to the current one.
     pub fn set(&self, card: AgentCard) {
         let mut state = write_unpoisoned(&self.0);
         if *state.card != card {
@@ -52,18 +52,18 @@ impl CardHandle {
         }
     }
 
-    /// How often the card was changed.
+    /// Returns how often the card changed.
     pub(crate) fn generation(&self) -> u64 {
         self.read(|it| it.generation)
     }
 
-    /// Since when the card is as it is.
+    /// Returns when the card changed last.
     pub(crate) fn modified_at(&self) -> SystemTime {
         self.read(|it| it.modified_at)
     }
 
     fn read<T>(&self, project: impl FnOnce(&CardState) -> T) -> T {
-        // A card is replaced whole: whoever panicked left a whole one.
+        // A writer replaces the state in one assignment, so a poisoned lock holds a valid state.
         project(&read_unpoisoned(&self.0))
     }
 }

@@ -1,37 +1,37 @@
-//! Why a server does not run.
+//! Errors of building and running a server.
 
 use std::io;
 
 use crate::agent::InvalidAgents;
 
-/// What a server's functions return.
+/// Result of building or running a server.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a server does not run.
+/// A server cannot be built, started or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The agents cannot be published together.
+    /// Names of agents conflict or are invalid.
     #[error("the agents cannot be published")]
     Agents(#[from] InvalidAgents),
-    /// A setting has no meaning.
+    /// A setting is invalid.
     #[error("{setting}: {problem}")]
     Setting {
-        /// Its name.
+        /// Name of the setting.
         setting: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with its value.
         problem: String,
     },
-    /// The address cannot be listened at.
-    #[error("cannot listen at {address}")]
+    /// The server cannot listen on its address.
+    #[error("cannot listen on {address}")]
     Listen {
-        /// The address.
+        /// The configured address.
         address: String,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// What the store holds could not be taken over.
-    #[error("the store is not usable")]
+    /// The tasks in the store could not be read at the start.
+    #[error("the task store cannot be read")]
     Store(#[source] latimer_protocol::Error),
 }
 

@@ -1,4 +1,4 @@
-//! What stands behind an agent.
+//! The trait that agents implement.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use latimer_protocol::{Message, Task};
 use crate::card_handle::CardHandle;
 use crate::turn::{AgentFailure, Turn};
 
-/// What stands behind an agent: it takes turns.
+/// Runs the turns of an agent.
 ///
-/// A turn is one message and everything the agent does about it. Turns of one task come one after
-/// the other; those of different tasks at the same time.
+/// A turn is one message and everything that the agent does in response. Turns of one task run one
+/// at a time, in order of arrival; turns of different tasks run concurrently.
 ///
 /// ```
 /// use async_trait::async_trait;
 /// use latimer_server::{AgentFailure, Executor, Turn};
 ///
 /// #[derive(Debug)]
-/// struct Shouter;
+/// struct UpperCase;
 ///
 /// #[async_trait]
-/// impl Executor for Shouter {
+/// impl Executor for UpperCase {
 ///     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
 ///         turn.progress("thinking").await?;
 ///         turn.reply(turn.text().to_uppercase()).await?;
@@ -31,67 +31,73 @@ use crate::turn::{AgentFailure, Turn};
 /// ```
 #[async_trait]
 pub trait Executor: fmt::Debug + Send + Sync + 'static {
-    /// Does what there is to do about a message.
+    /// Responds to one message.
     ///
-    /// When it returns, the task is completed, unless the turn said something else: that it asks
-    /// for input, or failed, or was a direct answer. An error fails the task. When the caller
-    /// cancels, [`Turn::cancellation_token`] says so; an agent that neither stops by itself nor
-    /// [declines](Turn::decline_cancellation) is dropped after a grace time, at one of its `await`s.
+    /// When it returns `Ok`, the engine completes the task, unless the turn replied directly,
+    /// requested input or an authorization, or set a terminal state. When it returns an error or
+    /// panics, the task fails.
+    ///
+    /// When the caller cancels the task, the engine cancels [`Turn::cancellation_token`]. An
+    /// executor that neither returns within [`Policy::cancel_grace`](crate::Policy) nor
+    /// [declines](Turn::decline_cancellation) is dropped at one of its `await` points.
     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure>;
 
-    /// Goes on with a turn that was interrupted when the process that ran it ended, or fails.
+    /// Resumes or fails a turn that the end of the previous process interrupted.
     ///
-    /// The turn has the same message, and [`Turn::task`] is the task with all that became durable.
-    /// An agent that cannot tell what it did already should leave this as it is: the task fails,
-    /// with a reason that names the restart.
+    /// The turn has the same message, and [`Turn::task`] is the task with all durable events. The
+    /// default fails the task with a reason that names the restart. Override it only if the agent
+    /// can determine how far the interrupted turn got.
     async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         let _ = turn;
         Err(AgentFailure::interrupted_by_restart())
     }
 
-    /// Lets go of a task that was canceled while no turn of it went on: it asked its caller for
-    /// something. `note` is what the agent kept with it. The task is canceled whatever comes of this;
-    /// an agent that takes longer than its grace time is dropped.
+    /// Called when a task is canceled while it waits for input and no turn is running. `note` is
+    /// the agent's note. The task is canceled regardless of the result; the call is dropped after
+    /// `cancel_grace`.
     async fn release(&self, task: &Task, note: Option<&str>) {
         let _ = (task, note);
     }
 
-    /// The agent is about to be served, and what it says about itself hangs here. An agent that
-    /// learns what it can do only later changes it. Called within a Tokio runtime; must not block.
+    /// Called when the server publishes the agent, within a Tokio runtime. Must not block. An
+    /// executor that learns its capabilities later keeps the handle and replaces the card through
+    /// it.
     fn on_publish(&self, card: &CardHandle) {
         let _ = card;
     }
 
-    /// How whatever the agent depends on is doing, if it depends on something elsewhere.
+    /// Returns the state of an external dependency of the agent, or `None` if it has none. Metrics
+    /// export it. Must not block.
     fn health(&self) -> Option<Health> {
         None
     }
 
-    /// Whether a message that was sent before, and is sent again just as it was, is a new message
-    /// all the same. Usually it is somebody who did not get the answer, and gets it again.
+    /// Returns whether an identical resend starts a new turn instead of returning the original
+    /// result. The default is `false`, because an identical message is usually a retry of a client
+    /// that lost the reply.
     fn accepts_duplicate(&self, message: &Message) -> bool {
         let _ = message;
         false
     }
 }
 
-/// How something elsewhere is doing, that an agent depends on.
+/// State of an external dependency of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// Nobody knows yet.
+    /// Not yet determined.
     Unknown,
-    /// It answers.
+    /// The dependency responds.
     Healthy,
-    /// It does not.
+    /// The dependency does not respond.
     Unhealthy,
 }
 
-/// An agent that is a function.
+/// Executor that calls a function.
 pub(crate) struct FnExecutor<F>(pub(crate) F);
 
 impl<F> fmt::Debug for FnExecutor<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Function")
+        out.write_str("FnExecutor")
     }
 }
 

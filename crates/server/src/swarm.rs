@@ -1,4 +1,4 @@
-//! Directives of a swarm, which go past the agents they are sent to.
+//! Routing of swarm directives to a handler instead of the agent they are sent to.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::card_handle::CardHandle;
 use crate::executor::{Executor, Health};
 use crate::turn::{AgentFailure, Turn};
 
-/// Who is handed directives.
+/// Handler of directives. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Swarm(Arc<Handler>);
 
@@ -32,7 +32,8 @@ impl Swarm {
         }))
     }
 
-    /// What is handed everything but directives.
+    /// Wraps an executor so that directives go to this handler and all other messages to the
+    /// executor.
     pub(crate) fn wrap(&self, executor: Arc<dyn Executor>) -> Arc<dyn Executor> {
         Arc::new(SwarmRouter { executor, swarm: self.clone() })
     }
@@ -42,7 +43,7 @@ impl Swarm {
     }
 }
 
-/// An agent whose directives somebody else is handed.
+/// Executor that passes directives to a swarm handler.
 struct SwarmRouter {
     executor: Arc<dyn Executor>,
     swarm: Swarm,
@@ -50,7 +51,7 @@ struct SwarmRouter {
 
 impl fmt::Debug for SwarmRouter {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("Diverted").field(&self.executor).finish()
+        out.debug_tuple("SwarmRouter").field(&self.executor).finish()
     }
 }
 
@@ -60,14 +61,14 @@ impl Executor for SwarmRouter {
         match Directive::from_message(turn.message()) {
             None => self.executor.execute(turn).await,
             Some(_) if turn.caller().is_anonymous() => {
-                Ok(turn.reject("only callers who say who they are may give directives").await?)
+                Ok(turn.reject("directives require an authenticated caller").await?)
             }
             Some(Err(unknown)) => Ok(turn.reject(unknown.to_string()).await?),
             Some(Ok(directive)) => self.swarm.handle(directive, turn).await,
         }
     }
 
-    /// A directive is not given again: nobody knows how far its handler came.
+    /// Fails interrupted directives: the handler may have carried out a part of them.
     async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         match Directive::from_message(turn.message()) {
             None => self.executor.recover(turn).await,

@@ -83,7 +83,7 @@ fn port_in_use_is_reported_with_a_hint() {
     let output = TestDir::new().run(&["serve", "--listen", &address]);
     assert_eq!(output.code, Some(1));
     assert!(
-        output.stderr.contains(&format!("error: cannot listen at {address}")),
+        output.stderr.contains(&format!("error: cannot listen on {address}")),
         "{}",
         output.stderr
     );

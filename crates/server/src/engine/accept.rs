@@ -1,4 +1,4 @@
-//! Taking a message in: for whom it is, and whether it can be taken.
+//! Validation of inbound messages and selection of their agent.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,18 +14,18 @@ use super::send::shutting_down_error;
 use super::task_scope::TaskScope;
 use crate::agent::Agent;
 
-/// What a caller that sends a message waits for.
+/// When a send returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplyMode {
-    /// The end, or a question.
+    /// When the task is settled.
     Blocking,
-    /// That there is a task.
+    /// When the task is stored.
     Immediate,
-    /// Everything, as it happens.
+    /// At once, with a stream of events.
     Streaming,
 }
 
-/// A message that is to be worked on.
+/// A validated message with its caller, target agent and reply mode, ready to start a turn.
 pub(super) struct InboundMessage {
     pub(super) message: Arc<Message>,
     pub(super) configuration: SendMessageConfiguration,
@@ -36,15 +36,15 @@ pub(super) struct InboundMessage {
     pub(super) extensions: Vec<String>,
     pub(super) dialect: Dialect,
     pub(super) reply_mode: ReplyMode,
-    /// Whether it begins its conversation.
+    /// Whether the message starts a new context.
     pub(super) starts_context: bool,
-    /// Whether its sender reads nothing but the answer, here or at a webhook.
+    /// Whether no stream and no webhook of this call observes the turn.
     pub(super) result_only: bool,
     pub(super) resume_after: Option<Revision>,
 }
 
 impl InboundMessage {
-    /// Says in the message which task and conversation it belongs to.
+    /// Sets the task and context ids of the message.
     pub(super) fn assign_ids(&mut self, task: &TaskId, context: &ContextId) {
         let message = Arc::make_mut(&mut self.message);
         message.task_id = Some(task.clone());
@@ -53,7 +53,8 @@ impl InboundMessage {
 }
 
 impl Engine {
-    /// Checks a message before anything is done about it.
+    /// Validates a message: agent, authorization, limits, extensions, webhook support and media
+    /// types. Changes nothing.
     pub(super) async fn accept(
         &self,
         context: CallContext,
@@ -68,7 +69,7 @@ impl Engine {
             return Err(shutting_down_error());
         }
         if self.0.turns.load(Ordering::Relaxed) >= self.0.limits.max_turns {
-            let message = "too many tasks are being worked on; try again later";
+            let message = "too many turns are running; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
         let extensions = self.active_extensions(&context, &agent)?;
@@ -100,8 +101,8 @@ impl Engine {
         })
     }
 
-    /// The agent that a message is for: the one that is named, or whose task it continues, or that
-    /// its metadata name, or the primary one.
+    /// Returns the agent of a message: the one named by the call, else by the metadata member
+    /// `agent`, else the agent of the task that the message continues, else the primary one.
     async fn resolve_agent(
         &self,
         call: CallRef<'_>,
@@ -130,7 +131,8 @@ impl Engine {
     }
 }
 
-/// §3.3.4: an agent says which media types it reads.
+/// Checks the number of parts and, as §3.3.4 requires, their media types against the input modes of
+/// the card.
 fn check_parts(message: &Message, agent: &Agent, limit: usize) -> Result<(), Error> {
     if message.parts.len() > limit {
         let problem = format!("must not have more than {limit} parts");
@@ -146,25 +148,27 @@ fn check_parts(message: &Message, agent: &Agent, limit: usize) -> Result<(), Err
     for (index, part) in message.parts.iter().enumerate() {
         let Some(media_type) = media_type(part) else { continue };
         if !modes.iter().any(|mode| accepts(mode, media_type)) {
-            let message = format!("the agent does not read {media_type} (message.parts[{index}])");
+            let message =
+                format!("the agent does not accept {media_type} (message.parts[{index}])");
             return Err(Error::new(ErrorKind::ContentTypeNotSupported, message));
         }
     }
     Ok(())
 }
 
-/// The media type of a part, if that is known.
+/// Returns the media type of a part. `None` if it needs no check.
 fn media_type(part: &Part) -> Option<&str> {
     let declared = part.media_type.as_deref();
     match &part.content {
-        // A text is a text whatever its markup.
+        // Every agent accepts text, whatever its markup.
         Content::Text(_) => None,
         Content::Data(_) => Some(declared.unwrap_or("application/json")),
         Content::Raw(_) | Content::Url(_) => declared,
     }
 }
 
-/// Whether a mode of a card covers a media type; modes were once just `text`, `file` and `data`.
+/// Returns whether an input mode of a card covers a media type. Old cards use the modes `text`,
+/// `file` and `data`.
 fn accepts(mode: &str, media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     let mode = mode.split(';').next().unwrap_or_default().trim();

@@ -1,4 +1,4 @@
-//! From a call to its agent: which one is named, whether the caller may use it, and its cards.
+//! Selection of the agent of a call, its authorization, and its cards.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl CallRef<'_> {
     /// Returns the tasks that the call may access.
     ///
     /// # Errors
-    /// When the operation has no access rule.
+    /// Fails if the operation has no access rule.
     pub(super) fn scope(&self) -> Result<TaskScope, Error> {
         TaskScope::for_operation(self.operation, &self.context.caller)
     }
@@ -40,7 +40,7 @@ impl Engine {
 
     /// Returns the agent that serves calls which name none, without checking the caller.
     pub(super) fn primary(&self) -> Result<&Arc<Agent>, Error> {
-        let missing = || Error::new(ErrorKind::Unavailable, "no agent is published here");
+        let missing = || Error::new(ErrorKind::Unavailable, "no agent is published");
         self.0.registry.primary().ok_or_else(missing)
     }
 
@@ -61,7 +61,7 @@ impl Engine {
     /// Returns the extensions that are active for a call.
     ///
     /// # Errors
-    /// When the agent requires one that the caller did not activate.
+    /// Fails if the agent requires an extension that the caller did not request.
     pub(super) fn active_extensions(
         &self,
         context: &CallContext,
@@ -71,7 +71,7 @@ impl Engine {
         let card = agent.card();
         let supported = &card.capabilities.extensions;
         if let Some(missing) = supported.iter().find(|it| it.required && !is_requested(&it.uri)) {
-            let message = format!("the agent needs the extension {}", missing.uri);
+            let message = format!("the agent requires the extension {}", missing.uri);
             return Err(Error::new(ErrorKind::ExtensionSupportRequired, message));
         }
         let is_supported =
@@ -79,14 +79,15 @@ impl Engine {
         Ok(context.extensions.iter().filter(|it| is_supported(it)).cloned().collect())
     }
 
-    /// §3.3.4: the agent's capability is checked before the parameters of the request.
+    /// Rejects streaming operations if the agent's card disables streaming. §3.3.4 requires this
+    /// check before the parameters of the request are validated.
     pub(super) fn check_streaming_supported(
         &self,
         operation: Operation,
         agent: &Agent,
     ) -> Result<(), Error> {
         if operation.is_streaming() && !agent.supports_streaming() {
-            let message = "the agent does not stream; send without, and get the task";
+            let message = "the agent does not support streaming; use SendMessage and GetTask";
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
         Ok(())
@@ -111,7 +112,7 @@ impl Engine {
         let agent = self.target_agent(call)?;
         match agent.extended_card() {
             Some(card) => Ok(Reply::Card(Box::new(card.clone()))),
-            // §3.3.4: 1.0 does not know the operation without the capability.
+            // §3.3.4: in 1.0 the operation is unsupported without the capability.
             None if context.dialect == Dialect::V1_0 => {
                 Err(Error::new(ErrorKind::UnsupportedOperation, "the agent has no extended card"))
             }

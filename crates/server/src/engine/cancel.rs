@@ -1,4 +1,4 @@
-//! Canceling a task.
+//! Cancellation of tasks.
 
 use std::sync::Arc;
 
@@ -29,14 +29,15 @@ impl Engine {
             false => self.cancel_detached(self.0.live_tasks.get_or_create(&stored.key)).await?,
         };
         if task.status.state != TaskState::Canceled {
-            let message = format!("task {} is over ({})", task.id, task.status.state);
+            let message = format!("task {} has already ended ({})", task.id, task.status.state);
             return Err(Error::new(ErrorKind::TaskNotCancelable, message));
         }
         let kind = ReplyKind::Single(Reply::Task(task));
         Ok(CallResponse { kind, task_dialect, extensions })
     }
 
-    /// Brings a task to an end, and returns it as it ended. Goes on when nobody waits for it.
+    /// Cancels a task and returns its final state, which may be another one than canceled.
+    /// Continues in the background if the caller disconnects.
     async fn cancel_detached(&self, live: LiveTaskRef) -> Result<Arc<Task>, Error> {
         let (result_sender, result_receiver) = oneshot::channel();
         let engine = self.clone();
@@ -45,16 +46,20 @@ impl Engine {
             if result.is_err() {
                 live.update(|state| state.canceling = false);
             }
-            // The caller may have gone.
+            // The send fails if the caller disconnected.
             let _ = result_sender.send(result);
         });
         result_receiver.await.unwrap_or_else(|_| Err(Error::internal()))
     }
 
+    /// Cancels the running turn, or the task itself if no turn is running.
+    ///
+    /// The first of these decides: the task reaches a terminal state, the agent declines, or the
+    /// writer permit is free.
     async fn cancel_live(&self, live: &LiveTaskRef) -> Result<Arc<Task>, Error> {
         live.lock().canceling = true;
         let declined = async {
-            // It may begin only now.
+            // A turn that acquired its permit before may publish itself only now.
             let turn = live.wait_for(|state| state.turn.clone()).await;
             turn.cancellation_token().cancel();
             turn.declined().await
@@ -66,14 +71,14 @@ impl Engine {
             }) => Ok(ended),
             reason = declined => Err(reason),
             permit = live.writer_permits().acquire() => {
-                // Nobody is at it, and nobody will be while this goes on.
+                // No turn is running, and `canceling` prevents a new one.
                 let _permit = permit.map_err(|_| Error::internal())?;
                 self.append_canceled(live).await
             }
         }
     }
 
-    /// Ends a task that nobody is at.
+    /// Cancels a task without a running turn. Requires the writer permit.
     async fn append_canceled(&self, live: &LiveTaskRef) -> Result<Arc<Task>, Error> {
         let stored = self.store().load(live.key()).await.map_err(store_error)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(&live.key().id))?;
@@ -87,15 +92,15 @@ impl Engine {
             .map_err(store_error)
     }
 
-    /// Has the agent let go of a task.
+    /// Calls `Executor::release`.
     async fn release_task(&self, stored: &StoredTask) {
         let Some(agent) = self.0.registry.get(&stored.key.agent) else { return };
         let release = agent.executor().release(&stored.task, stored.header.note.as_deref());
-        // One that takes too long does not keep its caller waiting.
+        // The task is canceled even if the executor exceeds the grace time.
         let _ = tokio::time::timeout(agent.policy().cancel_grace, release).await;
     }
 
-    /// Gives a task that nobody is at its last status.
+    /// Appends a final status to a task without a running turn. Requires the writer permit.
     pub(super) async fn append_final_status(
         &self,
         live: &LiveTaskRef,
@@ -109,7 +114,7 @@ impl Engine {
         let mut task = Arc::unwrap_or_clone(task);
         let event = Event::Status(update);
         if task.apply(event.clone()).is_err() {
-            // The store refuses it too, and says why.
+            // The store rejects the event with the reason.
             task.status.state = header.state;
         }
         let task = Arc::new(task);

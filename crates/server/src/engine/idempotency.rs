@@ -1,7 +1,8 @@
-//! Messages that are sent again.
+//! Recognition of resent messages.
 //!
-//! Somebody who did not get an answer sends the same message again. It is recognised while the first
-//! is being worked on here, and afterwards by the store.
+//! A client that lost a reply sends the same message again and gets the original result. While the
+//! first message is being processed, [`InFlightMessages`] recognizes the second; afterwards the
+//! store does.
 
 use std::sync::Arc;
 
@@ -16,47 +17,47 @@ use super::send::{Submission, SubmissionKind, attach};
 use super::{Engine, ids, store_error};
 use crate::sync::ShardedMap;
 
-/// Whether a message was sent before.
+/// Result of the duplicate check of a message.
 pub(super) enum DuplicateCheck {
-    /// Nobody asks.
+    /// The agent or the dialect does not recognize duplicates.
     Exempt,
-    /// It was not.
+    /// The message is new. The record is stored with the first events.
     First(IdempotencyRecord, Arc<ClaimGuard>),
-    /// It was, and this came of it.
+    /// The message was sent before.
     Duplicate(Submission),
 }
 
-/// What to remember of a message, if it is to be recognised.
+/// Record to store for a message, and the claim that lasts until then. `None` for exempt messages.
 pub(super) type IdempotencyClaim = Option<(IdempotencyRecord, Arc<ClaimGuard>)>;
 
-/// Messages that are being worked on.
+/// Messages that are being processed by this process.
 #[derive(Debug, Default)]
 pub(super) struct InFlightMessages {
-    /// Where each is being worked on, as soon as that is known.
+    /// Turn of each message; `None` until it is known.
     turns: ShardedMap<IdempotencyKey, Option<InFlightTurn>, SHARDS>,
-    /// Notified when a turn becomes known or a claim ends; selected by a byte of the key.
+    /// Notified when a turn becomes known or a claim ends. Selected by a byte of the key.
     changed: [Notify; SHARDS],
 }
 
 const SHARDS: usize = 16;
 
-/// Where a message is being worked on, and the revision of its task before it.
+/// Task that a message runs in, and its revision before the message.
 #[derive(Clone, Debug)]
 pub(super) struct InFlightTurn {
     pub(super) live: LiveTaskRef,
     pub(super) after: Revision,
 }
 
-/// What a message is.
+/// Result of a claim.
 pub(super) enum Claim {
-    /// The first of its kind.
+    /// No equal message is being processed.
     First(ClaimGuard),
-    /// Another one of what is being worked on.
+    /// An equal message is being processed in this turn.
     InFlight(InFlightTurn),
 }
 
 impl InFlightMessages {
-    /// Enters a message. Waits while it is unknown where an equal one is worked on.
+    /// Claims a key. Waits while an equal message is claimed and its turn is not known yet.
     pub(super) async fn claim(self: &Arc<Self>, key: IdempotencyKey) -> Claim {
         loop {
             let changed = self.changed(key).notified();
@@ -67,8 +68,8 @@ impl InFlightMessages {
         }
     }
 
-    /// Claims a key, or returns the turn that an equal message started. None while the equal message
-    /// has no turn yet.
+    /// Claims a key, or returns the turn of an equal message. `None` while that message has no turn
+    /// yet.
     fn try_claim(self: &Arc<Self>, key: IdempotencyKey) -> Option<Claim> {
         let mut entry = self.turns.entry(&key);
         match entry.get() {
@@ -85,7 +86,8 @@ impl InFlightMessages {
     }
 }
 
-/// The first message of its kind. Dropped when the store knows it, or nothing came of it.
+/// Claim on an idempotency key. It is dropped when the store has the record or the message failed;
+/// dropping it lets the next equal message proceed.
 #[derive(Debug)]
 pub(super) struct ClaimGuard {
     messages: Arc<InFlightMessages>,
@@ -93,7 +95,7 @@ pub(super) struct ClaimGuard {
 }
 
 impl ClaimGuard {
-    /// Says where the message is worked on.
+    /// Publishes the turn of the message to waiting duplicates.
     pub(super) fn set_location(&self, turn: InFlightTurn) {
         self.messages.turns.entry(&self.key).insert(self.key, Some(turn));
         self.messages.changed(self.key).notify_waiters();
@@ -102,7 +104,7 @@ impl ClaimGuard {
 
 impl Drop for ClaimGuard {
     fn drop(&mut self) {
-        // The guard of a live task takes another lock when it goes.
+        // Removed under the lock and dropped after it: dropping a `LiveTaskRef` takes another lock.
         let turn = self.messages.turns.entry(&self.key).remove();
         drop(turn);
         self.messages.changed(self.key).notify_waiters();
@@ -110,7 +112,7 @@ impl Drop for ClaimGuard {
 }
 
 impl Engine {
-    /// Finds out whether a message was sent before.
+    /// Checks whether a message was sent before. Costs one read of the store for a new message.
     pub(super) async fn check_duplicate(
         &self,
         inbound: &InboundMessage,
@@ -161,7 +163,7 @@ impl Engine {
         })
     }
 
-    /// What came of a message that was sent before.
+    /// Creates a submission that returns the original result of a message.
     async fn replay_prior_outcome(
         &self,
         inbound: &InboundMessage,
@@ -174,7 +176,7 @@ impl Engine {
                 let stored = self.store().load(&key).await.map_err(store_error)?;
                 let stored = stored.ok_or_else(|| Error::task_not_found(&key.id))?;
                 live.sync_from_store(&stored);
-                // The message is in the append that ends here, if not before.
+                // The append that ends at `revision` contains the message or follows it.
                 let after = Revision::new(revision.get() - 1);
                 let attachment = attach(&live, inbound.reply_mode);
                 Ok(Submission {
@@ -205,7 +207,8 @@ impl Engine {
     }
 }
 
-/// The digest by which a message is recognised: whose, for whom, in which task, and what.
+/// Computes the idempotency key of a message from caller, agent, named task, message and request
+/// metadata.
 pub(super) fn idempotency_key(
     key: &TaskKey,
     names_task: bool,
@@ -219,7 +222,7 @@ pub(super) fn idempotency_key(
         digest.update(text);
     }
     let mut body = Vec::with_capacity(512);
-    // What was read from JSON can be written as JSON, and a vector takes all of it.
+    // Serializing the model into a vector cannot fail.
     let serialized = serde_json::to_writer(&mut body, &(message, metadata));
     debug_assert!(serialized.is_ok());
     digest.update(&body);

@@ -1,4 +1,4 @@
-//! New identifiers, and the time.
+//! New identifiers and the current time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,19 +18,19 @@ macro_rules! id_functions {
 }
 
 id_functions! {
-    /// A task that did not exist before.
+    /// Creates a task id.
     task -> TaskId
-    /// A conversation that did not exist before.
+    /// Creates a context id.
     context -> ContextId
-    /// A message that did not exist before.
+    /// Creates a message id.
     message -> MessageId
-    /// A webhook that did not exist before.
+    /// Creates a webhook id.
     webhook -> PushConfigId
-    /// An artifact that did not exist before.
+    /// Creates an artifact id.
     artifact -> ArtifactId
 }
 
-/// Now. A clock that is out of the calendar reads as its beginning.
+/// Returns the current time; the epoch if the system clock is out of range.
 pub(crate) fn now() -> Timestamp {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let milliseconds = i64::try_from(since_epoch.as_millis()).unwrap_or_default();

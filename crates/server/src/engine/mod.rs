@@ -1,8 +1,28 @@
-//! The task engine: everything right of the seam.
+//! The task engine: runs agents, stores their events and serves calls.
 //!
-//! A task is a log, and everything that watches it is a reader with a cursor: a blocking send, a
-//! stream, a subscription. One writer per task appends what the agent says, durable first and then
-//! visible. See `ARCHITECTURE.md` for the invariants.
+//! A task is a log of events. Its single writer appends the events of the running turn; they become
+//! durable first and then visible. Blocking sends, streams and subscriptions are readers with a
+//! cursor. `ARCHITECTURE.md` lists the invariants.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `accept` | validation of inbound messages and selection of their agent |
+//! | `agent_lookup` | agent of a call, its authorization and cards |
+//! | `cancel` | cancellation of tasks |
+//! | `context_queue` | one turn at a time per context |
+//! | `idempotency` | recognition of resent messages |
+//! | `ids` | new identifiers and the current time |
+//! | `live` | in-memory state that the writer and the readers of a task share |
+//! | `page_token` | page tokens of task lists |
+//! | `quota` | concurrent tasks and streams per caller |
+//! | `reader` | streams of a task's events |
+//! | `recover` | tasks of ended processes |
+//! | `send` | submission of messages and waiting for results |
+//! | `shutdown` | drain and stop signals |
+//! | `task_scope` | access rules and the tasks that a call may access |
+//! | `tasks` | get, list and subscribe |
+//! | `turn_runner` | execution of a turn and storage of its events |
+//! | `webhooks` | operations on webhooks |
 
 mod accept;
 mod agent_lookup;
@@ -48,10 +68,37 @@ pub(crate) use self::task_scope::weight;
 use crate::agent::AgentRegistry;
 use crate::push::WebhookDispatcher;
 
-/// How long turns that are stopped have to write down what was said.
+/// How long stopped turns may take to store their events.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Runs tasks. Cheap to clone; clones are one engine.
+/// Serves calls to agents: runs turns, stores tasks and streams events. Cheap to clone; clones
+/// share one engine.
+///
+/// Must be used within a Tokio runtime. Turns continue when the future of their call is dropped;
+/// [`Engine::drain`] waits for them.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use latimer_protocol::{Call, Message, MessageId, Request, SendMessageRequest, Service};
+/// use latimer_server::{Agent, AgentRegistry, Engine, EngineLimits, Turn};
+/// use latimer_store::MemoryStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let agent = Agent::from_fn("echo", |turn: Turn| async move { turn.reply(turn.text()).await });
+/// let registry = Arc::new(AgentRegistry::new([agent])?);
+/// let store = Arc::new(MemoryStore::default());
+/// let engine = Engine::new(registry, store, EngineLimits::default());
+/// engine.recover().await?;
+///
+/// let message = Message::user(MessageId::new("m1")?, "hello");
+/// let request = Request::SendMessage(SendMessageRequest::from(message));
+/// let response = engine.call(Call::new(request)).await?;
+/// # drop(response);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
@@ -59,29 +106,29 @@ struct Inner {
     registry: Arc<AgentRegistry>,
     store: Arc<dyn TaskStore>,
     limits: EngineLimits,
-    /// None when nobody is told about tasks.
+    /// Unset if the server delivers no webhooks.
     dispatcher: OnceLock<WebhookDispatcher>,
     live_tasks: Arc<LiveTasks>,
     context_queue: ContextQueue,
     in_flight_messages: Arc<InFlightMessages>,
     quota: Arc<CallerQuota>,
-    /// Everything that goes on when nobody waits for it.
+    /// Background tasks that the engine waits for when it drains.
     tracker: TaskTracker,
     shutdown: Shutdown,
     streams: Arc<AtomicUsize>,
     turns: AtomicUsize,
 }
 
-/// What one caller, or all of them, can ask for.
+/// Limits on messages, streams and turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineLimits {
-    /// Parts of one message.
+    /// Maximum number of parts of one message.
     pub max_parts: usize,
-    /// Streams that are open at the same time.
+    /// Maximum number of open streams of all callers.
     pub max_streams: usize,
-    /// Turns that go on at the same time.
+    /// Maximum number of running turns of all callers.
     pub max_turns: usize,
-    /// What one caller can have of it.
+    /// Limits for each caller.
     pub per_caller: CallerLimits,
 }
 
@@ -96,21 +143,21 @@ impl Default for EngineLimits {
     }
 }
 
-/// How much is going on.
+/// Counts of current work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Activity {
-    /// Tasks that somebody works on or watches.
+    /// Tasks with a running turn or a reader.
     pub live_tasks: usize,
-    /// Turns that agents are at.
+    /// Running and waiting turns.
     pub turns: usize,
-    /// Streams that are open.
+    /// Open streams.
     pub streams: usize,
 }
 
 impl Engine {
-    /// An engine for these agents, whose tasks are kept in `store`. Call [`Engine::recover`] before
-    /// anybody calls the agents.
+    /// Creates an engine for agents, which keeps its tasks in `store`. Call [`Engine::recover`]
+    /// before the first call.
     #[must_use]
     pub fn new(
         registry: Arc<AgentRegistry>,
@@ -133,14 +180,15 @@ impl Engine {
         }))
     }
 
-    /// The same engine, which also tells webhooks about tasks. The first courier stays.
+    /// Sets the dispatcher that delivers events to webhooks. Without one, webhook operations fail.
+    /// Only the first dispatcher is used.
     #[must_use]
     pub fn with_dispatcher(self, dispatcher: WebhookDispatcher) -> Self {
         self.0.dispatcher.get_or_init(|| dispatcher);
         self
     }
 
-    /// How much is going on.
+    /// Returns the counts of current work.
     #[must_use]
     pub fn activity(&self) -> Activity {
         Activity {
@@ -150,22 +198,25 @@ impl Engine {
         }
     }
 
-    /// Whether it takes no more work.
+    /// Returns whether the engine rejects new messages because it drains or has stopped.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.0.shutdown.is_draining()
     }
 
-    /// Takes no more work, and waits until what goes on is done, for at most `limit`. What is not
-    /// done then stays in the store as it is, for [`Engine::recover`] of the next process; streams
-    /// are told.
+    /// Rejects new messages and waits for running turns, for at most `limit`.
+    ///
+    /// Turns that take longer are dropped after their emitted events were stored; their tasks stay
+    /// unfinished in the store, for [`Engine::recover`] of the next process. Streams that are still
+    /// open then end with an error that clients can resume from. Returns after the webhook
+    /// deliveries have stopped.
     pub async fn drain(&self, limit: Duration) {
         self.0.shutdown.drain();
         self.0.tracker.close();
         let done = tokio::time::timeout(limit, self.0.tracker.wait()).await;
         self.0.shutdown.stop();
         if done.is_err() {
-            // They only have to write down what was said.
+            // The turns were stopped and only store their events.
             let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.0.tracker.wait()).await;
         }
         self.stop_dispatcher();
@@ -174,7 +225,7 @@ impl Engine {
         }
     }
 
-    /// Takes no more work, and leaves what goes on as it is.
+    /// Rejects new messages and stops running turns and deliveries without waiting for them.
     pub(crate) fn stop_now(&self) {
         self.0.shutdown.drain();
         self.0.shutdown.stop();
@@ -187,7 +238,7 @@ impl Engine {
         }
     }
 
-    /// Tells webhooks that a task has new events.
+    /// Notifies the webhooks of a task about new events.
     fn notify_webhooks(&self, task: &TaskKey) {
         if let Some(dispatcher) = self.0.dispatcher.get() {
             dispatcher.notify(task);
@@ -207,11 +258,12 @@ impl Engine {
     }
 }
 
-/// What `#[async_trait]` makes of a method.
+/// Future type that `#[async_trait]` generates for `Service::call`.
 type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<CallResponse, Error>> + Send + 'a>>;
 
 impl Service for Engine {
-    /// Written out, so that each operation has a future of its own size.
+    /// Not an `async` method, so that each operation allocates a future of its own size and not of
+    /// the largest.
     fn call<'a, 'b>(&'a self, call: Call) -> CallFuture<'b>
     where
         'a: 'b,
@@ -249,28 +301,28 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// What a caller learns of a failure of the store. The log has the rest.
+/// Converts an error of the store into one for callers. Logs the details, which callers do not get.
 fn store_error(error: StoreError) -> Error {
     match error {
         StoreError::Full { .. } => {
-            Error::new(ErrorKind::Unavailable, "too many tasks are going on; try again later")
+            Error::new(ErrorKind::Unavailable, "the task store is full; try again later")
         }
         StoreError::Conflict { task, .. } | StoreError::Finished { task, .. } => {
-            let message = format!("task {task} was changed by somebody else; try again");
+            let message = format!("task {task} was changed concurrently; try again");
             Error::new(ErrorKind::Unavailable, message)
         }
         error @ StoreError::Unreadable { .. } => {
-            error!(%error, "stored task cannot be read");
+            error!(%error, "stored task is corrupt");
             Error::internal()
         }
         error => {
             error!(%error, "store failed");
-            Error::new(ErrorKind::Unavailable, "tasks cannot be stored now; try again later")
+            Error::new(ErrorKind::Unavailable, "the task store is unavailable; try again later")
         }
     }
 }
 
-/// The task with as much of its history as was asked for.
+/// Limits the history of a task to the last `length` messages.
 fn trim_history(task: Arc<Task>, length: Option<u32>) -> Arc<Task> {
     let is_long_enough =
         |length: u32| usize::try_from(length).is_ok_and(|it| it >= task.history.len());
@@ -287,20 +339,23 @@ fn trim_history(task: Arc<Task>, length: Option<u32>) -> Arc<Task> {
     })
 }
 
-/// As many of the last messages as are asked for; all unless a number is.
+/// Returns the last `length` messages, or all if there is no limit.
 fn last_messages(history: &[Arc<Message>], length: Option<u32>) -> &[Arc<Message>] {
     let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
     &history[history.len().saturating_sub(length)..]
 }
 
-/// Counts a stream until it is dropped.
+/// Counts an open stream until it is dropped.
 struct StreamGuard {
     open_streams: Arc<AtomicUsize>,
     _caller_stream: CallerStreamGuard,
 }
 
 impl StreamGuard {
-    /// Counts one more, if there may be.
+    /// Counts one more stream.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RateLimited`] if `limit` streams are open.
     fn new(
         count: &Arc<AtomicUsize>,
         limit: usize,

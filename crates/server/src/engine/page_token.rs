@@ -1,4 +1,4 @@
-//! Page tokens.
+//! Page tokens of task lists.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use latimer_protocol::{Error, InvalidField, TaskId, Timestamp};
 use latimer_store::ListCursor;
 use sha2::{Digest, Sha256};
 
-/// How much of a digest shows whose a token is.
+/// Length of the digest prefix that binds a token to its owner.
 const OWNER_TAG_BYTES: usize = 8;
 
-/// The token of the page behind `place` in the list of a caller: opaque to that caller, of use only
-/// with the same query, and to others like none that was ever given.
+/// Encodes the token of the page after `cursor`. The token is opaque, and [`decode`] accepts it
+/// only for the same owner.
 pub(super) fn encode(cursor: &ListCursor, owner: &str) -> String {
     let payload =
         format!("{}\n{}\n{}", cursor.status_changed_at.as_millis(), cursor.agent, cursor.id);
@@ -18,14 +18,19 @@ pub(super) fn encode(cursor: &ListCursor, owner: &str) -> String {
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The place that a token of a caller stands for.
+/// Decodes a token of this owner.
+///
+/// # Errors
+/// Fails if the token is malformed or belongs to another owner.
 pub(super) fn decode(token: &str, owner: &str) -> Result<ListCursor, Error> {
     parse(token, owner).ok_or_else(|| {
-        InvalidField::new("pageToken", "is not one that was given with a former page").into()
+        InvalidField::new("pageToken", "is not a page token that this server returned for the list")
+            .into()
     })
 }
 
-/// Shows whose a token is. It keeps no secret: whoever makes one up sees nothing but their own.
+/// Computes the tag that binds a token to its owner. It is not a secret: a forged token lists only
+/// tasks of the caller that sends it.
 fn owner_tag(payload: &[u8], owner: &str) -> [u8; OWNER_TAG_BYTES] {
     let mut digest = Sha256::new();
     digest.update((owner.len() as u64).to_le_bytes());

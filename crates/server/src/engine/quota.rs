@@ -1,7 +1,7 @@
-//! What each caller has going on, so that nobody has so much that nothing is left for the others.
+//! Limits on the unfinished tasks and open streams of each caller.
 //!
-//! Callers that did not say who they are have no share: they are anybody, and only what holds for
-//! all together holds for them.
+//! Anonymous callers have no quota, because they cannot be told apart; only the limits for all
+//! callers apply to them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use latimer_store::TaskKey;
 
 use crate::sync::{EntryGuard, ShardedMap};
 
-/// What one caller can have at the same time. Whoever did not say who they are is not one caller.
+/// Limits for one authenticated caller. They do not apply to anonymous callers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallerLimits {
-    /// Tasks that are not over. Those that a former process left waiting for their callers do not
+    /// Maximum number of unfinished tasks. Tasks that an ended process left interrupted do not
     /// count.
     pub max_tasks: usize,
-    /// Streams that are open.
+    /// Maximum number of open streams.
     pub max_streams: usize,
 }
 
@@ -27,7 +27,7 @@ impl Default for CallerLimits {
     }
 }
 
-/// What each caller has going on.
+/// Counts the unfinished tasks and open streams of each caller.
 #[derive(Debug)]
 pub(super) struct CallerQuota {
     limits: CallerLimits,
@@ -36,10 +36,10 @@ pub(super) struct CallerQuota {
 
 const SHARDS: usize = 16;
 
-/// What one caller has going on.
+/// Unfinished tasks and open streams of one caller.
 #[derive(Debug, Default)]
 struct Usage {
-    /// Tasks that are not over, by agent and id.
+    /// Unfinished tasks, by agent and id.
     tasks: HashSet<(Arc<str>, TaskId)>,
     streams: usize,
 }
@@ -49,25 +49,26 @@ impl CallerQuota {
         Self { limits, usage: ShardedMap::default() }
     }
 
-    /// Counts a task that is about to be made.
+    /// Counts a new task before it is created.
     ///
     /// # Errors
-    /// [`ErrorKind::RateLimited`] when its caller has as many as may be.
+    /// [`ErrorKind::RateLimited`] if the caller has reached its limit.
     pub(super) fn reserve_task(&self, key: &TaskKey) -> Result<(), Error> {
         let Some(mut entry) = self.entry(&key.owner) else { return Ok(()) };
         let tasks = entry.get().map_or(0, |it| it.tasks.len());
-        check_limit(tasks, self.limits.max_tasks, "tasks are going on; end one")?;
+        check_limit(tasks, self.limits.max_tasks, "unfinished tasks; finish or cancel one")?;
         usage(&mut entry, &key.owner).tasks.insert((key.agent.clone(), key.id.clone()));
         Ok(())
     }
 
-    /// Counts a task that was made before, however many there are.
+    /// Counts an existing task, even above the limit.
     pub(super) fn count_task(&self, key: &TaskKey) {
         let Some(mut entry) = self.entry(&key.owner) else { return };
         usage(&mut entry, &key.owner).tasks.insert((key.agent.clone(), key.id.clone()));
     }
 
-    /// Counts a task no more: it is over, or did not come to be.
+    /// Stops counting a task that has ended or was not created. Does nothing if the task is not
+    /// counted.
     pub(super) fn release_task(&self, key: &TaskKey) {
         let Some(mut entry) = self.entry(&key.owner) else { return };
         entry.remove_if(|usage| {
@@ -76,23 +77,23 @@ impl CallerQuota {
         });
     }
 
-    /// Counts a stream until what is returned is dropped.
+    /// Counts a stream until the returned guard is dropped.
     ///
     /// # Errors
-    /// [`ErrorKind::RateLimited`] when its caller has as many as may be.
+    /// [`ErrorKind::RateLimited`] if the caller has reached its limit.
     pub(super) fn open_stream(
         self: &Arc<Self>,
         caller: &Arc<str>,
     ) -> Result<CallerStreamGuard, Error> {
         if let Some(mut entry) = self.entry(caller) {
             let streams = entry.get().map_or(0, |it| it.streams);
-            check_limit(streams, self.limits.max_streams, "streams are open; close one")?;
+            check_limit(streams, self.limits.max_streams, "open streams; close one")?;
             usage(&mut entry, caller).streams += 1;
         }
         Ok(CallerStreamGuard { quota: Arc::clone(self), caller: caller.clone() })
     }
 
-    /// Locks the usage of a caller; None for anonymous callers.
+    /// Locks the usage of a caller; `None` for anonymous callers.
     fn entry<'a>(&'a self, caller: &'a str) -> Option<UsageEntry<'a>> {
         (!caller.is_empty()).then(|| self.usage.entry(caller))
     }
@@ -110,7 +111,7 @@ impl Usage {
     }
 }
 
-/// One stream of a caller's share.
+/// Counts one open stream of a caller until it is dropped.
 #[derive(Debug)]
 pub(super) struct CallerStreamGuard {
     quota: Arc<CallerQuota>,
@@ -131,7 +132,7 @@ fn check_limit(current: usize, limit: usize, what: &str) -> Result<(), Error> {
     if current < limit {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::RateLimited, format!("too many of your {what}")))
+    Err(Error::new(ErrorKind::RateLimited, format!("the caller has too many {what}")))
 }
 
 #[cfg(test)]
@@ -154,9 +155,11 @@ mod tests {
         }
         let error = quota.reserve_task(&key("alice", "3")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::RateLimited);
-        assert_eq!(error.message(), "too many of your tasks are going on; end one");
+        assert_eq!(
+            error.message(),
+            "the caller has too many unfinished tasks; finish or cancel one"
+        );
         assert_eq!(quota.reserve_task(&key("bob", "3")), Ok(()));
-        // One that was never counted makes no room.
         quota.release_task(&key("alice", "other"));
         assert!(quota.reserve_task(&key("alice", "3")).is_err());
         quota.release_task(&key("alice", "1"));

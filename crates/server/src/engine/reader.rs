@@ -1,7 +1,7 @@
-//! Readers of a task's log.
+//! Streams of a task's events.
 //!
-//! A reader has a cursor and nothing else: what is recent it finds with the live task, what is older
-//! in the store. It never makes the writer or another reader wait.
+//! A reader has a cursor. It reads recent events from the live task and older ones from the store.
+//! It never blocks the writer or another reader.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -22,36 +22,38 @@ use super::{CURSOR_EXTENSION, Shutdown, store_error};
 /// When a stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndsAt {
-    /// When there is nothing to expect without the caller: the stream of a message.
+    /// When the task is settled: the stream of a message.
     Settled,
-    /// When the task is over: the stream of a subscriber.
+    /// When the task is terminal: the stream of a subscriber.
     Terminal,
 }
 
-/// A stream of the events behind a revision.
+/// Stream of the events after a revision. Dropping it ends the subscription; the task is not
+/// affected.
 pub(super) struct Reader {
     live: Subscription,
     store: Arc<dyn TaskStore>,
     shutdown: Shutdown,
     cursor: Revision,
-    /// What came up to here does not end the stream: it was before what the stream is about.
+    /// Events up to this revision do not end the stream: they precede the message that the stream
+    /// belongs to.
     ignore_end_through: Revision,
     ends_at: EndsAt,
-    /// The task as it was at the cursor, when the stream must begin with one.
+    /// The task at the cursor, for streams that start with a snapshot. The first event is folded
+    /// into it.
     initial_task: Option<Box<Task>>,
-    /// Whether each event carries its revision in its metadata.
+    /// Whether each event has its revision in its metadata, for bindings without event ids.
     revision_in_metadata: bool,
     ready: VecDeque<StreamEvent>,
     pending: Option<PendingEvents>,
     ended: bool,
-    /// Counts as an open stream until it is dropped.
     _stream_guard: super::StreamGuard,
 }
 
 type PendingEvents =
     Pin<Box<dyn Future<Output = Result<Vec<(Revision, BufferedEvent)>, Error>> + Send>>;
 
-/// What a reader begins with.
+/// Initial state of a reader.
 pub(super) struct ReaderStart {
     pub(super) cursor: Revision,
     pub(super) ignore_end_through: Revision,
@@ -86,13 +88,14 @@ impl Reader {
         }
     }
 
-    /// Begins with the task as it stands at the cursor.
+    /// Adds the task at the cursor as the first event.
     pub(super) fn push_snapshot(&mut self, task: Task) {
         let finality = self.finality(task.status.state, self.cursor);
         self.push_event(self.cursor, StreamResponse::Task(task).into(), finality);
     }
 
-    /// Looks for events behind the cursor, as far as they are at hand.
+    /// Reads the buffered events after the cursor. If there are none, starts to fetch older ones
+    /// from the store or to wait for new ones.
     fn read_buffered(&mut self) {
         match self.live.read_after(self.cursor) {
             ReadResult::Events(events) => self.enqueue(events),
@@ -124,7 +127,7 @@ impl Reader {
             let event = match (buffered, self.initial_task.take()) {
                 (BufferedEvent::Streamed(event), None) => event,
                 (BufferedEvent::Streamed(event), Some(mut task)) => {
-                    // Refused by the fold is what the log cannot have.
+                    // The fold accepts every event of a log.
                     let _ =
                         Event::from_stream_response(event.event().clone()).map(|it| task.apply(it));
                     StreamResponse::Task(*task).into()
@@ -152,19 +155,19 @@ impl Reader {
         self.ready.push_back(StreamEvent { revision: Some(revision), event, finality });
     }
 
-    /// Why the message that the stream is about was not taken, if it was not.
+    /// Returns the error of the agent that rejected the message of this stream.
     fn rejection(&self) -> Option<Error> {
         self.live.lock().rejection.clone().filter(|_| self.ends_at == EndsAt::Settled)
     }
 
-    /// Whether everything that the stream is about was seen.
+    /// Returns whether the stream has delivered every event that belongs to its message.
     fn is_at_end(&self) -> bool {
         let state = self.live.lock();
         let caught_up = self.cursor >= state.revision && state.revision > self.ignore_end_through;
         self.ends_at == EndsAt::Settled && caught_up && state.is_idle()
     }
 
-    /// Whether a stream goes on behind an event with this state.
+    /// Returns whether the stream ends after an event with this state.
     fn finality(&self, state: TaskState, revision: Revision) -> Finality {
         if revision <= self.ignore_end_through && !state.is_terminal() {
             return Finality::More;
@@ -187,14 +190,15 @@ impl Reader {
         Box::pin(async move {
             let events = store.events(&key, cursor, FETCH_BATCH).await.map_err(store_error)?;
             if events.is_empty() {
-                // It was there, and was removed meanwhile.
+                // The task was removed after the stream started.
                 return Err(Error::task_not_found(&key.id));
             }
             Ok(events.into_iter().map(|it| (it.revision, it.event.into())).collect())
         })
     }
 
-    /// Waits for something to happen, and finds nothing itself.
+    /// Waits for a change of the live task. Resolves to no events; the caller then reads the buffer
+    /// again.
     fn wait(&self) -> PendingEvents {
         let (live, shutdown, cursor) = ((*self.live).clone(), self.shutdown.clone(), self.cursor);
         let (ignore_end_through, ends_when_settled) =
@@ -215,7 +219,7 @@ impl Reader {
     }
 }
 
-/// How many events are read from the store at once.
+/// Number of events that one read of the store returns at most.
 const FETCH_BATCH: usize = 256;
 
 impl Stream for Reader {
@@ -246,7 +250,7 @@ impl Stream for Reader {
     }
 }
 
-/// The event with its revision in its metadata, for bindings without event ids.
+/// Copies an event and adds its revision to its metadata.
 fn add_revision_metadata(event: &SharedEvent, revision: Revision) -> SharedEvent {
     let mut event = event.event().clone();
     let metadata = match &mut event {
@@ -260,6 +264,6 @@ fn add_revision_metadata(event: &SharedEvent, revision: Revision) -> SharedEvent
 }
 
 fn stream_shutdown_error(cursor: Revision) -> Error {
-    let message = "the server is shutting down; subscribe again to go on";
+    let message = "the server is shutting down; subscribe again to continue";
     Error::new(ErrorKind::Unavailable, message).with_metadata("lastEventId", cursor.to_string())
 }

@@ -1,4 +1,4 @@
-//! Taking over what a former process left.
+//! Recovery of the tasks of ended processes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,16 +18,19 @@ use super::turn_runner::{ExecutorCall, TurnRunner, failed_status};
 use super::{Engine, ids, store_error};
 use crate::agent::{Agent, ContextConcurrency};
 
-/// How many tasks are taken over at once.
+/// Number of tasks that one claim, and of events that one read of the store returns at most.
 const RECOVERY_BATCH: usize = 256;
 
 impl Engine {
-    /// Takes over the tasks of processes that are gone, and looks after the store from now on. Tasks
-    /// that nobody had begun are begun; for the others their agents are asked to go on, or they
-    /// fail. Returns how many there were.
+    /// Claims the tasks of ended processes and starts the periodic removal of expired tasks. Call
+    /// it once, before the first call.
+    ///
+    /// Queued turns start; interrupted ones go to [`Executor::recover`](crate::Executor::recover),
+    /// and tasks of agents that are no longer published fail. Returns the number of claimed tasks.
+    /// Their turns run in the background.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// Fails if the store cannot be read.
     pub async fn recover(&self) -> Result<u64, Error> {
         self.0.tracker.spawn(self.clone().sweep());
         let mut abandoned = Vec::new();
@@ -39,13 +42,13 @@ impl Engine {
             abandoned.extend(more);
         }
         if !abandoned.is_empty() {
-            info!(tasks = abandoned.len(), "taking over the tasks of a former process");
+            info!(tasks = abandoned.len(), "claimed tasks of ended processes");
         }
         let count = abandoned.len() as u64;
         if let Some(dispatcher) = self.0.dispatcher.get() {
             dispatcher.resume().await.map_err(store_error)?;
         }
-        // What was going on is before what was waiting for it.
+        // Running turns first: queued ones may wait for them.
         abandoned.sort_by_key(|it| it.header.pending_work == PendingWork::Queued);
         for stored in abandoned {
             self.recover_task(stored).await?;
@@ -53,7 +56,7 @@ impl Engine {
         Ok(count)
     }
 
-    /// Has the store remove what is too old, now and then.
+    /// Removes expired tasks at the interval of the store's retention.
     async fn sweep(self) {
         let interval = self.store().retention().sweep_interval;
         loop {
@@ -63,8 +66,8 @@ impl Engine {
             }
             match self.store().sweep(ids::now()).await {
                 Ok(0) => {}
-                Ok(tasks) => info!(tasks, "removed old tasks"),
-                Err(error) => warn!(%error, "old tasks could not be removed"),
+                Ok(tasks) => info!(tasks, "expired tasks removed"),
+                Err(error) => warn!(%error, "removal of expired tasks failed"),
             }
         }
     }
@@ -74,7 +77,7 @@ impl Engine {
         live.sync_from_store(&stored);
         self.quota().count_task(&stored.key);
         let Some(agent) = self.0.registry.get(&stored.key.agent).cloned() else {
-            let reason = format!("the agent {:?} is not published any more", stored.key.agent);
+            let reason = format!("the agent {:?} is no longer published", stored.key.agent);
             self.fail_orphaned_task(live, reason);
             return Ok(());
         };
@@ -89,7 +92,7 @@ impl Engine {
             self.resume_turn(interrupted, permit, stored);
         }
         for inbound in queued {
-            // Nobody waits for it any more.
+            // No caller waits for the start.
             let (start_sender, _) = oneshot::channel();
             self.spawn_detached(self.clone().run_follow_up(
                 inbound,
@@ -102,7 +105,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Goes on with the turn that was going on, or begins the one that was waiting.
+    /// Resumes an interrupted turn, or starts a queued one.
     fn resume_turn(&self, inbound: InboundMessage, permit: WriterPermit, stored: StoredTask) {
         let is_queued = stored.header.pending_work == PendingWork::Queued;
         let agent = Arc::clone(&inbound.agent);
@@ -113,7 +116,6 @@ impl Engine {
             TurnRunner::for_existing_task(self.clone(), agent, permit, turn, stored, None);
         let concurrency = runner.agent.policy().context_concurrency;
         if is_queued && concurrency == ContextConcurrency::Queue {
-            // Nobody waits for it any more.
             return self.run_in_context_order(runner, true).detach();
         }
         let context_permit = match concurrency {
@@ -127,7 +129,8 @@ impl Engine {
         self.spawn_detached(runner.run(executor_call, is_queued, context_permit));
     }
 
-    /// The message of the turn that was going on, and those whose turns had not come.
+    /// Replays the log of a task to find the message of the interrupted turn and the messages that
+    /// still wait for a turn.
     async fn interrupted_turns(&self, stored: &StoredTask) -> Result<InterruptedTurns, Error> {
         let mut turns = InterruptedTurns {
             current: Message::user(ids::message(), "").into(),
@@ -149,8 +152,8 @@ impl Engine {
         }
     }
 
-    /// Sees to it that a task whose events could not be stored does not look as if somebody were at
-    /// work, as soon as the store works again.
+    /// Fails a task whose events could not be stored, so that it does not stay unfinished without a
+    /// turn. Retries in the background until the store accepts it or the engine stops.
     pub(super) fn fail_orphaned_task(&self, live: LiveTaskRef, reason: String) {
         let (engine, shutdown) = (self.clone(), self.shutdown().clone());
         self.0.tracker.spawn(async move {
@@ -158,11 +161,14 @@ impl Engine {
             loop {
                 match engine.try_fail_orphaned_task(&live, &reason).await {
                     Ok(()) => break,
-                    Err(error) => warn!(task = %live.key().id, %error, "task is not repaired yet"),
+                    Err(error) => {
+                        let task = &live.key().id;
+                        warn!(%task, %error, "task without a turn could not be failed; retrying");
+                    }
                 }
                 tokio::select! {
                     () = tokio::time::sleep(backoff) => backoff = (backoff * 2).min(Duration::from_secs(30)),
-                    // The next process takes it over.
+                    // The next process claims the task.
                     () = shutdown.stopped() => break,
                 }
             }
@@ -174,7 +180,7 @@ impl Engine {
         live: &LiveTaskRef,
         reason: &str,
     ) -> Result<(), StoreError> {
-        // Whoever has the floor now sees to it.
+        // Without a permit the task has ended or the engine has stopped.
         let Some(_permit) = WriterPermit::acquire(live, self.shutdown()).await else {
             return Ok(());
         };
@@ -187,14 +193,14 @@ impl Engine {
     }
 }
 
-/// Whose turn it was when a process ended.
+/// Messages of a task whose turns did not finish.
 struct InterruptedTurns {
     current: Arc<Message>,
     pending: VecDeque<Arc<Message>>,
 }
 
 impl InterruptedTurns {
-    /// Takes note of one more event of the log, in which the task was in `state`.
+    /// Applies the next event of the log; `state` is the state of the task before it.
     fn observe(&mut self, event: Event, state: &mut TaskState) {
         match event {
             Event::Created(task) => {
@@ -205,7 +211,7 @@ impl InterruptedTurns {
             }
             Event::Message(message) => self.pending.push_back(message),
             Event::Status(update) => {
-                // A task that waited for its caller works again: with what the caller said first.
+                // An interrupted task that resumes handles its oldest pending message.
                 let resumes = state.is_interrupted() && update.status.state == TaskState::Working;
                 if resumes && let Some(next) = self.pending.pop_front() {
                     self.current = next;
@@ -217,7 +223,8 @@ impl InterruptedTurns {
     }
 }
 
-/// A message as its caller sent it, as far as that is known.
+/// Rebuilds an inbound message from the log. Reply mode, configuration and request metadata are not
+/// stored.
 fn recovered_message(
     agent: &Arc<Agent>,
     stored: &StoredTask,

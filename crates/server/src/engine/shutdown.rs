@@ -1,15 +1,15 @@
-//! Coming to a stop.
+//! Drain and stop signals of the engine.
 
 use tokio_util::sync::CancellationToken;
 
 use super::live::LiveTask;
 
-/// Whether the engine is coming to a stop. Cheap to clone; clones are one.
+/// Shutdown state of an engine. Cheap to clone; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shutdown {
-    /// No more work is taken.
+    /// New messages are rejected.
     draining: CancellationToken,
-    /// What still goes on is left as it is.
+    /// Running turns stop and leave their tasks to the next process.
     stopped: CancellationToken,
 }
 
@@ -38,8 +38,8 @@ impl Shutdown {
         self.stopped.cancelled().await;
     }
 
-    /// Waits until nothing more is to be expected of a task: the engine stops, or it takes no more
-    /// work and nobody is at this task.
+    /// Waits until a stream of a task has to end: the engine has stopped, or it drains and no turn
+    /// of the task is running.
     pub(super) async fn stream_should_end(&self, live: &LiveTask) {
         let idle = async {
             self.draining().await;

@@ -1,32 +1,31 @@
-//! Who may touch what: one table of operations, and the one way from a call to a task.
+//! Access rules of operations, and the only way from a call to the key of a task.
 //!
-//! A task belongs to the caller and the agent that made it, and its key has both. Somebody else's is
-//! therefore not refused but not found, like one that never was: there is nothing to tell apart.
+//! The key of a task contains its owner and its agent. A task of another owner is therefore not
+//! found, like one that does not exist.
 
 use std::sync::Arc;
 
 use latimer_protocol::{Caller, Error, ErrorKind, Operation, TaskId};
 use latimer_store::TaskKey;
 
-/// What an operation may touch.
+/// Tasks that an operation may access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessRule {
-    /// One task of the caller's own.
+    /// One task of the caller.
     Own,
-    /// A new task, or one of the caller's own; those that a message refers to are the caller's own,
-    /// too.
+    /// A new task or one of the caller. Referenced tasks must belong to the caller, too.
     OwnOrNew,
-    /// The list of the caller's own tasks.
+    /// The list of the caller's tasks.
     OwnList,
-    /// No task: a card, for everybody who was let in.
+    /// No task: a card, for every admitted caller.
     Card,
 }
 
-/// The rule of an operation, and what it costs.
+/// Access rule and rate limit weight of an operation.
 struct OperationRule {
     operation: Operation,
     rule: AccessRule,
-    /// How much of a caller's rate it takes.
+    /// Units of the caller's rate limit that one call uses.
     weight: u32,
 }
 
@@ -34,7 +33,7 @@ const fn operation_rule(operation: Operation, rule: AccessRule, weight: u32) -> 
     OperationRule { operation, rule, weight }
 }
 
-/// An operation that is not here is nobody's.
+/// Operations that are not listed are denied.
 const OPERATION_RULES: &[OperationRule] = &[
     operation_rule(Operation::SendMessage, AccessRule::OwnOrNew, 5),
     operation_rule(Operation::SendStreamingMessage, AccessRule::OwnOrNew, 5),
@@ -51,14 +50,14 @@ const OPERATION_RULES: &[OperationRule] = &[
 ];
 
 impl AccessRule {
-    /// The rule of an operation. One that has none is refused.
+    /// Returns the rule of an operation. The engine denies operations without one.
     #[must_use]
     pub fn for_operation(operation: Operation) -> Option<Self> {
         find_rule(operation).map(|it| it.rule)
     }
 }
 
-/// How much of a caller's rate an operation takes.
+/// Returns how many units of the caller's rate limit an operation uses.
 pub(crate) fn weight(operation: Operation) -> u32 {
     find_rule(operation).map_or(1, |it| it.weight)
 }
@@ -67,7 +66,8 @@ fn find_rule(operation: Operation) -> Option<&'static OperationRule> {
     OPERATION_RULES.iter().find(|it| it.operation == operation)
 }
 
-/// What one call may touch. Whatever names a task for a caller has the name from here.
+/// The tasks a call may access, derived from the access rule of its operation. The only source of a
+/// [`TaskKey`] for a caller, so no handler can address another owner's task.
 #[derive(Clone, Debug)]
 pub(super) struct TaskScope {
     owner: Arc<str>,
@@ -78,18 +78,18 @@ impl TaskScope {
     /// Creates the scope that an operation has for a caller.
     ///
     /// # Errors
-    /// When the operation has no access rule.
+    /// Fails if the operation has no access rule.
     pub(super) fn for_operation(operation: Operation, caller: &Caller) -> Result<Self, Error> {
         let rule = AccessRule::for_operation(operation).ok_or_else(denied)?;
         Ok(Self { owner: caller.id().clone(), rule })
     }
 
-    /// What the message that made a task might touch, for those who go on with it later.
+    /// Creates the scope of the message that created a task, to continue it after a restart.
     pub(super) fn for_owner(key: &TaskKey) -> Self {
         Self { owner: key.owner.clone(), rule: AccessRule::OwnOrNew }
     }
 
-    /// Among whose tasks an id is looked for.
+    /// Returns the owner of the tasks that a single-task operation may access.
     pub(super) fn owner(&self) -> Result<&Arc<str>, Error> {
         match self.rule {
             AccessRule::Own | AccessRule::OwnOrNew => Ok(&self.owner),
@@ -97,13 +97,13 @@ impl TaskScope {
         }
     }
 
-    /// The task of this id, which may not exist.
+    /// Returns the key of a task, which may not exist.
     pub(super) fn task_key(&self, agent: &Arc<str>, id: &TaskId) -> Result<TaskKey, Error> {
         let caller = self.owner()?.clone();
         Ok(TaskKey { owner: caller, agent: agent.clone(), id: id.clone() })
     }
 
-    /// A task of this id, which is to be made.
+    /// Returns the key of a task to create.
     pub(super) fn new_task_key(&self, agent: &Arc<str>, id: TaskId) -> Result<TaskKey, Error> {
         match self.rule {
             AccessRule::OwnOrNew => {
@@ -113,7 +113,7 @@ impl TaskScope {
         }
     }
 
-    /// Whose tasks are listed.
+    /// Returns the owner whose tasks a list may contain.
     pub(super) fn list_owner(self) -> Result<Arc<str>, Error> {
         match self.rule {
             AccessRule::OwnList => Ok(self.owner),
@@ -121,7 +121,7 @@ impl TaskScope {
         }
     }
 
-    /// Whether a card may be shown.
+    /// Fails unless the operation returns a card.
     pub(super) fn check_card_access(&self) -> Result<(), Error> {
         match self.rule {
             AccessRule::Card => Ok(()),
@@ -130,7 +130,7 @@ impl TaskScope {
     }
 }
 
-/// The answer to what no rule allows.
+/// Returns the error of calls that no rule allows.
 fn denied() -> Error {
     ErrorKind::PermissionDenied.into()
 }
@@ -144,7 +144,7 @@ mod tests {
         for operation in Operation::ALL {
             let rows = OPERATION_RULES.iter().filter(|it| it.operation == operation).count();
             assert_eq!(rows, 1, "{operation:?} needs one row in the table of rules");
-            assert!(weight(operation) > 0, "{operation:?} costs something");
+            assert!(weight(operation) > 0, "{operation:?} has a weight");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading tasks: get, list, subscribe.
+//! Operations that read tasks: get, list and subscribe.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::agent::Agent;
 
-/// A task that a call is about, and the extensions that are active for the call.
+/// Task of a call, and the extensions that are active for the call.
 pub(super) struct AuthorizedTask {
     pub(super) stored: StoredTask,
     pub(super) extensions: Vec<String>,
@@ -40,7 +40,7 @@ impl Engine {
         })
     }
 
-    /// The task of this id that is the caller's. Every operation on a task finds it here.
+    /// Loads a task of the caller. Every operation on an existing task uses it.
     pub(super) async fn find_task(
         &self,
         call: CallRef<'_>,
@@ -59,7 +59,8 @@ impl Engine {
         Ok(AuthorizedTask { stored, extensions })
     }
 
-    /// The agent that has a task of this id: the root address knows the tasks of all.
+    /// Returns the agent of a task when the call names none. Prefers the primary agent if several
+    /// have a task with this id.
     pub(super) async fn find_task_agent(
         &self,
         call: CallRef<'_>,
@@ -76,7 +77,8 @@ impl Engine {
         let first = Some(primary).filter(has).or_else(|| self.0.registry.iter().find(has));
         match first {
             Some(agent) => authorize(caller, agent),
-            // Then the card that leads here is the primary one's.
+            // Without an agent name the primary agent's card applies, so its missing streaming
+            // support outranks the unknown task.
             None => {
                 let unsupported = self.check_streaming_supported(call.operation, primary).err();
                 Err(unsupported.unwrap_or_else(missing))
@@ -95,7 +97,7 @@ impl Engine {
         let named = self.named_agent(call)?;
         let extensions =
             self.active_extensions(&context, named.map_or_else(|| self.primary(), Ok)?)?;
-        // Those of agents that the caller may not use any more are not shown.
+        // Tasks of agents that the caller may no longer use are not listed.
         let inaccessible =
             self.0.registry.iter().filter(|it| authorize(&context.caller, it).is_err());
         let page_size = request.page_size.unwrap_or(DEFAULT_PAGE_SIZE);
@@ -144,14 +146,14 @@ impl Engine {
         let call = CallRef { context: &context, operation, tenant };
         let AuthorizedTask { stored, extensions } = self.find_task(call, &request.id).await?;
         let stream_guard = self.open_stream(&context.caller)?;
-        // From here on nothing is missed, and what the store says is at least as new.
+        // Subscribed before the load, so that no event between the two is missed.
         let live = self.0.live_tasks.get_or_create(&stored.key).subscribe();
         let stored = self.store().load(&stored.key).await.map_err(store_error)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(&request.id))?;
         live.sync_from_store(&stored);
         let state = stored.header.state;
         if context.resume_after.is_none() && state.is_terminal() {
-            let message = format!("task {} is over ({state}); get it instead", request.id);
+            let message = format!("task {} has already ended ({state}); use GetTask", request.id);
             return Err(Error::new(ErrorKind::UnsupportedOperation, message));
         }
         let after = check_resume_cursor(context.resume_after, stored.revision)?;
@@ -180,14 +182,17 @@ impl Engine {
     }
 }
 
-/// Where a stream goes on, if it does. An event that has not happened cannot have been seen.
+/// Validates the revision after which a stream resumes.
+///
+/// # Errors
+/// Fails if it is later than the last event.
 pub(super) fn check_resume_cursor(
     after: Option<Revision>,
     newest: Revision,
 ) -> Result<Option<Revision>, Error> {
     match after {
         Some(after) if after > newest => {
-            let problem = format!("is beyond the last event, which is {newest}");
+            let problem = format!("is after the last event, which is {newest}");
             Err(InvalidField::new("last-event-id", problem).into())
         }
         after => Ok(after),

@@ -1,4 +1,4 @@
-//! Webhooks of a task: registered, shown and removed by its caller.
+//! Operations on the webhooks of a task.
 
 use latimer_protocol::{
     CallContext, CallResponse, DeleteTaskPushNotificationConfigRequest, Error, ErrorKind,
@@ -16,10 +16,10 @@ use crate::agent::Agent;
 use crate::push::WebhookDispatcher;
 
 impl Engine {
-    /// Who tells webhooks about the tasks of an agent.
+    /// Returns the dispatcher for webhooks of an agent's tasks.
     ///
     /// # Errors
-    /// When nobody does.
+    /// Fails if the server or the agent does not support webhooks.
     pub(super) fn dispatcher(&self, agent: &Agent) -> Result<&WebhookDispatcher, Error> {
         let dispatcher = self.0.dispatcher.get().filter(|_| agent.supports_webhooks());
         dispatcher.ok_or_else(|| ErrorKind::PushNotificationNotSupported.into())
@@ -42,7 +42,7 @@ impl Engine {
         Ok(CallResponse { extensions, ..Reply::PushConfig(config).into() })
     }
 
-    /// Without a name, the first one is meant.
+    /// Returns a webhook. Without an id, returns the first one of the task.
     pub(super) async fn get_webhook(
         &self,
         context: CallContext,
@@ -74,7 +74,7 @@ impl Engine {
         Ok(CallResponse { extensions: authorized.extensions, ..reply.into() })
     }
 
-    /// Without a name, all are meant.
+    /// Deletes a webhook. Without an id, deletes all webhooks of the task.
     pub(super) async fn delete_webhook(
         &self,
         context: CallContext,
@@ -99,7 +99,10 @@ impl Engine {
         Ok(CallResponse { extensions: authorized.extensions, ..reply.into() })
     }
 
-    /// The webhook that came with a message, if it may be registered.
+    /// Validates the webhook in the configuration of a message, if there is one.
+    ///
+    /// # Errors
+    /// Fails if the webhook may not be registered.
     pub(super) async fn inline_webhook(
         &self,
         inbound: &mut InboundMessage,
@@ -114,7 +117,10 @@ impl Engine {
         webhook.map(Some)
     }
 
-    /// Registers a webhook with a task that is there.
+    /// Registers a webhook of an existing task and starts its deliveries.
+    ///
+    /// # Errors
+    /// Fails if the task does not exist or has the maximum number of webhooks.
     pub(super) async fn register_webhook(&self, webhook: Webhook) -> Result<(), Error> {
         let Some(dispatcher) = self.0.dispatcher.get() else { return Err(Error::internal()) };
         let (task, id) = (webhook.task.clone(), webhook.id.clone());
@@ -124,14 +130,16 @@ impl Engine {
             AddWebhookOutcome::Added => dispatcher.activate(&task, &id),
             AddWebhookOutcome::TaskNotFound => return Err(Error::task_not_found(&task.id)),
             AddWebhookOutcome::LimitReached => {
-                let message = format!("the task has {limit} webhooks, and may not have more");
+                let message =
+                    format!("the task already has {limit} webhooks, which is the maximum");
                 return Err(Error::new(ErrorKind::InvalidParams, message));
             }
         }
         Ok(())
     }
 
-    /// §3.3.4: whether there are webhooks at all comes before anything else.
+    /// Finds the task of a webhook operation. §3.3.4 requires the check for webhook support before
+    /// all others.
     async fn webhook_target(
         &self,
         call: CallRef<'_>,
@@ -150,7 +158,7 @@ impl Engine {
         Ok(WebhookTarget { dispatcher, authorized })
     }
 
-    /// One webhook of a task, or all of them.
+    /// Loads one webhook of a task, or all of them.
     async fn webhooks(
         &self,
         task: &TaskKey,
@@ -166,13 +174,13 @@ impl Engine {
     }
 }
 
-/// What a call about webhooks is about.
+/// Task of a webhook operation, and the dispatcher for it.
 struct WebhookTarget<'a> {
     dispatcher: &'a WebhookDispatcher,
     authorized: AuthorizedTask,
 }
 
-/// There is no error of its own for this.
+/// Returns the error for an unknown webhook. A2A defines none, so it is `TaskNotFound`.
 fn webhook_not_found(task: &TaskId) -> Error {
     let message = format!("task {task} has no such webhook");
     Error::new(ErrorKind::TaskNotFound, message).with_metadata("taskId", task.to_string())

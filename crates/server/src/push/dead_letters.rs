@@ -1,4 +1,4 @@
-//! Dead letters: what was given up, and what an operator does about it.
+//! Operator access to dead letters: list, replay and delete.
 
 use latimer_protocol::Revision;
 use latimer_store::{DeadLetter, Error as StoreError, LoggedEvent, Webhook};
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use super::WebhookDispatcher;
 use super::run::{LogReplay, attempt, build_payload};
 
-/// A delivery that was given up, as it is shown to an operator.
+/// A dead letter with the receiver of its webhook, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadLetterView {
-    /// What was given up.
+    /// The abandoned delivery.
     pub dead_letter: DeadLetter,
-    /// Where it should have gone: scheme, host and port.
+    /// Scheme, host and port of the receiver. Empty if the webhook no longer exists.
     pub receiver: String,
 }
 
 impl DeadLetterView {
-    /// As an operator sees it.
+    /// Returns the JSON object of the operator API.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let Self { dead_letter, receiver } = self;
@@ -37,26 +37,26 @@ impl DeadLetterView {
     }
 }
 
-/// What came of trying again.
+/// Result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayOutcome {
-    /// It arrived, and is no dead letter any more.
+    /// The event was delivered and the dead letter deleted.
     Delivered,
-    /// It did not, for this reason.
+    /// The delivery failed for this reason; the dead letter remains.
     Failed(String),
-    /// There is no such letter.
+    /// There is no such dead letter, or its webhook or event no longer exists.
     NotFound,
 }
 
 impl WebhookDispatcher {
-    /// What was given up, the earliest first.
+    /// Lists at most `limit` dead letters, oldest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// Fails if the store cannot be read.
     pub async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetterView>, StoreError> {
         let mut views = Vec::new();
         for dead_letter in self.0.store.webhooks().dead_letters(limit).await? {
-            // One that cannot be read does not hide the others.
+            // An unreadable webhook leaves the receiver empty.
             let webhook =
                 self.0.store.webhooks().get(&dead_letter.task, &dead_letter.webhook).await;
             let receiver = webhook.ok().flatten().map_or_else(String::new, |it| self.receiver(&it));
@@ -65,10 +65,11 @@ impl WebhookDispatcher {
         Ok(views)
     }
 
-    /// Tries once more to deliver what was given up.
+    /// Delivers a dead letter again: one request, without retries. Deletes the dead letter on
+    /// success.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// Fails if the store cannot be read or written.
     pub async fn replay(&self, id: &str) -> Result<ReplayOutcome, StoreError> {
         let store = &self.0.store;
         let Some(dead_letter) = store.webhooks().dead_letter(id).await? else {
@@ -89,16 +90,16 @@ impl WebhookDispatcher {
         Ok(ReplayOutcome::Delivered)
     }
 
-    /// Forgets what was given up; false when there is no such letter.
+    /// Deletes a dead letter. Returns false if there is no such dead letter.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// Fails if the store cannot be written.
     pub async fn delete_dead_letter(&self, id: &str) -> Result<bool, StoreError> {
         self.0.store.webhooks().remove_dead_letter(id).await
     }
 
     fn receiver(&self, webhook: &Webhook) -> String {
         let target = self.0.guard.check_without_dns(&webhook.config.url);
-        target.map_or_else(|_| "an address that is not allowed".to_owned(), |it| it.origin())
+        target.map_or_else(|_| "a forbidden address".to_owned(), |it| it.origin())
     }
 }

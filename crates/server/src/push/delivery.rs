@@ -1,4 +1,4 @@
-//! One delivery: a request, and what became of it.
+//! The HTTP request of a delivery, and the interpretation of its response.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,26 +14,26 @@ use uuid::Uuid;
 
 use crate::signing::{DeliveryClaims, Keyring};
 
-/// Names the delivery: the same however often it is tried.
+/// Header with the id of the delivery, which is the same in every attempt.
 const WEBHOOK_ID_HEADER: HeaderName = HeaderName::from_static("webhook-id");
 
-/// Where receivers look for the token that they gave.
+/// Headers with the token that the client registered.
 const TOKEN_HEADERS: [HeaderName; 2] = [
     HeaderName::from_static("x-a2a-notification-token"),
     HeaderName::from_static("a2a-notification-token"),
 ];
 
-/// Where the signature is, whatever `Authorization` has.
+/// Header with the signature. `Authorization` may contain other credentials.
 const SIGNATURE_HEADER: HeaderName = HeaderName::from_static("a2a-notification-jwt");
 
-/// Who signs deliveries, and under which name.
+/// Keyring that signs deliveries, and the issuer in the signatures.
 #[derive(Clone, Debug)]
 pub(crate) struct Signer {
     pub(crate) keyring: Keyring,
     pub(crate) issuer: String,
 }
 
-/// Names a delivery.
+/// Computes the id of a delivery from its webhook and revision.
 pub(super) fn delivery_id(webhook: &Webhook, revision: Revision) -> String {
     let mut digest = Sha256::new();
     let task = &webhook.task;
@@ -47,7 +47,10 @@ pub(super) fn delivery_id(webhook: &Webhook, revision: Revision) -> String {
     uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }
 
-/// The request of a delivery.
+/// Creates the request of a delivery.
+///
+/// # Errors
+/// Fails if the URL is invalid, a header cannot represent a value, or signing fails.
 pub(super) fn request(
     webhook: &Webhook,
     notification: Notification,
@@ -56,7 +59,7 @@ pub(super) fn request(
 ) -> Result<Request<Bytes>, &'static str> {
     let config = &webhook.config;
     let mut request = Request::post(&*config.url);
-    let headers = request.headers_mut().ok_or("the address is not a URL")?;
+    let headers = request.headers_mut().ok_or("the webhook URL is invalid")?;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(notification.media_type));
     headers.insert(WEBHOOK_ID_HEADER, header_value(id)?);
     if let Some(token) = &config.token {
@@ -67,7 +70,7 @@ pub(super) fn request(
     let body = Bytes::from(notification.body);
     let signature = signer.map(|it| it.sign(config, id, &body)).transpose()?;
     insert_authorization(headers, config, signature.as_deref())?;
-    request.body(body).map_err(|_| "the address is not a URL")
+    request.body(body).map_err(|_| "the webhook URL is invalid")
 }
 
 impl Signer {
@@ -77,7 +80,7 @@ impl Signer {
         id: &str,
         body: &[u8],
     ) -> Result<String, &'static str> {
-        let target: Uri = config.url.parse().map_err(|_| "the address is not a URL")?;
+        let target: Uri = config.url.parse().map_err(|_| "the webhook URL is invalid")?;
         let (scheme, authority) = (target.scheme_str(), target.authority());
         let audience = format!(
             "{}://{}",
@@ -91,12 +94,12 @@ impl Signer {
             issued_at: SystemTime::now(),
             body,
         });
-        token.map_err(|_| "the delivery could not be signed")
+        token.map_err(|_| "signing the delivery failed")
     }
 }
 
-/// What was asked for; else the token, by which older receivers know us; else the signature, which
-/// has a header of its own as well.
+/// Sets `Authorization`: the credentials of the webhook, else its token, which older receivers
+/// expect there, else the signature. The signature also has its own header.
 fn insert_authorization(
     headers: &mut HeaderMap,
     config: &TaskPushNotificationConfig,
@@ -118,7 +121,8 @@ fn insert_authorization(
 }
 
 fn header_value(text: &str) -> Result<HeaderValue, &'static str> {
-    HeaderValue::from_str(text).map_err(|_| "what should go into a header cannot")
+    HeaderValue::from_str(text)
+        .map_err(|_| "a value contains characters that an HTTP header cannot represent")
 }
 
 fn secret_header_value(secret: &str) -> Result<HeaderValue, &'static str> {
@@ -127,15 +131,19 @@ fn secret_header_value(secret: &str) -> Result<HeaderValue, &'static str> {
     Ok(value)
 }
 
-/// Why a delivery failed, in words for whoever registered the webhook and for the log.
+/// A failed attempt.
 #[derive(Debug)]
 pub(super) struct DeliveryError {
+    /// Reason for the log and the dead letter.
     pub(super) reason: String,
-    /// How long the receiver wants to be left alone.
+    /// Pause that the receiver requested with `Retry-After`.
     pub(super) retry_after: Option<Duration>,
 }
 
-/// Whether a delivery arrived.
+/// Returns whether a delivery succeeded: any 2xx status.
+///
+/// # Errors
+/// Fails on a connection error and on any other status.
 pub(super) fn check_response(
     result: Result<Response<()>, RequestError>,
 ) -> Result<(), DeliveryError> {
@@ -152,9 +160,9 @@ pub(super) fn check_response(
     Err(DeliveryError { reason, retry_after: seconds.map(Duration::from_secs) })
 }
 
-/// Anything from 0 to 1.
+/// Returns a random number from 0 to 1.
 pub(super) fn jitter() -> f64 {
-    // The last bits of a new identifier are chance.
+    // The last bits of a version 7 UUID are random.
     let bits = Uuid::now_v7().as_u64_pair().1 & ((1 << 32) - 1);
     bits as f64 / (1_u64 << 32) as f64
 }

@@ -1,9 +1,18 @@
-//! Webhooks: readers of a task's log whose place is in the store.
+//! Webhook deliveries.
 //!
-//! A [`WebhookDispatcher`] knows which webhooks have something to do. When a task has new events, each of its
-//! webhooks has a run: it delivers event by event, in order, writes down how far it got, and ends
-//! when there is nothing left. What fails is tried again after a pause, within a budget, and then
-//! becomes a dead letter. All that matters is in the store, so that a run can end anywhere.
+//! A webhook is a reader of a task's log whose cursor is in the store. The [`WebhookDispatcher`]
+//! knows the active webhooks. When a task has new events, each of its webhooks has a run, which
+//! delivers the events in order, stores its progress after each one and ends when it is up to date.
+//! Failed deliveries are retried with backoff and become dead letters when the retry budget is
+//! spent. All progress is in the store, so a run can be stopped at any point.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `dead_letters` | operator access to dead letters |
+//! | `delivery` | request of a delivery and interpretation of its response |
+//! | `retry` | retry schedule and retry budget |
+//! | `run` | one run of a webhook |
+//! | `settings` | settings of webhook deliveries |
 
 mod dead_letters;
 mod delivery;
@@ -36,11 +45,14 @@ use crate::metrics::{DeliveryCounters, DeliveryOutcome};
 use crate::signing::Keyring;
 use crate::sync::{KeyedSemaphore, lock_unpoisoned};
 
-/// How many deliveries of one caller go on at a time, to one receiver and to all.
+/// Limits on concurrent deliveries of one caller: to one receiver, and in total.
 const MAX_CONCURRENT_PER_RECEIVER: usize = 32;
 const MAX_CONCURRENT_PER_CALLER: usize = 256;
 
-/// Delivers events to webhooks. Cheap to clone; clones are one.
+/// Delivers events to webhooks. Cheap to clone; clones share one dispatcher.
+///
+/// Runs are background tasks, which need a Tokio runtime. [`Engine::drain`](crate::Engine::drain)
+/// stops them; dropping the dispatcher does not.
 #[derive(Clone)]
 pub struct WebhookDispatcher(Arc<Inner>);
 
@@ -50,9 +62,9 @@ struct Inner {
     guard: Guard,
     client: HttpClient,
     signer: OnceLock<Signer>,
-    /// Webhooks with something to do, now or later.
+    /// Webhooks whose tasks may have undelivered or future events.
     active: Mutex<ActiveWebhooks>,
-    /// How many there are, so that tasks without any need not look.
+    /// Number of active webhooks, so that [`WebhookDispatcher::notify`] needs no lock without any.
     active_count: AtomicUsize,
     receiver_permits: KeyedSemaphore<(Arc<str>, String)>,
     caller_permits: KeyedSemaphore<Arc<str>>,
@@ -61,36 +73,38 @@ struct Inner {
     counters: OnceLock<Arc<DeliveryCounters>>,
 }
 
-/// Webhooks with something to do.
+/// Active webhooks by task, and their number by caller.
 #[derive(Default)]
 struct ActiveWebhooks {
     tasks: HashMap<TaskKey, Vec<WebhookSlot>>,
     callers: HashMap<Arc<str>, usize>,
 }
 
-/// A webhook with something to do.
+/// An active webhook.
 struct WebhookSlot {
     id: PushConfigId,
     state: RunState,
-    /// The webhook itself is not what it was.
+    /// Notified when the webhook was replaced or deleted.
     changed: Arc<Notify>,
 }
 
-/// Whether a webhook has a run.
+/// State of the runs of a webhook.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RunState {
+    /// There is no run.
     Idle,
+    /// A run is in progress.
     Running,
-    /// More came while it was at it.
+    /// A run is in progress, and another one follows because of new events.
     RunAgain,
 }
 
 impl WebhookDispatcher {
-    /// A courier for the webhooks in `store`. `loopback` is whether they may lead to this machine
-    /// when the settings do not say.
+    /// Creates a dispatcher for the webhooks in `store`, with its own HTTP client. `loopback` is
+    /// used if the settings do not say whether URLs may lead to this machine.
     ///
     /// # Errors
-    /// When there is no way to speak TLS.
+    /// Fails if TLS cannot be initialized.
     pub fn new(
         store: Arc<dyn TaskStore>,
         settings: PushSettings,
@@ -109,7 +123,8 @@ impl WebhookDispatcher {
         Ok(Self::with_client(store, settings, guard, client))
     }
 
-    /// The same, with a guard and a client of one's own.
+    /// Creates a dispatcher with a given address guard and HTTP client. The client must enforce the
+    /// same rules.
     #[must_use]
     pub fn with_client(
         store: Arc<dyn TaskStore>,
@@ -133,14 +148,14 @@ impl WebhookDispatcher {
         }))
     }
 
-    /// Signs deliveries from now on, unless somebody does. `issuer` is who it says it is.
+    /// Signs deliveries with a keyring, in the name of `issuer`. Only the first call has an effect.
     #[must_use]
     pub fn with_signer(self, keyring: Keyring, issuer: impl Into<String>) -> Self {
         self.0.signer.get_or_init(|| Signer { keyring, issuer: issuer.into() });
         self
     }
 
-    /// Counts here.
+    /// Counts deliveries in `counters`. Only the first call has an effect.
     pub(crate) fn with_counters(self, counters: Arc<DeliveryCounters>) -> Self {
         self.0.counters.get_or_init(|| counters);
         self
@@ -150,15 +165,17 @@ impl WebhookDispatcher {
         &self.0.settings
     }
 
-    /// How many webhooks have something to do, now or later.
+    /// Returns the number of active webhooks.
     pub(crate) fn active_count(&self) -> usize {
         self.0.active_count.load(Ordering::Relaxed)
     }
 
-    /// A webhook as it was asked for, if it may be.
+    /// Converts the configuration that a client sent into a webhook that starts after `cursor`.
+    /// Resolves the host of its URL.
     ///
     /// # Errors
-    /// When it leads where nothing is sent to, or says what cannot be sent.
+    /// Fails if the URL is not allowed, a value does not fit into an HTTP header, or the caller has
+    /// the maximum number of active webhooks.
     pub(crate) async fn validate(
         &self,
         mut config: TaskPushNotificationConfig,
@@ -168,7 +185,7 @@ impl WebhookDispatcher {
     ) -> Result<Webhook, Error> {
         let is_active = config.id.as_ref().is_some_and(|id| self.is_active(&task, id));
         if self.0.settings.max_per_caller <= self.active_for_caller(&task.owner) && !is_active {
-            let message = "too many webhooks have something to do; try again later";
+            let message = "the caller has too many active webhooks; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
         let forbidden_url = |forbidden: latimer_outbound::Forbidden| {
@@ -188,7 +205,7 @@ impl WebhookDispatcher {
         }
     }
 
-    /// Takes on a webhook that is in the store.
+    /// Adds a stored webhook to the active ones and starts a run.
     pub(crate) fn activate(&self, task: &TaskKey, id: &PushConfigId) {
         {
             let mut active = self.lock();
@@ -206,7 +223,7 @@ impl WebhookDispatcher {
         self.notify_changed(task);
     }
 
-    /// Tells that webhooks of a task are not what they were.
+    /// Makes the runs of a task reload their webhooks, after one of them was replaced or deleted.
     pub(crate) fn notify_changed(&self, task: &TaskKey) {
         for slot in self.lock().tasks.get(task).into_iter().flatten() {
             slot.changed.notify_one();
@@ -214,11 +231,11 @@ impl WebhookDispatcher {
         self.notify(task);
     }
 
-    /// Takes on the webhooks that a former process left.
+    /// Activates the webhooks that an ended process left active.
     pub(crate) async fn resume(&self) -> Result<(), StoreError> {
         let active = self.0.store.webhooks().list_active().await?;
         if !active.is_empty() {
-            info!(webhooks = active.len(), "going on with webhooks");
+            info!(webhooks = active.len(), "webhooks resumed");
         }
         for (task, id) in active {
             self.activate(&task, &id);
@@ -226,7 +243,7 @@ impl WebhookDispatcher {
         Ok(())
     }
 
-    /// Tells that a task has new events.
+    /// Starts runs for new events of a task. Cheap if there are no active webhooks.
     pub(crate) fn notify(&self, task: &TaskKey) {
         if self.active_count() == 0 || self.0.stopped.is_cancelled() {
             return;
@@ -245,7 +262,7 @@ impl WebhookDispatcher {
         }
     }
 
-    /// Ends all runs where they are. The next process goes on from there.
+    /// Stops all runs. The next process resumes them.
     pub(crate) fn stop(&self) {
         self.0.stopped.cancel();
         self.0.runs.close();
@@ -256,6 +273,8 @@ impl WebhookDispatcher {
         self.0.runs.wait().await;
     }
 
+    /// Runs a webhook until it is up to date or the dispatcher stops. Retries while the store
+    /// fails.
     async fn run(self, task: TaskKey, id: PushConfigId, changed: Arc<Notify>) {
         loop {
             let end = tokio::select! {
@@ -264,7 +283,7 @@ impl WebhookDispatcher {
                 end = run::run(&self.0, &task, &id, &changed) => end,
             };
             let end = end.unwrap_or_else(|error| {
-                warn!(task = %task.id, %error, "webhook cannot go on");
+                warn!(task = %task.id, %error, "webhook run failed; retrying");
                 run::RunEnd::StoreUnavailable
             });
             if end == run::RunEnd::StoreUnavailable {
@@ -279,7 +298,7 @@ impl WebhookDispatcher {
         }
     }
 
-    /// Ends a run, unless there is more to do by now.
+    /// Ends a run and returns true, unless new events require another one.
     fn finish_run(&self, task: &TaskKey, id: &PushConfigId, end: run::RunEnd) -> bool {
         let mut active = self.lock();
         let Some(slots) = active.tasks.get_mut(task) else { return true };
@@ -328,6 +347,8 @@ impl Inner {
 
 impl fmt::Debug for WebhookDispatcher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Courier").field("active", &self.active_count()).finish_non_exhaustive()
+        out.debug_struct("WebhookDispatcher")
+            .field("active", &self.active_count())
+            .finish_non_exhaustive()
     }
 }

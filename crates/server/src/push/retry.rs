@@ -1,4 +1,4 @@
-//! When to try again, and when to give up.
+//! Retry schedule and retry budget.
 
 use std::time::Duration;
 
@@ -7,18 +7,19 @@ use latimer_store::DeliveryProgress;
 
 use super::PushSettings;
 
-/// What to do after a failure.
+/// What to do after a failed delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryDecision {
-    /// Try again, at this time.
+    /// Retry at this time.
     RetryAt(Timestamp),
-    /// Give it up.
+    /// Abandon the delivery.
     GiveUp,
 }
 
 impl PushSettings {
-    /// What to do about an event that was just tried in vain, for the `attempts`-th time. `asked` is
-    /// how long the receiver wants to be left alone, and `chance` anything from 0 to 1.
+    /// Decides what to do after the `attempts`-th failed attempt to deliver an event. The backoff
+    /// doubles with each attempt; `jitter` from 0 to 1 selects a point in its second half.
+    /// `retry_after` is the pause that the receiver requested; `max_backoff` limits it.
     pub(super) fn next_retry(
         &self,
         attempts: u32,
@@ -34,7 +35,7 @@ impl PushSettings {
         }
         let factor = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let backoff = self.initial_backoff.saturating_mul(factor).min(self.max_backoff);
-        // Never all at once: those that failed together come back at different times.
+        // Jitter separates the retries of deliveries that failed together.
         let backoff = backoff.mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0));
         let backoff = backoff.max(retry_after.unwrap_or_default().min(self.max_backoff));
         let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
@@ -43,12 +44,12 @@ impl PushSettings {
     }
 }
 
-/// How far a webhook is once it need not try an event again.
+/// Returns the progress after an event was delivered or abandoned.
 pub(super) fn advance(progress: DeliveryProgress, delivered: bool) -> DeliveryProgress {
     DeliveryProgress {
         cursor: progress.cursor.next(),
         attempts: 0,
-        // A receiver that failed for too long gets one chance per event, until it takes one.
+        // After `give_up_after`, each event gets one attempt until a delivery succeeds.
         failing_since: progress.failing_since.filter(|_| !delivered),
         next_attempt_at: None,
     }
@@ -77,7 +78,7 @@ mod tests {
             jitter,
         ) {
             RetryDecision::RetryAt(due) => due.as_millis() - time_at(0).as_millis(),
-            RetryDecision::GiveUp => panic!("not yet"),
+            RetryDecision::GiveUp => panic!("the budget is not spent"),
         };
         assert_eq!(
             [1, 2, 3, 4, 5, 6].map(|it| backoff(it, 1.0)),

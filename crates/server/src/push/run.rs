@@ -1,4 +1,4 @@
-//! A run of one webhook: what has happened since, event by event.
+//! One run of a webhook: delivers the events after its cursor.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,24 +18,25 @@ use super::{Inner, V0_3Body};
 use crate::engine::ids;
 use crate::metrics::DeliveryOutcome;
 
-/// How many events are read at a time.
+/// Number of events that one read of the store returns at most.
 const EVENT_BATCH: usize = 32;
 
-/// The most of an answer that is read, to have the connection again: nobody is interested in it.
+/// Number of response bytes that are read at most. The content is ignored, but reading it lets the
+/// connection be reused.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// How a run ended.
+/// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunEnd {
-    /// There is nothing to do until something happens.
+    /// All events are delivered; the task may have more later.
     UpToDate,
-    /// There is nothing to do any more.
+    /// There will be nothing more to deliver: the task is terminal or the webhook was deleted.
     Finished,
-    /// The store has to be asked again.
+    /// The store failed; the run has to be retried.
     StoreUnavailable,
 }
 
-/// Delivers what a webhook has not seen, until there is nothing left.
+/// Delivers events until the webhook is up to date. Waits for retries that are due later.
 pub(super) async fn run(
     dispatcher: &Inner,
     task: &TaskKey,
@@ -54,7 +55,7 @@ pub(super) async fn run(
                 return Ok(RunEnd::Finished);
             }
             Err(error @ StoreError::Unreadable { .. }) => {
-                warn!(task = %task.id, %error, "webhook cannot be read, and is told nothing more");
+                warn!(task = %task.id, %error, "stored webhook is corrupt; deliveries stopped");
                 return Ok(RunEnd::Finished);
             }
             Err(error) => return Err(error),
@@ -80,13 +81,13 @@ pub(super) async fn run(
     }
 }
 
-/// Takes note that a task went before its webhook was told everything.
+/// Records that a task was removed before all its events were delivered.
 fn record_removed_task(dispatcher: &Inner, task: &TaskKey) {
     dispatcher.record(DeliveryOutcome::GivenUp);
-    warn!(task = %task.id, "task was removed before its webhook was told everything");
+    warn!(task = %task.id, "task removed before all webhook deliveries");
 }
 
-/// Waits until the next attempt is due; not for ever when somebody has set the clock back.
+/// Waits until the next attempt is due, at most `max_wait`, in case the clock was set back.
 async fn wait_until_due(progress: DeliveryProgress, max_wait: Duration) {
     let Some(due) = progress.next_attempt_at else { return };
     let remaining = due.as_millis().saturating_sub(ids::now().as_millis());
@@ -95,7 +96,8 @@ async fn wait_until_due(progress: DeliveryProgress, max_wait: Duration) {
     }
 }
 
-/// Delivers events one after the other, up to the first that fails; false when one did.
+/// Delivers events in order and stores the progress after each. Returns false if one failed or the
+/// webhook was replaced.
 async fn deliver(
     dispatcher: &Inner,
     mut webhook: Webhook,
@@ -122,17 +124,20 @@ async fn deliver(
     Ok(true)
 }
 
-/// What a webhook is to be sent about an event.
+/// Content of a delivery.
 pub(super) enum Payload {
-    /// This.
+    /// Send this notification.
     Notify(Notification),
-    /// Nothing: the event shows in the history alone.
+    /// Send nothing: only the history contains the event.
     Skip,
-    /// What its version has no words for.
+    /// The protocol version of the webhook cannot represent the event.
     Unsupported,
 }
 
-/// Tries once to deliver an event.
+/// Attempts to deliver an event.
+///
+/// # Errors
+/// Fails with the reason; the caller decides on a retry.
 pub(super) async fn attempt(
     dispatcher: &Inner,
     webhook: &Webhook,
@@ -144,13 +149,15 @@ pub(super) async fn attempt(
         Payload::Notify(notification) => notification,
         Payload::Skip => return Ok(()),
         Payload::Unsupported => {
-            return Err(delivery_error("the version has no words for it".to_owned()));
+            return Err(delivery_error(
+                "the protocol version cannot represent the event".to_owned(),
+            ));
         }
     };
     let target = dispatcher.guard.check_without_dns(&webhook.config.url);
     let target = target.map_err(|it| delivery_error(format!("the URL {it}")))?;
     let (caller, receiver) = (&webhook.task.owner, target.origin());
-    // In this order: whoever waits for a slow receiver is in nobody's way.
+    // In this order, so that deliveries that wait for a slow receiver hold no permit of the caller.
     let receiver_slot = dispatcher.receiver_permits.slot((caller.clone(), receiver.clone()));
     let _receiver_permit = receiver_slot.acquire().await;
     let _caller_permit = dispatcher.caller_permits.slot(caller.clone()).acquire().await;
@@ -167,17 +174,18 @@ pub(super) async fn attempt(
     match &outcome {
         Ok(()) => {
             dispatcher.record(DeliveryOutcome::Delivered);
-            debug!(task = %webhook.task.id, %revision, %receiver, "delivered");
+            debug!(task = %webhook.task.id, %revision, %receiver, "webhook delivered");
         }
         Err(DeliveryError { reason, .. }) => {
             dispatcher.record(DeliveryOutcome::Failed);
-            debug!(task = %webhook.task.id, %revision, %receiver, %reason, "not delivered");
+            let task = &webhook.task.id;
+            debug!(%task, %revision, %receiver, %reason, "webhook delivery failed");
         }
     }
     outcome
 }
 
-/// How far a webhook is after a failure, and what it gives up.
+/// Returns the progress after a failed attempt, and the dead letter if the delivery is abandoned.
 fn progress_after_failure(
     dispatcher: &Inner,
     webhook: &Webhook,
@@ -205,7 +213,8 @@ fn progress_after_failure(
         }
         RetryDecision::GiveUp => {
             dispatcher.record(DeliveryOutcome::GivenUp);
-            info!(task = %webhook.task.id, %revision, %reason, attempts, "delivery given up");
+            let task = &webhook.task.id;
+            info!(%task, %revision, %reason, attempts, "webhook delivery abandoned");
             let dead_letter = DeadLetter {
                 id: delivery::delivery_id(webhook, revision),
                 task: webhook.task.clone(),
@@ -221,7 +230,7 @@ fn progress_after_failure(
     }
 }
 
-/// What a webhook is sent about an event.
+/// Creates the content of a delivery in the version and form that the webhook was registered for.
 pub(super) async fn build_payload(
     dispatcher: &Inner,
     webhook: &Webhook,
@@ -250,7 +259,7 @@ pub(super) async fn build_payload(
     Ok(encoded.map_or(Payload::Unsupported, Payload::Notify))
 }
 
-/// Whether a stream would end behind an event.
+/// Returns whether the stream of a message ends after an event.
 fn finality(event: &latimer_protocol::StreamResponse) -> Finality {
     use latimer_protocol::StreamResponse as S;
     let state = match event {
@@ -263,7 +272,7 @@ fn finality(event: &latimer_protocol::StreamResponse) -> Finality {
     if settled { Finality::Last } else { Finality::More }
 }
 
-/// A task as it was at one event after the other.
+/// Replays the log of a task for webhooks that receive whole tasks.
 #[derive(Default)]
 pub(super) struct LogReplay {
     task: Option<Arc<Task>>,
@@ -271,7 +280,8 @@ pub(super) struct LogReplay {
 }
 
 impl LogReplay {
-    /// The task as it was behind this event; none when that cannot be told any more.
+    /// Returns the task after the event with this revision. `None` if the log no longer contains
+    /// the events. Events must be requested in order.
     async fn task_at(
         &mut self,
         dispatcher: &Inner,
@@ -282,7 +292,7 @@ impl LogReplay {
             && let Some(stored) = dispatcher.store.load(key).await?
             && stored.revision == revision
         {
-            // Whoever keeps up need not read the log.
+            // Webhooks that are up to date need no replay.
             return Ok(Some(stored.task));
         }
         while self.revision < revision {
@@ -297,7 +307,7 @@ impl LogReplay {
                 match (&mut self.task, event) {
                     (none @ None, Event::Created(task)) => *none = Some(Arc::new(task)),
                     (None, _) => return Ok(None),
-                    // The log was written by the same fold.
+                    // The fold accepts every event of a log.
                     (Some(task), event) => drop(Arc::make_mut(task).apply(event)),
                 }
             }

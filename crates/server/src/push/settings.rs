@@ -1,37 +1,38 @@
-//! How webhooks are delivered.
+//! Settings of webhook deliveries.
 
 use std::time::Duration;
 
 use http::HeaderValue;
 use latimer_outbound::AllowRule;
 
-/// How webhooks are delivered. Plain data.
+/// Settings of webhook deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushSettings {
-    /// Whether there are webhooks at all.
+    /// Whether clients can register webhooks.
     pub enabled: bool,
-    /// Whether they may lead to this machine. When nothing is said, they may as long as the server
-    /// can only be reached from it too.
+    /// Whether webhook URLs may lead to this machine. `None` allows it if the server listens on
+    /// loopback only.
     pub allow_loopback: Option<bool>,
-    /// Where else they may lead, beside HTTPS on the public internet.
+    /// Receivers that are allowed in addition to HTTPS on the public internet.
     pub allow: Vec<AllowRule>,
-    /// How many webhooks a task may have.
+    /// Maximum number of webhooks of one task.
     pub max_per_task: usize,
-    /// How many webhooks with something to do a caller may have.
+    /// Maximum number of active webhooks of one caller.
     pub max_per_caller: usize,
-    /// How long a receiver may take to answer.
+    /// Timeout of one attempt, including the connection.
     pub timeout: Duration,
-    /// How often a delivery is tried before it is given up.
+    /// Number of attempts before a delivery is abandoned.
     pub max_attempts: u32,
-    /// For how long a receiver may fail before deliveries are given up at their first failure.
+    /// How long a receiver may fail. After that each delivery is abandoned at its first failure,
+    /// until one succeeds.
     pub give_up_after: Duration,
-    /// How long to wait after the first failure; each further one doubles it.
+    /// Backoff after the first failure. Each further failure doubles it.
     pub initial_backoff: Duration,
-    /// The longest wait between two attempts.
+    /// Maximum backoff between two attempts.
     pub max_backoff: Duration,
-    /// What webhooks are sent that were registered in 0.3.
+    /// Body of deliveries to webhooks that were registered with version 0.3.
     pub v0_3_body: V0_3Body,
-    /// What we call ourselves, if not what everybody does.
+    /// `User-Agent` of deliveries. `None` sends the default.
     pub user_agent: Option<HeaderValue>,
 }
 
@@ -54,12 +55,12 @@ impl Default for PushSettings {
     }
 }
 
-/// What webhooks are sent that were registered in 0.3.
+/// Body of deliveries to webhooks that were registered with version 0.3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum V0_3Body {
-    /// The task, as the official SDKs have it.
+    /// The whole task, as the official SDKs send it.
     #[default]
     Task,
-    /// The event in the envelope of JSON-RPC, as a stream has it.
+    /// The event in a JSON-RPC envelope, as streams send it.
     Envelope,
 }

@@ -1,4 +1,4 @@
-//! Where it is kept how often everybody has asked. There is a limit on that, too.
+//! Storage of rate limit buckets, limited in number.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,35 +10,37 @@ use governor::state::keyed::ShrinkableKeyedStateStore;
 use super::RateKey;
 use crate::sync::ShardedMap;
 
-/// One question to the buckets.
+/// One access to a bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BucketQuery {
     pub(super) key: RateKey,
     pub(super) charge: Charge,
 }
 
-/// Whether a question changes anything.
+/// Whether an access charges the bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Charge {
+    /// Charges the weight of the call.
     Weight,
+    /// Charges nothing and creates no bucket.
     Nothing,
 }
 
-/// The buckets: for each the time at which it will be full again.
+/// The buckets: for each key the time at which its bucket is full again.
 #[derive(Debug)]
 pub(super) struct Buckets {
     full_at: ShardedMap<RateKey, Nanos, SHARD_COUNT>,
     count: AtomicUsize,
-    /// How many were ever made.
+    /// Number of buckets ever created.
     created: Arc<AtomicUsize>,
 }
 
 const SHARD_COUNT: usize = 64;
-/// How many buckets there may be in one shard.
+/// Maximum number of buckets in one shard.
 const MAX_BUCKETS_PER_SHARD: usize = 1024;
 
 impl Buckets {
-    /// How many buckets there may be.
+    /// Maximum number of buckets.
     #[cfg(test)]
     pub(super) const MAX_BUCKETS: usize = SHARD_COUNT * MAX_BUCKETS_PER_SHARD;
 
@@ -64,7 +66,7 @@ impl StateStore for Buckets {
         }
         let (outcome, full_at) = measure(None)?;
         if query.charge == Charge::Weight {
-            // The bucket that is the nearest to being full: the least is lost with it.
+            // Evicts the bucket that is closest to full, because it limits its key least.
             if entry.shard_len() >= MAX_BUCKETS_PER_SHARD
                 && entry.evict_min_by_key(|full_at| *full_at).is_some()
             {

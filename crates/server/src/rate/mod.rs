@@ -1,8 +1,8 @@
-//! How often callers may ask.
+//! Rate limits of calls and of failed authentications.
 //!
-//! Each caller has a bucket that fills at a steady rate (GCRA); an operation takes as much as it
-//! weighs, and what does not fit is refused with the time to wait. Whoever did not say who they are
-//! is known by the address, and so is whoever shows credentials that do not count.
+//! Each caller has a bucket that refills at a constant rate (GCRA). An operation takes its weight
+//! from the bucket; if the bucket has less, the call is rejected with the time to wait. Anonymous
+//! callers, and callers with invalid credentials, are identified by their IP address.
 
 mod buckets;
 
@@ -19,19 +19,19 @@ use latimer_protocol::{Error, ErrorKind};
 
 use buckets::{BucketQuery, Buckets, Charge};
 
-/// How often callers may ask.
+/// Rate limits of calls and of failed authentications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// How much a caller may ask for in a minute, by the weights of operations: a message weighs 5,
-    /// a list or a subscription 3, to cancel 2, and a look at a task or a card 1. Zero: any number.
+    /// Weight that a caller may use per minute. Sending a message weighs 5, a list or a
+    /// subscription 3, a cancellation 2, and reading a task or a card 1. Zero disables the limit.
     pub per_minute: u32,
-    /// How much of it may come at once.
+    /// Weight that a caller may use at once.
     pub burst: u32,
-    /// How often in a minute credentials from one address may be wrong before it is not listened to
-    /// for a while. Zero: any number.
+    /// Failed authentications allowed per IP address and minute; further attempts are rejected.
+    /// Zero disables the limit.
     pub auth_failures_per_minute: u32,
-    /// Whether this also holds for addresses of this machine. Callers that said who they are are
-    /// limited wherever they are.
+    /// Whether the limits apply to loopback addresses, too. Authenticated callers are limited
+    /// wherever they are.
     pub include_loopback: bool,
 }
 
@@ -46,17 +46,18 @@ impl Default for RateLimit {
     }
 }
 
-/// Whose bucket it is.
+/// Key of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RateKey {
-    /// Somebody who said who they are.
+    /// An authenticated caller.
     Caller(Arc<str>),
-    /// Everybody at an address: of IPv6 at a network, as one customer has many addresses of it.
+    /// All callers at an IPv4 address, or in an IPv6 network of 56 bits, because one subscriber
+    /// usually has a whole network.
     Address(IpAddr),
 }
 
 impl RateKey {
-    /// Everybody at an address.
+    /// Returns the key of an IP address.
     pub(crate) fn for_address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V6(it) => IpAddr::V6(Ipv6Addr::from_bits(it.to_bits() & IPV6_NETWORK_MASK)),
@@ -65,10 +66,10 @@ impl RateKey {
     }
 }
 
-/// The first 56 bits of an address.
+/// Mask of the first 56 bits of an address.
 const IPV6_NETWORK_MASK: u128 = u128::MAX << (128 - 56);
 
-/// Knows how often everybody has asked.
+/// Counts calls and failed authentications against their limits.
 #[derive(Debug)]
 pub(crate) struct CallLimiter {
     calls: Option<Limiter>,
@@ -89,20 +90,20 @@ impl CallLimiter {
         }
     }
 
-    /// Whether calls are counted at all.
+    /// Returns whether calls are limited.
     pub(crate) fn limits_calls(&self) -> bool {
         self.calls.is_some()
     }
 
-    /// Whether wrong credentials are counted at all.
+    /// Returns whether failed authentications are limited.
     pub(crate) fn limits_auth_failures(&self) -> bool {
         self.auth_failures.is_some()
     }
 
-    /// Counts something that weighs so much.
+    /// Charges a call of this weight.
     ///
     /// # Errors
-    /// [`ErrorKind::RateLimited`] when it is too much.
+    /// [`ErrorKind::RateLimited`] if the limit is exceeded.
     pub(crate) fn charge(&self, key: RateKey, weight: u32) -> Result<(), Error> {
         match &self.calls {
             Some(calls) if self.applies_to(&key) => calls.take(key, weight).map_err(rate_limited),
@@ -110,18 +111,18 @@ impl CallLimiter {
         }
     }
 
-    /// Counts credentials that were wrong.
+    /// Counts a failed authentication.
     pub(crate) fn record_auth_failure(&self, key: RateKey) {
         if let Some(failures) = self.auth_failures.as_ref().filter(|_| self.applies_to(&key)) {
-            // Whoever comes next is told.
+            // The next `check_auth_failures` reports an exceeded limit.
             let _ = failures.take(key, 1);
         }
     }
 
-    /// Whether credentials are looked at.
+    /// Checks whether an authentication may be attempted. Counts nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::RateLimited`] when too many of them were wrong.
+    /// [`ErrorKind::RateLimited`] if too many authentications failed.
     pub(crate) fn check_auth_failures(&self, key: RateKey) -> Result<(), Error> {
         match &self.auth_failures {
             Some(failures) if self.applies_to(&key) => {
@@ -139,22 +140,22 @@ impl CallLimiter {
     }
 }
 
-/// Buckets of one size.
+/// Buckets with one quota.
 #[derive(Debug)]
 struct Limiter<C: Clock = MonotonicClock> {
     buckets: RateLimiter<BucketQuery, Buckets, C, NoOpMiddleware<C::Instant>>,
     burst: u32,
-    /// How many buckets were ever made.
+    /// Number of buckets ever created.
     created: Arc<AtomicUsize>,
-    /// When that many were made, the full ones are removed.
+    /// Value of `created` at which the next sweep is due.
     sweep_at: AtomicUsize,
 }
 
-/// Fewer buckets than this are not worth a sweep.
+/// Minimum number of new buckets between two sweeps.
 const MIN_SWEEP_THRESHOLD: usize = 1024;
 
 impl<C: Clock> Limiter<C> {
-    /// Buckets that fill at this rate; none when there is none.
+    /// Creates buckets that refill at this rate. `None` if the rate is zero.
     fn new(per_minute: u32, burst: u32, clock: C) -> Option<Self> {
         let quota = Quota::per_minute(NonZeroU32::new(per_minute)?);
         let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
@@ -168,9 +169,9 @@ impl<C: Clock> Limiter<C> {
         })
     }
 
-    /// Takes so much, or says how long to wait.
+    /// Takes a weight from a bucket, or returns the time to wait.
     fn take(&self, key: RateKey, weight: u32) -> Result<(), Duration> {
-        // What is heavier than a bucket is large takes all of it.
+        // A weight above the burst takes a full bucket.
         let weight = NonZeroU32::new(weight.min(self.burst)).unwrap_or(NonZeroU32::MIN);
         let decision =
             self.buckets.check_key_n(&BucketQuery { key, charge: Charge::Weight }, weight);
@@ -180,7 +181,7 @@ impl<C: Clock> Limiter<C> {
         self.wait_time(decision.unwrap_or(Ok(())))
     }
 
-    /// Says how long to wait before anything can be taken, and takes nothing.
+    /// Returns the time to wait before a weight of one can be taken. Takes nothing.
     fn peek(&self, key: RateKey) -> Result<(), Duration> {
         self.wait_time(self.buckets.check_key(&BucketQuery { key, charge: Charge::Nothing }))
     }
@@ -189,8 +190,8 @@ impl<C: Clock> Limiter<C> {
         decision.map_err(|until| until.wait_time_from(self.buckets.clock().now()))
     }
 
-    /// Removes full buckets: they are like those that are not there. Next when as many were made
-    /// as are left, so that a bucket costs a look or two however many there are.
+    /// Removes full buckets, which equal missing ones. The next sweep is due after as many new
+    /// buckets as remain, so the cost per bucket is constant.
     fn sweep(&self) {
         let created = self.created.load(Relaxed);
         self.sweep_at.store(created + MIN_SWEEP_THRESHOLD.max(self.buckets.len()), Relaxed);
@@ -204,7 +205,7 @@ fn rate_limited(wait: Duration) -> Error {
 }
 
 fn too_many_auth_failures(wait: Duration) -> Error {
-    let message = format!("too many wrong credentials; try again in {}", format_wait(wait));
+    let message = format!("too many failed authentications; try again in {}", format_wait(wait));
     Error::new(ErrorKind::RateLimited, message).with_retry_after(wait)
 }
 
@@ -236,13 +237,17 @@ mod tests {
         assert_eq!(limiter.take(caller_key("a"), 5), Ok(()));
         assert_eq!(limiter.take(caller_key("a"), 5), Ok(()));
         assert_eq!(limiter.take(caller_key("a"), 3), Err(Duration::from_secs(3)));
-        assert_eq!(limiter.take(caller_key("b"), 10), Ok(()), "everybody has their own");
+        assert_eq!(limiter.take(caller_key("b"), 10), Ok(()), "each key has its own bucket");
         clock.advance(Duration::from_secs(2));
         assert_eq!(limiter.take(caller_key("a"), 3), Err(Duration::from_secs(1)));
         clock.advance(Duration::from_secs(1));
         assert_eq!(limiter.take(caller_key("a"), 3), Ok(()));
         clock.advance(Duration::from_secs(10));
-        assert_eq!(limiter.take(caller_key("a"), 99), Ok(()), "more than there ever is takes all");
+        assert_eq!(
+            limiter.take(caller_key("a"), 99),
+            Ok(()),
+            "a weight above the burst takes a full bucket"
+        );
         assert!(limiter.take(caller_key("a"), 1).is_err());
     }
 
@@ -285,7 +290,7 @@ mod tests {
         assert_eq!(limiter.buckets.len(), MIN_SWEEP_THRESHOLD - 1);
         clock.advance(Duration::from_secs(5));
         limiter.take(caller_key("one more"), 1).unwrap();
-        assert_eq!(limiter.buckets.len(), 1, "the others were as good as new");
+        assert_eq!(limiter.buckets.len(), 1, "full buckets were removed");
         for number in 0..2 * Buckets::MAX_BUCKETS {
             limiter.take(caller_key(&number.to_string()), 1).unwrap();
         }

@@ -1,4 +1,4 @@
-//! A semaphore for each of many keys.
+//! Semaphores by key.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -9,8 +9,9 @@ use super::ShardedMap;
 
 const SHARDS: usize = 16;
 
-/// Semaphores by key, each with the same number of permits and created when it is first used. A
-/// semaphore exists only while a slot or permit of its key does. Cheap to clone; clones share them.
+/// Semaphores by key, each with the same number of permits and created on first use. A semaphore
+/// exists only while a slot or a permit of its key exists. Cheap to clone; clones share the
+/// semaphores.
 #[derive(Debug)]
 pub(crate) struct KeyedSemaphore<K> {
     permits: usize,
@@ -23,7 +24,7 @@ struct SemaphoreEntry {
     users: usize,
 }
 
-/// One user of the semaphore of a key, which waits for a permit or has one.
+/// A user of the semaphore of a key, without a permit. Dropping it ends the use.
 #[derive(Debug)]
 pub(crate) struct SemaphoreSlot<K: Eq + Hash> {
     entries: Arc<ShardedMap<K, SemaphoreEntry, SHARDS>>,
@@ -40,12 +41,12 @@ pub(crate) struct KeyedPermit<K: Eq + Hash> {
 }
 
 impl<K: Clone + Eq + Hash> KeyedSemaphore<K> {
-    /// Creates semaphores with so many permits for each key.
+    /// Creates semaphores with `permits` permits for each key.
     pub(crate) fn new(permits: usize) -> Self {
         Self { permits, entries: Arc::default() }
     }
 
-    /// Joins the users of a key. The slot has no place in the queue of its semaphore until
+    /// Registers a user of a key. The slot has no place in the queue until
     /// [`SemaphoreSlot::acquire`] is polled.
     pub(crate) fn slot(&self, key: K) -> SemaphoreSlot<K> {
         let mut guard = self.entries.entry(&key);
@@ -70,16 +71,16 @@ impl<K: Eq + Hash> SemaphoreSlot<K> {
     /// gives up the place in the queue.
     ///
     /// # Errors
-    /// Never: no semaphore is closed.
+    /// Never fails, because the semaphores are never closed.
     pub(crate) async fn acquire(self) -> Result<KeyedPermit<K>, AcquireError> {
         let permit = Arc::clone(&self.semaphore).acquire_owned().await?;
         Ok(KeyedPermit { _permit: permit, _slot: self })
     }
 
-    /// Takes a permit.
+    /// Acquires a permit without waiting.
     ///
     /// # Errors
-    /// When all permits are taken.
+    /// Fails if all permits are in use.
     pub(crate) fn try_acquire(self) -> Result<KeyedPermit<K>, TryAcquireError> {
         let permit = Arc::clone(&self.semaphore).try_acquire_owned()?;
         Ok(KeyedPermit { _permit: permit, _slot: self })
@@ -130,7 +131,9 @@ mod tests {
         assert!(poll(second.as_mut()).is_pending());
         drop(held);
         assert!(poll(second.as_mut()).is_pending());
-        let Poll::Ready(permit) = poll(first) else { panic!("the first one is next") };
+        let Poll::Ready(permit) = poll(first) else {
+            panic!("the first in the queue gets the permit")
+        };
         drop(permit);
         assert!(poll(second).is_ready());
     }
@@ -150,6 +153,6 @@ mod tests {
         assert_eq!(semaphores.entries.len(), 1);
         drop(held);
         assert!(semaphores.is_empty());
-        assert!(semaphores.slot(0).try_acquire().is_ok(), "the canceled one took no permit");
+        assert!(semaphores.slot(0).try_acquire().is_ok(), "the dropped future released its place");
     }
 }

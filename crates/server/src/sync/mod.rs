@@ -1,5 +1,5 @@
-//! Synchronization that several modules share: locks and sharded maps of `latimer-store`, and
-//! semaphores by key.
+//! Synchronization primitives that several modules share: locks and sharded maps of
+//! `latimer-store`, and semaphores by key.
 
 mod keyed_semaphore;
 

@@ -1,10 +1,13 @@
-//! An artifact made piece by piece.
+//! Artifacts written in chunks.
 
 use latimer_protocol::{Artifact, ArtifactId, Part, TaskArtifactUpdateEvent};
 
 use super::{Turn, TurnError};
 
-/// Makes one artifact piece by piece. Readers see each piece as it comes.
+/// Writes one artifact of a turn in chunks. Streams receive each chunk as its own event.
+///
+/// Dropping the writer leaves the artifact without a last chunk; readers then take the end of the
+/// task as its end. Created by [`Turn::artifact`].
 #[derive(Debug)]
 pub struct ArtifactWriter {
     turn: Turn,
@@ -18,7 +21,8 @@ impl ArtifactWriter {
         Self { turn, id, name: Some(name).filter(|it| !it.is_empty()), started: false }
     }
 
-    /// The same artifact under another id, to go on with one that was begun in an earlier turn.
+    /// Sets the artifact id and appends to that artifact, to continue one that an earlier turn
+    /// started.
     #[must_use]
     pub fn with_id(mut self, id: ArtifactId) -> Self {
         self.id = id;
@@ -26,25 +30,25 @@ impl ArtifactWriter {
         self
     }
 
-    /// Its id.
+    /// Returns the artifact id.
     #[must_use]
     pub fn id(&self) -> &ArtifactId {
         &self.id
     }
 
-    /// Adds a piece.
+    /// Appends a chunk. Waits while the outbox of the turn is full.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn push(&mut self, part: impl Into<Part>) -> Result<(), TurnError> {
         self.send(part.into(), false).await
     }
 
-    /// Adds the last piece, and says that it is the last. An artifact may do without one: the end of
-    /// the task is the end of its artifacts.
+    /// Appends the last chunk and marks it as the last. Optional: the end of the task also ends its
+    /// artifacts.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn push_last(mut self, part: impl Into<Part>) -> Result<(), TurnError> {
         self.send(part.into(), true).await
     }

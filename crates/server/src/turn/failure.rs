@@ -1,14 +1,15 @@
-//! How a turn ends other than well.
+//! Errors of agents and of ended turns.
 
 use std::fmt;
 
 use latimer_protocol::Error;
 use tracing::error;
 
-/// Why an agent failed, as far as its caller may know.
+/// Failure of an agent's turn, with a reason that the caller may read.
 ///
-/// An agent says what the caller reads with [`AgentFailure::new`]. Any other error becomes a failure too,
-/// so that `?` works; then the caller reads only that the agent failed, and the log has the rest.
+/// [`AgentFailure::new`] sets the reason that the caller reads. Every other error converts into a
+/// failure, so that `?` works: the caller then reads only "the agent failed", and the engine logs
+/// the error.
 ///
 /// ```
 /// # use latimer_server::AgentFailure;
@@ -19,21 +20,23 @@ use tracing::error;
 pub struct AgentFailure {
     reason: String,
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
-    /// Whether it only passes on that the turn is over.
+    /// Whether the failure is a [`TurnError`] that the executor passed on.
     turn_over: bool,
-    /// What the caller gets where nothing is left of its message.
+    /// Error that the caller gets instead of a failed task.
     rejection: Option<Box<Error>>,
 }
 
 impl AgentFailure {
-    /// A failure for this reason, which the caller reads.
+    /// Creates a failure with a reason for the caller.
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), cause: None, turn_over: false, rejection: None }
     }
 
-    /// Refuses the message with an error of the protocol. Its caller gets the error, and nothing is
-    /// left of the message, as long as nothing was said about it and nobody was told of its task;
-    /// otherwise the task fails in the words of the error.
+    /// Rejects the message with a protocol error. The caller gets the error and the store keeps no
+    /// trace of the message.
+    ///
+    /// This works only until the turn has emitted an event and until the caller has learned of the
+    /// task; after that the task fails, with the text of the error as the reason.
     #[must_use]
     pub fn reject_message(error: Error) -> Self {
         Self {
@@ -44,31 +47,31 @@ impl AgentFailure {
         }
     }
 
-    /// The failure of an agent that cannot go on after a restart.
+    /// Creates the failure of a turn that a restart interrupted and that cannot be resumed.
     #[must_use]
     pub fn interrupted_by_restart() -> Self {
-        Self::new("the server was restarted while the agent was at work")
+        Self::new("the server restarted while the agent was working")
     }
 
-    /// The reason, for the caller.
+    /// Returns the reason that the caller reads.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// The error that the message is refused with, if it is.
+    /// Returns the protocol error of a rejected message.
     pub(crate) fn rejection(&self) -> Option<&Error> {
         self.rejection.as_deref()
     }
 
-    /// Writes what the caller does not read into the log.
+    /// Logs the cause, which the caller does not read.
     pub(crate) fn log(&self, agent: &str) {
         if let Some(cause) = &self.cause {
             error!(agent, error = %cause, "agent failed");
         }
     }
 
-    /// Whether the agent only stopped because its turn was over.
+    /// Returns whether the executor stopped only because the turn had ended.
     pub(crate) fn is_turn_over(&self) -> bool {
         self.turn_over
     }
@@ -82,7 +85,7 @@ impl fmt::Display for AgentFailure {
 
 impl fmt::Debug for AgentFailure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Failure")
+        out.debug_struct("AgentFailure")
             .field("reason", &self.reason)
             .field("cause", &self.cause)
             .finish()
@@ -99,17 +102,18 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for AgentFailure {
     }
 }
 
-/// Nothing more can be said in a turn.
+/// The turn has ended and accepts no more events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TurnError {
-    /// The agent said that the task is over, or answered directly.
-    #[error("the turn is over: the agent has given its answer")]
+    /// The agent set a terminal state or replied directly.
+    #[error("the turn has ended: the agent has finished the task")]
     Finished,
-    /// The task was canceled, or took too long, and the agent was told to stop.
-    #[error("the turn is over: the agent was told to stop")]
+    /// The engine stopped the turn: the task was canceled, the turn exceeded its time limit, or the
+    /// server shut down.
+    #[error("the turn has ended: the engine stopped the agent")]
     Stopped,
-    /// What the agent said could not be stored.
-    #[error("the turn is over: its events could not be stored")]
+    /// The events of the turn could not be stored.
+    #[error("the turn has ended: its events could not be stored")]
     StoreFailed,
 }

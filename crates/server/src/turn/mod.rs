@@ -1,4 +1,10 @@
-//! One turn: what was said, and what the agent does about it.
+//! A turn: one message and the agent's means to respond.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `artifact` | artifacts written in chunks |
+//! | `failure` | errors of agents and of ended turns |
+//! | `outbox` | buffer of events between executor and engine |
 
 mod artifact;
 mod failure;
@@ -21,26 +27,28 @@ pub(crate) use outbox::{Emitted, Outbox, estimated_part_size};
 
 use crate::engine::ids;
 
-/// One message to an agent, and the means to answer it. Cheap to clone; clones are the same turn.
+/// One message to an agent and the means to respond. Cheap to clone; clones are the same turn.
 ///
-/// What is said is buffered, and becomes durable and visible when the agent next waits for
-/// something, or ends; what is said back to back travels together. [`Turn::flush`] waits until it is
-/// durable.
+/// The emitting methods add events to a bounded outbox and wait only while it is full. The engine
+/// stores and publishes the buffered events together whenever the executor waits for something, and
+/// when it returns. [`Turn::flush`] waits until they are durable. After a terminal state or a
+/// direct reply, and after the engine stopped the turn, emitting fails with a [`TurnError`].
+/// Dropping the last clone has no effect: the turn ends when the executor returns.
 ///
 /// ```
 /// # use latimer_server::{AgentFailure, Turn};
 /// # async fn agent(turn: Turn) -> Result<(), AgentFailure> {
-/// turn.progress("looking it up").await?;
-/// let mut answer = turn.artifact("answer");
-/// answer.push("one").await?;
-/// answer.push_last("two").await?;
+/// turn.progress("searching").await?;
+/// let mut list = turn.artifact("results");
+/// list.push("first result").await?;
+/// list.push_last("second result").await?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Turn(Arc<Inner>);
 
-/// Everything a turn is begun with.
+/// Data of a turn, fixed when it starts, and its outbox.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) message: Arc<Message>,
@@ -48,7 +56,7 @@ pub(crate) struct Inner {
     pub(crate) context_id: ContextId,
     pub(crate) agent: Arc<str>,
     pub(crate) caller: Caller,
-    /// The task as it was when the turn began; none when the turn begins it.
+    /// The task before the turn; `None` in the first turn of a task.
     pub(crate) task: Option<Arc<Task>>,
     pub(crate) note: Option<Arc<str>>,
     pub(crate) starts_context: bool,
@@ -59,7 +67,7 @@ pub(crate) struct Inner {
     pub(crate) extensions: Vec<String>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancellation_token: CancellationToken,
-    /// Why it is not canceled.
+    /// Error for callers that cancel the task, once the agent has declined.
     pub(crate) decline_reason: SetOnce<Error>,
     pub(crate) outbox: Outbox,
     pub(crate) store: Arc<dyn TaskStore>,
@@ -78,67 +86,68 @@ impl Turn {
         &self.0.message
     }
 
-    /// What was said.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> &Message {
         &self.0.message
     }
 
-    /// The text of what was said: its text parts, one per line.
+    /// Returns the text parts of the message, one per line.
     #[must_use]
     pub fn text(&self) -> String {
         self.0.message.text()
     }
 
-    /// The task of the turn. Nobody knows it yet when the turn begins it, and nobody ever will if
-    /// the answer is a direct message.
+    /// Returns the id of the task. A new task is stored with the first event; a direct reply
+    /// creates no task, and the id stays unused.
     #[must_use]
     pub fn task_id(&self) -> &TaskId {
         &self.0.task_id
     }
 
-    /// The conversation.
+    /// Returns the context of the task.
     #[must_use]
     pub fn context_id(&self) -> &ContextId {
         &self.0.context_id
     }
 
-    /// Whether the conversation begins with this message: the caller named none.
+    /// Returns whether the message started a new context: the caller sent no context id.
     #[must_use]
     pub fn starts_context(&self) -> bool {
         self.0.starts_context
     }
 
-    /// Whether the caller waits for the answer as a whole, and reads no events on the way, nor has them
-    /// told to a webhook. Others may come to read them.
+    /// Returns whether the caller waits only for the final result: no stream and no webhook
+    /// observes the turn. Other readers may still subscribe later.
     #[must_use]
     pub fn is_result_only(&self) -> bool {
         self.0.result_only
     }
 
-    /// The task as it was when the turn began, with its artifacts; none when the turn begins it.
+    /// Returns the task before the turn, with its artifacts; `None` in the first turn of a task.
     #[must_use]
     pub fn task(&self) -> Option<&Task> {
         self.0.task.as_deref()
     }
 
-    /// What was said in this task before, the oldest first.
+    /// Returns the messages of the task before this turn, oldest first.
     #[must_use]
     pub fn history(&self) -> &[Arc<Message>] {
         self.task().map(|it| it.history.as_slice()).unwrap_or_default()
     }
 
-    /// The tasks that the message refers to, as far as they exist and are the caller's.
+    /// Returns the tasks that the message refers to. Contains only existing tasks of this caller,
+    /// at most 16.
     #[must_use]
     pub fn referenced_tasks(&self) -> &[Arc<Task>] {
         &self.0.referenced_tasks
     }
 
-    /// The other tasks of this conversation, the latest first, at most so many: what was said and
-    /// made before, for an agent that remembers.
+    /// Loads the other tasks of this caller and agent in the context, most recently changed first,
+    /// at most `limit`. Costs one query of the store.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// Fails if the store cannot be read.
     pub async fn context_tasks(&self, limit: usize) -> Result<Vec<Arc<Task>>, AgentFailure> {
         let query = TaskQuery {
             owner: self.caller().id().clone(),
@@ -157,233 +166,239 @@ impl Turn {
         Ok(tasks)
     }
 
-    /// Who asks.
+    /// Returns the authenticated identity of the caller, which may be anonymous.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.0.caller
     }
 
-    /// The agent's name.
+    /// Returns the name of the agent.
     #[must_use]
     pub fn agent(&self) -> &Arc<str> {
         &self.0.agent
     }
 
-    /// What the request carries beside the message.
+    /// Returns the metadata of the request. The message has its own.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {
         &self.0.metadata
     }
 
-    /// The media types that the caller can read; any when empty.
+    /// Returns the media types that the caller accepts; an empty list means all.
     #[must_use]
     pub fn accepted_output_modes(&self) -> &[String] {
         &self.0.accepted_output_modes
     }
 
-    /// The extensions that are active.
+    /// Returns the URIs of the active extensions: requested by the caller and supported by the
+    /// agent or the server.
     #[must_use]
     pub fn extensions(&self) -> &[String] {
         &self.0.extensions
     }
 
-    /// When the turn must be over, if there is a limit.
+    /// Returns when the engine stops the turn, if the policy limits it.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.0.deadline
     }
 
-    /// Tells when the caller cancels the task: wait for it, or look at it now and then.
+    /// Returns the token that the engine cancels when a caller cancels the task.
     #[must_use]
     pub fn cancellation_token(&self) -> &CancellationToken {
         &self.0.cancellation_token
     }
 
-    /// Goes on though the task is canceled, and tells whoever cancels it why, until the turn is over.
-    /// For agents whose work is done elsewhere, by somebody who does not stop.
+    /// Declines to cancel the task: the turn continues, and cancel calls fail with `reason` until
+    /// it ends. Only the first call has an effect. For agents whose work cannot be stopped, such as
+    /// work of an upstream agent.
     pub fn decline_cancellation(&self, reason: Error) {
-        // Who has declined already has said why.
+        // The first reason stays.
         let _ = self.0.decline_reason.set(reason);
     }
 
-    /// Why the task is not canceled, as soon as the agent says so.
+    /// Waits until the agent declines to cancel the task, and returns its reason.
     pub(crate) async fn declined(&self) -> Error {
         self.0.decline_reason.wait().await.clone()
     }
 
-    /// Whether the agent is to stop: the task is canceled, and the agent has not declined.
+    /// Returns whether the agent should stop: a caller canceled the task and the agent has not
+    /// declined.
     #[must_use]
     pub fn is_canceled(&self) -> bool {
         self.0.cancellation_token.is_cancelled() && !self.0.decline_reason.initialized()
     }
 
-    /// Says that the agent is at work. Said by itself before the first artifact.
+    /// Sets the state `working`. The engine does this itself before the first artifact.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn set_working(&self) -> Result<(), TurnError> {
         self.set_status(TaskStatus::from(TaskState::Working)).await
     }
 
-    /// Says what the agent is doing.
+    /// Sets the state `working` with a text for the caller.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn progress(&self, text: impl Into<String>) -> Result<(), TurnError> {
         self.set_status(Self::status_with_text(TaskState::Working, text)).await
     }
 
-    /// Answers with a text: an artifact with it, and the task is completed.
+    /// Adds an artifact with a text and completes the task.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn reply(&self, text: impl Into<String>) -> Result<(), TurnError> {
         self.reply_with(Part::text(text)).await
     }
 
-    /// Answers with any part: an artifact with it, and the task is completed.
+    /// Adds an artifact with one part and completes the task.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn reply_with(&self, part: impl Into<Part>) -> Result<(), TurnError> {
         self.add_artifact(Artifact::new(ids::artifact(), part)).await?;
         self.complete().await
     }
 
-    /// Adds a whole artifact.
+    /// Adds a complete artifact.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn add_artifact(&self, artifact: Artifact) -> Result<(), TurnError> {
         let update = TaskArtifactUpdateEvent::new(self.task_id().clone(), artifact);
         self.update_artifact(TaskArtifactUpdateEvent { last_chunk: true, ..update }).await
     }
 
-    /// Begins an artifact that is made piece by piece.
+    /// Returns a writer that emits a new artifact in chunks. Emits nothing itself.
     #[must_use]
     pub fn artifact(&self, name: impl Into<String>) -> ArtifactWriter {
         ArtifactWriter::new(self.clone(), ids::artifact(), name.into())
     }
 
-    /// Adds to an artifact whatever the update says.
+    /// Emits an artifact update: a complete artifact or a chunk.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn update_artifact(&self, update: TaskArtifactUpdateEvent) -> Result<(), TurnError> {
         self.0.outbox.emit(Emitted::Artifact(update)).await
     }
 
-    /// Answers directly, without a task. When there is a task already, it is completed with this.
+    /// Replies with a text message instead of a task. If the caller already knows the task, the
+    /// message completes it.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn direct_reply(&self, text: impl Into<String>) -> Result<(), TurnError> {
         self.direct_reply_with(Message::agent(ids::message(), Part::text(text))).await
     }
 
-    /// The same with a whole message.
+    /// Replies with a message instead of a task. If the caller already knows the task, the message
+    /// completes it.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn direct_reply_with(&self, message: Message) -> Result<(), TurnError> {
         self.0.outbox.emit(Emitted::DirectReply(message)).await
     }
 
-    /// Asks the caller for something; its next message to the task is the answer, and a new turn.
+    /// Sets the state `input-required` with a question. The caller's next message to the task
+    /// starts a new turn.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn request_input(&self, question: impl Into<String>) -> Result<(), TurnError> {
         self.set_status(Self::status_with_text(TaskState::InputRequired, question)).await
     }
 
-    /// Asks the caller for an authorization. It may come with a message, which is a new turn, or in
-    /// another way while this turn goes on.
+    /// Sets the state `auth-required` with a prompt. The authorization arrives either with a
+    /// message, which starts a new turn, or out of band while this turn continues.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn request_authorization(&self, prompt: impl Into<String>) -> Result<(), TurnError> {
         self.set_status(Self::status_with_text(TaskState::AuthRequired, prompt)).await
     }
 
-    /// Completes the task. Said by itself when the agent returns.
+    /// Completes the task. The engine does this itself when the executor returns `Ok`.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn complete(&self) -> Result<(), TurnError> {
         self.set_status(TaskStatus::from(TaskState::Completed)).await
     }
 
-    /// Completes the task with a closing word.
+    /// Completes the task with a text for the caller.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn complete_with(&self, text: impl Into<String>) -> Result<(), TurnError> {
         self.set_status(Self::status_with_text(TaskState::Completed, text)).await
     }
 
-    /// Fails the task. The caller reads the reason.
+    /// Fails the task with a reason for the caller.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn fail(&self, reason: impl Into<String>) -> Result<(), TurnError> {
         self.set_status(Self::status_with_text(TaskState::Failed, reason)).await
     }
 
-    /// Declines to do the task. The caller reads the reason.
+    /// Rejects the task with a reason for the caller.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn reject(&self, reason: impl Into<String>) -> Result<(), TurnError> {
         self.set_status(Self::status_with_text(TaskState::Rejected, reason)).await
     }
 
-    /// Sets any status.
+    /// Sets a status. The engine sets its timestamp.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn set_status(&self, status: TaskStatus) -> Result<(), TurnError> {
         self.update_status(TaskStatusUpdateEvent::new(self.task_id().clone(), status)).await
     }
 
-    /// The same with metadata.
+    /// Emits a status update with metadata. The engine sets its timestamp and context id.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn update_status(&self, update: TaskStatusUpdateEvent) -> Result<(), TurnError> {
         self.0.outbox.emit(Emitted::Status(update)).await
     }
 
-    /// Keeps a note with the task, in place of the last one: it is durable with the next event, or
-    /// soon, and nobody sees it but the agent. What is answered directly leaves no task to keep it
-    /// with.
+    /// Replaces the agent's private note on this task. The note is stored with the next event, or
+    /// shortly after if none follows. A direct reply creates no task and discards it.
     ///
     /// # Errors
-    /// When the turn is over.
+    /// Fails if the turn has ended.
     pub async fn set_note(&self, note: impl Into<Arc<str>>) -> Result<(), TurnError> {
         self.0.outbox.emit(Emitted::Note(note.into())).await
     }
 
-    /// The note that an earlier turn of the task kept, or this one before it was interrupted.
+    /// Returns the note of an earlier turn of the task, or of this turn before a restart
+    /// interrupted it. Does not reflect [`Turn::set_note`] of this turn.
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.0.note.as_deref()
     }
 
-    /// The note that this agent kept with another task of the caller.
+    /// Loads this agent's note on another task of the caller. Costs one read of the store.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// Fails if the store cannot be read.
     pub async fn note_of(&self, task: &TaskId) -> Result<Option<Arc<str>>, AgentFailure> {
         let (caller, agent) = (self.caller().id().clone(), self.agent().clone());
         let stored = self.0.store.load(&TaskKey { owner: caller, agent, id: task.clone() }).await?;
         Ok(stored.and_then(|it| it.header.note))
     }
 
-    /// Waits until everything said so far is durable, and visible to all.
+    /// Waits until all events emitted so far are durable and visible to readers.
     ///
     /// # Errors
-    /// When the turn is over before that.
+    /// Fails if the engine stopped the turn or could not store its events.
     pub async fn flush(&self) -> Result<(), TurnError> {
         self.0.outbox.flush().await
     }

@@ -1,4 +1,4 @@
-//! What an agent said and nobody has stored yet.
+//! Events that an executor has emitted and the engine has not stored yet.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -10,32 +10,33 @@ use tokio::sync::Notify;
 use super::TurnError;
 use crate::sync::lock_unpoisoned;
 
-/// Something an agent said.
+/// Entry of an outbox.
 #[derive(Debug)]
 pub(crate) enum Emitted {
-    /// A direct answer.
+    /// A message instead of a task.
     DirectReply(Message),
-    /// A new status. Its time and its conversation are the engine's to fill in.
+    /// A status update. The engine sets its timestamp and context id.
     Status(TaskStatusUpdateEvent),
-    /// An artifact, or a piece of one.
+    /// An artifact or a chunk of one.
     Artifact(TaskArtifactUpdateEvent),
-    /// What the agent keeps with the task, for itself.
+    /// The agent's private note on the task.
     Note(Arc<str>),
-    /// Not the agent's: its caller said something more, which is for the next turn.
+    /// A message that the caller sent during the turn, to be stored before its own turn. Emitted by
+    /// the engine.
     FollowUp(Arc<Message>),
 }
 
-/// How many events, and bytes, may wait to be stored before the agent has to.
+/// Limits of the outbox. A single event may exceed the byte limit.
 const MAX_BUFFERED_EVENTS: usize = 256;
 const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
 
-/// Between an agent and the engine. The agent fills it, the engine empties it.
+/// Bounded buffer that the executor fills and the engine empties.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     state: Mutex<State>,
-    /// There is something to store.
+    /// Notified when an event is added or a task is required.
     not_empty: Notify,
-    /// There is room again, or something became durable, or it was closed.
+    /// Notified when events were taken or became durable, and when the outbox is closed.
     drained: Notify,
 }
 
@@ -43,16 +44,19 @@ pub(crate) struct Outbox {
 struct State {
     events: Vec<Emitted>,
     bytes: usize,
-    /// How many events were said, and how many of them are durable.
+    /// Number of events emitted, and how many of them are durable.
     emitted: u64,
     durable: u64,
     closed: Option<TurnError>,
-    /// Somebody needs the task to exist, whatever the agent says.
+    /// Whether a caller needs the task to exist, even if the agent replies directly.
     task_required: bool,
 }
 
 impl Outbox {
-    /// Adds an event as soon as there is room.
+    /// Adds an event. Waits while the outbox is full.
+    ///
+    /// # Errors
+    /// Fails if the outbox is closed.
     pub(crate) async fn emit(&self, event: Emitted) -> Result<(), TurnError> {
         let bytes = event.bytes();
         let mut event = Some(event);
@@ -66,7 +70,7 @@ impl Outbox {
         }
     }
 
-    /// Adds the event if there is room.
+    /// Adds the event and returns true if there is room.
     fn push(&self, event: &mut Option<Emitted>, bytes: usize) -> Result<bool, TurnError> {
         let mut state = self.lock();
         if let Some(reason) = state.closed {
@@ -86,7 +90,11 @@ impl Outbox {
         Ok(true)
     }
 
-    /// Waits until everything said so far is durable.
+    /// Waits until all events emitted so far are durable.
+    ///
+    /// # Errors
+    /// Fails if the outbox is closed before, unless the agent finished the task: its events are
+    /// then still stored.
     pub(crate) async fn flush(&self) -> Result<(), TurnError> {
         let emitted = self.lock().emitted;
         loop {
@@ -103,7 +111,7 @@ impl Outbox {
         }
     }
 
-    /// Makes the task exist, whatever the agent says.
+    /// Requires a task to be stored, even if the agent replies directly.
     pub(crate) fn require_task(&self) {
         self.lock().task_required = true;
         self.not_empty.notify_one();
@@ -113,7 +121,7 @@ impl Outbox {
         self.lock().task_required
     }
 
-    /// Takes everything, and makes room.
+    /// Takes all events.
     pub(crate) fn take(&self) -> Vec<Emitted> {
         let mut state = self.lock();
         state.bytes = 0;
@@ -125,7 +133,7 @@ impl Outbox {
         events
     }
 
-    /// Takes a direct answer, if there is nothing else.
+    /// Takes a direct reply if it is the only event.
     pub(crate) fn take_direct_reply(&self) -> Option<Message> {
         let mut state = self.lock();
         if !matches!(state.events.as_slice(), [Emitted::DirectReply(_)]) {
@@ -141,18 +149,19 @@ impl Outbox {
         self.lock().events.is_empty()
     }
 
-    /// Waits until there is something to take. May return without.
+    /// Waits for an event or a required task. May return although there is neither.
     pub(crate) async fn not_empty(&self) {
         self.not_empty.notified().await;
     }
 
-    /// Says that as many events more are durable.
+    /// Records that the next `events` events are durable.
     pub(crate) fn mark_stored(&self, events: usize) {
         self.lock().durable += events as u64;
         self.drained.notify_waiters();
     }
 
-    /// Takes no more events, for this reason.
+    /// Closes the outbox; later events fail with `reason`. A reason other than
+    /// [`TurnError::Finished`] stays once it is set.
     pub(crate) fn close(&self, reason: TurnError) {
         let mut state = self.lock();
         if state.closed.is_none_or(|it| it == TurnError::Finished) {
@@ -168,7 +177,7 @@ impl Outbox {
 }
 
 impl Emitted {
-    /// Whether nothing can follow.
+    /// Returns whether no event can follow this one.
     fn is_last(&self) -> bool {
         match self {
             Self::DirectReply(_) => true,
@@ -177,7 +186,7 @@ impl Emitted {
         }
     }
 
-    /// The state that it puts the task in.
+    /// Returns the state that the event sets.
     pub(crate) fn state(&self) -> Option<TaskState> {
         match self {
             Self::DirectReply(_) => Some(TaskState::Completed),
@@ -198,7 +207,8 @@ impl Emitted {
     }
 }
 
-/// Roughly how much a part holds. Data counts for little: its size is not known without writing it.
+/// Estimates the bytes of a part. Structured data counts as a constant, because its size is known
+/// only after serialization.
 pub(crate) fn estimated_part_size(part: &Part) -> usize {
     match &part.content {
         Content::Text(text) => text.len(),

@@ -145,7 +145,7 @@ async fn invalid_settings_fail_startup() {
         shouter_server(Settings::default()).primary("nobody").bind("127.0.0.1:0").listen().await;
     assert!(error.is_err());
     let error = shouter_server(Settings::default()).bind("256.0.0.1:x").listen().await.unwrap_err();
-    assert_eq!(error.to_string(), "cannot listen at 256.0.0.1:x");
+    assert_eq!(error.to_string(), "cannot listen on 256.0.0.1:x");
 }
 
 #[tokio::test]

@@ -194,7 +194,7 @@ async fn task_quota_is_released_when_tasks_finish() {
     let refused = alice.post("/a2a", send_body("SendMessage", "hi")).await;
     assert_eq!((refused.status, refused.rpc_error_code()), (200, -31429), "{}", refused.text());
     assert!(!refused.header("retry-after").is_empty());
-    assert!(refused.text().contains("too many of your tasks"), "{}", refused.text());
+    assert!(refused.text().contains("too many unfinished tasks"), "{}", refused.text());
     let body = format!(r#"{{"message":{}}}"#, message("hi"));
     assert_eq!(alice.post("/a2a/message:send", body).await.status, 429);
     assert!(send_message(&bob, "hi").await["error"].is_null(), "others have their own");

@@ -135,7 +135,9 @@ async fn legacy_rest_cancels_only_unfinished_tasks() {
             assert_eq!(response.status, status, "{text}: {}", response.text());
             match status {
                 200 => assert_eq!(response.json()["status"], final_state),
-                _ => assert!(response.json()["error"].as_str().unwrap().contains("is over")),
+                _ => assert!(
+                    response.json()["error"].as_str().unwrap().contains("has already ended")
+                ),
             }
         }
         assert_eq!(server.get(&path).await.json()["status"], final_state, "{text}");

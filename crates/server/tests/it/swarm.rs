@@ -66,7 +66,7 @@ async fn anonymous_or_unknown_directive_is_rejected() {
         server.v1().post("/a2a", directive_call(DirectiveKind::SpawnAgent, Value::Null)).await;
     let (state, reason) = task_result(&anonymous);
     assert_eq!(state, json!("TASK_STATE_REJECTED"));
-    assert_eq!(reason, json!("only callers who say who they are may give directives"));
+    assert_eq!(reason, json!("directives require an authenticated caller"));
 
     for kind in [json!("explode"), json!(7), json!({})] {
         let message = json!({

@@ -50,9 +50,12 @@ fn secrets_never_appear() {
         fixture.record_files("stopped");
 
         assert_deliveries_contain_secrets(&mut fixture);
-        for text in
-            ["delivery given up", "not delivered", "call answered", "going on with webhooks"]
-        {
+        for text in [
+            "webhook delivery abandoned",
+            "webhook delivery failed",
+            "call answered",
+            "webhooks resumed",
+        ] {
             assert!(fixture.output_contains(text), "missing in the log: {text}");
         }
         assert_eq!(fixture.output_contains(r#""message":"call answered""#), format == "json");

@@ -1,4 +1,4 @@
-//! All live tasks, and who uses them.
+//! Registry of live tasks and references to them.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -11,21 +11,23 @@ use latimer_store::TaskKey;
 use super::{LiveTask, State};
 use crate::sync::{EntryGuard, ShardedMap};
 
-/// All live tasks.
+/// The live tasks of an engine, by key.
 #[derive(Debug, Default)]
 pub(crate) struct LiveTasks(ShardedMap<TaskKey, Arc<LiveTask>, SHARDS>);
 
 const SHARDS: usize = 64;
 
 impl LiveTasks {
-    /// A task that nobody knows of yet, in its first turn.
+    /// Creates the live task of a new task, without registering it. The caller holds its writer
+    /// permit.
     pub(crate) fn create(self: &Arc<Self>, key: TaskKey) -> LiveTaskRef {
         let live =
             LiveTask::new(key, State { task_state: TaskState::Submitted, ..State::default() }, 0);
         LiveTaskRef { live: Arc::new(live), live_tasks: Arc::clone(self) }
     }
 
-    /// The live task of this key, which may not exist in the store.
+    /// Returns the live task with this key; creates and registers it if needed. The task may not
+    /// exist in the store.
     pub(crate) fn get_or_create(self: &Arc<Self>, key: &TaskKey) -> LiveTaskRef {
         let mut entry = self.0.entry(key);
         if let Some(live) = entry.get() {
@@ -38,13 +40,13 @@ impl LiveTasks {
         LiveTaskRef { live, live_tasks: Arc::clone(self) }
     }
 
-    /// How many there are.
+    /// Returns the number of registered live tasks.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// One user of a live task. All that is known of it goes when its last user does.
+/// Counted reference to a live task. Dropping the last one removes the live task.
 #[derive(Debug)]
 pub(crate) struct LiveTaskRef {
     live: Arc<LiveTask>,
@@ -52,7 +54,8 @@ pub(crate) struct LiveTaskRef {
 }
 
 impl LiveTaskRef {
-    /// Lets others find the task. Must come before its first event that does not end it.
+    /// Registers a new task so that [`LiveTasks::get_or_create`] finds it. Must precede the first
+    /// event that does not end the task.
     pub(crate) fn register(&self) {
         if !self.live.registered.swap(true, Ordering::AcqRel) {
             let (key, live) = (self.live.key.clone(), Arc::clone(&self.live));
@@ -64,7 +67,7 @@ impl LiveTaskRef {
         entry.remove_if(|it| Arc::ptr_eq(it, &self.live));
     }
 
-    /// A user that reads events: recent ones are kept for it.
+    /// Subscribes to events: recent ones are buffered while a subscription exists.
     pub(crate) fn subscribe(&self) -> Subscription {
         self.live.lock().readers += 1;
         Subscription(self.clone())
@@ -93,11 +96,11 @@ impl Drop for LiveTaskRef {
             if !last || !self.live.registered.load(Ordering::Acquire) {
                 return;
             }
-            // Listed by another guard meanwhile, which went before this one.
+            // Another reference registered the task and was dropped first.
             self.remove(self.live_tasks.0.entry(&self.live.key));
             return;
         }
-        // Others can only find it under this lock.
+        // The task can be found only under this lock.
         let entry = self.live_tasks.0.entry(&self.live.key);
         if self.live.ref_count.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.remove(entry);
@@ -105,7 +108,7 @@ impl Drop for LiveTaskRef {
     }
 }
 
-/// A user that reads events.
+/// Reference of a reader. Dropping the last one discards the buffered events.
 #[derive(Debug)]
 pub(crate) struct Subscription(LiveTaskRef);
 

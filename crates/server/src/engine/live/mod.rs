@@ -1,8 +1,7 @@
-//! Tasks that somebody works on, or watches.
+//! In-memory state that the writer and the readers of a task share.
 //!
-//! A [`LiveTask`] is where the writer of a task and its readers meet. It holds nothing that is not in the
-//! store, and exists only while somebody needs it: each user has a [`LiveTaskRef`], and the last one to go
-//! takes it away.
+//! A [`LiveTask`] contains nothing that the store lacks, except the state of the running turn. It
+//! exists only while a [`LiveTaskRef`] to it exists.
 
 mod live_tasks;
 mod permit;
@@ -24,76 +23,76 @@ pub(in crate::engine) use self::permit::WriterPermit;
 use crate::sync::lock_unpoisoned;
 use crate::turn::{Turn, estimated_part_size};
 
-/// A task that somebody works on, or watches.
+/// A task with a running turn or a reader.
 #[derive(Debug)]
 pub(crate) struct LiveTask {
     key: TaskKey,
     state: Mutex<State>,
     changed: Notify,
-    /// One turn at a time, in the order in which they came.
+    /// One permit: turns run one at a time, in order of arrival.
     writer_permits: Semaphore,
-    /// Whether others can find it.
+    /// Whether [`LiveTasks`] contains the task.
     registered: AtomicBool,
     ref_count: AtomicUsize,
 }
 
-/// What is durable of a task, as far as its readers need it at hand.
+/// State of a live task. Its readers see only durable events.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// The last durable event.
+    /// Revision of the last durable event.
     pub(crate) revision: Revision,
     pub(crate) task_state: TaskState,
-    /// The task at `revision`, when it is interrupted or over.
+    /// The task at `revision`, if it is settled.
     pub(crate) settled: Option<Arc<Task>>,
-    /// The turn that goes on.
+    /// The running turn.
     pub(crate) turn: Option<Turn>,
-    /// Somebody wants it canceled, and no other turn may begin.
+    /// Whether a caller is canceling the task. No new turn starts then.
     pub(crate) canceling: bool,
-    /// What was answered instead of making a task.
+    /// The message that the agent replied with instead of a task.
     pub(crate) direct_reply: Option<Message>,
-    /// Why nothing more will come.
+    /// Error of the store that ended the turn.
     pub(crate) failure: Option<Error>,
-    /// Why the agent did not take the message of the last turn, of which nothing is left.
+    /// Error with which the agent rejected the message of the last turn. The log has no trace of
+    /// the message.
     pub(crate) rejection: Option<Error>,
-    /// Messages that are in the log and whose turn has not come.
+    /// Messages in the log whose turns have not started.
     pub(crate) queued_messages: Vec<MessageId>,
     readers: usize,
     tail: VecDeque<(Revision, BufferedEvent)>,
-    /// Roughly how much the tail holds.
+    /// Estimated bytes of the events in `tail`.
     tail_bytes: usize,
 }
 
-/// A recent event.
+/// A recent event in the buffer of a live task.
 #[derive(Clone, Debug)]
 pub(crate) enum BufferedEvent {
-    /// One that streams show.
+    /// An event that streams contain.
     Streamed(SharedEvent),
-    /// One that only shows in the history.
+    /// A message that only the history of the task contains.
     HistoryOnly(Arc<Message>),
 }
 
-/// How many recent events, and bytes of them, are kept for readers that keep up. Others read the
-/// store.
+/// Limits of the buffer for readers. Readers that fall behind it read from the store.
 const MAX_TAIL_EVENTS: usize = 256;
 const MAX_TAIL_BYTES: usize = 1024 * 1024;
 
-/// What a reader at some revision finds.
+/// Result of reading the events after a revision.
 pub(crate) enum ReadResult {
-    /// These events.
+    /// The next events.
     Events(Vec<(Revision, BufferedEvent)>),
-    /// Older events than are at hand.
+    /// The next event is no longer buffered.
     NotBuffered,
-    /// Nothing yet.
+    /// There are no events yet.
     Pending,
-    /// Nothing, ever.
+    /// The task is terminal and all events were read.
     Ended,
-    /// A direct answer.
+    /// The agent replied directly.
     DirectReply(Message),
-    /// That it failed.
+    /// The events of the turn could not be stored.
     Failed(Error),
 }
 
-/// How many events a reader takes at once.
+/// Number of events that one read returns at most.
 const READ_BATCH: usize = 64;
 
 impl LiveTask {
@@ -120,13 +119,13 @@ impl LiveTask {
         lock_unpoisoned(&self.state)
     }
 
-    /// Changes what is known, and tells everybody who waits.
+    /// Changes the state and wakes all waiters.
     pub(crate) fn update(&self, update: impl FnOnce(&mut State)) {
         update(&mut self.lock());
         self.changed.notify_waiters();
     }
 
-    /// Takes over what the store says, if it is news.
+    /// Updates the state from a stored task, if that is newer.
     pub(crate) fn sync_from_store(&self, stored: &StoredTask) {
         let mut state = self.lock();
         if state.revision < stored.revision {
@@ -139,7 +138,7 @@ impl LiveTask {
         }
     }
 
-    /// Makes events known that have become durable; none are given when nobody watched.
+    /// Publishes events that have become durable. `events` may be empty if there are no readers.
     pub(crate) fn publish(&self, events: Vec<Event>, committed: CommittedState) {
         let mut state = self.lock();
         if state.readers > 0 {
@@ -159,7 +158,7 @@ impl LiveTask {
         self.changed.notify_waiters();
     }
 
-    /// What there is behind a revision.
+    /// Returns the events after a revision.
     pub(crate) fn read_after(&self, after: Revision) -> ReadResult {
         let state = self.lock();
         if after < state.revision {
@@ -181,17 +180,17 @@ impl LiveTask {
         }
     }
 
-    /// Whether somebody reads events.
+    /// Returns whether the task has subscriptions.
     pub(crate) fn has_readers(&self) -> bool {
         self.lock().readers > 0
     }
 
-    /// Waits until `look` finds something.
+    /// Waits until `check` returns a value. Checks the current state first, then after each change.
     pub(crate) async fn wait_for<T>(&self, mut check: impl FnMut(&State) -> Option<T>) -> T {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
-            // From here on no change is missed.
+            // Registered before the check, so that no change between the two is missed.
             changed.as_mut().enable();
             if let Some(value) = check(&self.lock()) {
                 return value;
@@ -252,13 +251,14 @@ impl From<Event> for BufferedEvent {
 }
 
 impl State {
-    /// Whether a message is in the log already, now that its turn comes.
+    /// Removes a message from the queued ones when its turn starts. Returns whether the log already
+    /// contains it.
     pub(crate) fn take_queued(&mut self, message: &MessageId) -> bool {
         let index = self.queued_messages.iter().position(|it| it == message);
         index.map(|index| self.queued_messages.remove(index)).is_some()
     }
 
-    /// Whether nothing more is to be expected without the caller.
+    /// Returns whether the task cannot continue without its caller.
     pub(crate) fn is_idle(&self) -> bool {
         match self.task_state {
             TaskState::InputRequired => true,
@@ -268,7 +268,7 @@ impl State {
     }
 }
 
-/// What an append changes for readers.
+/// State of a task after an append.
 #[derive(Debug)]
 pub(crate) struct CommittedState {
     pub(crate) revision: Revision,
@@ -277,7 +277,7 @@ pub(crate) struct CommittedState {
     pub(crate) turn_ends: bool,
 }
 
-/// Whether a blocking send answers in this state.
+/// Returns whether a blocking send returns in this state.
 pub(crate) fn is_settled(state: TaskState) -> bool {
     state.is_terminal() || state.is_interrupted()
 }

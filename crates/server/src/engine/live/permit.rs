@@ -1,27 +1,30 @@
-//! Who may change a task.
+//! Exclusive permit to append to a task.
 
 use std::ops::Deref;
 
 use super::LiveTaskRef;
 use crate::engine::shutdown::Shutdown;
 
-/// The right to change a task: there is one at a time.
+/// Exclusive permit to append events to one task. Dropping it clears the current turn and admits
+/// the next writer.
 #[derive(Debug)]
 pub(in crate::engine) struct WriterPermit(LiveTaskRef);
 
 impl WriterPermit {
-    /// The floor of a task that nobody else knows of: whoever begins it has it.
+    /// Creates the permit of a new task from [`LiveTasks::create`](super::LiveTasks::create).
     pub(in crate::engine) fn for_new_task(live: LiveTaskRef) -> Self {
         Self(live)
     }
 
-    /// Takes the floor, if nobody has it and the task is not being canceled.
+    /// Acquires the permit without waiting. `None` if another writer has it or the task is being
+    /// canceled.
     pub(in crate::engine) fn try_acquire(live: &LiveTaskRef) -> Option<Self> {
         live.writer_permits().try_acquire().ok()?.forget();
         Some(Self(live.clone())).filter(|it| !it.lock().canceling)
     }
 
-    /// Waits for the floor. None when the task comes to an end first, or the engine stops.
+    /// Waits for the permit, in order of arrival. `None` if the task ends first or the engine
+    /// stops.
     pub(in crate::engine) async fn acquire(
         live: &LiveTaskRef,
         shutdown: &Shutdown,
@@ -37,7 +40,7 @@ impl WriterPermit {
                 return Some(permit);
             }
             drop(permit);
-            // Whoever cancels it has the floor next, and perhaps fails.
+            // The canceling call gets the permit next. If it fails, the task continues.
             let terminal = live.wait_for(|state| {
                 let is_terminal = state.task_state.is_terminal();
                 (is_terminal || !state.canceling).then_some(is_terminal)

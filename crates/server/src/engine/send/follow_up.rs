@@ -1,4 +1,4 @@
-//! Further turns of a task: one at a time, in the order in which their messages came.
+//! Follow-ups: messages to existing tasks, one turn each, in order of arrival.
 
 use std::sync::Arc;
 
@@ -14,11 +14,12 @@ use crate::engine::turn_runner::{ExecutorCall, TurnRunner};
 use crate::engine::{Engine, store_error};
 use crate::turn::Emitted;
 
-/// Tells how a further turn began: behind which event, and with which task.
+/// Sends the revision and the task that a follow-up starts from.
 type StartSender = oneshot::Sender<Result<(Revision, Arc<Task>), Error>>;
 
 impl Engine {
-    /// Has a message to a task worked on, when it is its turn.
+    /// Starts a follow-up in the background. Returns when its turn starts; for a blocking or
+    /// immediate send also when the message has been stored while an earlier turn runs.
     pub(super) async fn continue_task(
         &self,
         mut inbound: InboundMessage,
@@ -27,7 +28,7 @@ impl Engine {
     ) -> Result<Submission, Error> {
         let context = &stored.header.context;
         if inbound.message.context_id.as_ref().is_some_and(|it| it != context) {
-            let problem = "is not that of the task; leave it out, or name the task's";
+            let problem = "is not the context of the task; omit it or send the context of the task";
             return Err(InvalidField::new("message.contextId", problem).into());
         }
         if stored.header.state.is_terminal() {
@@ -83,6 +84,7 @@ impl Engine {
         self.started_submission(start_receiver.await, reply_mode, queued)
     }
 
+    /// Converts the start of a follow-up into its submission.
     fn started_submission(
         &self,
         start: Result<Result<(Revision, Arc<Task>), Error>, oneshot::error::RecvError>,
@@ -95,7 +97,7 @@ impl Engine {
         Ok(Submission { after, prior_task, kind: SubmissionKind::New, ..queued })
     }
 
-    /// Takes a further turn as soon as it can.
+    /// Waits for the writer permit and runs the turn of a follow-up.
     pub(in crate::engine) async fn run_follow_up(
         self,
         inbound: InboundMessage,
@@ -109,7 +111,7 @@ impl Engine {
             None => WriterPermit::acquire(&live, self.shutdown()).await,
         };
         let reply_mode = inbound.reply_mode;
-        // Whoever asked may have gone.
+        // Sends fail if the caller disconnected.
         match self.prepare_follow_up(inbound, live, permit, idempotency).await {
             Ok((runner, start)) => {
                 let _ = start_sender.send(Ok(start));
@@ -121,6 +123,10 @@ impl Engine {
         }
     }
 
+    /// Loads the task of a follow-up and creates its turn.
+    ///
+    /// # Errors
+    /// Fails if the task has ended meanwhile, there is no permit, or the engine has stopped.
     async fn prepare_follow_up(
         &self,
         inbound: InboundMessage,
@@ -156,8 +162,8 @@ impl Engine {
     }
 }
 
-/// Has a message written down that comes while a turn goes on, so that it can be acknowledged before
-/// its own turn. False when no turn goes on.
+/// Stores a message through the running turn, so that the caller gets an acknowledgment before the
+/// message has its own turn. False if no turn is running or the message was not stored.
 async fn store_follow_up(live: &LiveTaskRef, message: &Arc<Message>) -> bool {
     let Some(turn) = live.lock().turn.clone() else { return false };
     let outbox = turn.outbox();
@@ -166,6 +172,6 @@ async fn store_follow_up(live: &LiveTaskRef, message: &Arc<Message>) -> bool {
 }
 
 fn task_finished(stored: &StoredTask) -> Error {
-    let message = format!("task {} is over ({})", stored.key.id, stored.header.state);
+    let message = format!("task {} has already ended ({})", stored.key.id, stored.header.state);
     Error::new(ErrorKind::TaskFinished, message)
 }

@@ -1,4 +1,4 @@
-//! Sending a message: to a new task, or to one that goes on.
+//! Submission of messages: to new tasks, and as follow-ups to existing ones.
 
 mod follow_up;
 mod wait;
@@ -26,33 +26,35 @@ use super::{CURSOR_EXTENSION, Engine, ids, store_error, trim_history};
 use crate::agent::ContextConcurrency;
 use crate::turn::{Inner, Outbox, Turn};
 
-/// A message that is being worked on.
+/// A message whose turn was started or queued, or that repeats one.
 pub(super) struct Submission {
     pub(super) attachment: Attachment,
-    /// The last event before the message.
+    /// Revision of the task before the message.
     pub(super) after: Revision,
-    /// The task before the message, when it is not the first.
+    /// The task before the message, for streams of follow-ups.
     pub(super) prior_task: Option<Box<Task>>,
     pub(super) task_dialect: Dialect,
     pub(super) kind: SubmissionKind,
-    /// What is left of the work, if its caller waits for its end.
+    /// The turn, if the caller waits for its result and polls it.
     pub(super) attached_turn: Option<DetachOnDrop>,
 }
 
-/// How a message came to be worked on.
+/// How a submission relates to a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SubmissionKind {
-    /// It came, and is.
+    /// The turn of the message has started.
     New,
-    /// It came before, and is or was.
+    /// The message repeats an earlier one.
     Duplicate,
-    /// It came, and waits for its turn for so long that its caller is told how the task stands.
+    /// The message is stored and waits for its turn; the caller gets the current task.
     Queued,
 }
 
-/// Where the work goes on, and whether its events are kept for a stream.
+/// How the caller holds the live task.
 pub(super) enum Attachment {
+    /// The caller waits for the result; events are not buffered for it.
     Waiting(LiveTaskRef),
+    /// The caller reads the events as a stream.
     Watching(Subscription),
 }
 
@@ -116,7 +118,7 @@ impl Engine {
             revision_in_metadata: extensions.iter().any(|it| it == CURSOR_EXTENSION),
         };
         let mut snapshot = None;
-        // Only a message that was sent before has events that could have been seen.
+        // Only the events of a resent message can have been seen before.
         if submission.kind == SubmissionKind::Duplicate
             && let Some(stored) =
                 self.store().load(subscription.key()).await.map_err(store_error)?
@@ -140,7 +142,8 @@ impl Engine {
         Ok(CallResponse { kind, task_dialect: Some(submission.task_dialect), extensions })
     }
 
-    /// Has a message worked on.
+    /// Submits a message: replays the result of a duplicate, continues the task that it names, or
+    /// creates a task.
     async fn submit(&self, inbound: InboundMessage) -> Result<Submission, Error> {
         let task_id = inbound.message.task_id.clone();
         let agent = inbound.agent.name();
@@ -166,7 +169,8 @@ impl Engine {
         }
     }
 
-    /// Begins a task whose caller chose the name, unless somebody else did meanwhile.
+    /// Creates a task with an id chosen by the client. Continues the task if a concurrent call
+    /// created it.
     async fn create_with_client_id(
         &self,
         inbound: InboundMessage,
@@ -189,6 +193,11 @@ impl Engine {
         }
     }
 
+    /// Creates a task and starts its first turn.
+    ///
+    /// # Errors
+    /// Fails if the context is busy and the agent's policy rejects concurrent tasks, or if the
+    /// caller has reached its quota.
     async fn create_task(
         &self,
         mut inbound: InboundMessage,
@@ -203,7 +212,7 @@ impl Engine {
                 match self.0.context_queue.slot(key, &context).try_acquire() {
                     Ok(context_permit) => Some(context_permit),
                     Err(_) => {
-                        let message = "the agent is busy with this conversation; try again later";
+                        let message = "the agent is busy with this context; try again later";
                         return Err(Error::new(ErrorKind::Unavailable, message));
                     }
                 }
@@ -257,7 +266,8 @@ impl Engine {
         })
     }
 
-    /// Has a turn worked on behind whatever else its conversation waits for.
+    /// Starts a turn once the earlier tasks of its context have finished theirs. Its place in the
+    /// queue is fixed by the first poll.
     pub(super) fn run_in_context_order(
         &self,
         mut runner: TurnRunner,
@@ -267,19 +277,19 @@ impl Engine {
         let waiting = self.0.context_queue.slot(runner.live.key(), context).acquire();
         self.start_attached(async move {
             tokio::pin!(waiting);
-            // The place in the queue is taken before anything else happens.
+            // The first poll takes the place in the queue, before anything can suspend.
             let acquired = match poll_once(waiting.as_mut()).await {
                 Poll::Ready(acquired) => acquired.ok(),
                 Poll::Pending => runner.wait_before_start(waiting).await,
             };
-            // Otherwise the task came to an end while it waited.
+            // Without a permit the task ended while it waited.
             let Some(context_permit) = acquired else { return };
             let create_task_first = create_task_first || runner.task_exists();
             runner.run(ExecutorCall::Execute, create_task_first, Some(context_permit)).await;
         })
     }
 
-    /// A turn about a message.
+    /// Creates the turn of a message.
     pub(super) fn new_turn(
         &self,
         inbound: InboundMessage,
@@ -310,7 +320,7 @@ impl Engine {
         })
     }
 
-    /// The tasks that a message refers to, as far as they are the caller's.
+    /// Loads the tasks that a message refers to. Skips unknown tasks and those of other callers.
     pub(super) async fn referenced_tasks(
         &self,
         inbound: &InboundMessage,
@@ -329,9 +339,10 @@ impl Engine {
     }
 }
 
-/// How many tasks a message can usefully refer to.
+/// Number of referenced tasks that are loaded; further ids are ignored.
 const MAX_REFERENCED_TASKS: usize = 16;
 
+/// Attaches a caller to a live task in the way that its reply mode requires.
 pub(super) fn attach(live: &LiveTaskRef, reply_mode: ReplyMode) -> Attachment {
     match reply_mode {
         ReplyMode::Streaming => Attachment::Watching(live.subscribe()),
@@ -339,12 +350,12 @@ pub(super) fn attach(live: &LiveTaskRef, reply_mode: ReplyMode) -> Attachment {
     }
 }
 
-/// The answer to those who come when the engine is about to stop.
+/// Returns the error of calls that arrive during shutdown.
 pub(super) fn shutting_down_error() -> Error {
     Error::new(ErrorKind::Unavailable, "the server is shutting down; try again in a moment")
 }
 
-/// Polls once.
+/// Polls a future once.
 pub(super) async fn poll_once<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Poll<F::Output> {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }

@@ -1,4 +1,4 @@
-//! Waits for the result of a message.
+//! Waiting for the result of a message.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,18 +12,18 @@ use crate::agent::Agent;
 use crate::engine::live::State;
 use crate::engine::{Engine, store_error};
 
-/// What waiting came to.
+/// Why waiting for a result ended.
 enum WaitResult {
-    /// The end, or a question.
+    /// The task is settled, the agent replied directly, or the turn failed.
     Settled(Result<SendMessageResponse, Error>),
-    /// All work that the caller goes on with is done.
+    /// There is no attached turn, or it ended without settling the submission.
     TurnFinished,
-    /// It is not waited any longer.
+    /// The time limit was reached or the engine stopped.
     LimitReached,
 }
 
 impl Submission {
-    /// The end, or a question, if it came to that.
+    /// Returns the result of the message, if there is one yet.
     fn settled_reply(&self) -> Option<Result<SendMessageResponse, Error>> {
         self.settled_reply_in(&self.attachment.live().lock())
     }
@@ -42,15 +42,15 @@ impl Submission {
 }
 
 impl Engine {
-    /// Waits for the end, or a question, and goes on with the rest of the work meanwhile; for so long,
-    /// and then for the task as it stands.
+    /// Waits until the task is settled, and polls the attached turn meanwhile. Returns the current
+    /// task after the agent's `max_wait`.
     pub(super) async fn wait_until_settled(
         &self,
         submission: &mut Submission,
         agent: &Agent,
     ) -> Result<SendMessageResponse, Error> {
         let mut attached_turn = submission.attached_turn.take();
-        // Many need no second look, and so no limit.
+        // Created only if the first poll does not settle the submission: most turns need no timer.
         let mut limit = None;
         let wait = poll_fn(|context| {
             let finished =
@@ -68,13 +68,13 @@ impl Engine {
         drop(attached_turn);
         match result {
             WaitResult::Settled(reply) => reply,
-            // Nobody else settles a task while a turn of it goes on.
+            // Another turn may settle a duplicate or a follow-up.
             WaitResult::TurnFinished => Box::pin(self.wait_for_other_turn(submission, agent)).await,
             WaitResult::LimitReached => Box::pin(self.wait_until_created(submission)).await,
         }
     }
 
-    /// Waits for what somebody else works on.
+    /// Waits for a turn that this call does not poll.
     async fn wait_for_other_turn(
         &self,
         submission: &Submission,
@@ -87,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// As long as a caller waits.
+    /// Completes after the agent's `max_wait` or when the engine stops.
     async fn wait_timeout(&self, agent: &Agent) {
         tokio::select! {
             () = tokio::time::sleep(agent.policy().max_wait) => {}
@@ -95,7 +95,7 @@ impl Engine {
         }
     }
 
-    /// Waits until there is a task, whatever its state.
+    /// Waits until the message is stored, and returns the task in its current state.
     pub(super) async fn wait_until_created(
         &self,
         submission: &Submission,

@@ -1,4 +1,4 @@
-//! Several messages in one conversation.
+//! Several messages in one context.
 
 use super::*;
 
@@ -13,7 +13,7 @@ async fn queue_policy_runs_context_tasks_in_order() {
     };
     let first = send_for_task(&engine, in_context(immediate_request("wait 30"))).await;
     let second = send_for_task(&engine, in_context(immediate_request("hello"))).await;
-    assert_eq!(second.status.state, TaskState::Submitted, "it waits");
+    assert_eq!(second.status.state, TaskState::Submitted, "the task waits in the queue");
     let third = send_for_task(&engine, in_context(user_request("hello again"))).await;
     assert_eq!(third.status.state, TaskState::Completed);
     for done in [&first, &second] {
@@ -83,5 +83,5 @@ async fn queued_task_acknowledges_follow_up_immediately() {
     let done = get(&engine, &queued).await.unwrap();
     assert_eq!((done.status.state, done.text().as_str()), (TaskState::Completed, "this"));
     let texts: Vec<_> = done.history.iter().map(|it| it.text()).collect();
-    assert_eq!(texts, ["ask what?", "this", "what?"], "once each");
+    assert_eq!(texts, ["ask what?", "this", "what?"], "each message is stored once");
 }

@@ -8,7 +8,7 @@ const READERS: usize = 1_000;
 const SLOW_READERS: usize = 5;
 const CHUNKS: u64 = 1_000;
 
-/// Says many things, and between them lets others read.
+/// Agent that emits many chunks and yields after each.
 async fn chatty_agent(turn: Turn) -> Result<(), AgentFailure> {
     if turn.task().is_none() {
         turn.request_input("shall I?").await?;
@@ -39,7 +39,7 @@ async fn every_reader_gets_complete_log_despite_slow_readers() {
             while let Some(event) = stream.next().await {
                 received.push(event.unwrap().revision.unwrap().get());
                 if number < SLOW_READERS && received.len() == 10 {
-                    // Stops reading until all is said and done.
+                    // Stops reading until the task is finished.
                     while !finished.load(Ordering::Relaxed) {
                         tokio::time::sleep(Duration::from_millis(5)).await;
                     }
@@ -51,7 +51,8 @@ async fn every_reader_gets_complete_log_despite_slow_readers() {
     let done = send_for_task(&engine, follow_up_request(&interrupted, "yes")).await;
     assert_eq!(done.status.state, TaskState::Completed);
     finished.store(true, Ordering::Relaxed);
-    // Asked at 3, answered at 4 (which no stream shows), worked at 5, then pieces, then the end.
+    // Revision 3 is the question, 4 the follow-up (only in the history), 5 the working status; then
+    // the chunks and the final status.
     let want: Vec<u64> = [3].into_iter().chain(5..=5 + CHUNKS + 1).collect();
     let mut complete = 0;
     while let Some(received) = readers.join_next().await {

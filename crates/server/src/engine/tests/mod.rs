@@ -1,4 +1,4 @@
-//! What the engine promises, seen through the seam.
+//! Tests of the engine through its `Service` implementation.
 
 mod contexts;
 mod fan_out;
@@ -19,7 +19,7 @@ use latimer_store::MemoryStore;
 use super::*;
 use crate::{Agent, AgentFailure, ContextConcurrency, Policy, Turn};
 
-/// Does what the first word of a message says.
+/// Agent that carries out the instruction in the first word of a message.
 async fn scripted_agent(turn: Turn) -> Result<(), AgentFailure> {
     let text = turn.text();
     let (word, argument) = text.split_once(' ').unwrap_or((&text, ""));
@@ -62,7 +62,7 @@ async fn scripted_agent(turn: Turn) -> Result<(), AgentFailure> {
             tokio::time::sleep(Duration::from_millis(argument.parse()?)).await;
         }
         "talk" => loop {
-            turn.progress("blah").await?;
+            turn.progress("more").await?;
         },
         "chunks" => {
             let mut out = turn.artifact("chunks");
@@ -276,7 +276,11 @@ async fn cancel_stops_the_agent() {
     let started = send_for_task(&engine, immediate_request("wait 60000")).await;
     let canceled = cancel(&engine, &started).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled);
-    assert_eq!(cancel(&engine, &started).await.unwrap(), canceled, "once more is no harm");
+    assert_eq!(
+        cancel(&engine, &started).await.unwrap(),
+        canceled,
+        "a second cancellation succeeds"
+    );
     tokio::time::timeout(Duration::from_secs(1), async {
         while engine.activity().turns > 0 {
             tokio::task::yield_now().await;
@@ -346,10 +350,13 @@ async fn follow_up_to_running_task_is_queued() {
     let engine = engine();
     let running = send_for_task(&engine, immediate_request("wait 1000")).await;
     let error = send(&engine, follow_up_request(&running, "more")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TaskFinished, "the first turn completed it");
+    assert_eq!(error.kind(), ErrorKind::TaskFinished, "the first turn completed the task");
     let running = send_for_task(&engine, immediate_request("wait 1000")).await;
     let accepted = send_for_task(&engine, immediate_follow_up(&running, "more")).await;
-    assert!(accepted.history.iter().any(|it| it.text() == "more"), "it was written down");
+    assert!(
+        accepted.history.iter().any(|it| it.text() == "more"),
+        "the follow-up is in the history"
+    );
 }
 
 fn immediate_follow_up(task: &Task, text: &str) -> SendMessageRequest {
@@ -370,7 +377,7 @@ async fn resent_message_gets_original_result() {
     assert_ne!(
         send_for_task(&engine, other).await.id,
         first.id,
-        "other contents are another message"
+        "a message with other content is new"
     );
     let request = user_request("say hi");
     let first = send(&engine, request.clone()).await.unwrap();

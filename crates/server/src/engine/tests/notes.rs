@@ -1,4 +1,4 @@
-//! What an agent keeps with a task, refuses, and lets go of.
+//! Notes, rejected messages, and release of canceled tasks.
 
 use std::sync::Mutex;
 
@@ -8,10 +8,10 @@ use latimer_protocol::TaskId;
 use super::*;
 use crate::Executor;
 
-/// The tasks that were let go of, with their notes.
+/// Tasks passed to `Executor::release`, with their notes.
 type ReleasedTasks = Arc<Mutex<Vec<(TaskId, Option<String>)>>>;
 
-/// Keeps what it is told to, and says what it kept.
+/// Agent that stores notes and returns them.
 #[derive(Debug, Default)]
 struct NoteAgent {
     released: ReleasedTasks,
@@ -66,7 +66,7 @@ fn note_engine() -> (Engine, ReleasedTasks) {
 async fn note_is_visible_only_to_agent_in_later_turns() {
     let (engine, _) = note_engine();
     let interrupted = send_for_task(&engine, user_request("ask secret")).await;
-    // Once, in what the caller said itself.
+    // The only occurrence is in the caller's message.
     assert_eq!(format!("{interrupted:?}").matches("secret").count(), 1, "{interrupted:?}");
     let other = send_for_task(&engine, user_request(&format!("of {}", interrupted.id))).await;
     assert_eq!(other.text(), "secret");
@@ -117,7 +117,7 @@ async fn rejected_message_creates_no_task() {
     let error = events(&engine, stream("refuse such things")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContentTypeNotSupported);
     assert!(engine.store().list(&all_tasks()).await.unwrap().tasks.is_empty());
-    // Whoever was told of a task is told how it ended.
+    // A caller that knows the task gets a failed task instead of the error.
     let started = send_for_task(&engine, immediate_request("refuse such things")).await;
     let failed = events(&engine, subscribe(&started, Some(0))).await.unwrap();
     assert_eq!(kinds(&failed).last().unwrap(), "status Failed");

@@ -1,8 +1,7 @@
-//! What meets at the wrong moment.
+//! Races, in reproducible interleavings.
 //!
-//! One thread, no clock: everything advances by being polled, and both sides of a race take a number
-//! of steps that is chosen beforehand. Each pair of numbers is another interleaving, and the same one
-//! each time it is run.
+//! The tests run on one thread with a paused clock. Both sides of a race take a given number of
+//! steps, each one poll. Each pair of numbers is one interleaving, and is the same in every run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +15,7 @@ use latimer_store::{
 
 use super::*;
 
-/// A store that takes a varying number of steps for everything.
+/// Store whose operations take a pseudo-random number of steps.
 #[derive(Debug)]
 struct SlowStore {
     store: MemoryStore,
@@ -25,7 +24,7 @@ struct SlowStore {
 
 impl SlowStore {
     async fn delay(&self) {
-        // xorshift: any order will do, as long as it is the same each time.
+        // xorshift: any sequence works if it is reproducible.
         let mut seed = self.seed.load(Ordering::Relaxed);
         seed ^= seed << 13;
         seed ^= seed >> 7;
@@ -114,7 +113,7 @@ impl TaskStore for SlowStore {
     }
 }
 
-/// Takes as many steps as the message says, then completes the task; between them it says so.
+/// Agent that takes as many steps as the message says and then completes the task.
 async fn stepping_agent(turn: Turn) -> Result<(), AgentFailure> {
     let count: u64 = turn.text().parse()?;
     turn.set_working().await?;
@@ -125,13 +124,14 @@ async fn stepping_agent(turn: Turn) -> Result<(), AgentFailure> {
     Ok(())
 }
 
-/// An engine whose agent ignores being canceled, so that only the order of things decides.
+/// Creates an engine with an agent that ignores cancellation, so that only the order of events
+/// decides.
 fn engine(seed: u64) -> Engine {
     let policy = Policy { cancel_grace: Duration::from_secs(3_600), ..Policy::default() };
-    engine_with_slow_store(seed, Agent::from_fn("walker", stepping_agent).with_policy(policy))
+    engine_with_slow_store(seed, Agent::from_fn("stepping", stepping_agent).with_policy(policy))
 }
 
-/// An engine for an agent, whose store takes its time.
+/// Creates an engine with a slow store.
 fn engine_with_slow_store(seed: u64, agent: Agent) -> Engine {
     let registry = AgentRegistry::new([agent]).unwrap();
     let seed = AtomicU64::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
@@ -139,9 +139,9 @@ fn engine_with_slow_store(seed: u64, agent: Agent) -> Engine {
     Engine::new(Arc::new(registry), Arc::new(store), EngineLimits::default())
 }
 
-/// The whole log of a task.
+/// Returns all events of a task.
 async fn task_log(engine: &Engine, task: &Task) -> Vec<Event> {
-    let key = TaskKey { owner: "".into(), agent: "walker".into(), id: task.id.clone() };
+    let key = TaskKey { owner: "".into(), agent: "stepping".into(), id: task.id.clone() };
     let logged = engine.store().events(&key, Revision::START, usize::MAX).await.unwrap();
     logged.into_iter().map(|it| it.event).collect()
 }
@@ -151,7 +151,7 @@ fn count_terminal_statuses(log: &[Event]) -> usize {
     log.iter().filter(is_terminal_status).count()
 }
 
-/// Waits until nothing goes on, and nothing is left of it.
+/// Waits until the engine has no live tasks, turns or streams.
 async fn wait_until_idle(engine: &Engine) {
     let idle = Activity { live_tasks: 0, turns: 0, streams: 0 };
     while engine.activity() != idle {
@@ -159,27 +159,28 @@ async fn wait_until_idle(engine: &Engine) {
     }
 }
 
-/// Runs a race for 100 × 100 pairs of steps, on one thread with its clock stopped.
+/// Runs a race for 100 × 100 pairs of steps, on one thread with a paused clock.
 fn race<F: Future<Output = ()>>(run: impl Fn(u64, u64) -> F) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(async {
         for one in 0..100 {
             for other in 0..100 {
-                // The clock jumps when nothing else can happen: then something hangs.
+                // The paused clock advances only when no task can proceed, so a timeout means a
+                // deadlock.
                 let ended = tokio::time::timeout(Duration::from_secs(60), run(one, other)).await;
-                assert!(ended.is_ok(), "hangs at {one} steps against {other}");
+                assert!(ended.is_ok(), "deadlock at {one} steps against {other}");
             }
         }
     });
 }
 
 #[test]
-fn cancel_against_completion() {
-    race(|walk, wait| async move {
-        let engine = engine(walk * 100 + wait);
-        let task = send_for_task(&engine, immediate_request(&(walk / 4).to_string())).await;
-        steps(wait / 4).await;
+fn cancel_racing_completion_has_one_outcome() {
+    race(|agent_steps, other_steps| async move {
+        let engine = engine(agent_steps * 100 + other_steps);
+        let task = send_for_task(&engine, immediate_request(&(agent_steps / 4).to_string())).await;
+        steps(other_steps / 4).await;
         let canceled = cancel(&engine, &task).await;
         let ended = get(&engine, &task).await.unwrap();
         match (canceled, ended.status.state) {
@@ -187,7 +188,7 @@ fn cancel_against_completion() {
             (Err(error), TaskState::Completed) => {
                 assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
             }
-            other => panic!("{other:?} at {walk} steps against {wait}"),
+            other => panic!("{other:?} at {agent_steps} steps against {other_steps}"),
         }
         assert_eq!(count_terminal_statuses(&task_log(&engine, &task).await), 1);
         wait_until_idle(&engine).await;
@@ -195,17 +196,21 @@ fn cancel_against_completion() {
 }
 
 #[test]
-fn subscription_against_completion() {
-    race(|walk, wait| async move {
-        let engine = engine(walk * 100 + wait);
-        let task = send_for_task(&engine, immediate_request(&(walk / 4).to_string())).await;
-        steps(wait / 4).await;
+fn subscription_racing_completion_misses_no_event() {
+    race(|agent_steps, other_steps| async move {
+        let engine = engine(agent_steps * 100 + other_steps);
+        let task = send_for_task(&engine, immediate_request(&(agent_steps / 4).to_string())).await;
+        steps(other_steps / 4).await;
         match events(&engine, subscribe(&task, None)).await {
-            // Everything behind the snapshot, once and in order.
+            // The snapshot is followed by each later event once and in order.
             Ok(received) => {
                 let received = revisions(&received);
                 let first = received[0];
-                assert_eq!(received, (first..=4).collect::<Vec<_>>(), "{walk} against {wait}");
+                assert_eq!(
+                    received,
+                    (first..=4).collect::<Vec<_>>(),
+                    "{agent_steps} against {other_steps}"
+                );
             }
             Err(error) => assert_eq!(error.kind(), ErrorKind::UnsupportedOperation),
         }
@@ -218,7 +223,7 @@ fn subscription_against_completion() {
 fn follow_up_is_acknowledged_once_it_is_in_history() {
     race(|one, other| async move {
         let engine =
-            engine_with_slow_store(one * 100 + other, Agent::from_fn("asks", scripted_agent));
+            engine_with_slow_store(one * 100 + other, Agent::from_fn("test", scripted_agent));
         let interrupted = send_for_task(&engine, user_request("ask what?")).await;
         let acknowledged = send_for_task(&engine, immediate_follow_up(&interrupted, "this")).await;
         assert!(acknowledged.history.iter().any(|it| it.text() == "this"), "{acknowledged:?}");
@@ -228,33 +233,34 @@ fn follow_up_is_acknowledged_once_it_is_in_history() {
 
 #[test]
 fn racing_duplicate_messages_create_one_task() {
-    race(|walk, wait| async move {
-        let engine = engine(walk * 100 + wait);
-        let request = user_request(&(walk / 10).to_string());
+    race(|agent_steps, other_steps| async move {
+        let engine = engine(agent_steps * 100 + other_steps);
+        let request = user_request(&(agent_steps / 10).to_string());
         let late = async {
-            steps(wait / 4).await;
+            steps(other_steps / 4).await;
             send_for_task(&engine, request.clone()).await
         };
         let (one, other) = tokio::join!(send_for_task(&engine, request.clone()), late);
-        assert_eq!(one, other, "{walk} against {wait}");
+        assert_eq!(one, other, "{agent_steps} against {other_steps}");
         let list = engine.call(Call::new(Request::ListTasks(ListTasksRequest::default()))).await;
         let ReplyKind::Single(Reply::TaskList(page)) = list.unwrap().kind else {
             panic!("no page")
         };
-        assert_eq!(page.total_size, 1, "{walk} against {wait}");
+        assert_eq!(page.total_size, 1, "{agent_steps} against {other_steps}");
     });
 }
 
 #[test]
 fn task_completes_after_subscriber_disconnects() {
-    race(|walk, wait| async move {
-        let engine = engine(walk * 100 + wait);
-        let started = send_for_task(&engine, immediate_request(&(walk / 4).to_string())).await;
-        // Dropped after some steps, wherever it is then.
+    race(|agent_steps, other_steps| async move {
+        let engine = engine(agent_steps * 100 + other_steps);
+        let started =
+            send_for_task(&engine, immediate_request(&(agent_steps / 4).to_string())).await;
+        // The stream is dropped after some steps.
         tokio::select! {
             biased;
             _ = events(&engine, subscribe(&started, None)) => {}
-            () = steps(wait / 4) => {}
+            () = steps(other_steps / 4) => {}
         }
         wait_until_idle(&engine).await;
         let ended = get(&engine, &started).await.unwrap();

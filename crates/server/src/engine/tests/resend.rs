@@ -1,4 +1,4 @@
-//! Streams of messages that are sent again.
+//! Streams of resent messages.
 
 use super::*;
 

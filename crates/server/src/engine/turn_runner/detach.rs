@@ -1,4 +1,4 @@
-//! Work that goes on, whether somebody waits for it or not.
+//! Turns that continue when their caller stops polling them.
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Runs what nobody waits for: at once as far as it goes, and then by itself.
+    /// Runs a future that no caller waits for: polls it once, then spawns the remainder.
     pub(in crate::engine) fn spawn_detached(
         &self,
         future: impl Future<Output = ()> + Send + 'static,
@@ -19,7 +19,7 @@ impl Engine {
         self.start_attached(future).detach();
     }
 
-    /// Runs what a caller waits for, whenever the caller looks at it.
+    /// Wraps a future so that its caller can poll it and dropping it does not stop it.
     pub(in crate::engine) fn start_attached(
         &self,
         future: impl Future<Output = ()> + Send + 'static,
@@ -35,23 +35,23 @@ impl Engine {
 
 type BoxedFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The rest of some work. Its caller polls it as long as it waits, which spares a task of the
-/// runtime and the way there and back. The work is not the caller's, though: when this is dropped,
-/// the work goes on by itself.
+/// Future of a running turn. The waiting request polls it directly, which saves a spawned task.
+/// Dropping it spawns the remainder, so a turn never depends on its caller; outside a Tokio runtime
+/// the remainder is lost.
 pub(in crate::engine) struct DetachOnDrop(Option<Inner>);
 
 struct Inner {
-    /// Never locked, because nobody shares it; but it may stand beside what is shared.
+    /// Never locked, because it is not shared. The mutex makes the type `Sync`.
     future: Mutex<BoxedFuture>,
     active_turn: ActiveTurnCount,
-    /// The engine does not come to its end without what was begun.
+    /// Makes [`Engine::drain`] wait for the turn.
     tracker_token: Option<TaskTrackerToken>,
 }
 
 impl DetachOnDrop {
-    /// Goes on without a caller: at once as far as it goes, and then by itself.
+    /// Polls the turn once and spawns the remainder.
     pub(in crate::engine) fn detach(mut self) {
-        // Whoever polls it next is told when to.
+        // The spawned task polls it again and registers its own waker.
         let _ = Pin::new(&mut self).poll(&mut Context::from_waker(Waker::noop()));
     }
 }
@@ -77,7 +77,7 @@ impl Future for DetachOnDrop {
 impl Drop for DetachOnDrop {
     fn drop(&mut self) {
         let Some(Inner { future, active_turn, tracker_token }) = self.0.take() else { return };
-        // Without a runtime nothing goes on.
+        // Without a runtime the remainder is lost.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 future.into_inner().unwrap_or_else(PoisonError::into_inner).await;
@@ -87,7 +87,7 @@ impl Drop for DetachOnDrop {
     }
 }
 
-/// Counts a turn until it is over.
+/// Counts a turn until it is dropped.
 struct ActiveTurnCount(Engine);
 
 impl ActiveTurnCount {

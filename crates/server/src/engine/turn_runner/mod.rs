@@ -1,4 +1,9 @@
-//! Runs one turn: the agent, the store, and whatever stops them.
+//! Execution of one turn: polls the executor, stores its events, and stops it.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `detach` | turns that continue when their caller stops polling them |
+//! | `writer` | conversion of emitted events into durable ones |
 
 mod detach;
 mod writer;
@@ -23,27 +28,29 @@ use super::send::poll_once;
 use super::{ids, store_error};
 use crate::turn::{AgentFailure, Emitted, TurnError};
 
-/// Whether the agent begins a turn, or goes on with one.
+/// Method of the executor to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExecutorCall {
+    /// [`Executor::execute`](crate::Executor::execute): a new turn.
     Execute,
+    /// [`Executor::recover`](crate::Executor::recover): a turn that a restart interrupted.
     Recover,
 }
 
-/// How the agent came to an end.
+/// How the executor ended.
 enum TurnEnd {
     Returned(Result<(), AgentFailure>),
     Canceled,
     TimedOut(Duration),
-    /// The server stops. The task goes on with the next one.
+    /// The server stops. The next process recovers the turn.
     ShutDown,
 }
 
 impl TurnRunner {
-    /// Runs the turn to its end. What is said becomes durable whenever the agent waits.
+    /// Runs the turn to its end. Events become durable whenever the executor waits.
     ///
-    /// With `create_task_first` the task exists before the agent is asked. The right to work in a conversation,
-    /// where one is needed, is given back at the end.
+    /// With `create_task_first` the task is stored before the executor is called. The context
+    /// permit is released at the end.
     pub(super) async fn run(
         mut self,
         executor_call: ExecutorCall,
@@ -67,8 +74,8 @@ impl TurnRunner {
         drop(context_permit);
     }
 
-    /// Waits for something before the turn can begin; the task is there meanwhile. None when it
-    /// came to an end instead.
+    /// Stores the task and waits for `waited` before the turn starts. `None` if the task ended or
+    /// the engine stopped first.
     pub(super) async fn wait_before_start<T, E>(
         &mut self,
         waited: impl Future<Output = Result<T, E>>,
@@ -85,9 +92,9 @@ impl TurnRunner {
             tokio::select! {
                 waited = &mut waited => return waited.ok(),
                 () = turn.cancellation_token().cancelled() => break self.finish(TurnEnd::Canceled).await,
-                // The next process begins it.
+                // The next process starts the turn.
                 () = shutdown.stopped() => return None,
-                // Its caller said more meanwhile.
+                // The caller sent a follow-up.
                 () = turn.outbox().not_empty() => {
                     if let Err(error) = self.flush(TurnProgress::Queued).await {
                         break Err(error);
@@ -109,22 +116,22 @@ impl TurnRunner {
         if create_task_first {
             self.flush(TurnProgress::Running).await?;
         }
-        // Many agents need no second look.
+        // Many executors return at the first poll.
         let turn_end = match poll_once(Pin::new(&mut *execution)).await {
             Poll::Ready(result) => TurnEnd::Returned(result),
-            // Apart, so that those who do not need it do not carry it.
+            // Boxed, so that turns that finish at once do not carry its state.
             Poll::Pending => Box::pin(self.supervise(execution)).await?,
         };
         self.finish(turn_end).await
     }
 
-    /// Stores what is said while the agent goes on, until it ends or is stopped.
+    /// Stores events while the executor runs, until it returns or is stopped.
     async fn supervise(&mut self, execution: &mut CatchPanic<'_>) -> Result<TurnEnd, Error> {
         let (turn, shutdown) = (self.turn.clone(), self.engine.shutdown().clone());
         let policy = self.agent.policy().clone();
         let mut canceled_at: Option<Instant> = None;
         let mut finished_at: Option<Instant> = None;
-        // The agent was looked at a moment ago, and nothing was waited for since.
+        // The executor was just polled, and nothing was awaited since.
         let mut just_polled = true;
         loop {
             let replied = self.send_direct_reply().await?;
@@ -135,7 +142,7 @@ impl TurnRunner {
             }
             let deadline = finished_at.or(canceled_at).map(|at| at + policy.cancel_grace);
             let deadline = deadline.or_else(|| turn.deadline().map(Instant::from_std));
-            // Looked at before anything else: an agent that never stops talking is stopped too.
+            // Checked first, so that an agent that emits without pause is stopped, too.
             if shutdown.is_stopped() {
                 turn.outbox().close(TurnError::Stopped);
                 return Ok(TurnEnd::ShutDown);
@@ -150,7 +157,7 @@ impl TurnRunner {
             let task_required = turn.outbox().is_task_required() || self.task_exists();
             let reports_start = task_required && !replied && self.is_start_unreported();
             if reports_start || !turn.outbox().is_empty() {
-                // The agent goes on while its words are written down.
+                // The executor continues while its events are stored.
                 just_polled = false;
                 let Some(batch) = self.next_batch(TurnProgress::Running)? else { continue };
                 let storing = self.store(batch);
@@ -163,7 +170,7 @@ impl TurnRunner {
                         return Ok(TurnEnd::Returned(result));
                     }
                 }
-                // Others want to go on, too.
+                // Lets other tasks of the runtime run.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -185,12 +192,12 @@ impl TurnRunner {
     fn next_batch(&mut self, progress: TurnProgress) -> Result<Option<Batch>, Error> {
         let emitted = self.turn.outbox().take();
         self.apply_emitted(emitted, None, progress).map_err(|error| {
-            error!(task = %self.turn.task_id(), %error, "the agent broke the protocol");
+            error!(task = %self.turn.task_id(), %error, "agent emitted an invalid event");
             Error::internal()
         })
     }
 
-    /// Says that the task exists, and stores what the agent said.
+    /// Stores the opening event and everything emitted so far.
     async fn flush(&mut self, progress: TurnProgress) -> Result<(), Error> {
         match self.next_batch(progress)? {
             Some(batch) => self.store(batch).await,
@@ -198,7 +205,7 @@ impl TurnRunner {
         }
     }
 
-    /// Ends the turn as its ending demands.
+    /// Stores the remaining events and the final status that follows from how the executor ended.
     async fn finish(&mut self, turn_end: TurnEnd) -> Result<(), Error> {
         self.turn.outbox().close(TurnError::Finished);
         if self.send_direct_reply().await? {
@@ -222,7 +229,7 @@ impl TurnRunner {
             }
             TurnEnd::Canceled => (Some(TaskState::Canceled.into()), TurnProgress::Ended),
             TurnEnd::TimedOut(limit) => (
-                Some(failed_status(format!("the agent took longer than {limit:?}"))),
+                Some(failed_status(format!("the agent exceeded its time limit of {limit:?}"))),
                 TurnProgress::Ended,
             ),
             TurnEnd::Returned(result) => {
@@ -230,7 +237,7 @@ impl TurnRunner {
             }
         };
         let batch = self.apply_emitted(emitted, final_status, progress).map_err(|error| {
-            error!(task = %self.turn.task_id(), %error, "the agent broke the protocol");
+            error!(task = %self.turn.task_id(), %error, "agent emitted an invalid event");
             Error::internal()
         })?;
         match batch {
@@ -239,8 +246,8 @@ impl TurnRunner {
         }
     }
 
-    /// The status that follows from how the agent returned; `said` is the last one it gave that is
-    /// not stored yet.
+    /// Returns the final status to append after the executor returned. `last_emitted_state` is the
+    /// last state that it emitted and that is not stored yet.
     fn final_status(
         &self,
         result: Result<(), AgentFailure>,
@@ -256,14 +263,15 @@ impl TurnRunner {
             return Some(failed_status(failure.reason()));
         }
         match last_emitted_state.unwrap_or(self.state()) {
-            // It waits for its caller.
+            // The task is interrupted and stays so.
             state
                 if state.is_interrupted()
                     && (last_emitted_state.is_some() || !self.has_pending_work()) =>
             {
                 None
             }
-            // So it does, but when that was stored the agent was still at it.
+            // The task is interrupted, but the stored header says that the turn is running: repeat
+            // the status.
             state if state.is_interrupted() => {
                 Some(TaskStatus { message: self.status_message(), ..state.into() })
             }
@@ -271,7 +279,8 @@ impl TurnRunner {
         }
     }
 
-    /// Answers without a task, if that is what the agent wants and there is none. True when it did.
+    /// Sends a direct reply if the agent emitted one and no task is required. Returns whether it
+    /// did, now or before.
     async fn send_direct_reply(&mut self) -> Result<bool, Error> {
         if self.task_exists() || self.turn.outbox().is_task_required() || self.replied_directly {
             return Ok(self.replied_directly);
@@ -289,14 +298,14 @@ impl TurnRunner {
         Ok(true)
     }
 
-    /// Nothing more can be stored for now: tells everybody, and sees to it that the task does not
-    /// look as if somebody were at work.
+    /// Ends the turn after a failure of the store. Readers get the error, and the task is failed in
+    /// the background as soon as the store works again.
     fn give_up_storing(&mut self, error: Error) {
         self.turn.outbox().close(TurnError::StoreFailed);
         self.live.update(|state| state.failure = Some(error));
         self.take_idempotency();
         if !self.superseded {
-            let reason = "what the agent did could not be stored".to_owned();
+            let reason = "the events of the agent could not be stored".to_owned();
             self.engine.fail_orphaned_task(LiveTaskRef::clone(&self.live), reason);
         }
     }
@@ -314,7 +323,7 @@ pub(super) fn failed_status(reason: impl Into<String>) -> TaskStatus {
     TaskStatus::from(TaskState::Failed).with_message(message)
 }
 
-/// An agent that panics has failed, and nobody else has.
+/// Converts a panic of the executor into a failure of its turn.
 struct CatchPanic<'a>(Pin<Box<dyn Future<Output = Result<(), AgentFailure>> + Send + 'a>>);
 
 impl Future for CatchPanic<'_> {

@@ -1,4 +1,4 @@
-//! The writer of a task: turns what an agent says into durable events.
+//! The writer of a task: converts what its agent emits into durable events.
 
 use std::sync::Arc;
 
@@ -18,50 +18,53 @@ use crate::engine::live::{CommittedState, WriterPermit, is_settled};
 use crate::engine::{Engine, ids, store_error};
 use crate::turn::{Emitted, Turn};
 
-/// One turn in progress, and the only writer of its task.
+/// Runs one turn and is the only writer of its task.
+///
+/// Dropping it releases the writer permit and, if no task was stored, its place in the caller's
+/// quota.
 pub(in crate::engine) struct TurnRunner {
     pub(super) engine: Engine,
     pub(in crate::engine) agent: Arc<Agent>,
     pub(in crate::engine) live: WriterPermit,
     pub(in crate::engine) turn: Turn,
-    /// The task with everything that was said, durable or not.
+    /// The task with all emitted events, durable or not.
     draft: Arc<Task>,
-    /// What begins the turn, until it is appended.
+    /// First event of the turn, until it is in a batch.
     opening_event: Option<Event>,
-    /// Whether the turn has not been said to have begun.
+    /// Whether the log does not show yet that the turn has started.
     start_unreported: bool,
     revision: Revision,
-    /// When the status last changed.
+    /// Timestamp of the last status.
     status_changed_at: Timestamp,
     dialect: Dialect,
     idempotency: Option<(IdempotencyRecord, Arc<ClaimGuard>)>,
-    /// A webhook that came with the message, until it is registered with the first events.
+    /// Webhook of the message, until it is registered with the first events.
     webhook: Option<Box<Webhook>>,
-    /// The revision of the last whole task in the store.
+    /// Revision of the last snapshot in the store.
     snapshot_revision: Revision,
-    /// What the store believes has to be done.
+    /// Pending work according to the stored header.
     pending_work: PendingWork,
-    /// What the agent keeps with the task.
+    /// The agent's private note.
     note: Option<Arc<str>>,
-    /// Whether the answer was direct, and no task is made.
+    /// Whether the agent replied directly, so that no task is created.
     pub(super) replied_directly: bool,
-    /// Messages that came meanwhile, each for a turn of its own, and are not stored yet.
+    /// Follow-ups in the draft that are not stored yet.
     queued_messages: Vec<MessageId>,
-    /// Whether somebody else changed the task, whose it is now.
+    /// Whether another process changed the task, which then belongs to it.
     pub(super) superseded: bool,
 }
 
-/// Events on their way to the store, and what becomes known when they are there.
+/// Events to store, and the state to publish afterwards.
 pub(super) struct Batch {
-    /// For readers; none when there are no readers.
+    /// Copies for readers; empty if there are none.
     events: Vec<Event>,
-    /// How many of them the agent said.
+    /// How many outbox entries the batch contains.
     emitted_count: usize,
     append: Append,
     committed: CommittedState,
 }
 
-/// Whether a turn goes on behind a batch.
+/// Progress of the turn after a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnProgress {
     Queued,
@@ -70,7 +73,7 @@ pub(super) enum TurnProgress {
 }
 
 impl TurnRunner {
-    /// The first turn of a new task.
+    /// Creates the runner of a new task's first turn.
     pub(in crate::engine) fn for_new_task(
         engine: Engine,
         agent: Arc<Agent>,
@@ -106,7 +109,7 @@ impl TurnRunner {
         }
     }
 
-    /// A further turn of a task, with its message unless that was appended before.
+    /// Creates the runner of a later turn. `message` is `None` if the log already contains it.
     pub(in crate::engine) fn for_existing_task(
         engine: Engine,
         agent: Arc<Agent>,
@@ -117,13 +120,13 @@ impl TurnRunner {
     ) -> Self {
         let mut state = live.lock();
         state.turn = Some(turn.clone());
-        // What a former turn failed with is not this one's.
+        // These belong to an earlier turn.
         state.failure = None;
         state.rejection = None;
         let canceling = state.canceling;
         drop(state);
         if canceling {
-            // Whoever cancels looked for the turn before it was here.
+            // The canceling call looked for a turn before this one existed.
             turn.cancellation_token().cancel();
             live.update(|_| {});
         }
@@ -149,7 +152,7 @@ impl TurnRunner {
         }
     }
 
-    /// Remembers the message that began the turn, with its first events.
+    /// Stores an idempotency record with the first events and then drops the claim.
     pub(in crate::engine) fn set_idempotency(
         &mut self,
         record: IdempotencyRecord,
@@ -158,12 +161,12 @@ impl TurnRunner {
         self.idempotency = Some((record, claim));
     }
 
-    /// Registers a webhook with the first events.
+    /// Registers a webhook in the append of the first events.
     pub(in crate::engine) fn set_webhook(&mut self, webhook: Webhook) {
         self.webhook = Some(Box::new(webhook));
     }
 
-    /// Goes on where a former process was in the middle of a turn.
+    /// Marks the start of the turn as recorded, for turns that a restart interrupted.
     pub(in crate::engine) fn mark_started(&mut self) {
         self.start_unreported = false;
     }
@@ -172,27 +175,27 @@ impl TurnRunner {
         self.draft.status.state
     }
 
-    /// Whether there is a task, for others to see.
+    /// Returns whether the task is stored.
     pub(in crate::engine) fn task_exists(&self) -> bool {
         self.revision > Revision::START
     }
 
-    /// Whether the turn has still to be said to have begun.
+    /// Returns whether the log does not show yet that the turn has started.
     pub(super) fn is_start_unreported(&self) -> bool {
         self.start_unreported
     }
 
-    /// Whether the store believes that somebody is at work.
+    /// Returns whether the stored header has pending work.
     pub(super) fn has_pending_work(&self) -> bool {
         self.pending_work != PendingWork::None
     }
 
-    /// Whether nothing of the turn is on record.
+    /// Returns whether nothing of the turn is stored and no caller requires the task.
     pub(super) fn is_unrecorded(&self) -> bool {
         self.opening_event.is_some() && !self.turn.outbox().is_task_required()
     }
 
-    /// What was said with the present status.
+    /// Returns the message of the current status.
     pub(super) fn status_message(&self) -> Option<Arc<Message>> {
         self.draft.status.message.clone()
     }
@@ -201,7 +204,11 @@ impl TurnRunner {
         self.idempotency.take()
     }
 
-    /// What the agent said, and then perhaps a last status, as a batch. None when it is nothing.
+    /// Applies emitted events, and then a final status, to the draft. Returns them as a batch, or
+    /// `None` if there is nothing to store.
+    ///
+    /// # Errors
+    /// Fails if the task cannot accept an event.
     pub(super) fn apply_emitted(
         &mut self,
         emitted: Vec<Emitted>,
@@ -239,7 +246,7 @@ impl TurnRunner {
                     Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
                     events.push(Event::Message(message));
                 }
-                // There is a task: what should have been the answer is its last word.
+                // The task exists, so the message becomes its final status.
                 Emitted::DirectReply(message) => {
                     let status = TaskStatus::from(TaskState::Completed).with_message(message);
                     self.push_status(&mut events, self.status_update(status), now)?;
@@ -250,7 +257,7 @@ impl TurnRunner {
             self.push_status(&mut events, self.status_update(status), now)?;
         }
         if note_changed && events.is_empty() && self.state() == TaskState::Working {
-            // A note goes with an event.
+            // A note is stored with an event, so one is added.
             self.push_status(&mut events, self.status_update(TaskState::Working.into()), now)?;
         }
         if events.is_empty() {
@@ -260,7 +267,7 @@ impl TurnRunner {
         Ok(Some(self.build_batch(events, emitted_count, progress)))
     }
 
-    /// Whether a status only says that the work goes on, which is known.
+    /// Returns whether a status repeats `working` without a message or metadata.
     fn is_redundant(&self, update: &TaskStatusUpdateEvent) -> bool {
         let is_bare = update.status.message.is_none() && update.metadata.is_empty();
         is_bare && update.status.state == TaskState::Working && self.state() == TaskState::Working
@@ -294,7 +301,7 @@ impl TurnRunner {
     ) -> Result<(), ApplyError> {
         update.context_id = self.draft.context_id.clone();
         if update.artifact.parts.is_empty() {
-            // §4.1.7: an artifact has a part.
+            // §4.1.7: an artifact has at least one part.
             Arc::make_mut(&mut update.artifact).parts.push(Part::text(""));
         }
         Arc::make_mut(&mut self.draft).apply(Event::Artifact(update.clone()))?;
@@ -302,12 +309,13 @@ impl TurnRunner {
         Ok(())
     }
 
-    /// Makes a message one of this task and conversation.
+    /// Sets the task and context ids of a message.
     fn assign_ids(&self, message: &mut Message) {
         message.task_id = Some(self.draft.id.clone());
         message.context_id = self.draft.context_id.clone();
     }
 
+    /// Builds the append of events that the draft already contains.
     fn build_batch(
         &mut self,
         mut events: Vec<Event>,
@@ -361,13 +369,14 @@ impl TurnRunner {
         Batch { events, emitted_count, append, committed }
     }
 
-    /// Whether messages wait for a turn of their own.
+    /// Returns whether follow-ups wait for their turns.
     fn has_queued_messages(&self) -> bool {
         !self.queued_messages.is_empty() || !self.live.lock().queued_messages.is_empty()
     }
 
-    /// Whole tasks are written at growing distances, so that a thousand pieces cost a thousand
-    /// pieces and not their square, and no load reads more than a part of the log.
+    /// Returns whether the append should contain a snapshot. The distance between snapshots grows
+    /// with the log, so that writing chunks costs linear and not quadratic space. A load replays at
+    /// most 64 events or a fifth of the log.
     fn is_snapshot_due(&self, revision: Revision) -> bool {
         let distance = revision.get() - self.snapshot_revision.get();
         distance >= 64.max(self.snapshot_revision.get() / 4)
@@ -377,7 +386,10 @@ impl TurnRunner {
         self.live.key()
     }
 
-    /// Makes a batch durable, and then visible.
+    /// Appends a batch to the store and then publishes it.
+    ///
+    /// # Errors
+    /// Fails if the store fails or another process changed the task.
     pub(super) async fn store(&mut self, batch: Batch) -> Result<(), Error> {
         let Batch { events, emitted_count, append, committed } = batch;
         if !committed.task_state.is_terminal() {
@@ -387,7 +399,7 @@ impl TurnRunner {
         self.on_appended(appended.map(|_| (events, emitted_count, committed)))
     }
 
-    /// Makes a batch that has become durable visible.
+    /// Publishes a durable batch to readers and webhooks.
     fn on_appended(
         &mut self,
         batch: Result<(Vec<Event>, usize, CommittedState), StoreError>,
@@ -400,7 +412,7 @@ impl TurnRunner {
             store_error(error)
         })?;
         self.revision = committed.revision;
-        // It is on record: whoever sends the same again finds it there.
+        // The record is stored: duplicates find it there.
         self.idempotency = None;
         self.live.lock().queued_messages.append(&mut self.queued_messages);
         if committed.task_state.is_terminal() {
@@ -408,7 +420,7 @@ impl TurnRunner {
         }
         self.live.publish(events, committed);
         match (self.webhook.take(), self.engine.0.dispatcher.get()) {
-            (Some(webhook), Some(courier)) => courier.activate(self.key(), &webhook.id),
+            (Some(webhook), Some(dispatcher)) => dispatcher.activate(self.key(), &webhook.id),
             _ => self.engine.notify_webhooks(self.key()),
         }
         self.turn.outbox().mark_stored(emitted_count);
@@ -419,13 +431,13 @@ impl TurnRunner {
 impl Drop for TurnRunner {
     fn drop(&mut self) {
         if !self.task_exists() {
-            // No task came of it.
+            // No task was stored.
             self.engine.quota().release_task(self.key());
         }
     }
 }
 
-/// Whether what is said first says by itself that the work has begun, or never will.
+/// Returns whether the first event shows that the turn has started, or that it never will.
 fn implies_start(emitted: &[Emitted], final_status: Option<&TaskStatus>) -> bool {
     let state = match emitted.iter().find(|it| !matches!(it, Emitted::Note(_))) {
         Some(Emitted::Status(update)) => Some(update.status.state),

@@ -242,7 +242,7 @@ async fn active_webhook_limit_per_caller_is_enforced() {
         task_id(&server.v1().post("/a2a", send_immediate("wait")).await);
     }
     let refused = server.v1().post("/a2a", send_immediate("wait")).await;
-    assert!(refused.text().contains("too many webhooks"), "{}", refused.text());
+    assert!(refused.text().contains("too many active webhooks"), "{}", refused.text());
     let tasks = server.v1().get("/a2a/tasks").await.json();
     let first = tasks["tasks"][0]["id"].as_str().unwrap().to_owned();
     rpc(&server.v1(), "CancelTask", json!({"id": first})).await;
