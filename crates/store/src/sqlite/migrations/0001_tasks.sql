@@ -1,16 +1,16 @@
--- One row, about the store itself.
+-- State of the store; a single row.
 CREATE TABLE store (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
-    -- How often the store was opened: names the process that a task's work belongs to.
+    -- Incremented whenever the store is opened. Identifies the process that a task is assigned to.
     epoch INTEGER NOT NULL,
-    -- The first number that no task was ever given. Handed out in blocks.
+    -- First task number that has never been assigned. Numbers are reserved in blocks.
     unused_number INTEGER NOT NULL
 ) STRICT;
 
 INSERT INTO store (only_row, epoch, unused_number) VALUES (1, 0, 1);
 
 CREATE TABLE tasks (
-    -- In the order of creation. Never given twice, so that nothing old can point to a new task.
+    -- Task number, in creation order. Never reused, so that no stale row refers to a new task.
     number INTEGER PRIMARY KEY,
     revision INTEGER NOT NULL,
     state INTEGER NOT NULL,
@@ -22,33 +22,35 @@ CREATE TABLE tasks (
     agent TEXT NOT NULL,
     id TEXT NOT NULL,
     context TEXT NOT NULL,
-    -- The events of a task that came and went in one short append, as in the table of events: such
-    -- a task is this row alone, and never changes. Last, so that the rest is read without it.
+    -- Events of a task that was created and finished by one short append, encoded as in the table
+    -- `events`. Such a task consists of this row only and never changes. Stored last, so that
+    -- reading the other columns does not read the body.
     format INTEGER,
     body BLOB
 ) STRICT;
 
--- Finds one task, and all that a caller named alike. Ids are mostly made in the order of time, so
--- that new ones come to lie together, whoever their callers are.
+-- Finds one task, and the tasks of one owner that have the same id. Most ids are ordered by time, so
+-- that new entries are adjacent whatever their owner is.
 CREATE UNIQUE INDEX tasks_by_key ON tasks (id, caller, agent);
 
--- The order of lists. What can be asked for is in it too, so that counting needs no task.
+-- Order of lists. Contains every column that a list can filter by, so that counting reads no task.
 CREATE INDEX tasks_by_time ON tasks (caller, updated, id, agent, state, context);
 
--- Few at any time: what a process leaves behind when it dies.
+-- Tasks with pending work, which recovery reads after a crash. Few at any time.
 CREATE INDEX tasks_with_work ON tasks (number) WHERE work <> 0;
 
--- The events of one append, or of a piece of a long one, as a JSON array.
+-- Events of one append, or of a part of a long one, as a JSON array.
 CREATE TABLE events (
-    -- The task's number * 2^24, plus the revision of the first event: a log lies together, in
-    -- order, without an index.
+    -- Task number * 2^24 + revision of the first event: the log of a task is contiguous and
+    -- ordered without an index.
     place INTEGER PRIMARY KEY,
     format INTEGER NOT NULL,
     count INTEGER NOT NULL,
     body BLOB NOT NULL
 ) STRICT;
 
--- The last whole task, of those whose log is long. Apart, so that a further event does not move it.
+-- Latest snapshot of each task with a long log. A separate table, so that an append to the log does not
+-- rewrite it.
 CREATE TABLE snapshots (
     task INTEGER PRIMARY KEY,
     format INTEGER NOT NULL,
@@ -56,21 +58,21 @@ CREATE TABLE snapshots (
     body BLOB NOT NULL
 ) STRICT;
 
--- Finished tasks in the order in which they finished, which is that in which they go. A row has
--- those that finished in one transaction: 16 bytes each, the number and the time.
+-- Finished tasks in the order in which they finished, which is the order of eviction. A row contains
+-- the tasks that finished in one transaction, 16 bytes each: task number and time.
 CREATE TABLE finished (
     place INTEGER PRIMARY KEY,
     tasks BLOB NOT NULL
 ) STRICT;
 
--- Long logs whose tasks are gone. They go piece by piece.
+-- Removed tasks whose long logs are still being deleted, in steps.
 CREATE TABLE leftovers (
     task INTEGER PRIMARY KEY
 ) STRICT;
 
--- What came of messages, in the order in which they came. A row has those that led to a task in one
--- transaction, or one with its answer: 32 bytes each, the digest, when it may be forgotten, and the
--- place of the event (or zero). To find one, the store has them in memory.
+-- Idempotency records in insertion order. A row contains the records of one transaction whose
+-- outcomes are tasks, or one record with its direct reply. A record has 32 bytes: digest, expiry and
+-- the place of the event (zero for a direct reply). Lookups use a cache in memory.
 CREATE TABLE sent (
     place INTEGER PRIMARY KEY,
     messages BLOB NOT NULL,

@@ -1,24 +1,24 @@
--- Who wants to be told about a task, in the order in which they said so.
+-- Webhooks in registration order.
 CREATE TABLE webhooks (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     task INTEGER NOT NULL,
     id TEXT NOT NULL,
-    -- How often it was replaced.
+    -- Number of times the webhook was replaced.
     generation INTEGER NOT NULL DEFAULT 0,
     dialect INTEGER NOT NULL,
-    -- The last event that was delivered, or given up.
+    -- Revision of the last event that was delivered or abandoned.
     seen INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     failing_since INTEGER,
     due INTEGER,
-    -- Sealed: it has addresses and secrets that are nobody's business.
+    -- Encrypted, because it contains URLs and secrets.
     format INTEGER NOT NULL,
     config BLOB NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX webhooks_by_id ON webhooks (task, id);
 
--- What was given up.
+-- Deliveries that were abandoned.
 CREATE TABLE dead_letters (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     webhook INTEGER NOT NULL,

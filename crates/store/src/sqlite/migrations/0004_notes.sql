@@ -1,2 +1,2 @@
--- What the agent keeps with a task for itself.
+-- Private note that the agent stores with the task.
 ALTER TABLE tasks ADD COLUMN note TEXT;
