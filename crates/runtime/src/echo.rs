@@ -1,11 +1,11 @@
-//! Says again what was said.
+//! Agent that returns the message it receives.
 
 use async_trait::async_trait;
 use latimer_protocol::card::{AgentCard, AgentSkill};
 use latimer_protocol::{Artifact, ArtifactId, Part};
 use latimer_server::{Agent, AgentFailure, Executor, Turn};
 
-/// Answers each message with its own parts: one artifact, and the task is completed.
+/// Agent that returns the parts of each message as one artifact and completes the task.
 ///
 /// ```
 /// use latimer_runtime::EchoAgent;
@@ -17,20 +17,20 @@ use latimer_server::{Agent, AgentFailure, Executor, Turn};
 pub struct EchoAgent;
 
 impl EchoAgent {
-    /// The agent, with its card.
+    /// Creates an agent with this name and a card.
     #[must_use]
     pub fn new_agent(name: &str) -> Agent {
         let modes = || ["text/plain", "application/json", "*/*"].map(String::from).to_vec();
         Agent::new(name, Self).with_card(AgentCard {
             name: name.to_owned(),
-            description: "Says again what was said".to_owned(),
+            description: "Returns the message it receives".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             default_input_modes: modes(),
             default_output_modes: modes(),
             skills: vec![AgentSkill {
                 id: "echo".to_owned(),
                 name: "Echo".to_owned(),
-                description: "Answers with the texts, files and data of the message".to_owned(),
+                description: "Returns the text, files and data of the message".to_owned(),
                 tags: vec!["echo".to_owned(), "test".to_owned()],
                 examples: vec!["hello".to_owned()],
                 ..AgentSkill::default()
@@ -43,19 +43,20 @@ impl EchoAgent {
 #[async_trait]
 impl Executor for EchoAgent {
     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
-        // Back to back and without a status, so that an echo is stored in one append.
+        // No status update and no pause between the events, so that the store appends all of them
+        // at once.
         turn.add_artifact(echo_artifact(&turn.message().parts)).await?;
         turn.complete().await?;
         Ok(())
     }
 
-    /// An echo leaves nothing half done: it says all or nothing.
+    /// Runs the turn again: its events are stored together, so an interrupted turn has stored none.
     async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         self.execute(turn).await
     }
 }
 
-/// The same parts as an artifact.
+/// Returns an artifact with the given parts.
 pub(crate) fn echo_artifact(parts: &[Part]) -> Artifact {
     Artifact {
         artifact_id: ArtifactId::first(),

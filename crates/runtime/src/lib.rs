@@ -1,15 +1,23 @@
-//! What stands behind an agent.
+//! Ready-made executors for agents, and tools that agents can call.
 //!
-//! | agent | what it does |
+//! | agent | behavior |
 //! | --- | --- |
-//! | [`EchoAgent`] | says again what was said |
-//! | [`CommandAgent`] | runs a program per turn: the message is its input, its output the answer |
-//! | [`RemoteAgent`] | calls an agent elsewhere, of any version, and says again what that one says |
-//! | [`DemoAgent`] | reaches every state of a task on request, and goes on after a restart |
+//! | [`EchoAgent`] | returns the parts of the message |
+//! | [`CommandAgent`] | runs a program for each turn: the message is its input, its output the result |
+//! | [`RemoteAgent`] | calls a remote agent of any protocol version and relays its events |
+//! | [`DemoAgent`] | reaches every task state on request, and resumes after a restart |
 //!
-//! Each is an [`Executor`](latimer_server::Executor), with a `new_agent` or `into_agent`
-//! function that makes it an [`Agent`](latimer_server::Agent) with a card. [`tools`] has what an agent can use: among it, an
-//! agent elsewhere as a tool.
+//! Each is an [`Executor`](latimer_server::Executor), and its `new_agent` or `into_agent` function
+//! creates an [`Agent`](latimer_server::Agent) with a card. [`tools`] contains the
+//! [`Tool`](tools::Tool) trait and [`AgentTool`](tools::AgentTool), which calls a remote agent as a
+//! tool.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `echo`, `command`, `demo`, `remote` | the agents |
+//! | `tools` | tools, and remote agents as tools |
+//! | `peer` | code that calls of remote agents share: hop paths, redaction, derived ids |
+//! | `process` | child processes and private directories |
 
 mod command;
 mod demo;
@@ -25,7 +33,7 @@ pub use echo::EchoAgent;
 pub use process::create_private_dir;
 pub use remote::{DiscoveryHandle, RemoteAgent};
 
-/// The code of the guide, as tests.
+/// Compiles the code of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/using.md")]
 mod guide {}

@@ -46,7 +46,7 @@ fn proxy_url_without_agent_logs_a_warning() {
     let (dir, upstream_dir) = (TestDir::new(), TestDir::new());
     let demo = upstream_dir.serve(&DEMO_ARGS);
     let mut gateway = serve_proxy(&dir, &format!("{}/a2a/agents/nosuch", demo.address()));
-    gateway.wait_for_log("the agent behind may be another one");
+    gateway.wait_for_log("upstream card may describe another agent");
 }
 
 #[test]
@@ -82,10 +82,10 @@ fn external_agent_is_discovered_but_not_published() {
     );
     let dir = TestDir::new().with_file("latimer.toml", &config);
     let mut server = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
-    let line = server.wait_for_log("the agent behind is found");
+    let line = server.wait_for_log("upstream agent discovered");
     assert!(line.contains("partner") && line.contains(&format!("http://{address}")), "{line}");
     assert!(line.contains("skills=13") && !line.contains("s3cret"), "{line}");
-    server.wait_for_log("the agent behind is not found");
+    server.wait_for_log("upstream agent discovery failed");
     assert!(!server.startup_output.contains("partner"), "{}", server.startup_output);
     assert!(server.post("/agents/partner", "{}").starts_with("HTTP/1.1 404"));
 }

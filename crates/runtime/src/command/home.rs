@@ -1,4 +1,4 @@
-//! The home of a program.
+//! Home directory of a program.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use tempfile::TempDir;
 
 use crate::process::create_private_dir;
 
-/// Where a program keeps what it has to keep.
+/// Home directory of the programs that an agent runs.
 #[derive(Debug)]
 pub(super) enum HomeDir {
-    /// In a temporary folder, which is made when it is first needed and goes with the agent.
+    /// A temporary directory, created on first use and removed when the agent is dropped.
     Temporary(Mutex<Option<TempDir>>),
-    /// In this folder.
+    /// This directory, created if it is missing.
     Path(PathBuf),
-    /// Where whoever runs the server does.
+    /// The home directory of the server process.
     Inherited,
 }
 
@@ -26,8 +26,8 @@ impl Default for HomeDir {
 }
 
 impl HomeDir {
-    /// The folder, which exists now, with one for temporary files within; none when the program
-    /// sees the one of the server.
+    /// Creates the home directory and a directory for temporary files in it, if they are missing,
+    /// and returns both paths. Returns `None` if the program inherits those of the server process.
     pub(super) fn prepare(&self) -> io::Result<Option<(PathBuf, PathBuf)>> {
         let dir = match self {
             Self::Temporary(created) => {

@@ -1,7 +1,13 @@
-//! A program behind an agent: it is started for each turn, reads the message from its standard
-//! input, and what it writes to its standard output is the answer, as it comes.
+//! Agent that runs a program for each turn.
 //!
-//! The message never becomes part of the command line, so nothing in it has to be quoted.
+//! The program reads the message from standard input. Its standard output is streamed to the caller
+//! as the result. The message never becomes part of the command line, so it needs no quoting.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `run` | one run of the program for one turn |
+//! | `home` | home directory of the program |
+//! | `stderr_tail`, `text_chunker` | last bytes of standard error; standard output as chunks of text |
 
 mod home;
 mod run;
@@ -20,7 +26,7 @@ use crate::process::SHELL;
 use home::HomeDir;
 use run::CommandRun;
 
-/// Runs a program for each turn.
+/// Agent that runs a program for each turn.
 ///
 /// ```
 /// use latimer_runtime::CommandAgent;
@@ -30,10 +36,10 @@ use run::CommandRun;
 /// # Ok::<(), latimer_runtime::InvalidCommand>(())
 /// ```
 ///
-/// The program gets an empty environment but for `PATH`, the variables it was granted, a `HOME` and
-/// a `TMPDIR` of its own, and `LATIMER_AGENT`, `LATIMER_TASK_ID` and `LATIMER_CONTEXT_ID`. When it
-/// ends with status 0 the task is completed, otherwise it failed. When the task is canceled, or the
-/// turn is dropped, the program and all it started in its process group are ended.
+/// The environment of the program contains `PATH`, `HOME`, `TMPDIR`, the
+/// [inherited](Self::inherit_env) variables, and `LATIMER_AGENT`, `LATIMER_TASK_ID` and
+/// `LATIMER_CONTEXT_ID`. Exit status 0 completes the task, any other fails it. When the task is
+/// canceled or the turn is dropped, the program and its whole process group are terminated.
 #[derive(Debug)]
 pub struct CommandAgent {
     program: String,
@@ -49,46 +55,48 @@ pub struct CommandAgent {
     stderr_policy: StderrPolicy,
 }
 
-/// What a program reads.
+/// Format of the program's standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Input {
-    /// The texts of the message, one per line.
+    /// The text parts of the message, one per line.
     #[default]
     Text,
-    /// The whole message, as the JSON of A2A 1.0.
+    /// The complete message as A2A 1.0 JSON.
     Json,
 }
 
-/// What the caller learns of what a program complains about.
+/// Whether callers see the program's standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum StderrPolicy {
-    /// Nothing: the log has it.
+    /// Standard error is only logged.
     #[default]
     LogOnly,
-    /// The end of it, when the program fails.
+    /// The failure of a program contains the end of its standard error.
     Expose,
 }
 
-/// Why something is not a command that can be run.
+/// Error of an invalid command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidCommand {
-    /// There is no program.
-    #[error("a command needs a program")]
+    /// The command is empty.
+    #[error("the command is empty")]
     Empty,
-    /// The program's path leads upwards, so that it does not say where it is.
+    /// The path of the program contains `..`.
     #[error("the program {0:?} must not contain \"..\"")]
     ParentDir(String),
-    /// A text holds a zero byte, which no command line can.
-    #[error("a command must not contain zero bytes")]
+    /// The program or an argument contains a NUL byte.
+    #[error("a command must not contain NUL bytes")]
     NulByte,
 }
 
 impl CommandAgent {
-    /// A program and its arguments.
+    /// Creates an agent from a program and its arguments. The program is not looked up yet; see
+    /// [`resolve_program`](Self::resolve_program).
     ///
     /// # Errors
-    /// When there is no program, or its path contains `..`.
+    /// [`InvalidCommand`] when the program is missing, its path contains `..`, or any string
+    /// contains a NUL byte.
     pub fn new<S: Into<String>>(
         command: impl IntoIterator<Item = S>,
     ) -> Result<Self, InvalidCommand> {
@@ -116,80 +124,84 @@ impl CommandAgent {
         })
     }
 
-    /// What the program reads.
+    /// Sets the format of the program's standard input. [`Input::Text`] by default.
     #[must_use]
     pub fn input(mut self, input: Input) -> Self {
         self.input = input;
         self
     }
 
-    /// Ends a piece of the answer behind each `delimiter`. Otherwise a piece is what the program
-    /// wrote at a time. An empty one changes nothing.
+    /// Sets the delimiter that ends each chunk of the result. By default, and with an empty
+    /// delimiter, each read from standard output becomes a chunk.
     #[must_use]
     pub fn delimiter(mut self, delimiter: impl Into<Vec<u8>>) -> Self {
         self.delimiter = Some(delimiter.into()).filter(|it| !it.is_empty());
         self
     }
 
-    /// Passes on these variables of the environment.
+    /// Sets the environment variables that the program inherits from the server process.
     #[must_use]
     pub fn inherit_env<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.inherited_env = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Runs it in this folder.
+    /// Sets the working directory. By default that of the server process.
     #[must_use]
     pub fn current_dir(mut self, current_dir: impl Into<PathBuf>) -> Self {
         self.current_dir = Some(current_dir.into());
         self
     }
 
-    /// Gives it this folder for its home, which is made if need be. Otherwise it gets a temporary
-    /// one.
+    /// Sets the home directory, which is created if it is missing. A temporary directory by
+    /// default.
     #[must_use]
     pub fn home(mut self, dir: impl Into<PathBuf>) -> Self {
         self.home = HomeDir::Path(dir.into());
         self
     }
 
-    /// Lets it see the home of whoever runs the server.
+    /// Lets the program inherit `HOME` and `TMPDIR` from the server process.
     #[must_use]
     pub fn inherit_home(mut self) -> Self {
         self.home = HomeDir::Inherited;
         self
     }
 
-    /// Ends it when it takes longer than this.
+    /// Sets the maximum run time, after which the program is terminated and the task fails.
+    /// Unlimited by default.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Ends it when it writes more bytes than this.
+    /// Sets the maximum size of the output in bytes. A program that writes more is terminated, and
+    /// the task fails. 16 MiB by default.
     #[must_use]
     pub fn max_output_bytes(mut self, max_bytes: usize) -> Self {
         self.max_output_bytes = max_bytes;
         self
     }
 
-    /// How long it has to end when it is asked to, before it is killed.
+    /// Sets how long the program may take to exit after a termination signal before it is killed.
+    /// Five seconds by default.
     #[must_use]
     pub fn kill_grace(mut self, kill_grace: Duration) -> Self {
         self.kill_grace = kill_grace;
         self
     }
 
-    /// Tells the caller the end of what the program wrote to its standard error, when it fails.
-    /// Otherwise only the log has that.
+    /// Adds the end of the program's standard error to the failure that callers see. By default it
+    /// is only logged.
     #[must_use]
     pub fn expose_stderr(mut self) -> Self {
         self.stderr_policy = StderrPolicy::Expose;
         self
     }
 
-    /// Where the program is, if it is anywhere: on the `PATH`, or at its own path.
+    /// Finds the program on the `PATH`, or at its path if it has one. Returns `None` if there is no
+    /// such file.
     #[must_use]
     pub fn resolve_program(&self) -> Option<PathBuf> {
         let program = Path::new(&self.program);
@@ -201,20 +213,20 @@ impl CommandAgent {
         env::split_paths(&search_path).map(|it| it.join(program)).find(|it| it.is_file())
     }
 
-    /// The program, as it was given.
+    /// Returns the program as configured.
     #[must_use]
     pub fn program(&self) -> &str {
         &self.program
     }
 
-    /// The agent, with a card that says as much as is known.
+    /// Creates an agent with this name and a card with one skill.
     #[must_use]
     pub fn into_agent(self, name: &str) -> Agent {
         let input_modes = match self.input {
             Input::Text => vec!["text/plain".to_owned()],
             Input::Json => ["text/plain", "application/json", "*/*"].map(String::from).to_vec(),
         };
-        let description = "Answers with what a program makes of the message";
+        let description = "Runs a program for each message and returns its output";
         Agent::new(name, self).with_card(AgentCard {
             name: name.to_owned(),
             description: description.to_owned(),
@@ -232,7 +244,7 @@ impl CommandAgent {
     }
 }
 
-/// The command that has the shell do what a line says.
+/// Returns the command that runs `line` in the shell: `sh -c`, or `cmd /C` on Windows.
 #[must_use]
 pub fn shell_command(line: &str) -> [String; 3] {
     let [shell, option] = SHELL;

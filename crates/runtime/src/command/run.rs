@@ -1,4 +1,4 @@
-//! One run of a program.
+//! One run of the program for one turn.
 
 use std::io;
 use std::process::ExitStatus;
@@ -16,14 +16,14 @@ use super::text_chunker::TextChunker;
 use super::{CommandAgent, Input, StderrPolicy};
 use crate::process::{self, Pipes, Process};
 
-/// How long pipes may stay open behind the end of a program: something that left its process group
-/// may hold them.
+/// How long pipes may stay open after the program has exited. A process that left the process group
+/// may still hold them.
 const PIPE_CLOSE_GRACE: Duration = Duration::from_millis(500);
 
-/// Where programs are looked for when nobody says.
+/// `PATH` of the program if the server process has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A program at work on a turn. Dropping it ends the program.
+/// A running program and its turn. Dropping it terminates the program.
 #[derive(Debug)]
 pub(super) struct CommandRun<'a> {
     command: &'a CommandAgent,
@@ -33,20 +33,20 @@ pub(super) struct CommandRun<'a> {
     tail: StderrTail,
 }
 
-/// Why a program was stopped.
+/// Reason for stopping the program.
 enum StopReason {
-    /// The task was canceled, or the turn is over for another reason.
+    /// The task was canceled, or the turn has ended for another reason.
     TurnOver(TurnError),
-    /// It took too long.
+    /// The program exceeded its run time.
     TimedOut(Duration),
-    /// It wrote too much.
+    /// The program exceeded its output size in bytes.
     OutputLimit(usize),
-    /// Its pipes failed.
+    /// Reading from or waiting for the program failed.
     Io(io::Error),
 }
 
 impl<'a> CommandRun<'a> {
-    /// Starts the program.
+    /// Starts the program. Logs the error if that fails, and returns a failure without details.
     pub(super) fn start(command: &'a CommandAgent, turn: Turn) -> Result<Self, AgentFailure> {
         let start = || Process::start(&mut build_command(command, &turn)?);
         match start() {
@@ -58,8 +58,8 @@ impl<'a> CommandRun<'a> {
                 let current_dir = &command.current_dir;
                 error!(%agent, program, ?current_dir, error = %cause, "command cannot be started");
                 let reason = match cause.kind() {
-                    io::ErrorKind::NotFound => "it was not found",
-                    io::ErrorKind::PermissionDenied => "that is not permitted",
+                    io::ErrorKind::NotFound => "program not found",
+                    io::ErrorKind::PermissionDenied => "permission denied",
                     _ => "see the log of the server",
                 };
                 Err(AgentFailure::new(format!("the agent's command cannot be started: {reason}")))
@@ -67,7 +67,8 @@ impl<'a> CommandRun<'a> {
         }
     }
 
-    /// Feeds it, passes on what it says, and waits for its end.
+    /// Writes the message, streams the output and completes the task when the program exits. Stops
+    /// the program when the task is canceled or a limit is exceeded.
     pub(super) async fn finish(mut self) -> Result<(), AgentFailure> {
         let cancel_token = self.turn.cancellation_token().clone();
         let limit = self.command.timeout;
@@ -116,7 +117,9 @@ impl<'a> CommandRun<'a> {
         };
         match timeout(PIPE_CLOSE_GRACE, pipe_io).await {
             Ok(io_result) => io_result?,
-            Err(_) => debug!(agent = %turn.agent(), "command left something behind"),
+            Err(_) => {
+                debug!(agent = %turn.agent(), "command left a process that holds its output open")
+            }
         }
         Ok(status)
     }
@@ -136,7 +139,7 @@ impl<'a> CommandRun<'a> {
     }
 }
 
-/// The program with its surroundings.
+/// Builds the command line and the environment of the program.
 fn build_command(command: &CommandAgent, turn: &Turn) -> io::Result<tokio::process::Command> {
     let home = command.home.prepare()?;
     let mut process_command = tokio::process::Command::new(&command.program);
@@ -161,7 +164,8 @@ fn build_command(command: &CommandAgent, turn: &Turn) -> io::Result<tokio::proce
     Ok(process_command)
 }
 
-/// Writes the message, and closes the pipe. A program need not read it.
+/// Writes the message to standard input and closes it. A program that does not read it is not an
+/// error.
 async fn write_input(stdin: Option<ChildStdin>, input: Input, turn: &Turn) {
     let Some(mut stdin) = stdin else { return };
     let text = match input {
@@ -170,11 +174,11 @@ async fn write_input(stdin: Option<ChildStdin>, input: Input, turn: &Turn) {
     };
     let Ok(text) = text else { return };
     if let Err(error) = stdin.write_all(text.as_bytes()).await {
-        debug!(agent = %turn.agent(), %error, "command does not read its input");
+        debug!(agent = %turn.agent(), %error, "command did not read its input");
     }
 }
 
-/// Passes on what the program writes, as it comes.
+/// Streams standard output to an artifact as it arrives.
 async fn stream_output(
     command: &CommandAgent,
     turn: &Turn,
@@ -204,7 +208,7 @@ async fn stream_output(
     Ok(())
 }
 
-/// Waits until the limit is reached, if there is one.
+/// Waits until the limit has passed; forever if there is none.
 async fn wait_for_timeout(limit: Option<Duration>) {
     match limit {
         Some(limit) => sleep(limit).await,
@@ -228,11 +232,11 @@ impl From<StopReason> for AgentFailure {
     fn from(reason: StopReason) -> Self {
         match reason {
             StopReason::TurnOver(error) => error.into(),
-            StopReason::TimedOut(limit) => {
-                Self::new(format!("the agent's command took longer than {limit:?} and was ended"))
-            }
+            StopReason::TimedOut(limit) => Self::new(format!(
+                "the agent's command took longer than {limit:?} and was terminated"
+            )),
             StopReason::OutputLimit(limit) => Self::new(format!(
-                "the agent's command wrote more than {limit} bytes and was ended"
+                "the agent's command wrote more than {limit} bytes and was terminated"
             )),
             StopReason::Io(error) => error.into(),
         }

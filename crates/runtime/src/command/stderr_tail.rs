@@ -1,25 +1,25 @@
-//! The end of what a program complains about.
+//! Last bytes of a program's standard error.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tracing::debug;
 
-/// How much of it is kept, in bytes.
+/// Maximum number of bytes to store.
 const MAX_TAIL_BYTES: usize = 2 * 1024;
 
-/// The last of what was written.
+/// Buffer with the last bytes that were written.
 #[derive(Debug, Default)]
 pub(super) struct StderrTail {
     last_bytes: Vec<u8>,
 }
 
 impl StderrTail {
-    /// Reads to the end, and writes what comes to the log.
+    /// Reads the pipe to its end, logs its content and stores the last bytes.
     pub(super) async fn read(&mut self, agent: &str, mut pipe: impl AsyncRead + Unpin) {
         let mut buffer = vec![0; 4 * 1024];
-        // A pipe that cannot be read is at its end, too.
+        // A read error ends the output, too.
         while let Ok(length @ 1..) = pipe.read(&mut buffer).await {
             let bytes = &buffer[..length];
-            debug!(agent, stderr = %String::from_utf8_lossy(bytes).trim_end(), "command says");
+            debug!(agent, stderr = %String::from_utf8_lossy(bytes).trim_end(), "command wrote to standard error");
             self.push(bytes);
         }
     }
@@ -30,7 +30,7 @@ impl StderrTail {
         self.last_bytes.drain(..surplus);
     }
 
-    /// What was kept, as text.
+    /// Returns the stored bytes as trimmed text.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.last_bytes).trim().to_owned()
     }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tail_keeps_only_the_last_bytes() {
+    fn tail_stores_only_the_last_bytes() {
         let mut tail = StderrTail::default();
         assert_eq!(tail.text(), "");
         tail.push(b" one\n");

@@ -1,10 +1,11 @@
-//! Cuts what a program writes into pieces of text.
+//! Splits the output of a program into chunks of text.
 
-/// No piece is longer than this, in bytes, so that no reader has to take more at a time.
+/// Maximum size of a chunk, so that readers receive events of bounded size.
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
-/// Cuts bytes into texts: behind each delimiter, or wherever the bytes given at a time end. Never
-/// within a character. What is no UTF-8 is replaced, as `String::from_utf8_lossy` does.
+/// Splits bytes into chunks of text: after each delimiter, or at the end of each write if there is
+/// no delimiter. Never splits a character. Replaces invalid UTF-8 as `String::from_utf8_lossy`
+/// does.
 #[derive(Debug)]
 pub(super) struct TextChunker<'a> {
     delimiter: Option<&'a [u8]>,
@@ -16,12 +17,12 @@ impl<'a> TextChunker<'a> {
         Self { delimiter, buffer: Vec::new() }
     }
 
-    /// Adds bytes.
+    /// Appends bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next piece that is whole.
+    /// Removes and returns the next complete chunk.
     pub(super) fn next_chunk(&mut self) -> Option<String> {
         let end = match self.delimiter {
             Some(delimiter) => match find_subslice(&self.buffer, delimiter) {
@@ -35,7 +36,7 @@ impl<'a> TextChunker<'a> {
         (end > 0).then(|| self.take_text(end))
     }
 
-    /// What is left when there are no more bytes.
+    /// Returns the remaining bytes at the end of the output.
     pub(super) fn finish(mut self) -> Option<String> {
         let end = self.buffer.len();
         (end > 0).then(|| self.take_text(end))
@@ -52,7 +53,7 @@ fn find_subslice(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
     bytes.windows(pattern.len()).position(|it| it == pattern)
 }
 
-/// How many bytes there are up to a character that may still become whole.
+/// Returns the length of `bytes` without an incomplete character at the end.
 fn complete_chars_len(bytes: &[u8]) -> usize {
     for from_end in 1..=bytes.len().min(3) {
         let index = bytes.len() - from_end;

@@ -1,4 +1,4 @@
-//! What the demonstration can be told to do.
+//! Instructions of the demo agent.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use latimer_protocol::card::AgentSkill;
 use serde_json::Value;
 
-/// Something to do.
+/// A parsed instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Instruction {
     Echo(String),
@@ -24,7 +24,7 @@ pub(super) enum Instruction {
     Burst(usize),
 }
 
-/// A word, what follows it, and what it does.
+/// A command: the first word of a message, its arguments and its effect.
 #[derive(Debug)]
 pub(super) struct Command {
     name: &'static str,
@@ -34,35 +34,36 @@ pub(super) struct Command {
     parse: fn(&str) -> Option<Instruction>,
 }
 
-/// An instruction that cannot be followed as it is written.
+/// Error of a command with invalid arguments. Displays the usage of the command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InvalidInstruction(&'static Command);
 
-/// A demonstration is no way to fill a disk, or to keep a server busy for days.
+// Limits of one instruction, so that clients of a public demo agent cannot fill the disk or occupy
+// the server for days.
 const MAX_COUNT: usize = 100_000;
 const MAX_FILE_BYTES: usize = 10 * 1024 * 1024;
 const MAX_DURATION: Duration = Duration::from_secs(3_600);
 
-/// Every command.
+/// All commands.
 pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "echo",
         arguments: "TEXT",
-        description: "Answers with the text, and whatever else is in the message, in an artifact",
+        description: "Returns the text and all other parts of the message as an artifact",
         example: "echo hello",
         parse: |arguments| Some(Instruction::Echo(arguments.to_owned())),
     },
     Command {
         name: "say",
         arguments: "TEXT",
-        description: "Answers with a message, without a task",
+        description: "Replies with a message instead of a task",
         example: "say hello",
         parse: |arguments| non_empty_text(arguments).map(Instruction::Say),
     },
     Command {
         name: "chunks",
         arguments: "N [MS]",
-        description: "Makes an artifact of N chunks, MS milliseconds apart",
+        description: "Writes an artifact of N chunks, MS milliseconds apart",
         example: "chunks 5 200",
         parse: |arguments| {
             let mut fields = arguments.split_whitespace();
@@ -81,35 +82,35 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "ask",
         arguments: "QUESTION",
-        description: "Asks for input; the next message to the task is the answer and completes it",
+        description: "Requests input; the next message to the task completes it",
         example: "ask Which city?",
         parse: |arguments| non_empty_text(arguments).map(Instruction::Ask),
     },
     Command {
         name: "auth",
         arguments: "",
-        description: "Asks for an authorization; the next message to the task completes it",
+        description: "Requests authorization; the next message to the task completes it",
         example: "auth",
         parse: |arguments| arguments.trim().is_empty().then_some(Instruction::Auth),
     },
     Command {
         name: "fail",
         arguments: "TEXT",
-        description: "Fails for the reason given",
+        description: "Fails with this reason",
         example: "fail out of coffee",
         parse: |arguments| non_empty_text(arguments).map(Instruction::Fail),
     },
     Command {
         name: "reject",
         arguments: "TEXT",
-        description: "Declines for the reason given",
+        description: "Rejects the task with this reason",
         example: "reject not my job",
         parse: |arguments| non_empty_text(arguments).map(Instruction::Reject),
     },
     Command {
         name: "file",
         arguments: "NAME BYTES",
-        description: "Answers with a file of that many bytes",
+        description: "Returns a file of BYTES bytes",
         example: "file letters.bin 1024",
         parse: |arguments| {
             let (name, bytes) = arguments.trim().rsplit_once(char::is_whitespace)?;
@@ -120,7 +121,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "url",
         arguments: "URL",
-        description: "Answers with a file by its address",
+        description: "Returns a file as a URL",
         example: "url https://example.com/output.txt",
         parse: |arguments| {
             non_empty_text(arguments).filter(|it| it.contains("://")).map(Instruction::Url)
@@ -129,28 +130,28 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "data",
         arguments: "JSON",
-        description: "Answers with a JSON value",
+        description: "Returns a JSON value",
         example: r#"data {"answer": 42}"#,
         parse: |arguments| serde_json::from_str(arguments).ok().map(Instruction::Data),
     },
     Command {
         name: "stubborn",
         arguments: "MS",
-        description: "Works for MS milliseconds, and does not stop when canceled",
+        description: "Works for MS milliseconds and ignores cancellation",
         example: "stubborn 10000",
         parse: |arguments| milliseconds(arguments).map(Instruction::Stubborn),
     },
     Command {
         name: "burst",
         arguments: "N",
-        description: "Changes its status N times at once",
+        description: "Updates the status N times without a pause",
         example: "burst 1000",
         parse: |arguments| count(Some(arguments)).map(Instruction::Burst),
     },
 ];
 
 impl Instruction {
-    /// The instruction that a message gives; none when its first word is no command.
+    /// Parses a message. Returns `None` if its first word is not a command.
     pub(super) fn parse(message: &str) -> Result<Option<Self>, InvalidInstruction> {
         let (name, arguments) = message.split_once(char::is_whitespace).unwrap_or((message, ""));
         let Some(command) = COMMANDS.iter().find(|it| it.name == name) else { return Ok(None) };

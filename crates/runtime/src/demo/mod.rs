@@ -1,8 +1,12 @@
-//! An agent that does what it is told, so that every state of a task can be seen: for tests, for
-//! documents, and as an example of how an agent is written.
+//! Agent that reaches every task state on request: for tests, documentation and as an example.
 //!
-//! The first word of a message is a command; [`instruction`] lists them all. An instruction that
-//! takes its time can be interrupted by a crash, and goes on where the log of its task stopped.
+//! The first word of a message is a command; [`instruction`] lists all of them. The long-running
+//! commands `chunks` and `wait` resume after a crash from the log of their task.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `instruction` | commands and their arguments |
+//! | `tck` | scenarios of the official compatibility kit |
 
 mod instruction;
 mod tck;
@@ -19,7 +23,8 @@ use crate::echo::echo_artifact;
 use instruction::{COMMANDS, Instruction};
 use tck::Scenario;
 
-/// Does what the first word of a message says, and otherwise says again what was said.
+/// Agent that runs the command in the first word of a message, and echoes a message without a
+/// command.
 ///
 /// ```
 /// use latimer_runtime::DemoAgent;
@@ -32,31 +37,31 @@ pub struct DemoAgent {
     open_ended: bool,
 }
 
-/// The name of the artifact that is made in chunks. By it, a turn finds what an earlier one made.
+/// Name of the artifact of `chunks`, by which a resumed turn finds the existing chunks.
 const CHUNKS_ARTIFACT: &str = "chunks";
 
 impl DemoAgent {
-    /// The agent, with a card that explains each command.
+    /// Creates an agent with this name and a card that describes each command.
     #[must_use]
     pub fn new_agent(name: &str) -> Agent {
         Self::default().into_agent(name)
     }
 
-    /// Asks for more after every message that is no command, so that its task can be continued or
-    /// canceled. The official kit of 0.3 expects that of the agents it tests.
+    /// Makes the agent request more input after every message that is not a command, so that its
+    /// task can be continued or canceled. The official compatibility kit for 0.3 requires this.
     #[must_use]
     pub fn open_ended(mut self) -> Self {
         self.open_ended = true;
         self
     }
 
-    /// The agent under this name.
+    /// Creates an agent with this name and a card that describes each command.
     #[must_use]
     pub fn into_agent(self, name: &str) -> Agent {
         Agent::new(name, self).with_card(Self::card(name))
     }
 
-    /// A card that tells more to those who may know more.
+    /// Returns the extended card for authenticated callers, which differs in its description.
     #[must_use]
     pub fn extended_card(name: &str) -> AgentCard {
         let mut extended = Self::card(name);
@@ -65,7 +70,7 @@ impl DemoAgent {
     }
 
     fn card(name: &str) -> AgentCard {
-        // What it is not told to do anything about comes back as it is, whatever that may be.
+        // `*/*`, because parts of any type are echoed.
         let modes = || ["text/plain", "application/json", "*/*"];
         AgentCard {
             name: name.to_owned(),
@@ -101,8 +106,8 @@ impl Executor for DemoAgent {
         Ok(())
     }
 
-    /// Goes on with what takes its time; the rest is too quick for anybody to tell how much of it
-    /// was done.
+    /// Resumes `chunks` and `wait`. Other turns fail, because their log does not show how far they
+    /// were.
     async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         let Some(task) = turn.task() else { return self.execute(turn).await };
         match Instruction::parse(&turn.text()) {
@@ -117,7 +122,7 @@ impl Executor for DemoAgent {
         }
     }
 
-    /// The official kit sends some messages again as they were, and means them.
+    /// The compatibility kit sends some identical messages as new ones.
     fn accepts_duplicate(&self, message: &Message) -> bool {
         Scenario::from_message(message).is_some()
     }
@@ -142,7 +147,7 @@ async fn run_instruction(turn: &Turn, instruction: Instruction) -> Result<(), Tu
             turn.reply_with(Part::data(value).with_media_type("application/json")).await
         }
         Instruction::Stubborn(time) => {
-            turn.progress(format!("not listening for {time:?}")).await?;
+            turn.progress(format!("ignoring cancellation for {time:?}")).await?;
             sleep(time).await;
             turn.complete().await
         }
@@ -150,14 +155,14 @@ async fn run_instruction(turn: &Turn, instruction: Instruction) -> Result<(), Tu
     }
 }
 
-/// Says the text again, and whatever came with it.
+/// Returns the text and all other parts of the message as an artifact.
 async fn echo(turn: &Turn, text: String) -> Result<(), TurnError> {
     let others = turn.message().parts.iter().filter(|it| it.as_text().is_none());
     let parts: Vec<_> = [Part::text(text)].into_iter().chain(others.cloned()).collect();
     turn.add_artifact(echo_artifact(&parts)).await
 }
 
-/// Makes an artifact of `count` numbered chunks, from the first that is not there yet.
+/// Writes an artifact of `count` numbered chunks, starting after those that exist already.
 async fn chunks(turn: &Turn, count: usize, pause: Duration) -> Result<(), TurnError> {
     let mut writer = turn.artifact(CHUNKS_ARTIFACT);
     let mut existing_chunks = 0;
@@ -187,7 +192,7 @@ async fn wait(turn: &Turn, time: Duration) -> Result<(), TurnError> {
     turn.complete_with("done waiting").await
 }
 
-/// Says as many things as it can at once, to see whether readers keep up.
+/// Updates the status `count` times without a pause, to test readers that fall behind.
 async fn burst(turn: &Turn, count: usize) -> Result<(), TurnError> {
     for number in 1..=count {
         turn.progress(format!("{number} of {count}")).await?;
@@ -195,13 +200,13 @@ async fn burst(turn: &Turn, count: usize) -> Result<(), TurnError> {
     turn.complete().await
 }
 
-/// Bytes of which anybody can tell what they should be: the alphabet, over and over.
+/// Creates a file that repeats the alphabet, so that its content is predictable.
 fn file(name: String, length: usize) -> Part {
     let bytes: Vec<u8> = (b'a'..=b'z').cycle().take(length).collect();
     Part::raw(bytes, "application/octet-stream").with_filename(name)
 }
 
-/// Lets some time pass, unless the task is canceled in the meantime.
+/// Sleeps. Fails immediately when the task is canceled.
 async fn sleep_unless_canceled(turn: &Turn, time: Duration) -> Result<(), TurnError> {
     tokio::select! {
         biased;
@@ -210,12 +215,12 @@ async fn sleep_unless_canceled(turn: &Turn, time: Duration) -> Result<(), TurnEr
     }
 }
 
-/// Whether the message answers a question of this task.
+/// Returns whether the message continues a task that requires input or authorization.
 fn answers_question(turn: &Turn) -> bool {
     turn.task().is_some_and(|task| task.status.state.phase() == Phase::Interrupted)
 }
 
-/// How long ago that was, by the clock; nothing when nobody knows.
+/// Returns the time since a timestamp by the system clock; zero if it is unknown or in the future.
 fn elapsed_since(time: Option<Timestamp>) -> Duration {
     let start = time.map_or(i64::MAX, Timestamp::as_millis);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What the official compatibility kit expects of an agent. It says what it wants with the id of
-//! the message.
+//! Scenarios that the official compatibility kit expects of an agent. The prefix of the message id
+//! selects the scenario.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::sleep_unless_canceled;
 
-/// Something that the kit wants to see.
+/// A scenario of the kit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scenario {
     Complete,
@@ -24,7 +24,8 @@ pub(super) enum Scenario {
     Resubscribe,
 }
 
-/// Beginnings of ids, and what they ask for. A longer one stands before those it begins with.
+/// Prefixes of message ids and their scenarios. The first match counts, so a prefix precedes its
+/// own prefixes.
 const PREFIXES: &[(&str, Scenario)] = &[
     ("tck-complete-task", Scenario::Complete),
     ("tck-input-required", Scenario::InputRequired),
@@ -42,7 +43,7 @@ const PREFIXES: &[(&str, Scenario)] = &[
 ];
 
 impl Scenario {
-    /// What the message asks for, if it comes from the kit.
+    /// Returns the scenario of a message; `None` if its id has no known prefix.
     pub(super) fn from_message(message: &Message) -> Option<Self> {
         let id = message.message_id.as_str();
         PREFIXES.iter().find(|(prefix, _)| id.starts_with(prefix)).map(|(_, scenario)| *scenario)
@@ -69,7 +70,7 @@ impl Scenario {
             Self::Reject => turn.reject("Task rejected").await,
             Self::Resubscribe => {
                 turn.set_working().await?;
-                // Twice the time that the kit waits for an event.
+                // Twice as long as the kit waits for an event.
                 sleep_unless_canceled(turn, Duration::from_secs(4)).await?;
                 complete(turn, Part::text("Still here")).await
             }
@@ -95,14 +96,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn longest_message_id_prefix_wins() {
+    fn longest_matching_prefix_selects_scenario() {
         for (id, want) in [
             ("tck-artifact-file-1", Some(Scenario::File)),
             ("tck-artifact-file-url-1", Some(Scenario::FileUrl)),
             ("tck-stream-ordering-001-1", Some(Scenario::Stream)),
             ("tck-stream-002-1", Some(Scenario::Complete)),
             ("test-resubscribe-message-id", Some(Scenario::Resubscribe)),
-            ("tck-unheard-of", None),
+            ("tck-unknown", None),
             ("m1", None),
         ] {
             let message = Message::user(MessageId::new(id).unwrap(), "hi");

@@ -1,19 +1,22 @@
-//! Cache of what an upstream agent calls the contexts of callers.
+//! Cache of upstream context ids.
 //!
 //! The context id sent upstream is derived from the caller and the local id (see
-//! [`upstream_ids`](super::upstream_ids)), so it need not be stored. An agent that replies with another
-//! id is called with that one from then on: it is cached here, and stored in the notes of its tasks.
+//! [`upstream_ids`](super::upstream_ids)), so it need not be stored. If the agent replies with a
+//! different id, later messages use that one: it is cached here and stored in the notes of its
+//! tasks.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use latimer_protocol::ContextId;
 
-/// How many are remembered of late; as many again of before.
+/// Maximum number of entries per generation.
 const GENERATION_SIZE: usize = 4096;
 
-/// What is known of the conversations with an agent that were of use of late: by our names for them,
-/// what the agent calls them, and whatever else there is to know.
+/// Cache of the recently inserted contexts of an agent, by derived context id.
+///
+/// Holds two generations of entries. When the current one is full it becomes the previous one, and
+/// the oldest entries are dropped.
 #[derive(Debug)]
 pub(crate) struct ContextCache<T = ContextId>(Mutex<Generations<T>>);
 
@@ -30,13 +33,13 @@ impl<T> Default for ContextCache<T> {
 }
 
 impl<T: Clone> ContextCache<T> {
-    /// What is known of a conversation of ours, if it was of use of late.
+    /// Returns the cached value of a context.
     pub(crate) fn get(&self, key: &ContextId) -> Option<T> {
         let generations = self.lock();
         generations.current.get(key).or_else(|| generations.previous.get(key)).cloned()
     }
 
-    /// Remembers what is known of it now. `ours` is unique to the caller.
+    /// Inserts or replaces the value of a context. `key` must be unique to the caller.
     pub(crate) fn insert(&self, key: ContextId, value: T) {
         let mut generations = self.lock();
         if generations.current.len() >= GENERATION_SIZE {
@@ -46,7 +49,7 @@ impl<T: Clone> ContextCache<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Generations<T>> {
-        // Entries are put in whole.
+        // A poisoned lock is harmless: an insertion either happened or did not.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
-//! Through whom a message came, and how much further it may go.
+//! Hop path of a message: the gateways it has passed, and how many more it may pass.
 //!
-//! Each gateway adds itself to the path of a message and takes one off its budget. A message that
-//! comes to a gateway for the second time, or has no budget left, is rejected with the whole path, which
-//! travels back to everybody on it.
+//! Each gateway appends its hop id to the path and decrements the remaining hops. A message that
+//! reaches a gateway twice, or has no hops left, is rejected. The error contains the path and is
+//! returned through every gateway on it.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -10,41 +10,42 @@ use std::hash::{BuildHasher, RandomState};
 use latimer_protocol::{Message, Metadata};
 use serde_json::{Value, json};
 
-/// The member of a message's metadata that names everybody it passed, the first at first.
+/// Metadata key of the hop ids that a message has passed, in order.
 pub(crate) const PATH_KEY: &str = "latimer/path";
 
-/// The member that says how many more it may pass.
+/// Metadata key of the number of remaining hops.
 pub(crate) const HOPS_KEY: &str = "latimer/hops";
 
-/// How much of a path is believed. Nobody's budget is larger.
+/// Maximum number of hop ids that are read from a message. Hop limits must not exceed it.
 const MAX_PATH_LEN: usize = 64;
 
-/// How much of a name on it.
+/// Maximum length of a hop id that is read from a message.
 const MAX_HOP_ID_CHARS: usize = 128;
 
-/// The path of a message.
+/// Hop path of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HopPath {
     visited: Vec<String>,
     remaining: u32,
 }
 
-/// Why a message goes no further.
+/// Reason why a message is not forwarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HopError {
-    /// It was here before.
+    /// The message has passed this gateway before.
     Loop(Vec<String>),
-    /// It passed as many as it may.
+    /// The message has no hops left.
     TooManyHops(Vec<String>),
 }
 
 impl HopPath {
-    /// The path of a message that comes from nobody else, and may pass so many.
+    /// Creates the empty path of a new message that may pass `remaining` gateways.
     pub(crate) fn new(remaining: u32) -> Self {
         Self { visited: Vec::new(), remaining }
     }
 
-    /// The path of a message, which may be `hops` long where nobody said otherwise, and nowhere longer.
+    /// Reads the path from the metadata of a message. `max_hops` is both the default and the upper
+    /// limit of the remaining hops.
     pub(crate) fn from_message(message: &Message, max_hops: u32) -> Self {
         let visited = message.metadata.get(PATH_KEY).and_then(Value::as_array);
         let visited = visited.into_iter().flatten().filter_map(Value::as_str).take(MAX_PATH_LEN);
@@ -54,7 +55,7 @@ impl HopPath {
         Self { visited, remaining: declared.unwrap_or(max_hops).min(max_hops) }
     }
 
-    /// The same path with one more place on it.
+    /// Appends a hop. Fails if the path contains it already or has no hops left.
     pub(crate) fn push(mut self, hop_id: &str) -> Result<Self, HopError> {
         let is_loop = self.visited.iter().any(|it| it == hop_id);
         self.visited.push(hop_id.to_owned());
@@ -65,7 +66,7 @@ impl HopPath {
         }
     }
 
-    /// Writes it into the metadata of a message.
+    /// Writes the path to the metadata of a message.
     pub(crate) fn write_to(&self, metadata: &mut Metadata) {
         metadata.insert(PATH_KEY.to_owned(), json!(self.visited));
         metadata.insert(HOPS_KEY.to_owned(), json!(self.remaining));
@@ -76,16 +77,17 @@ impl fmt::Display for HopError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Loop(visited) => {
-                write!(out, "the message goes in a circle: {}", visited.join(" → "))
+                write!(out, "the message was forwarded in a loop: {}", visited.join(" → "))
             }
             Self::TooManyHops(visited) => {
-                write!(out, "the message passed as many agents as it may: {}", visited.join(" → "))
+                write!(out, "the message exceeded its hop limit: {}", visited.join(" → "))
             }
         }
     }
 }
 
-/// A name for an agent's place on the way, which no other place has: servers call their agents alike.
+/// Creates the hop id of an agent: its name and a random suffix, because agents of different
+/// servers can have the same name.
 pub(crate) fn hop_id(agent: &str) -> String {
     format!("{agent}@{:08x}", RandomState::new().hash_one(agent) >> 32)
 }
@@ -109,10 +111,10 @@ mod tests {
             (json!({PATH_KEY: ["x", "y"], HOPS_KEY: 3}), Ok((vec!["x", "y", "a"], 2))),
             (json!({HOPS_KEY: 99}), Ok((vec!["a"], 7))),
             (json!({PATH_KEY: "x", HOPS_KEY: "many"}), Ok((vec!["a"], 7))),
-            (json!({PATH_KEY: ["a", "b"]}), Err("the message goes in a circle: a → b → a")),
+            (json!({PATH_KEY: ["a", "b"]}), Err("the message was forwarded in a loop: a → b → a")),
             (
                 json!({PATH_KEY: ["b"], HOPS_KEY: 0}),
-                Err("the message passed as many agents as it may: b → a"),
+                Err("the message exceeded its hop limit: b → a"),
             ),
         ] {
             let result = HopPath::from_message(&message(metadata.clone()), 8).push("a");

@@ -1,9 +1,9 @@
-//! What the gateway and agents as tools share: both call another agent for a turn.
+//! Code that the gateway and agent tools share: both call another agent for a turn.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! | --- | --- |
-//! | `context_cache` | what an agent calls the contexts of callers |
-//! | `hops` | hop paths of messages, which end loops between agents |
+//! | `context_cache` | context ids that upstream agents chose |
+//! | `hops` | hop paths of messages, which limit loops between agents |
 //! | `redaction` | removal of upstream hosts from text that callers can read |
 //! | `upstream_ids` | ids derived for an upstream agent, and those stored with a task |
 
@@ -14,6 +14,6 @@ pub(crate) mod upstream_ids;
 
 use latimer_client::{ClientBuilder, Error};
 
-/// Sets the options of the client that calls an agent.
+/// Function that configures the client for an agent.
 pub(crate) type ConfigureClient =
     dyn Fn(ClientBuilder) -> Result<ClientBuilder, Error> + Send + Sync;

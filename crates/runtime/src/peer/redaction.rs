@@ -1,4 +1,4 @@
-//! What callers may read of what went wrong, or of a card: never where the agent behind is.
+//! Removal of upstream hosts from text that callers can read: errors, status messages and cards.
 
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
@@ -8,22 +8,22 @@ use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind};
 use url::Url;
 
-/// The addresses that nobody is told.
+/// Removes upstream hosts from text. Hosts can be added at any time.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor(RwLock<Vec<HostPattern>>);
 
-/// What stands in place of an address.
+/// Replacement of a removed host.
 const PLACEHOLDER: &str = "…";
 
 impl Redactor {
-    /// Hides an address from now on: its host, and its host with its port.
+    /// Adds the host of a URL, with and without its port. Ignores a URL without a host.
     pub(crate) fn add_url(&self, url: &str) {
         let Some((host, port)) = host_and_port(url) else { return };
         let mut patterns = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let with_port = port.map(|port| HostPattern::WholeWord(format!("{host}:{port}")));
         let host_only = match host.contains(['.', ':']) {
             true => HostPattern::Anywhere(host),
-            // A plain word like `localhost` may be meant for what it says.
+            // A name without a dot, such as `localhost`, may be an ordinary word outside of a URL.
             false => HostPattern::InUrl(format!("//{host}")),
         };
         for it in with_port.into_iter().chain([host_only]) {
@@ -33,43 +33,44 @@ impl Redactor {
         }
     }
 
-    /// Hides every address that a card has for calls.
+    /// Adds the hosts of all interfaces of a card.
     pub(crate) fn add_card(&self, card: &AgentCard) {
         for interface in &card.supported_interfaces {
             self.add_url(&interface.url);
         }
     }
 
-    /// A text without the addresses.
+    /// Returns the text with every host replaced.
     pub(crate) fn redact(&self, text: &str) -> String {
         let patterns = self.0.read().unwrap_or_else(PoisonError::into_inner);
         patterns.iter().fold(text.to_owned(), |text, it| it.redact(&text))
     }
 
-    /// Whether a text has an address that nobody is told.
+    /// Returns whether the text contains a host to remove.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let patterns = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let text = text.to_ascii_lowercase();
         patterns.iter().any(|it| it.matches_in(&text).next().is_some())
     }
 
-    /// What a caller learns of a failure.
+    /// Converts an error of an upstream call into the error for the caller. Upstream authentication
+    /// errors become internal errors, because the gateway's credentials were rejected and not the
+    /// caller's.
     pub(crate) fn to_caller_error(&self, error: ClientError) -> Error {
         let agent_error = match error {
             ClientError::Agent(error) => error,
             ClientError::Forbidden { .. } => {
-                let message = "the agent behind this one is at an address that may not be called";
+                let message = "the address of the upstream agent is not allowed";
                 return Error::new(ErrorKind::Internal, message);
             }
             error => return error.into(),
         };
         let kind = match agent_error.kind() {
-            // Not the caller is refused there, but we are.
             ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => {
-                let message = "the agent behind this one does not let it in";
+                let message = "the upstream agent rejected the credentials of this server";
                 return Error::new(ErrorKind::Internal, message);
             }
-            // We speak what it does not.
+            // The card declares the version and binding, so the agent contradicts its card.
             ErrorKind::MethodNotFound | ErrorKind::VersionNotSupported | ErrorKind::Parse => {
                 ErrorKind::InvalidAgentResponse
             }
@@ -83,14 +84,14 @@ impl Redactor {
     }
 }
 
-/// One spelling of an address, in lower case.
+/// Pattern that matches a host, in lower case.
 #[derive(Debug, PartialEq, Eq)]
 enum HostPattern {
-    /// Hidden wherever it stands.
+    /// Matches everywhere.
     Anywhere(String),
-    /// Hidden where it is not a part of a longer name or number.
+    /// Matches unless it is part of a longer name or number.
     WholeWord(String),
-    /// Two slashes and a host, hidden like that but for the slashes.
+    /// Two slashes and a host. Matches the host only.
     InUrl(String),
 }
 
@@ -107,7 +108,7 @@ impl HostPattern {
         redacted
     }
 
-    /// Where it stands in a text of lower case.
+    /// Returns the ranges of the matches in a lower-case text.
     fn matches_in(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
         let (Self::Anywhere(pattern) | Self::WholeWord(pattern) | Self::InUrl(pattern)) = self;
         let ranges =
@@ -129,13 +130,13 @@ fn is_name_char(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '-' | '.')
 }
 
-/// Whether the name of a host, or a number, is over before this. A dot may end the sentence, too.
+/// Returns whether a host name or number ends before `after`. A final dot may be a full stop.
 fn is_name_end(after: &str) -> bool {
     let after = after.strip_prefix('.').map_or(after, |it| it.trim_start_matches('.'));
     !after.starts_with(is_name_char)
 }
 
-/// The host and the port of an address, which may have no scheme.
+/// Returns the host and port of a URL, which may lack a scheme.
 fn host_and_port(url: &str) -> Option<(String, Option<u16>)> {
     let with_scheme = if url.contains("://") { url.to_owned() } else { format!("grpc://{url}") };
     let url = Url::parse(&with_scheme).ok()?;
@@ -191,7 +192,7 @@ mod tests {
             (ErrorKind::InvalidParams, ErrorKind::InvalidParams),
             (ErrorKind::RateLimited, ErrorKind::RateLimited),
         ] {
-            let error = redactor.to_caller_error(Error::new(kind, "10.0.0.5:9000 says no").into());
+            let error = redactor.to_caller_error(Error::new(kind, "10.0.0.5:9000 failed").into());
             assert_eq!(error.kind(), want);
             assert!(!error.message().contains("10.0.0.5"), "{error}");
         }

@@ -5,44 +5,45 @@ use latimer_server::Turn;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Which task and conversation it is for the agent behind.
+/// Task and context ids at the upstream agent. Stored as the note of a local task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UpstreamIds {
-    /// The task, as soon as there is one.
+    /// Upstream task id; `None` until the upstream agent has created a task.
     pub(crate) task: Option<TaskId>,
-    /// The conversation.
+    /// Upstream context id.
     pub(crate) context: Option<ContextId>,
 }
 
 impl UpstreamIds {
-    /// Reads a note. One that makes no sense is none.
+    /// Parses a note. Returns `None` if it is invalid.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
     pub(crate) fn to_json(&self) -> String {
-        // It is two texts.
+        // Two optional strings always serialize.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// The name that a conversation has for the agent behind: callers who call theirs alike do not meet.
+/// Derives the upstream context id of a turn's context. Equal context ids of different callers have
+/// different upstream ids.
 pub(crate) fn context_id(turn: &Turn) -> Option<ContextId> {
     context_id_for(turn, turn.context_id())
 }
 
-/// The name that any conversation of the caller has there.
+/// Derives the upstream context id of any context of the turn's caller.
 pub(crate) fn context_id_for(turn: &Turn, local_id: &ContextId) -> Option<ContextId> {
     ContextId::new(derive(turn, "context", local_id.as_str())).ok()
 }
 
-/// The name that a task has for an agent behind whose callers name its tasks.
+/// Derives the upstream task id, for agents whose clients choose task ids.
 pub(crate) fn task_id(turn: &Turn) -> Option<TaskId> {
     TaskId::new(derive(turn, "task", turn.task_id().as_str())).ok()
 }
 
-/// The id that a message has for the agent behind: the caller's own, and whose it is. The same message
-/// has the same one.
+/// Derives the upstream message id: the caller's message id and a suffix that depends on the
+/// caller. A resent message has the same upstream id.
 pub(crate) fn message_id(turn: &Turn) -> Option<MessageId> {
     let local_id = turn.message().message_id.as_str();
     let derived = derive(turn, "message", local_id);
@@ -50,11 +51,11 @@ pub(crate) fn message_id(turn: &Turn) -> Option<MessageId> {
     MessageId::new(format!("{local_id}-{prefix}")).or_else(|_| MessageId::new(derived)).ok()
 }
 
-/// A UUID that follows from whose something is, and what it is called.
+/// Derives a UUID from caller, agent, kind of id and local id.
 fn derive(turn: &Turn, kind: &str, local_id: &str) -> String {
     let mut digest = Sha256::new();
     for field in [kind, turn.caller().id(), turn.agent(), local_id] {
-        // With its length, so that no two lists of texts are the same bytes.
+        // The length prefix makes the encoding unambiguous.
         digest.update((field.len() as u64).to_be_bytes());
         digest.update(field);
     }

@@ -1,6 +1,7 @@
-//! A program and everything it starts, as one thing that can be stopped.
+//! Child processes that are stopped together with their descendants.
 //!
-//! The only module of the crate that knows the operating system.
+//! The only module of the crate that depends on the operating system: `unix` and `windows`
+//! implement process groups and private directories.
 
 #[cfg(unix)]
 mod unix;
@@ -21,21 +22,21 @@ use unix::Group;
 #[cfg(windows)]
 use windows::Group;
 
-/// The shell, and the option before a line for it.
+/// The shell, and its option that precedes a command line.
 #[cfg(unix)]
 pub(crate) const SHELL: [&str; 2] = ["sh", "-c"];
 #[cfg(windows)]
 pub(crate) const SHELL: [&str; 2] = ["cmd", "/C"];
 
-/// A running program, with whatever it started. Dropping it kills them all.
+/// A running program and its process group. Dropping it kills the group.
 #[derive(Debug)]
 pub(crate) struct Process {
-    // Dropped first, while the number of the group cannot mean another.
+    // Dropped before `child` reaps the process, after which the group id may be reused.
     group: Group,
     child: Child,
 }
 
-/// The ends of its pipes.
+/// Standard streams of a program.
 #[derive(Debug)]
 pub(crate) struct Pipes {
     pub(crate) stdin: Option<ChildStdin>,
@@ -44,7 +45,7 @@ pub(crate) struct Pipes {
 }
 
 impl Process {
-    /// Starts a program in a group of its own.
+    /// Starts a program in a new process group.
     pub(crate) fn start(command: &mut Command) -> io::Result<(Self, Pipes)> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
@@ -59,16 +60,16 @@ impl Process {
         Ok((Self { group, child }, pipes))
     }
 
-    /// Waits until the program ends, and ends what it left behind: a pipe that such a straggler
-    /// holds open would otherwise never end.
+    /// Waits until the program exits, and kills the remaining processes of its group: they could
+    /// hold its pipes open.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
         self.group.kill();
         Ok(status)
     }
 
-    /// Asks the program to end, and kills it when it does not within `grace`. What it still writes
-    /// is read and thrown away, so that a full pipe does not keep it from ending.
+    /// Terminates the group, and kills it if the program does not exit within `grace`. Discards the
+    /// remaining output, so that a full pipe does not block the exit.
     pub(crate) async fn stop(mut self, pipes: Pipes, grace: Duration) {
         self.group.terminate();
         drop(pipes.stdin);
@@ -77,26 +78,26 @@ impl Process {
         let result = timeout(grace, graceful_exit).await;
         self.group.kill();
         if result.is_err() {
-            // Both may fail only because it ended in the meantime.
+            // These fail only if the program has exited meanwhile.
             self.child.start_kill().ok();
             self.child.wait().await.ok();
         }
     }
 }
 
-/// Reads a pipe to its end for nothing.
+/// Reads a pipe to its end and discards the content.
 async fn drain(pipe: Option<impl AsyncRead + Unpin>) {
     if let Some(mut pipe) = pipe {
-        // A pipe that cannot be read is at its end, too.
+        // A read error ends the output, too.
         copy(&mut pipe, &mut sink()).await.ok();
     }
 }
 
-/// Creates a directory, and its missing parents, readable by their owner only. Directories that exist
-/// keep their permissions.
+/// Creates a directory and its missing parents, readable by their owner only. Existing directories
+/// keep their permissions. On Windows, new directories inherit the permissions of their parent.
 ///
 /// # Errors
-/// When one of them cannot be created.
+/// When a directory cannot be created.
 pub fn create_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -104,11 +105,11 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// How a program ended, for people.
+/// Describes how a program exited, for error messages.
 pub(crate) fn describe_exit(status: ExitStatus) -> String {
     match (status.code(), Group::exit_signal(status)) {
-        (Some(code), _) => format!("ended with status {code}"),
-        (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => "ended in an unknown way".to_owned(),
+        (Some(code), _) => format!("exited with status {code}"),
+        (None, Some(signal)) => format!("was terminated by signal {signal}"),
+        (None, None) => "exited with an unknown status".to_owned(),
     }
 }

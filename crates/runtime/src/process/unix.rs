@@ -1,4 +1,4 @@
-//! Process groups.
+//! Process groups and private directories on Unix.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -8,12 +8,12 @@ use std::process::ExitStatus;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
-/// The process group that a program leads. Killed when dropped.
+/// Process group of a program. Killed on drop.
 #[derive(Debug)]
 pub(super) struct Group(Option<Pid>);
 
 impl Group {
-    /// Makes the program that `command` starts the leader of a new group.
+    /// Configures `command` to start its program as the leader of a new group.
     pub(super) fn prepare(command: &mut Command) {
         command.process_group(0);
     }
@@ -23,30 +23,30 @@ impl Group {
         Self(id.and_then(Pid::from_raw))
     }
 
-    /// Asks all of them to end.
+    /// Sends `SIGTERM` to the group.
     pub(super) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Ends all of them, once: afterwards the number of the group may come to mean another.
+    /// Sends `SIGKILL` to the group, at most once, because the group id may be reused afterwards.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::KILL);
         self.0 = None;
     }
 
-    /// Has folders made for their owner only.
+    /// Restricts new directories to their owner.
     pub(super) fn set_private_mode(builder: &mut DirBuilder) {
         builder.mode(0o700);
     }
 
-    /// The signal that ended a program.
+    /// Returns the signal that terminated a program.
     pub(super) fn exit_signal(status: ExitStatus) -> Option<i32> {
         status.signal()
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
-            // It fails when there is nobody left, which is as well.
+            // Fails only if the group has no processes left.
             kill_process_group(group, signal).ok();
         }
     }

@@ -1,4 +1,4 @@
-//! There are no process groups to signal: only the program itself is ended, when its handle is
+//! Stub of process groups on Windows: only the program itself is killed, when its handle is
 //! dropped.
 
 use std::fs::DirBuilder;
@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 
 use tokio::process::{Child, Command};
 
+/// Process group without effect.
 #[derive(Debug)]
 pub(super) struct Group;
 

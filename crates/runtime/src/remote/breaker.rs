@@ -1,19 +1,20 @@
-//! Leaves an agent alone that does not answer, for a while.
+//! Circuit breaker for calls to an upstream agent.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many calls in a row have to fail.
+/// Number of consecutive failures that open the circuit.
 const FAILURE_THRESHOLD: u32 = 5;
 
-/// How long an agent is left alone at first. Each failure after that doubles it.
+/// Open interval after the first opening. Each further failure doubles it.
 const INITIAL_OPEN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long at most.
+/// Maximum open interval.
 const MAX_OPEN_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Counts calls that fail, and says when the next one may be made. Pure: the time is an argument.
+/// Counts consecutive failures and decides when the next call may be made. Reads no clock: the time
+/// is an argument.
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker {
     failures: u32,
@@ -21,8 +22,9 @@ pub(super) struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// Whether a call may be made now, or how long to wait. Whoever comes first after a pause tries
-    /// it for all others, who wait for another pause.
+    /// Returns `Ok` if a call may be made now, otherwise the time to wait. After the open interval
+    /// one call is admitted as a probe; others are rejected until it succeeds or the next interval
+    /// has passed.
     pub(super) fn try_acquire(&mut self, now: Instant) -> Result<(), Duration> {
         match self.open_until {
             None => Ok(()),
@@ -34,12 +36,12 @@ impl CircuitBreaker {
         }
     }
 
-    /// A call was answered.
+    /// Closes the circuit after a successful call.
     pub(super) fn record_success(&mut self) {
         *self = Self::default();
     }
 
-    /// A call was not.
+    /// Counts a failed call, and opens the circuit at the threshold.
     pub(super) fn record_failure(&mut self, now: Instant) {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= FAILURE_THRESHOLD {
@@ -47,7 +49,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Whether calls are held back.
+    /// Returns whether the circuit is open.
     pub(super) fn is_open(&self) -> bool {
         self.open_until.is_some()
     }
@@ -75,7 +77,7 @@ mod tests {
         breaker.record_failure(start);
         assert_eq!(breaker.try_acquire(start), Err(SECOND));
         assert!(breaker.is_open());
-        // One tries it, the others wait.
+        // One probe is admitted, other calls are rejected.
         assert_eq!(breaker.try_acquire(start + SECOND), Ok(()));
         assert_eq!(breaker.try_acquire(start + SECOND), Err(SECOND));
         breaker.record_failure(start + SECOND);

@@ -1,4 +1,4 @@
-//! The card of the agent behind, as callers see it.
+//! The upstream agent's card as callers see it.
 
 use latimer_protocol::Metadata;
 use latimer_protocol::card::AgentCard;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::peer::redaction::Redactor;
 
-/// The card without where the agent is, and without what only those who call it there need: its
-/// addresses, its ways to be let in, its signatures. What the server serves is the server's to fill in.
+/// Returns the card without upstream hosts, interfaces, authentication and signatures. The server
+/// fills in its own interfaces and capabilities.
 pub(super) fn public_card(upstream_card: &AgentCard, redactor: &Redactor) -> AgentCard {
     let mut card = upstream_card.clone();
     card.supported_interfaces.clear();
@@ -45,7 +45,7 @@ pub(super) fn public_card(upstream_card: &AgentCard, redactor: &Redactor) -> Age
     card
 }
 
-/// Hides addresses in free-form members.
+/// Removes upstream hosts from free-form members.
 fn redact_metadata(members: &mut Metadata, redactor: &Redactor) {
     if members.is_empty() {
         return;
@@ -70,12 +70,12 @@ mod tests {
 
     use super::*;
 
-    /// Every text of a card that can hold an address holds the inner one.
+    /// Every text of the card that can contain a URL contains the upstream URL.
     #[test]
     fn public_card_contains_no_upstream_url() {
         let upstream_url = "http://10.0.0.5:9000";
         let card = AgentCard::from_json(&json!({
-            "name": "inner", "description": format!("lives at {upstream_url}"), "version": "1",
+            "name": "inner", "description": format!("runs at {upstream_url}"), "version": "1",
             "url": upstream_url, "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0",
             "provider": {"organization": "o", "url": upstream_url},
             "documentationUrl": format!("{upstream_url}/docs"), "iconUrl": format!("{upstream_url}/icon"),

@@ -1,4 +1,4 @@
-//! What our task has already of what the agent behind made.
+//! What the local task already contains of the upstream task.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,30 +7,30 @@ use latimer_protocol::{
     Artifact, ArtifactId, Message, MessageId, Metadata, Part, Role, Task, TaskState,
 };
 
-/// What our task has already.
+/// Content of the local task, to compute what an upstream snapshot adds.
 #[derive(Debug, Default)]
 pub(super) struct MirrorState {
     artifacts: Vec<(ArtifactId, Vec<Part>)>,
     messages: HashSet<MessageId>,
-    /// What was said last, for agents that give what they say another id each time.
+    /// Parts of the last agent message, for agents that assign a new id to a message each time.
     last_agent_parts: Vec<Part>,
     pub(super) state: TaskState,
     metadata: Metadata,
 }
 
-/// What has to be told of an artifact so that ours is like theirs.
+/// Difference between the local and the upstream version of an artifact.
 #[derive(Debug, PartialEq)]
 pub(super) enum ArtifactDelta {
-    /// Nothing.
+    /// No difference.
     Unchanged,
-    /// These parts more.
+    /// The upstream artifact has these additional parts.
     Append(Vec<Part>),
-    /// All of it.
+    /// The upstream artifact replaces the local one, or is new.
     Replace,
 }
 
 impl MirrorState {
-    /// What a task of ours has.
+    /// Creates the state of a local task.
     pub(super) fn from_task(task: &Task) -> Self {
         let mut mirror =
             Self { state: task.status.state, metadata: task.metadata.clone(), ..Self::default() };
@@ -43,7 +43,7 @@ impl MirrorState {
         mirror
     }
 
-    /// Takes note of a message of the agent. False when it was told before.
+    /// Records a message. Returns whether it is new.
     pub(super) fn record_message(&mut self, message: &Message) -> bool {
         if message.role == Role::Agent {
             self.last_agent_parts.clone_from(&message.parts);
@@ -51,17 +51,17 @@ impl MirrorState {
         self.messages.insert(message.message_id.clone())
     }
 
-    /// Whether a message was told: it, or what it says as the last thing that was said.
+    /// Returns whether a message was recorded, or has the same parts as the last agent message.
     pub(super) fn has_message(&self, message: &Message) -> bool {
         self.messages.contains(&message.message_id) || self.last_agent_parts == message.parts
     }
 
-    /// Whether there is such an artifact.
+    /// Returns whether an artifact with this id was recorded.
     pub(super) fn has_artifact(&self, id: &ArtifactId) -> bool {
         self.artifacts.iter().any(|(existing, _)| existing == id)
     }
 
-    /// Takes note of an artifact, or of more of it.
+    /// Records an artifact, or parts appended to it.
     pub(super) fn record_artifact(&mut self, artifact: &Artifact, append: bool) {
         let parts = artifact.parts.iter().cloned();
         match self.artifacts.iter_mut().find(|(id, _)| *id == artifact.artifact_id) {
@@ -71,7 +71,7 @@ impl MirrorState {
         }
     }
 
-    /// What to tell of an artifact as it stands there.
+    /// Compares the recorded artifact with the upstream one.
     pub(super) fn artifact_delta(&self, upstream: &Artifact) -> ArtifactDelta {
         let recorded = self.artifacts.iter().find(|(id, _)| *id == upstream.artifact_id);
         let Some((_, local)) = recorded else { return ArtifactDelta::Replace };
@@ -86,7 +86,7 @@ impl MirrorState {
             (Some(local_text), Some(upstream_text)) if local_text == upstream_text => {
                 ArtifactDelta::Unchanged
             }
-            // It puts texts together that came one by one.
+            // The agent joins text parts that it sent separately.
             (Some(local_text), Some(upstream_text)) if upstream_text.starts_with(&local_text) => {
                 ArtifactDelta::Append(vec![Part::text(&upstream_text[local_text.len()..])])
             }
@@ -94,7 +94,7 @@ impl MirrorState {
         }
     }
 
-    /// The members of a task's metadata that ours has not.
+    /// Records upstream metadata and returns the members that are new or changed.
     pub(super) fn metadata_delta(&mut self, upstream: Metadata) -> Metadata {
         let recorded = self.metadata.clone();
         let changed =
@@ -105,12 +105,12 @@ impl MirrorState {
     }
 }
 
-/// The messages of the agent in a history.
+/// Returns the agent messages of a history.
 pub(super) fn agent_messages(history: &[Arc<Message>]) -> impl Iterator<Item = &Arc<Message>> {
     history.iter().filter(|it| it.role == Role::Agent)
 }
 
-/// The text of parts, if they are nothing else.
+/// Returns the concatenated text of parts that are all text.
 fn text_if_only_text(parts: &[Part]) -> Option<String> {
     parts.iter().map(Part::as_text).collect()
 }

@@ -1,17 +1,17 @@
-//! An agent elsewhere, of any version and over any binding: the gateway.
+//! Gateway: publishes a remote agent of any version and binding.
 //!
-//! A turn is one message to the agent behind, and everything that agent says about it. What it says
-//! becomes events of a task of ours, so that its streams resume and its webhooks are told whether it
-//! can do that or not. Which task it is *there* is kept with the task *here*, out of sight: after a
-//! restart the turn goes on with it.
+//! A turn sends one message to the upstream agent and relays all resulting events to a local task.
+//! Streams of the local task can be resumed and its webhooks are delivered, whatever the upstream
+//! agent supports. The upstream task id is stored in the note of the local task, so that a turn
+//! resumes after a restart.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! | --- | --- |
-//! | `upstream` | the agent behind: found in the background, looked after, and left alone when it fails |
+//! | `upstream` | the upstream agent: background discovery, client, circuit breaker, health |
 //! | `breaker` | the circuit breaker of the upstream |
 //! | `outgoing` | the message that is sent upstream |
-//! | `deferred`, `task_lookup` | blocking sends whose task is followed when the reply takes long |
-//! | `relay`, `mirror` | upstream events as events of the local task, and what that task already has |
+//! | `deferred`, `task_lookup` | blocking sends that switch to following their task after a second |
+//! | `relay`, `mirror` | relaying of upstream events, and what the local task already contains |
 //! | `card` | the upstream's card as callers see it |
 
 mod breaker;
@@ -43,17 +43,22 @@ use self::upstream::Upstream;
 use crate::peer::hops::{HopPath, hop_id};
 use crate::peer::upstream_ids::UpstreamIds;
 
-/// How long a call waits for an agent that has not been found yet.
+/// How long a call waits for an agent that has not been discovered yet.
 const DISCOVERY_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a turn that was interrupted by a restart waits for it, and a task that is to be stopped.
+/// How long a turn that resumes after a restart, and the cancellation of a task, wait for the
+/// agent.
 const RECOVERY_WAIT: Duration = Duration::from_secs(120);
 
-/// What those read who give directives. They would come with our credentials, as if we gave them.
-const DIRECTIVES_NOT_FORWARDED: &str = "directives are for the server that gets them, and are not passed on to \
-    the agent behind this one; send them to its own server";
+/// Reason for rejecting directives. A forwarded directive would carry the gateway's credentials, as
+/// if the gateway had sent it.
+const DIRECTIVES_NOT_FORWARDED: &str = "directives are not forwarded to the \
+    upstream agent; send them to the server of that agent";
 
-/// An agent elsewhere, published as one of ours.
+/// Publishes a remote agent: the executor of a gateway.
+///
+/// The agent is discovered in the background after it is published. Until then calls wait up to
+/// five seconds and fail with a retryable error.
 ///
 /// ```
 /// use latimer_runtime::RemoteAgent;
@@ -63,7 +68,7 @@ const DIRECTIVES_NOT_FORWARDED: &str = "directives are for the server that gets 
 /// ```
 pub struct RemoteAgent {
     upstream: Arc<Upstream>,
-    /// What we are called on the way of a message.
+    /// Hop id of this gateway.
     hop_id: OnceLock<String>,
     max_hops: u32,
     forwards_caller: bool,
@@ -71,10 +76,10 @@ pub struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// Number of agents a message may pass by default, this one included.
+    /// Default number of hops a message may pass, including this one.
     pub const DEFAULT_MAX_HOPS: u32 = 8;
 
-    /// The agent at an address, or of a card.
+    /// Creates a gateway for the agent at a URL, or with a given card.
     pub fn new(source: impl Into<CardSource>) -> Self {
         Self {
             upstream: Arc::new(Upstream::new(source.into())),
@@ -85,8 +90,8 @@ impl RemoteAgent {
         }
     }
 
-    /// Sets up the client that calls it: credentials, limits, versions. Done anew whenever the agent is
-    /// looked for.
+    /// Sets the function that configures the client: credentials, limits, versions. It is called
+    /// for every discovery.
     #[must_use]
     pub fn configure_client(
         mut self,
@@ -96,43 +101,47 @@ impl RemoteAgent {
         self
     }
 
-    /// Changes what the agent says about itself before it is published.
+    /// Sets a function that edits the card before it is published. It is called for every
+    /// discovered card.
     #[must_use]
     pub fn map_card(mut self, edit_card: impl Fn(&mut AgentCard) + Send + Sync + 'static) -> Self {
         self.update_upstream(|it| it.edit_card = Box::new(edit_card));
         self
     }
 
-    /// Hides an address from callers, beside those that are called.
+    /// Adds a URL whose host is removed from text that callers can read. The hosts of the source
+    /// and of the card's interfaces are always removed.
     #[must_use]
     pub fn redact_host(mut self, url: &str) -> Self {
         self.update_upstream(|it| it.redactor.add_url(url));
         self
     }
 
-    /// How many agents a message may pass, this one included.
+    /// Sets the maximum number of hops a message may pass, including this one.
+    /// [`DEFAULT_MAX_HOPS`](Self::DEFAULT_MAX_HOPS) by default.
     #[must_use]
     pub fn max_hops(mut self, max_hops: u32) -> Self {
         self.max_hops = max_hops;
         self
     }
 
-    /// Whether the agent is told who calls: by their name, in the member `userId` of a message's
-    /// metadata, where nobody else can write one then. Otherwise it learns nothing of its callers but
-    /// what they say themselves.
+    /// Sets whether the caller's principal is sent upstream as `userId` in the message metadata. If
+    /// enabled, a `userId` from the caller is replaced, and removed for anonymous callers. If
+    /// disabled, which is the default, metadata from the caller is forwarded unchanged.
     #[must_use]
     pub fn forward_caller(mut self, enabled: bool) -> Self {
         self.forwards_caller = enabled;
         self
     }
 
-    /// The agent under this name, with a card that says no more until the agent is found.
+    /// Creates an agent with this name. Its card is a placeholder until the remote agent is
+    /// discovered.
     #[must_use]
     pub fn into_agent(mut self, name: &str) -> Agent {
         self.update_upstream(|it| it.name = name.to_owned());
         let mut card = AgentCard {
             name: name.to_owned(),
-            description: "An agent elsewhere, which has not been found yet".to_owned(),
+            description: "Remote agent that has not been discovered yet".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             default_input_modes: vec!["*/*".to_owned()],
             default_output_modes: vec!["*/*".to_owned()],
@@ -142,8 +151,8 @@ impl RemoteAgent {
         Agent::new(name, self).with_card(card)
     }
 
-    /// Looks for the agent under this name in the background, without publishing it, until what is
-    /// returned is dropped. Says in the log when it is found, and when it is not.
+    /// Discovers the agent in the background without publishing it, until the handle is dropped.
+    /// The result is logged under this name.
     #[must_use]
     pub fn discover_in_background(mut self, name: &str) -> DiscoveryHandle {
         self.update_upstream(|it| it.name = name.to_owned());
@@ -151,13 +160,13 @@ impl RemoteAgent {
     }
 
     fn update_upstream(&mut self, update: impl FnOnce(&mut Upstream)) {
-        // Nobody else has it before it is published.
+        // Not shared before the agent is published.
         if let Some(upstream) = Arc::get_mut(&mut self.upstream) {
             update(upstream);
         }
     }
 
-    /// Our place on the way of a message: the agent's name, and which of all servers this is.
+    /// Returns the hop id of this gateway, created on first use.
     fn hop_id(&self, turn: &Turn) -> &str {
         self.hop_id.get_or_init(|| hop_id(turn.agent()))
     }
@@ -191,7 +200,7 @@ impl Executor for RemoteAgent {
         }
         let UpstreamRequest { request, ids } = outgoing;
         let mut relay = Relay::new(&turn, &self.upstream, client.clone(), ids);
-        // A stream costs many agents more than a reply.
+        // Many agents need more resources for a stream than for a blocking call.
         if turn.is_result_only() && turn.starts_context() {
             let reply = send_then_follow(&client, &self.upstream.task_lookup, request);
             return relay.run(reply, &mut permit).await;
@@ -199,7 +208,8 @@ impl Executor for RemoteAgent {
         relay.run(client.follow(request), &mut permit).await
     }
 
-    /// Goes on with the task that the agent has been given, if that was known in time.
+    /// Follows the upstream task of the interrupted turn. Fails if its id was not stored before the
+    /// restart.
     async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         self.start_discovery(None);
         let ids = turn.note().and_then(UpstreamIds::parse);
@@ -218,10 +228,10 @@ impl Executor for RemoteAgent {
         let Some(task_id) = note.and_then(UpstreamIds::parse).and_then(|it| it.task) else {
             return;
         };
-        // It goes on when nobody waits for it any more.
+        // Spawned, so that it continues when this future is dropped.
         let cancellation = tokio::spawn(Arc::clone(&self.upstream).cancel_task(task_id));
         if cancellation.await.is_err() {
-            warn!(agent = self.upstream.name, task = %task.id, "the agent behind was not stopped");
+            warn!(agent = self.upstream.name, task = %task.id, "canceling the upstream task failed");
         }
     }
 
@@ -234,19 +244,19 @@ impl Executor for RemoteAgent {
     }
 }
 
-/// Looks for an agent until it is dropped.
+/// Handle of a background discovery, which ends when the handle is dropped.
 pub struct DiscoveryHandle {
     _discovery: AbortOnDropHandle<()>,
 }
 
 impl fmt::Debug for DiscoveryHandle {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Lookout")
+        out.write_str("DiscoveryHandle")
     }
 }
 
 impl fmt::Debug for RemoteAgent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Remote").field("agent", &self.upstream.name).finish_non_exhaustive()
+        out.debug_struct("RemoteAgent").field("agent", &self.upstream.name).finish_non_exhaustive()
     }
 }

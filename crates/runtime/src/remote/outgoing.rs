@@ -1,4 +1,4 @@
-//! A message on its way to the agent behind.
+//! The request that is sent upstream.
 
 use latimer_client::negotiate::SelectedInterface;
 use latimer_protocol::card::ProtocolBinding;
@@ -12,20 +12,20 @@ use crate::peer::context_cache::ContextCache;
 use crate::peer::hops::{self, HopPath};
 use crate::peer::upstream_ids::{self, UpstreamIds};
 
-/// The member of a message's metadata that says who calls.
+/// Metadata key of the caller's principal.
 const USER_ID_KEY: &str = "userId";
 
-/// Who names the tasks of an agent.
+/// Side that assigns the ids of an agent's tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskIdSource {
-    /// The agent.
+    /// The upstream agent.
     Server,
-    /// Whoever calls it.
+    /// Its client, as in JSON-RPC of version 0.1.
     Client,
 }
 
 impl TaskIdSource {
-    /// Who names tasks where an agent is called like this.
+    /// Returns the side that assigns task ids over an interface.
     pub(super) fn for_interface(interface: Option<&SelectedInterface>) -> Self {
         let client_assigns_ids = interface.is_some_and(|it| {
             it.version == Version::V0_1 && it.binding == ProtocolBinding::JsonRpc
@@ -34,7 +34,7 @@ impl TaskIdSource {
     }
 }
 
-/// A message as the agent behind gets it, and which task and conversation of its it is about.
+/// Request for the upstream agent, and the upstream ids of its task and context.
 #[derive(Debug)]
 pub(super) struct UpstreamRequest {
     pub(super) request: SendMessageRequest,
@@ -42,7 +42,10 @@ pub(super) struct UpstreamRequest {
 }
 
 impl UpstreamRequest {
-    /// The message of a turn, for an agent whose callers name tasks, or not.
+    /// Builds the request for a turn: maps ids, adds the hop path and removes local metadata.
+    ///
+    /// # Errors
+    /// [`AgentFailure`] when the store cannot be read.
     pub(super) async fn for_turn(
         turn: &Turn,
         hop_path: &HopPath,
@@ -51,7 +54,7 @@ impl UpstreamRequest {
     ) -> Result<Self, AgentFailure> {
         let mut ids = turn.note().and_then(UpstreamIds::parse).unwrap_or_default();
         if task_id_source == TaskIdSource::Client && ids.task.is_none() {
-            // So that it can be canceled before there is an answer.
+            // Known before the response, so that the task can be canceled at any time.
             ids.task = upstream_ids::task_id(turn);
         }
         let context = match &ids.context {
@@ -82,7 +85,7 @@ impl UpstreamRequest {
         Ok(Self { request, ids: UpstreamIds { context, ..ids } })
     }
 
-    /// Says who calls, and lets nobody else say so.
+    /// Sets the caller's principal, and removes any value that the caller sent.
     pub(super) fn set_caller(&mut self, caller: &Caller) {
         self.request.metadata.remove(USER_ID_KEY);
         let metadata = &mut self.request.message.metadata;
@@ -93,7 +96,8 @@ impl UpstreamRequest {
     }
 }
 
-/// What the agent behind calls the conversation.
+/// Returns the upstream id of the turn's context: derived for a new context, otherwise the cached
+/// one or that of its last task.
 async fn upstream_context(
     turn: &Turn,
     contexts: &ContextCache,
@@ -116,7 +120,7 @@ async fn upstream_context(
     Ok(Some(upstream_id))
 }
 
-/// The tasks that the message refers to, as the agent behind knows them.
+/// Returns the upstream ids of the tasks that the message refers to.
 async fn upstream_references(turn: &Turn) -> Result<Vec<TaskId>, AgentFailure> {
     let mut ids = Vec::new();
     for task in turn.referenced_tasks() {
@@ -126,10 +130,10 @@ async fn upstream_references(turn: &Turn) -> Result<Vec<TaskId>, AgentFailure> {
     Ok(ids)
 }
 
-/// Members that are for one server only: they choose its agent, or are its own.
+/// Metadata keys with a meaning for one server only, which are not forwarded.
 const LOCAL_METADATA: [&str; 4] = [hops::PATH_KEY, hops::HOPS_KEY, CURSOR_EXTENSION, "agent"];
 
-/// Free-form members as they are passed on, in either direction.
+/// Returns metadata without local keys, for either direction.
 pub(super) fn forwardable_metadata(metadata: &Metadata) -> Metadata {
     let mut forwarded = metadata.clone();
     if LOCAL_METADATA.iter().any(|name| metadata.contains_key(*name)) {

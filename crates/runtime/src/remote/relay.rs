@@ -1,4 +1,4 @@
-//! What the agent behind says, said again by ours.
+//! Relaying of upstream events to the local task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +20,16 @@ use super::outgoing::forwardable_metadata;
 use super::upstream::{CallPermit, Upstream};
 use crate::peer::upstream_ids::{self, UpstreamIds};
 
-/// How long a note waits for an event to go with.
+/// How long an unsaved note waits for the next event, and a failed cancel request for its retry.
 const NOTE_DELAY: Duration = Duration::from_millis(200);
 
-/// The events of an upstream task, as a [`Relay`] reads them.
+/// Stream of upstream events that a [`Relay`] reads.
 pub(super) trait UpstreamEvents: Send {
-    /// Returns the next event, or none after the last one. Dropping the future loses no event.
+    /// Returns the next event; `None` after the last one. Dropping the future loses no event.
     fn next(&mut self) -> impl Future<Output = Result<Option<StreamResponse>, ClientError>> + Send;
 
-    /// Asks for an event that names the task now: a task that is not known cannot be canceled.
+    /// Requests an event with the task id as soon as possible, because only a known task can be
+    /// canceled.
     fn resolve_now(&self);
 }
 
@@ -38,39 +39,40 @@ impl UpstreamEvents for TaskFollower {
     }
 
     fn resolve_now(&self) {
-        // A stream names its task at once.
+        // The first event of a stream contains the task id.
     }
 }
 
-/// One turn: what is known of the task there, and what was told of it here.
+/// State of one turn: ids of the upstream task, and what the local task already contains.
 pub(super) struct Relay<'a> {
     turn: &'a Turn,
     upstream: &'a Arc<Upstream>,
     client: Client,
     ids: UpstreamIds,
-    /// Whether the note says more than what is kept.
+    /// Whether `ids` differs from the stored note.
     note_unsaved: bool,
     mirror: MirrorState,
-    /// The question that the message answers, told once more before the answer.
+    /// Snapshot of the question that the message answers, which some agents send again before they
+    /// process the answer.
     prior_question: Option<Task>,
-    /// Whether nothing has come yet.
+    /// Whether no event has arrived yet.
     awaiting_first_event: bool,
-    /// Whether the message answers a question.
+    /// Whether the message answers a question of the agent.
     answers_question: bool,
-    /// Whether the agent answered without a task.
+    /// Whether the agent sent a direct reply.
     replied_directly: bool,
     cancel_state: CancelState,
 }
 
-/// How far canceling has come.
+/// Progress of a cancellation.
 enum CancelState {
-    /// Nobody wants to.
+    /// Cancellation was not requested.
     None,
-    /// Somebody wants to, and it is not known yet what to cancel.
+    /// Cancellation was requested, and no request has been sent upstream.
     Requested,
-    /// The agent is asked to.
+    /// A cancel request has been sent upstream.
     InFlight(BoxFuture<'static, Result<Arc<Task>, ClientError>>),
-    /// It was asked.
+    /// The upstream agent has responded.
     Done,
 }
 
@@ -99,7 +101,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Says whatever comes, until the task is over or asks for something.
+    /// Relays events until the task is settled, and forwards a cancellation.
     pub(super) async fn run(
         &mut self,
         mut upstream_events: impl UpstreamEvents,
@@ -118,7 +120,7 @@ impl<'a> Relay<'a> {
                     self.cancel_state = CancelState::Done;
                     self.relay_event(StreamResponse::Task(Arc::unwrap_or_clone(task))).await?;
                 }
-                // It does not know of the task yet.
+                // The agent has not created the task yet.
                 RelayInput::CancelResult(Err(error))
                     if self.awaiting_first_event && is_task_not_found(&error) =>
                 {
@@ -131,12 +133,12 @@ impl<'a> Relay<'a> {
                 }
                 RelayInput::CancelResult(Err(error)) => {
                     self.cancel_state = CancelState::Done;
-                    debug!(agent = self.upstream.name, %error, "the agent behind does not stop");
-                    // What is gone needs no stopping.
+                    debug!(agent = self.upstream.name, %error, "upstream agent rejected the cancellation");
+                    // A task that does not exist needs no cancellation.
                     if !is_task_not_found(&error) {
                         let caller_error = self.upstream.redactor.to_caller_error(error);
                         let message =
-                            format!("the agent behind does not stop: {}", caller_error.message());
+                            format!("the upstream agent rejected it: {}", caller_error.message());
                         self.turn.decline_cancellation(Error::new(
                             ErrorKind::TaskNotCancelable,
                             message,
@@ -155,10 +157,12 @@ impl<'a> Relay<'a> {
             }
         }
         match self.prior_question.take() {
-            // It was no question from before: it is the same one again.
+            // Not a repetition: the agent asked the same question again.
             Some(task) => Ok(self.relay_status(task.status, Metadata::new()).await?),
             None if self.replied_directly || self.mirror.state.is_interrupted() => Ok(()),
-            None => Err(AgentFailure::new("the agent behind this one stopped before the end")),
+            None => Err(AgentFailure::new(
+                "the upstream agent ended the stream before the task finished",
+            )),
         }
     }
 
@@ -182,7 +186,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Asks the agent to stop, as soon as it is known what.
+    /// Sends a requested cancellation upstream, once the task id is known.
     fn send_cancel_request(&mut self) {
         if let (CancelState::Requested, Some(task_id)) = (&self.cancel_state, self.ids.task.clone())
         {
@@ -192,24 +196,22 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Ends a turn that the agent behind did not end.
+    /// Ends the turn after an upstream error. Succeeds if the turn was canceled.
     fn fail(&self, error: ClientError) -> Result<(), AgentFailure> {
         if self.turn.is_canceled() {
             return Ok(());
         }
-        warn!(agent = self.upstream.name, task = %self.turn.task_id(), %error, "the agent behind failed");
+        warn!(agent = self.upstream.name, task = %self.turn.task_id(), %error, "upstream agent failed");
         let task_not_found = is_task_not_found(&error);
         let error = self.upstream.redactor.to_caller_error(error);
         Err(match () {
-            () if task_not_found => {
-                AgentFailure::new("the agent behind this one does not know the task any more")
-            }
+            () if task_not_found => AgentFailure::new("the upstream agent no longer has this task"),
             () if self.awaiting_first_event => AgentFailure::reject_message(error),
             () => AgentFailure::new(error.message()),
         })
     }
 
-    /// Says what an event says.
+    /// Relays one event.
     async fn relay_event(&mut self, event: StreamResponse) -> Result<(), TurnError> {
         let is_first = std::mem::replace(&mut self.awaiting_first_event, false);
         self.record_ids(&event);
@@ -238,7 +240,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Learns which task and conversation it is there.
+    /// Records the upstream task and context ids of an event.
     fn record_ids(&mut self, event: &StreamResponse) {
         let context = match event {
             StreamResponse::Task(it) => &it.context_id,
@@ -262,7 +264,8 @@ impl<'a> Relay<'a> {
         self.ids = ids;
     }
 
-    /// Keeps which task it is there, with whatever is said next.
+    /// Sets the note of the local task if `ids` has changed. The store writes it with the next
+    /// event.
     async fn save_note(&mut self) -> Result<(), TurnError> {
         match std::mem::take(&mut self.note_unsaved) {
             true => self.turn.set_note(self.ids.to_json()).await,
@@ -296,7 +299,7 @@ impl<'a> Relay<'a> {
         update: TaskArtifactUpdateEvent,
     ) -> Result<(), TurnError> {
         self.save_note().await?;
-        // More of what was never begun is a beginning.
+        // An append to an unknown artifact creates it.
         let append = update.append && self.mirror.has_artifact(&update.artifact.artifact_id);
         self.mirror.record_artifact(&update.artifact, append);
         let metadata = forwardable_metadata(&update.metadata);
@@ -305,13 +308,13 @@ impl<'a> Relay<'a> {
         self.turn.update_artifact(update).await
     }
 
-    /// Says what a whole task has more than ours.
+    /// Relays everything that an upstream snapshot adds to the local task.
     async fn relay_snapshot(&mut self, task: Task) -> Result<(), TurnError> {
         let Task { status, artifacts, history, metadata, .. } = task;
         let status_message_id = status.message.as_ref().map(|it| &it.message_id);
         let missing_messages: Vec<_> = agent_messages(&history)
             .filter(|it| status_message_id != Some(&it.message_id) && !self.mirror.has_message(it))
-            // The oldest agents say what they made, too.
+            // Agents of version 0.1 repeat their artifacts as messages.
             .filter(|it| artifacts.iter().all(|artifact| artifact.parts != it.parts))
             .cloned()
             .collect();
@@ -343,7 +346,7 @@ impl<'a> Relay<'a> {
 }
 
 impl Drop for Relay<'_> {
-    /// Whoever is canceled while the agent behind cannot be told, is told later on.
+    /// Continues an unfinished cancellation in the background.
     fn drop(&mut self) {
         if let CancelState::Requested | CancelState::InFlight(_) = self.cancel_state
             && !self.mirror.state.is_terminal()
@@ -355,24 +358,24 @@ impl Drop for Relay<'_> {
     }
 }
 
-/// What a turn waits for.
+/// Input of a relay.
 enum RelayInput {
-    /// The agent said something, or nothing more will come.
+    /// An upstream event, the end of the stream, or an error.
     Upstream(Result<Option<StreamResponse>, ClientError>),
-    /// The agent was asked to stop.
+    /// The response to the cancel request.
     CancelResult(Result<Arc<Task>, ClientError>),
-    /// The caller wants it to stop.
+    /// The local task is being canceled.
     CancelRequested,
-    /// Nothing was said for a moment.
+    /// No event arrived within [`NOTE_DELAY`].
     Idle,
 }
 
-/// Whether an agent does not know of a task.
+/// Returns whether the upstream agent has no task with this id.
 fn is_task_not_found(error: &ClientError) -> bool {
     matches!(error, ClientError::Agent(it) if it.kind() == ErrorKind::TaskNotFound)
 }
 
-/// A message without what only means something there.
+/// Returns a message without upstream ids and local metadata.
 fn to_local_message(message: Message) -> Message {
     let metadata = forwardable_metadata(&message.metadata);
     Message { task_id: None, context_id: None, reference_task_ids: Vec::new(), metadata, ..message }

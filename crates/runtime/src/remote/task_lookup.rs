@@ -1,7 +1,8 @@
 //! Looks up an upstream task by its context.
 //!
-//! Agents of 1.0 list the tasks of a context. Not every agent keeps the context id that it is sent, and
-//! not every one filters its list: a probe tests whether lookups work before anything depends on them.
+//! Agents of 1.0 list the tasks of a context. Not every agent keeps the context id that it is sent,
+//! and not every one filters its list: a probe tests whether lookups work before anything depends
+//! on them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,10 +12,10 @@ use latimer_protocol::{ContextId, Dialect, ListTasksRequest, TaskId};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// Time for one lookup.
+/// Timeout of one lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Lookups start at multiples of this.
+/// Interval to whose multiples the start of lookups is rounded up.
 const TIMER_STEP: Duration = Duration::from_millis(100);
 
 /// Whether the tasks of one upstream can be looked up, and the background work of lookups, which is
@@ -33,7 +34,9 @@ enum LookupSupport {
     Unknown,
     /// A probe is running.
     Probing,
+    /// Lookups return the task of a context.
     Works,
+    /// Lookups fail or return wrong tasks.
     Fails,
 }
 
@@ -43,7 +46,7 @@ impl TaskLookup {
         Self { support, background, created_at: Instant::now() }
     }
 
-    /// Forgets what is known: the agent may be another one now.
+    /// Discards the result of the probe, because another agent may serve the calls now.
     pub(super) fn reset(&self) {
         *self.lock_support() = LookupSupport::Unknown;
     }
@@ -53,7 +56,7 @@ impl TaskLookup {
         *self.lock_support() == LookupSupport::Works
     }
 
-    /// Disables lookups, which turned out not to work.
+    /// Disables lookups after they have failed.
     pub(super) fn disable(&self) {
         *self.lock_support() = LookupSupport::Fails;
     }
@@ -88,7 +91,8 @@ impl TaskLookup {
         self.created_at + TIMER_STEP.saturating_mul(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
-    /// Creates a probe, unless lookups were tested before, are being tested, or cannot work.
+    /// Creates a probe, unless lookups have been tested, are being tested, or are not supported by
+    /// the version.
     pub(super) fn start_probe(
         self: &Arc<Self>,
         client: &Client,
@@ -111,12 +115,12 @@ impl TaskLookup {
     }
 
     fn lock_support(&self) -> MutexGuard<'_, LookupSupport> {
-        // A poisoned value is complete.
+        // A poisoned lock is harmless: the value is replaced in one assignment.
         self.support.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether an agent is called in a version that can list the tasks of a context.
+/// Returns whether the version of the client's interface can list the tasks of a context.
 fn lists_contexts(client: &Client) -> bool {
     let dialect = client.interface().map_or(Dialect::V1_0, |it| Dialect::over_jsonrpc(it.version));
     dialect.supports_context_listing()

@@ -1,4 +1,4 @@
-//! The agent behind: found in the background, looked after, and left alone when it fails.
+//! The upstream agent: background discovery, client, circuit breaker and health.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,24 +21,25 @@ use crate::peer::ConfigureClient;
 use crate::peer::context_cache::ContextCache;
 use crate::peer::redaction::Redactor;
 
-/// How often an agent that was found is looked at again: its card may have changed.
+/// How often the card of a discovered agent is fetched again.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(300);
 
-/// How long to wait before an agent that was not found is looked for again; doubled each time.
+/// Delay before the second attempt at discovery or cancellation. Each failure doubles it.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 
-/// How long at most.
+/// Maximum delay between attempts at discovery.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
-/// The longest pause between two tries to stop a task.
+/// Maximum delay between attempts to cancel a task.
 const MAX_CANCEL_BACKOFF: Duration = Duration::from_secs(10);
 
-/// The least time between two looks, however many want one.
+/// Minimum delay between two discoveries, even if a call requests one.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Function that edits the public card.
 type EditCard = dyn Fn(&mut AgentCard) + Send + Sync;
 
-/// The agent behind.
+/// An upstream agent and the state that its calls share.
 pub(super) struct Upstream {
     pub(super) name: String,
     source: CardSource,
@@ -48,9 +49,9 @@ pub(super) struct Upstream {
     pub(super) contexts: ContextCache,
     pub(super) task_lookup: Arc<TaskLookup>,
     client: watch::Sender<Option<Client>>,
-    /// Somebody needs it now.
+    /// Notified when a call needs a discovery now.
     refresh_requested: Notify,
-    /// Whether the last look for it failed.
+    /// Whether the last discovery failed.
     discovery_failed: AtomicBool,
     breaker: Mutex<CircuitBreaker>,
 }
@@ -76,7 +77,7 @@ impl Upstream {
         }
     }
 
-    /// Has it stop a task, as soon as it can be told to.
+    /// Cancels a task. Retries transient errors until [`RECOVERY_WAIT`] has passed.
     pub(super) async fn cancel_task(self: Arc<Self>, task_id: TaskId) {
         let deadline = Instant::now() + RECOVERY_WAIT;
         let mut backoff = INITIAL_BACKOFF;
@@ -86,23 +87,26 @@ impl Upstream {
                 permit.record(result.as_ref().err());
                 match result {
                     Err(error) if error.is_transient() => {}
-                    Err(error) => return debug!(agent = self.name, %error, "it does not stop"),
+                    Err(error) => {
+                        return debug!(agent = self.name, %error, "upstream agent rejected the cancellation");
+                    }
                     Ok(_) => return,
                 }
             }
             sleep(backoff).await;
             backoff = (backoff * 2).min(MAX_CANCEL_BACKOFF);
         }
-        warn!(agent = self.name, task = %task_id, "the agent behind cannot be told to stop");
+        warn!(agent = self.name, task = %task_id, "canceling the upstream task failed");
     }
 
-    /// Leave to call it, as soon as it is found.
+    /// Waits for the discovery of the agent and returns a permit for one call.
     ///
     /// # Errors
-    /// Why it is not called, with how long to wait where that is known.
+    /// [`ErrorKind::Unavailable`] when the circuit is open, or the agent is not discovered within
+    /// `max_wait`.
     pub(super) async fn acquire(&self, max_wait: Duration) -> Result<CallPermit<'_>, Error> {
         let unavailable = |wait: Duration| {
-            let message = "the agent behind this one does not answer; try again later";
+            let message = "the upstream agent is not responding; try again later";
             Error::new(ErrorKind::Unavailable, message).with_retry_after(wait)
         };
         self.breaker().try_acquire(Instant::now()).map_err(unavailable)?;
@@ -119,7 +123,7 @@ impl Upstream {
                 Ok(CallPermit { upstream: self, client })
             }
             Ok(Err(_)) | Err(_) => {
-                let message = "the agent behind this one has not been found yet; try again later";
+                let message = "the upstream agent has not been found yet; try again later";
                 Err(Error::new(ErrorKind::Unavailable, message).with_retry_after(max_wait))
             }
         }
@@ -135,13 +139,13 @@ impl Upstream {
         }
     }
 
-    /// Where it is looked for, without what may be secret of that.
+    /// Returns the URL for discovery without its query, which may contain secrets.
     fn redacted_url(&self) -> &str {
         redact_query(self.source.url().unwrap_or_default())
     }
 
     fn breaker(&self) -> MutexGuard<'_, CircuitBreaker> {
-        // It is two numbers.
+        // A poisoned lock is harmless: no method can panic halfway through a change.
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -156,7 +160,7 @@ impl Upstream {
         }))
     }
 
-    /// Looks for the agent, for as long as somebody wants it.
+    /// Discovers the agent, and refreshes its card periodically and on request. Never returns.
     async fn run_discovery(&self, card_handle: Option<CardHandle>) {
         let mut backoff = INITIAL_BACKOFF;
         loop {
@@ -168,7 +172,7 @@ impl Upstream {
                     REFRESH_INTERVAL
                 }
                 Err(error) => {
-                    warn!(agent = self.name, %error, "the agent behind is not found");
+                    warn!(agent = self.name, %error, "upstream agent discovery failed");
                     let wait = backoff;
                     backoff = (backoff * 2).min(MAX_BACKOFF);
                     wait
@@ -182,6 +186,7 @@ impl Upstream {
         }
     }
 
+    /// Connects to the agent. Replaces the client and the public card if the card has changed.
     async fn refresh(&self, card_handle: Option<&CardHandle>) -> Result<(), ClientError> {
         let client = (self.configure)(Client::builder(self.source.clone()))?.connect().await?;
         let current = self.client.borrow().clone();
@@ -203,9 +208,9 @@ impl Upstream {
         if let Some(interface) = client.interface() {
             let (version, binding) = (interface.version, &interface.binding);
             let (url, skills) = (self.redacted_url(), upstream_card.skills.len());
-            info!(agent = self.name, url, %version, %binding, skills, "the agent behind is found");
+            info!(agent = self.name, url, %version, %binding, skills, "upstream agent discovered");
             if let Some(mismatch) = interface.mismatch {
-                warn!(agent = self.name, url, %mismatch, "the agent behind may be another one");
+                warn!(agent = self.name, url, %mismatch, "upstream card may describe another agent");
             }
         }
         self.task_lookup.reset();
@@ -214,14 +219,14 @@ impl Upstream {
     }
 }
 
-/// Leave to make a call, and to say what came of it.
+/// Permit for calls to the upstream agent. Its results update the circuit breaker.
 pub(super) struct CallPermit<'a> {
     upstream: &'a Upstream,
     client: Client,
 }
 
 impl CallPermit<'_> {
-    /// The client, which activates what the caller activates.
+    /// Returns the client, with the extensions that the caller activated.
     pub(super) fn client(&self, extensions: &[String]) -> Client {
         match extensions {
             [] => self.client.clone(),
@@ -229,7 +234,8 @@ impl CallPermit<'_> {
         }
     }
 
-    /// Says whether there was an answer.
+    /// Records the result of a call. Connection errors and invalid responses are failures and
+    /// trigger a new discovery; any other error is a response.
     pub(super) fn record(&mut self, error: Option<&ClientError>) {
         match error {
             Some(
@@ -241,7 +247,7 @@ impl CallPermit<'_> {
                 | ClientError::InvalidResponse { .. },
             ) => {
                 self.upstream.breaker().record_failure(Instant::now());
-                // It may have moved.
+                // The agent may have moved.
                 self.upstream.refresh_requested.notify_one();
             }
             Some(_) | None => self.upstream.breaker().record_success(),

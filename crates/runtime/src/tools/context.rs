@@ -1,4 +1,4 @@
-//! Where a call of a tool comes from, and when to stop.
+//! Context of a tool call.
 
 use latimer_protocol::ContextId;
 use latimer_server::Turn;
@@ -8,10 +8,10 @@ use crate::peer::hops::HopPath;
 use crate::peer::upstream_ids;
 use crate::remote::RemoteAgent;
 
-/// What a tool is called for: the turn of an agent, or nothing that it knows of.
+/// Context of a tool call: the turn it serves, if any, and its cancellation token.
 ///
-/// By its turn, a call is on the way of a message, so that messages in a circle come to an end, and
-/// has a caller, whose conversations are apart from those of others.
+/// The turn supplies the hop path, which limits loops between agents, and the caller, whose
+/// upstream contexts are isolated from those of other callers.
 #[derive(Clone, Debug, Default)]
 pub struct ToolContext {
     turn: Option<Turn>,
@@ -19,25 +19,25 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// A turn. What is called for it stops when it is canceled.
+    /// Creates the context of calls that serve a turn. Canceling the turn cancels them.
     #[must_use]
     pub fn for_turn(turn: &Turn) -> Self {
         Self { turn: Some(turn.clone()), cancellation: turn.cancellation_token().clone() }
     }
 
-    /// The same occasion, stopped by this token and no other.
+    /// Replaces the cancellation token.
     #[must_use]
     pub fn with_cancellation(self, cancellation: CancellationToken) -> Self {
         Self { cancellation, ..self }
     }
 
-    /// Tells when to stop.
+    /// Returns the token that cancels the call.
     #[must_use]
     pub fn cancellation_token(&self) -> &CancellationToken {
         &self.cancellation
     }
 
-    /// Through whom it came so far.
+    /// Returns the hop path of the turn's message, or an empty one without a turn.
     pub(super) fn hop_path(&self) -> HopPath {
         match &self.turn {
             Some(turn) => HopPath::from_message(turn.message(), RemoteAgent::DEFAULT_MAX_HOPS),
@@ -45,7 +45,7 @@ impl ToolContext {
         }
     }
 
-    /// The name that a conversation has for others: callers who call theirs alike do not meet.
+    /// Returns the upstream id of a context, which is isolated per caller if there is a turn.
     pub(super) fn upstream_context_id(&self, local_id: &ContextId) -> ContextId {
         let derived_id =
             self.turn.as_ref().and_then(|turn| upstream_ids::context_id_for(turn, local_id));

@@ -1,10 +1,11 @@
-//! What went wrong with a tool, as a model is told.
+//! Errors of tool calls.
 
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-/// Why a call of a tool came to nothing, in words that anybody may read.
+/// Error of a tool call. Its message contains no secrets and can be shown to a model and its users.
+/// Serializes to the form that models read.
 ///
 /// ```
 /// use latimer_runtime::tools::{ToolError, ToolErrorCode};
@@ -29,53 +30,53 @@ pub struct ToolError {
     retry_after: Option<Duration>,
 }
 
-/// What kind of thing went wrong.
+/// Kind of a [`ToolError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum ToolErrorCode {
-    /// An agent elsewhere did not do it.
+    /// The remote agent failed, or could not be called.
     #[serde(rename = "A2A_ERROR")]
     A2aError,
-    /// The arguments are not those that the tool takes.
+    /// The arguments do not match the schema of the tool.
     InvalidArguments,
-    /// The tool needs what is not granted.
+    /// The tool requires a capability that has not been granted.
     MissingCapability,
-    /// There is no such tool.
+    /// No tool has this name.
     UnknownTool,
 }
 
 impl ToolError {
-    /// An error that the same call would meet again.
+    /// Creates an error that is not retryable.
     pub fn new(code: ToolErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), retryable: false, retry_after: None }
     }
 
-    /// The same error, which the same call may not meet later on: after this time, if it is known.
+    /// Marks the error as retryable, after `retry_after` if it is known.
     #[must_use]
     pub fn retryable(self, retry_after: Option<Duration>) -> Self {
         Self { retryable: true, retry_after, ..self }
     }
 
-    /// What kind of thing went wrong.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn code(&self) -> ToolErrorCode {
         self.code
     }
 
-    /// What went wrong, and what to do about it.
+    /// Returns what failed and what to do about it.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether the same call may do better later on.
+    /// Returns whether the same call may succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         self.retryable
     }
 
-    /// How long to wait before that, if it is known.
+    /// Returns how long to wait before a retry, if it is known.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
@@ -95,7 +96,7 @@ impl Serialize for ToolError {
             code: ToolErrorCode,
             message: &'a str,
             retryable: bool,
-            /// In seconds.
+            /// Seconds, at least 1.
             #[serde(skip_serializing_if = "Option::is_none")]
             retry_after: Option<u64>,
         }

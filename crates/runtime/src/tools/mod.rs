@@ -1,15 +1,15 @@
-//! What an agent can use: tools, of which agents elsewhere are one kind.
+//! Tools that agents and language models can call.
 //!
-//! A [`Tool`] says what it is and what it takes, in the words that models are told of tools in, and
-//! does what it is asked. A [`Toolbox`] has tools by their names, and lets only those be used that need
-//! nothing but what is granted. [`AgentTool`] is an agent elsewhere as a tool.
+//! A [`Tool`] has a definition in the form that model APIs expect, and can be called. A [`Toolbox`]
+//! looks up tools by name and checks that their capabilities have been granted. [`AgentTool`] calls
+//! a remote agent.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! | --- | --- |
-//! | `toolbox` | tools by name, and what they may |
-//! | `occasion` | where a call comes from, and when to stop |
-//! | `error` | what went wrong, as a model is told |
-//! | `agent` | an agent elsewhere as a tool |
+//! | `toolbox` | tools by name, and granted capabilities |
+//! | `context` | context of a call: turn and cancellation |
+//! | `error` | errors of calls |
+//! | `agent` | a remote agent as a tool |
 
 mod agent;
 mod context;
@@ -28,18 +28,67 @@ pub use context::ToolContext;
 pub use error::{ToolError, ToolErrorCode};
 pub use toolbox::{DuplicateTool, Toolbox};
 
-/// Something that an agent can use.
+/// A tool that an agent or a language model can call.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use latimer_runtime::tools::{
+///     Tool, ToolContext, ToolDefinition, ToolError, ToolErrorCode, ToolOutput, Toolbox,
+/// };
+/// use serde_json::{Map, Value, json};
+///
+/// #[derive(Debug)]
+/// struct WordCount;
+///
+/// #[async_trait]
+/// impl Tool for WordCount {
+///     fn definition(&self) -> ToolDefinition {
+///         ToolDefinition {
+///             name: "word_count".to_owned(),
+///             description: "Counts the words of a text".to_owned(),
+///             input_schema: json!({
+///                 "type": "object",
+///                 "properties": {"text": {"type": "string"}},
+///                 "required": ["text"],
+///             }),
+///             capabilities: Vec::new(),
+///         }
+///     }
+///
+///     async fn call(
+///         &self,
+///         arguments: Map<String, Value>,
+///         _context: &ToolContext,
+///     ) -> Result<ToolOutput, ToolError> {
+///         let Some(text) = arguments.get("text").and_then(Value::as_str) else {
+///             return Err(ToolError::new(ToolErrorCode::InvalidArguments, "text must be a string"));
+///         };
+///         let text = text.split_whitespace().count().to_string();
+///         Ok(ToolOutput { text, ..ToolOutput::default() })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tools = Toolbox::new().with_tool(WordCount)?;
+/// let arguments = Map::from_iter([("text".to_owned(), json!("three short words"))]);
+/// let output = tools.call("word_count", arguments, &ToolContext::default()).await?;
+/// assert_eq!(output.text, "3");
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait Tool: fmt::Debug + Send + Sync + 'static {
-    /// What it is. Its name and what it needs stay as they are; the rest may change with what it
-    /// learns.
+    /// Returns the definition of the tool. Its name and capabilities never change; description and
+    /// schema may.
     fn definition(&self) -> ToolDefinition;
 
-    /// Does what it is for. It ends soon after the occasion is [canceled](ToolContext::cancellation_token), and
-    /// whoever drops the future wants it no more: either way nothing goes on behind it.
+    /// Calls the tool. Returns soon after the context is
+    /// [canceled](ToolContext::cancellation_token). Neither cancellation nor dropping the future
+    /// leaves work running.
     ///
     /// # Errors
-    /// In words that may be shown to a model and to whoever it works for.
+    /// [`ToolError`] with a message that can be shown to a model and its users.
     async fn call(
         &self,
         arguments: Map<String, Value>,
@@ -47,21 +96,21 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     ) -> Result<ToolOutput, ToolError>;
 }
 
-/// What a tool is, as a model is told.
+/// Definition of a tool, in the form that model APIs expect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
-    /// Its name, by which it is called.
+    /// Name by which the tool is called.
     pub name: String,
-    /// What it does.
+    /// Effect of the tool, for a model.
     pub description: String,
-    /// The JSON Schema of its arguments, which are an object.
+    /// JSON Schema of the arguments, which are an object.
     pub input_schema: Value,
-    /// What must be granted before it may be called, such as `network:fetch`.
+    /// Capabilities that must be granted before the tool can be called, such as `network:fetch`.
     pub capabilities: Vec<String>,
 }
 
-/// For the card of an agent that has the tool.
+/// Converts the definition for the card of an agent that has the tool.
 impl From<&ToolDefinition> for card::ManifestTool {
     fn from(definition: &ToolDefinition) -> Self {
         Self {
@@ -72,22 +121,22 @@ impl From<&ToolDefinition> for card::ManifestTool {
     }
 }
 
-/// What came of a call, as a model is told.
+/// Result of a call, in the form that models read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolOutput {
-    /// What was said.
+    /// Text of the result.
     pub text: String,
-    /// What came beside it as JSON.
+    /// JSON values of the result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<Value>,
-    /// Where the task stands that was made of the call, if there is one: done, or waiting for more.
+    /// State of the task that the call created, if any: completed, running or waiting for input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<TaskState>,
-    /// The conversation. A call with the same one goes on with it.
+    /// Context of the call. Another call with this id continues the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_id: Option<ContextId>,
-    /// The task.
+    /// Id of the task that the call created, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
 }

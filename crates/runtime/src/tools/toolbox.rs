@@ -1,4 +1,4 @@
-//! Tools by name, and what they may.
+//! Tools by name, and the capabilities granted to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolErrorCode, ToolOutput};
 
-/// Tools by name, of which those may be used that need nothing but what is granted.
+/// A set of tools, looked up by name. A tool can be called only if every capability it declares has
+/// been granted.
 ///
 /// ```
 /// use latimer_runtime::tools::{AgentTool, NETWORK_FETCH, Toolbox};
@@ -26,19 +27,19 @@ pub struct Toolbox {
     granted: BTreeSet<String>,
 }
 
-/// Two tools have one name.
+/// Error of adding a tool whose name is taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there are two tools of the name {0}: give one of them another")]
+#[error("two tools are named {0}: rename one of them")]
 pub struct DuplicateTool(String);
 
 impl Toolbox {
-    /// No tools, and nothing granted.
+    /// Creates a toolbox without tools and capabilities.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets tools be used that need this.
+    /// Grants a capability to all tools.
     #[must_use]
     pub fn grant(mut self, capability: impl Into<String>) -> Self {
         self.granted.insert(capability.into());
@@ -48,7 +49,7 @@ impl Toolbox {
     /// Adds a tool.
     ///
     /// # Errors
-    /// When there is one of its name.
+    /// [`DuplicateTool`] when a tool with the same name exists.
     pub fn with_tool(mut self, tool: impl Tool) -> Result<Self, DuplicateTool> {
         let name = tool.definition().name;
         if self.tools.contains_key(&name) {
@@ -58,23 +59,25 @@ impl Toolbox {
         Ok(self)
     }
 
-    /// What each tool is, for a model: by name, so that they are the same text each time.
+    /// Returns the definitions of all tools for a model, sorted by name, so that the prompt is
+    /// stable.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         self.tools.values().map(|it| it.definition()).collect()
     }
 
-    /// What each tool is, for a card: [`build_agent_card`](card::build_agent_card) makes skills of
-    /// them.
+    /// Returns the tools for a card: [`build_agent_card`](card::build_agent_card) converts them to
+    /// skills.
     #[must_use]
     pub fn manifest(&self) -> Vec<card::ManifestTool> {
         self.definitions().iter().map(card::ManifestTool::from).collect()
     }
 
-    /// Calls a tool by its name.
+    /// Calls a tool by name.
     ///
     /// # Errors
-    /// When there is none, when it needs what is not granted, and when it fails.
+    /// [`ToolError`] when no tool has this name, a capability has not been granted, or the call
+    /// fails.
     pub async fn call(
         &self,
         name: &str,
@@ -83,12 +86,12 @@ impl Toolbox {
     ) -> Result<ToolOutput, ToolError> {
         let Some(tool) = self.tools.get(name) else {
             let names: Vec<_> = self.tools.keys().map(String::as_str).collect();
-            let message = format!("there is no such tool; there are: {}", names.join(", "));
+            let message = format!("unknown tool; available tools: {}", names.join(", "));
             return Err(ToolError::new(ToolErrorCode::UnknownTool, message));
         };
         let required = tool.definition().capabilities;
         if let Some(missing) = required.iter().find(|it| !self.granted.contains(*it)) {
-            let message = format!("{name} needs the capability {missing}, which is not granted");
+            let message = format!("{name} requires the capability {missing}, which is not granted");
             return Err(ToolError::new(ToolErrorCode::MissingCapability, message));
         }
         tool.call(arguments, context).await

@@ -1,4 +1,4 @@
-//! A program per turn.
+//! Tests of the command agent.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -27,7 +27,7 @@ async fn message_is_stdin_and_stdout_is_artifact() {
 }
 
 #[tokio::test]
-async fn json_input_contains_whole_message() {
+async fn json_input_contains_complete_message() {
     let harness = harness(CommandAgent::new(["cat"]).unwrap().input(Input::Json));
     let message = user_message("hello").with_part(Part::data(1));
     let task = harness.send_for_task(message.clone()).await;
@@ -63,13 +63,13 @@ async fn failure_reports_exit_status_but_not_stderr() {
     let task = harness(command()).send_for_task(user_message("go")).await;
     assert_eq!(
         status(&task),
-        (TaskState::Failed, "the agent's command ended with status 3".into())
+        (TaskState::Failed, "the agent's command exited with status 3".into())
     );
     assert_eq!(text(&task), "half\n");
     let task = harness(command().expose_stderr()).send_for_task(user_message("go")).await;
-    assert_eq!(status(&task).1, "the agent's command ended with status 3: secret");
+    assert_eq!(status(&task).1, "the agent's command exited with status 3: secret");
     let task = harness(shell_agent("kill -9 $$")).send_for_task(user_message("go")).await;
-    assert_eq!(status(&task).1, "the agent's command was ended by signal 9");
+    assert_eq!(status(&task).1, "the agent's command was terminated by signal 9");
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn missing_program_fails_with_reason() {
     let task = harness(CommandAgent::new(["no-such-program-anywhere"]).unwrap())
         .send_for_task(user_message("go"))
         .await;
-    let want = "the agent's command cannot be started: it was not found";
+    let want = "the agent's command cannot be started: program not found";
     assert_eq!(status(&task), (TaskState::Failed, want.into()));
 }
 
@@ -93,7 +93,7 @@ async fn program_may_ignore_stdin_and_write_nothing() {
 
 #[tokio::test]
 async fn program_environment_is_isolated() {
-    let line = "echo $HOME; echo $TMPDIR; [ -d $HOME ] && [ -w $TMPDIR ] && echo there; \
+    let line = "echo $HOME; echo $TMPDIR; [ -d $HOME ] && [ -w $TMPDIR ] && echo writable; \
                 echo task $LATIMER_TASK_ID; echo context $LATIMER_CONTEXT_ID; env | sort";
     let task = harness(shell_agent(line).inherit_env(["CARGO_PKG_NAME"]))
         .send_for_task(user_message("go"))
@@ -102,7 +102,7 @@ async fn program_environment_is_isolated() {
     let lines: Vec<_> = output.lines().collect();
     assert_eq!(lines[1], format!("{}/tmp", lines[0]));
     assert!(!Path::new(lines[0]).starts_with(std::env::var("HOME").unwrap_or("/root".into())));
-    assert_eq!(lines[2], "there");
+    assert_eq!(lines[2], "writable");
     assert_eq!(lines[3], format!("task {}", task.id));
     assert_eq!(lines[4], format!("context {}", task.context_id.clone().unwrap()));
     let vars: Vec<_> = lines[5..].iter().filter_map(|it| it.split_once('=')).collect();
@@ -136,13 +136,16 @@ async fn home_can_be_set_or_inherited() {
 async fn exceeded_limits_fail_with_reason() {
     let slow = shell_agent("sleep 60").timeout(Duration::from_millis(100));
     let task = harness(slow).send_for_task(user_message("go")).await;
-    assert_eq!(status(&task).1, "the agent's command took longer than 100ms and was ended");
+    assert_eq!(status(&task).1, "the agent's command took longer than 100ms and was terminated");
     let verbose = shell_agent("yes").max_output_bytes(100_000);
     let task = harness(verbose).send_for_task(user_message("go")).await;
-    assert_eq!(status(&task).1, "the agent's command wrote more than 100000 bytes and was ended");
+    assert_eq!(
+        status(&task).1,
+        "the agent's command wrote more than 100000 bytes and was terminated"
+    );
 }
 
-/// A program that starts another, tells its number, and waits.
+/// Starts a child process, prints its process id and waits for it.
 const SPAWN_CHILD_SCRIPT: &str = "sleep 300 & echo $!; wait";
 
 async fn child_of(harness: &EngineHarness, id: &latimer_protocol::TaskId) -> Pid {
@@ -152,7 +155,7 @@ async fn child_of(harness: &EngineHarness, id: &latimer_protocol::TaskId) -> Pid
 
 async fn has_exited(pid: Pid) -> bool {
     for _ in 0..400 {
-        // A zombie that nobody reaps in here counts as gone.
+        // A zombie counts as exited: in a container, orphans may never be reaped.
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
         let zombie = stat.is_ok_and(|it| it.contains(") Z "));
         if test_kill_process(pid).is_err() || zombie {

@@ -1,4 +1,4 @@
-//! The demonstration reaches every state, and goes on after a restart.
+//! Tests of the demo agent: commands, compatibility kit, restarts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -154,7 +154,7 @@ async fn tck_scenarios_reach_expected_results() {
 }
 
 #[tokio::test]
-async fn tck_may_ask_again_and_resend_messages() {
+async fn tck_messages_may_repeat_question_and_message_id() {
     let harness = harness();
     let interrupted = harness.send_for_task(tck_message("tck-input-required")).await;
     let repeated = harness
@@ -175,7 +175,7 @@ async fn tck_may_ask_again_and_resend_messages() {
     assert_eq!(one.id, other.id);
 }
 
-/// A house whose process ends and begins again.
+/// Store directory of an engine that is restarted.
 struct RestartFixture(tempfile::TempDir);
 
 impl RestartFixture {
@@ -188,7 +188,7 @@ impl RestartFixture {
         )
     }
 
-    /// Begins a task, lets it come so far, and ends the process in the middle of it.
+    /// Starts a task and shuts the engine down once the task has progressed.
     async fn run_until_interrupted(
         &self,
         message: &str,

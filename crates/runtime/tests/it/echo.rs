@@ -1,4 +1,4 @@
-//! What is said comes back.
+//! Tests of the echo agent.
 
 use latimer_protocol::{Part, StreamResponse, TaskState};
 use latimer_runtime::EchoAgent;

@@ -1,4 +1,4 @@
-//! An engine with one agent, and the calls that tests make.
+//! Engine with one agent, and the calls that tests make.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use latimer_protocol::{
 use latimer_server::{Agent, AgentRegistry, Engine, EngineLimits, Policy};
 use latimer_store::{MemoryStore, TaskStore};
 
-/// An engine with one agent.
+/// Engine with one agent.
 pub(crate) struct EngineHarness {
     pub(crate) engine: Engine,
 }
@@ -33,7 +33,7 @@ impl EngineHarness {
         Ok(self.engine.call(Call::new(request)).await?.kind)
     }
 
-    /// Sends a message and waits for the answer.
+    /// Sends a message and waits for the response.
     pub(crate) async fn send(&self, message: Message) -> Result<SendMessageResponse, Error> {
         match self.call(Request::SendMessage(SendMessageRequest::from(message))).await? {
             ReplyKind::Single(Reply::SendMessage(response)) => Ok(response),
@@ -41,7 +41,7 @@ impl EngineHarness {
         }
     }
 
-    /// The task that a message ends up as.
+    /// Sends a message and returns the settled task.
     pub(crate) async fn send_for_task(&self, message: Message) -> Arc<Task> {
         match self.send(message).await {
             Ok(SendMessageResponse::Task(task)) => task,
@@ -49,7 +49,7 @@ impl EngineHarness {
         }
     }
 
-    /// Sends a message, and does not wait.
+    /// Sends a message without waiting for the result.
     pub(crate) async fn start_task(&self, message: Message) -> Arc<Task> {
         let configuration =
             SendMessageConfiguration { return_immediately: true, ..Default::default() };
@@ -63,11 +63,11 @@ impl EngineHarness {
         }
     }
 
-    /// Everything that a stream tells.
+    /// Sends a message and collects all events of its stream.
     pub(crate) async fn collect_events(&self, message: Message) -> Vec<StreamResponse> {
         let request = Request::SendStreamingMessage(SendMessageRequest::from(message));
         let Ok(ReplyKind::Stream(stream)) = self.call(request).await else { panic!("no stream") };
-        let events = stream.map(|it| it.expect("an event").event.event().clone());
+        let events = stream.map(|it| it.expect("a valid event").event.event().clone());
         events.collect().await
     }
 
@@ -85,7 +85,7 @@ impl EngineHarness {
         }
     }
 
-    /// Waits until a task is as a test wants it.
+    /// Polls a task until the condition holds.
     pub(crate) async fn wait_until(&self, id: &TaskId, want: impl Fn(&Task) -> bool) -> Arc<Task> {
         for _ in 0..2_000 {
             let task = self.get(id).await;
@@ -98,12 +98,12 @@ impl EngineHarness {
     }
 }
 
-/// A message of this text.
+/// Creates a message with a new id.
 pub(crate) fn user_message(text: &str) -> Message {
     Message::user(new_id("m"), text)
 }
 
-/// A message with an id that begins like this.
+/// Creates a message whose id has this prefix.
 pub(crate) fn tck_message(prefix: &str) -> Message {
     Message::user(new_id(prefix), "hello")
 }
@@ -113,18 +113,18 @@ fn new_id(prefix: &str) -> MessageId {
     MessageId::new(format!("{prefix}-{}", NEXT_ID.fetch_add(1, Ordering::Relaxed))).unwrap()
 }
 
-/// Its state, and what it says with it.
+/// Returns the state and the status text of a task.
 pub(crate) fn status(task: &Task) -> (TaskState, String) {
     let text = task.status.message.as_deref().map(Message::text);
     (task.status.state, text.unwrap_or_default())
 }
 
-/// All parts of all artifacts.
+/// Returns the parts of all artifacts.
 pub(crate) fn parts(task: &Task) -> Vec<Part> {
     task.artifacts.iter().flat_map(|it| it.parts.clone()).collect()
 }
 
-/// All texts of all artifacts, as they are.
+/// Returns the concatenated text of all artifacts.
 pub(crate) fn text(task: &Task) -> String {
     parts(task).iter().filter_map(Part::as_text).collect()
 }

@@ -1,4 +1,4 @@
-//! Agents as callers see them: through the engine.
+//! Tests of the agents through the engine, and of the tools against running servers.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 

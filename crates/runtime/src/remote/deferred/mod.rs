@@ -1,8 +1,8 @@
 //! Blocking sends whose task is followed when the reply takes long.
 //!
-//! Most agents do less work for a reply than for a stream, so a caller that reads no events is served
-//! by a blocking send. The task of one that takes long is looked up by its context: from then on its
-//! events can be read, and it can be canceled.
+//! Most agents do less work for a reply than for a stream, so a caller that reads no events is
+//! served by a blocking send. The task of one that takes long is looked up by its context: from
+//! then on its events can be read, and it can be canceled.
 
 #[cfg(test)]
 mod tests;
@@ -22,26 +22,26 @@ use tokio::time::{Instant, sleep_until};
 use super::relay::UpstreamEvents;
 use super::task_lookup::{LookupProbe, TaskLookup};
 
-/// Time that a reply may take before its task is looked up.
+/// How long a reply may take before its task is looked up.
 const LOOKUP_DELAY: Duration = Duration::from_secs(1);
 
-/// The pause after the first lookup without a result. It doubles up to the maximum.
+/// Delay after the first lookup without a result. Doubles up to [`MAX_BACKOFF`].
 const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 
-/// The longest pause between two lookups.
+/// Maximum delay between two lookups.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// Number of lookups without a result after which lookups are given up.
+/// Number of lookups without a result after which no further lookup is made.
 const MAX_LOOKUPS: u32 = 4;
 
-/// Time that the task of a lost reply is looked up for while the agent cannot be reached.
+/// How long the task of a lost reply is looked up while the agent is unreachable.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 type SendResult = Result<SendMessageResponse, ClientError>;
 
-/// Sends the message of a new context as a blocking call, and switches to following its task after one
-/// second. Streams instead where tasks cannot be looked up by their context, which the first message
-/// tests.
+/// Sends the message of a new context as a blocking call, and switches to following its task after
+/// one second. Streams instead where tasks cannot be looked up by their context, which the first
+/// message tests.
 pub(super) fn send_then_follow(
     client: &Client,
     lookup: &Arc<TaskLookup>,
@@ -63,8 +63,8 @@ pub(super) fn send_then_follow(
     DeferredReply { client, state, resolve_now, probe }
 }
 
-/// The reply of a blocking send, or the events of its task once that was looked up. Dropping it stops
-/// waiting; the agent continues the task.
+/// The reply of a blocking send, or the events of its task once that was looked up. Dropping it
+/// stops waiting; the agent continues the task.
 pub(super) struct DeferredReply {
     client: Client,
     state: DeferredState,
@@ -148,7 +148,7 @@ struct BlockingSend {
     resolve_now: Arc<Notify>,
     /// The call, until its reply is lost.
     reply: Option<BoxFuture<'static, SendResult>>,
-    /// Why the reply was lost, and when.
+    /// Error that lost the reply, and its time.
     lost_reply: Option<(ClientError, Instant)>,
     next_lookup: Instant,
     /// Lookups in a row without a result.
@@ -242,7 +242,7 @@ impl BlockingSend {
                 (self.lookups, self.failures) = (self.lookups + 1, 0);
                 self.next_lookup = now + backoff(self.lookups);
             }
-            // The agent may come back with the task.
+            // The agent may become reachable again and still have the task.
             Err(error) if error.is_transient() => {
                 self.failures += 1;
                 self.next_lookup = now + backoff(self.failures);
@@ -251,7 +251,7 @@ impl BlockingSend {
         }
     }
 
-    /// Returns the error of a lost reply once its task is not looked up any more.
+    /// Returns the error of a lost reply once its task is no longer looked up.
     fn take_lost_reply(&mut self) -> Option<ClientError> {
         let lookups = self.lookups;
         let gave_up =
@@ -260,12 +260,12 @@ impl BlockingSend {
     }
 }
 
-/// The pause after `lookups` lookups in a row.
+/// Returns the delay after this number of consecutive lookups.
 fn backoff(lookups: u32) -> Duration {
     INITIAL_BACKOFF.saturating_mul(1 << lookups.min(16)).min(MAX_BACKOFF)
 }
 
-/// Whether the agent may have the message although its reply was lost.
+/// Returns whether the agent may have received the message although the reply was lost.
 fn may_have_been_delivered(error: &ClientError) -> bool {
     matches!(
         error,

@@ -12,13 +12,14 @@ use tokio::time::sleep;
 
 use super::*;
 
-/// An agent that replies to a blocking send after `delay`. Its task is canceled once it is subscribed to.
+/// Agent that replies to a blocking send after `delay`. A subscription reports its task as
+/// canceled.
 struct StubAgent {
     delay: Duration,
     reply: fn() -> SendResult,
-    /// The context of the tasks it lists, if not the one of the request.
+    /// Context of listed tasks; that of the request if `None`.
     listed_context: Option<&'static str>,
-    /// When listing tasks starts to fail, and for how long.
+    /// Time from which listing tasks fails, and for how long.
     outage: (Instant, Duration),
 }
 
@@ -82,7 +83,7 @@ impl Transport for StubAgent {
     }
 }
 
-/// Sends two messages, each in a context of its own: the first tests whether tasks can be looked up.
+/// Sends two messages in different contexts: the first one probes whether tasks can be looked up.
 /// Returns the final state of the second one, and the time it took.
 async fn run_second_message(
     agent: StubAgent,
@@ -94,7 +95,7 @@ async fn run_second_message(
         message.context_id = ContextId::new(context).ok();
         send_then_follow(&client, &lookup, message.into())
     };
-    // A caller that leaves early tests nothing.
+    // A dropped reply does not use up the probe.
     drop(send("none"));
     final_state(send("one")).await.unwrap();
     // The probe runs in the background.
@@ -142,8 +143,7 @@ async fn slow_reply_task_is_looked_up_after_delay_or_on_demand() {
 #[tokio::test(start_paused = true)]
 async fn task_listed_under_other_context_is_ignored() {
     // Its tasks cannot be looked up, so its replies are streamed.
-    let agent =
-        StubAgent { listed_context: Some("of another caller"), ..StubAgent::new(NEVER, completed) };
+    let agent = StubAgent { listed_context: Some("other"), ..StubAgent::new(NEVER, completed) };
     let (state, took) = run_second_message(agent, true).await;
     assert_eq!((state.unwrap(), took), (TaskState::Completed, Duration::ZERO));
 }

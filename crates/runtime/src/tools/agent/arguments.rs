@@ -1,11 +1,11 @@
-//! What an agent is told through a tool.
+//! Arguments of an agent tool.
 
 use latimer_protocol::ContextId;
 use serde_json::{Map, Value, json};
 
 use crate::tools::{ToolError, ToolErrorCode};
 
-/// What is said, and in which conversation.
+/// Message to the agent, and the context it continues.
 #[derive(Debug, PartialEq)]
 pub(super) struct Arguments {
     pub(super) message: String,
@@ -13,7 +13,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Their JSON Schema.
+    /// Returns the JSON Schema of the arguments.
     pub(super) fn schema() -> Value {
         json!({
             "type": "object",
@@ -21,11 +21,11 @@ impl Arguments {
                 "message": {
                     "type": "string",
                     "minLength": 1,
-                    "description": "What to say to the agent",
+                    "description": "Message to the agent",
                 },
                 "contextId": {
                     "type": "string",
-                    "description": "The contextId of an earlier result, to go on with that \
+                    "description": "The contextId of an earlier result, to continue that \
                         conversation or to answer its question",
                 },
             },
@@ -41,24 +41,23 @@ impl Arguments {
                 ("message", Value::String(text)) => message = Some(text),
                 ("contextId", Value::String(text)) => {
                     let id = ContextId::new(text);
-                    context_id =
-                        Some(id.map_err(|it| {
-                            invalid_arguments(format!("contextId is no name: {it}"))
-                        })?);
+                    context_id = Some(
+                        id.map_err(|it| invalid_arguments(format!("invalid contextId: {it}")))?,
+                    );
                 }
                 ("message" | "contextId", _) => {
-                    return Err(invalid_arguments(format!("{name} must be a text")));
+                    return Err(invalid_arguments(format!("{name} must be a string")));
                 }
                 _ => {
                     return Err(invalid_arguments(format!(
-                        "{name:?} is not known; message and contextId are"
+                        "unknown argument {name:?}; the arguments are message and contextId"
                     )));
                 }
             }
         }
         match message.filter(|it| !it.trim().is_empty()) {
             Some(message) => Ok(Self { message, context_id }),
-            None => Err(invalid_arguments("message must say something")),
+            None => Err(invalid_arguments("message must not be empty")),
         }
     }
 }
@@ -77,15 +76,15 @@ mod tests {
         for (arguments, want) in [
             (json!({"message": "hi"}), Ok(("hi", None))),
             (json!({"message": "hi", "contextId": "c"}), Ok(("hi", context_id))),
-            (json!({}), Err("message must say something")),
-            (json!({"message": " \n"}), Err("message must say something")),
-            (json!({"message": ["hi"]}), Err("message must be a text")),
-            (json!({"message": "hi", "contextId": 7}), Err("contextId must be a text")),
-            (json!({"message": "hi", "contextId": null}), Err("contextId must be a text")),
-            (json!({"message": "hi", "contextId": ""}), Err("contextId is no name: ")),
+            (json!({}), Err("message must not be empty")),
+            (json!({"message": " \n"}), Err("message must not be empty")),
+            (json!({"message": ["hi"]}), Err("message must be a string")),
+            (json!({"message": "hi", "contextId": 7}), Err("contextId must be a string")),
+            (json!({"message": "hi", "contextId": null}), Err("contextId must be a string")),
+            (json!({"message": "hi", "contextId": ""}), Err("invalid contextId: ")),
             (
                 json!({"message": "hi", "taskId": "t"}),
-                Err("\"taskId\" is not known; message and contextId are"),
+                Err("unknown argument \"taskId\"; the arguments are message and contextId"),
             ),
         ] {
             let Value::Object(members) = arguments.clone() else { panic!("{arguments}") };

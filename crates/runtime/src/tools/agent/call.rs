@@ -1,4 +1,4 @@
-//! One message to an agent, until there is an answer or nobody wants one any more.
+//! One message to an agent, followed until it has a result or is canceled.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,21 +10,21 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
 
-/// How long an agent has to say which task it is, and to hear that it should stop.
+/// Maximum time for canceling a task, including the wait for its id.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What came of a message.
+/// Outcome of a message.
 pub(super) enum CallOutcome {
-    /// A task that is over or asks for something, or a direct answer.
+    /// A settled task or a direct reply.
     Replied(SendMessageResponse),
-    /// No answer.
+    /// The call failed.
     Failed(ClientError),
-    /// Nobody wants it any more, and the agent was told so.
+    /// The call was canceled. The agent was asked to cancel its task.
     Canceled,
 }
 
-/// A message on its way, and what comes of it. When this is dropped, the agent is told to stop as soon
-/// as it is known what.
+/// A running call, driven by a background task. Dropping it cancels the agent's task in the
+/// background, as soon as the task is known.
 pub(super) struct AgentCall {
     handle: JoinHandle<CallOutcome>,
     task_id: Arc<OnceLock<TaskId>>,
@@ -32,7 +32,7 @@ pub(super) struct AgentCall {
 }
 
 impl AgentCall {
-    /// Sends a message. The agent is told to stop when `cancel` trips, too.
+    /// Starts sending a message. Canceling `parent_token` cancels the call, too.
     pub(super) fn start(
         client: Client,
         message: Message,
@@ -44,20 +44,20 @@ impl AgentCall {
         Self { handle, task_id, cancel_guard: cancel_token.drop_guard() }
     }
 
-    /// Waits for what comes of it.
+    /// Waits for the outcome. Can be called again if the future is dropped before it completes.
     pub(super) async fn wait(&mut self) -> CallOutcome {
         (&mut self.handle).await.unwrap_or(CallOutcome::Canceled)
     }
 
-    /// Tells the agent to stop, and waits until it is told.
+    /// Cancels the agent's task and waits until the request has been sent.
     pub(super) async fn cancel(self) {
         let Self { handle, cancel_guard, .. } = self;
         drop(cancel_guard);
-        // What comes of it does not matter any more.
+        // The outcome of a canceled call is not used.
         let _ = handle.await;
     }
 
-    /// The task, as soon as it is known.
+    /// Returns the id of the agent's task, if it is known yet.
     pub(super) fn task_id(&self) -> Option<&TaskId> {
         self.task_id.get()
     }
@@ -81,7 +81,7 @@ async fn run_call(
     match cancel_token.run_until_cancelled(read_events).await {
         None => {
             if timeout(CANCEL_TIMEOUT, cancel_task(&client, follower)).await.is_err() {
-                debug!("the agent of a tool cannot be told to stop");
+                debug!("canceling the task of a tool call timed out");
             }
             CallOutcome::Canceled
         }
@@ -93,7 +93,7 @@ async fn run_call(
     }
 }
 
-/// Cancels the task, which may not be known yet.
+/// Waits until the task is known, and cancels it.
 async fn cancel_task(client: &Client, mut follower: TaskFollower) {
     while follower.task().is_none() {
         if !matches!(follower.next().await, Ok(Some(_))) {
@@ -102,6 +102,6 @@ async fn cancel_task(client: &Client, mut follower: TaskFollower) {
     }
     let Some(task) = follower.task().filter(|it| !it.status.state.is_terminal()) else { return };
     if let Err(error) = client.cancel_task(task.id.clone()).await {
-        debug!(%error, "the agent of a tool does not stop");
+        debug!(%error, "canceling the task of a tool call failed");
     }
 }

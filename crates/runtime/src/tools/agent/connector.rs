@@ -1,4 +1,4 @@
-//! The agent of a tool: looked for at the first call, kept, and looked for again after an error.
+//! Connection to the agent of a tool: made at the first call, and again after an error.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::peer::ConfigureClient;
 use crate::peer::redaction::Redactor;
 use crate::tools::{ToolError, ToolErrorCode};
 
-/// How long a description may be: model APIs take no more.
+/// Maximum length of a description; model APIs accept no longer one.
 const MAX_DESCRIPTION_CHARS: usize = 1024;
 
-/// One look for an agent, which all wait for who need it.
+/// One connection attempt, shared by all calls that wait for it.
 type ConnectFuture = Shared<BoxFuture<'static, Result<Arc<ConnectedAgent>, ToolError>>>;
 
-/// Where the agent is, and what is kept of it.
+/// Connects to an agent and caches the connection.
 pub(super) struct AgentConnector {
     tool: Arc<str>,
     source: CardSource,
@@ -30,27 +30,27 @@ pub(super) struct AgentConnector {
 #[derive(Default)]
 struct ConnectorState {
     attempt: Option<ConnectFuture>,
-    /// What was found last, be it forgotten since.
+    /// Last connected agent. Stays when the connection is invalidated, for the tool's description.
     last_agent: Option<Arc<ConnectedAgent>>,
 }
 
-/// An agent whose card was read and trusted.
+/// An agent whose card was fetched and verified, and the client that calls it.
 pub(super) struct ConnectedAgent {
     tool: Arc<str>,
     pub(super) client: Client,
     redactor: Redactor,
-    /// What the agent says about itself.
+    /// Description of the tool, from the agent's card.
     pub(super) description: String,
 }
 
 impl AgentConnector {
-    /// Finds the agent of the tool of this name.
+    /// Creates the connector of a tool. Does not connect yet.
     pub(super) fn new(tool: &str, source: CardSource) -> Self {
         Self { tool: tool.into(), source, configure: Arc::new(Ok), state: Mutex::default() }
     }
 
-    /// The agent. Whoever comes while it is looked for waits for the same look, and for what came of
-    /// it.
+    /// Returns the connected agent; connects first if necessary. Concurrent calls share one attempt
+    /// and its result. A failed attempt is not cached.
     pub(super) async fn connect(&self) -> Result<Arc<ConnectedAgent>, ToolError> {
         let attempt = self.shared_attempt();
         let result = attempt.clone().await;
@@ -64,13 +64,13 @@ impl AgentConnector {
         result
     }
 
-    /// Forgets what was found, unless it is something else by now.
+    /// Drops the cached connection if it is still `agent`.
     pub(super) fn invalidate(&self, agent: &Arc<ConnectedAgent>) {
         let is_current = |attempt: &mut ConnectFuture| matches!(attempt.peek(), Some(Ok(current)) if Arc::ptr_eq(current, agent));
         self.state().attempt.take_if(is_current);
     }
 
-    /// What was found last.
+    /// Returns the last connected agent, even if it was invalidated.
     pub(super) fn last_agent(&self) -> Option<Arc<ConnectedAgent>> {
         self.state().last_agent.clone()
     }
@@ -78,17 +78,17 @@ impl AgentConnector {
     fn shared_attempt(&self) -> ConnectFuture {
         let start = || {
             let (tool, configure) = (Arc::clone(&self.tool), Arc::clone(&self.configure));
-            // It goes on without whoever asked for it first.
+            // Spawned, so that it continues when the first caller drops its future.
             let task = tokio::spawn(ConnectedAgent::connect(tool, self.source.clone(), configure));
             let connect_failed =
-                || ToolError::new(ToolErrorCode::A2aError, "the agent cannot be looked for");
+                || ToolError::new(ToolErrorCode::A2aError, "connecting to the agent failed");
             async move { task.await.unwrap_or_else(|_| Err(connect_failed())) }.boxed().shared()
         };
         self.state().attempt.get_or_insert_with(start).clone()
     }
 
     fn state(&self) -> MutexGuard<'_, ConnectorState> {
-        // Its members are replaced whole.
+        // A poisoned lock is harmless: each field is replaced in one assignment.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -119,20 +119,20 @@ impl ConnectedAgent {
         Ok(Arc::new(Self { tool, client, redactor, description }))
     }
 
-    /// What may be read of a call that failed.
+    /// Logs an error of a call and converts it for the tool's caller.
     pub(super) fn tool_error(&self, error: ClientError) -> ToolError {
         to_tool_error(&self.tool, error, &self.redactor)
     }
 
-    /// What may be read of what the agent says went wrong.
+    /// Removes upstream hosts from a text of the agent.
     pub(super) fn redact(&self, text: &str) -> String {
         self.redactor.redact(text)
     }
 }
 
-/// An error as it may be read. Whether it passes is the client's to know.
+/// Logs an error and converts it for the tool's caller, without upstream hosts.
 fn to_tool_error(tool: &str, error: ClientError, redactor: &Redactor) -> ToolError {
-    warn!(tool, %error, "the agent of a tool failed");
+    warn!(tool, %error, "call of a tool's agent failed");
     let is_transient = error.is_transient();
     let unusable = matches!(
         error,
@@ -144,7 +144,7 @@ fn to_tool_error(tool: &str, error: ClientError, redactor: &Redactor) -> ToolErr
             | ClientError::InvalidSetup(_)
     );
     if unusable {
-        let message = "the agent cannot be called as it is set up: the log says why";
+        let message = "the agent cannot be called as configured; see the server log for the reason";
         return ToolError::new(ToolErrorCode::A2aError, message);
     }
     let caller_error = redactor.to_caller_error(error);
@@ -155,7 +155,7 @@ fn to_tool_error(tool: &str, error: ClientError, redactor: &Redactor) -> ToolErr
     }
 }
 
-/// What an agent says about itself, in a few sentences without line breaks.
+/// Returns the name, description and skills of a card as one line.
 fn describe_card(card: &AgentCard, redactor: &Redactor) -> String {
     let single_line = |text: &str| {
         let text = redactor.redact(text);

@@ -1,4 +1,4 @@
-//! Calls whose agent takes longer than they wait.
+//! Calls that exceeded their maximum wait.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,22 +9,22 @@ use super::ContextState;
 use super::call::AgentCall;
 use super::connector::ConnectedAgent;
 
-/// How many are kept. One more, and the oldest is stopped.
+/// Maximum number of detached calls. One more cancels the oldest.
 const MAX_DETACHED: usize = 256;
 
-/// A call that an agent is at.
+/// A running call and its state.
 pub(super) struct DetachedCall {
     pub(super) agent_call: AgentCall,
     pub(super) agent: Arc<ConnectedAgent>,
     pub(super) context_state: ContextState,
 }
 
-/// Calls that agents are at and nobody waits for, by their conversations.
+/// Running calls without a waiting caller, by context.
 #[derive(Default)]
 pub(super) struct DetachedCalls(Mutex<VecDeque<(ContextId, DetachedCall)>>);
 
 impl DetachedCalls {
-    /// The one of a conversation, which is waited for again.
+    /// Removes and returns the call of a context.
     pub(super) fn take(&self, context_key: &ContextId) -> Option<DetachedCall> {
         let mut calls = self.lock();
         let index = calls.iter().position(|(it, _)| it == context_key)?;
@@ -40,7 +40,7 @@ impl DetachedCalls {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(ContextId, DetachedCall)>> {
-        // A call is put in whole.
+        // A poisoned lock is harmless: an insertion either happened or did not.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

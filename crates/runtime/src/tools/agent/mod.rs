@@ -1,12 +1,12 @@
-//! An agent elsewhere as a tool.
+//! Tool that calls a remote agent.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! | --- | --- |
-//! | `found` | the agent: looked for once for all who call, kept, forgotten after an error |
-//! | `arguments` | what it is told |
-//! | `errand` | a message to it, until there is an answer or nobody wants one |
-//! | `pending` | those that take longer than a call waits |
-//! | `answer` | what it said, as what came of the call |
+//! | `connector` | cached connection to the agent |
+//! | `arguments` | arguments of the tool |
+//! | `call` | one message to the agent, canceled on drop |
+//! | `detached_calls` | calls that exceeded their maximum wait |
+//! | `output` | conversion of the agent's reply to the output of the tool |
 
 mod arguments;
 mod call;
@@ -32,31 +32,32 @@ use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolErrorCode, ToolOut
 use crate::peer::context_cache::ContextCache;
 use crate::peer::hops::{HopPath, hop_id};
 
-/// The capability of tools that call other machines.
+/// Capability of tools that call other machines.
 pub const NETWORK_FETCH: &str = "network:fetch";
 
-/// What the names of agents as tools begin with.
+/// Prefix of the names of agent tools.
 const TOOL_NAME_PREFIX: &str = "a2a_";
 
-/// How long a name may be: model APIs take no more.
+/// Maximum length of a tool name; model APIs accept no longer one.
 const MAX_TOOL_NAME_CHARS: usize = 64;
 
-/// How long a call waits for its agent, unless told otherwise.
+/// Default maximum wait of a call.
 const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// An agent elsewhere as a tool, `a2a_` and its name.
+/// Tool that calls a remote agent. Its name is `a2a_` followed by the name of the agent.
 ///
-/// It takes a `message`, and the `contextId` of an earlier result to go on with a conversation. When
-/// the agent asks for something, that is the result, with a state that says so; the next call in the
-/// same conversation is the answer. A task that failed or was declined is an error that is not worth
-/// the same call again; whether another is, [`latimer_client::Error::is_transient`] knows.
+/// The arguments are a `message`, and optionally the `contextId` of an earlier result to continue
+/// that conversation. If the agent requires input, the output contains the question and the state
+/// `input-required`, and the next call with that `contextId` is the answer. A failed or rejected
+/// task is an error that is not retryable; other errors are retryable if
+/// [`latimer_client::Error::is_transient`] returns true.
 ///
-/// A call does not wait for longer than a minute, or than it is [told to](Self::max_wait): then its
-/// result is the task, with a state that says that the agent is at it. The next call in the same
-/// conversation waits for what comes of that, and what it says is not sent.
+/// A call waits at most one minute, or [`max_wait`](Self::max_wait). After that its output has the
+/// state `working`. The next call with the same `contextId` waits for the result of the running
+/// task, and its message is not sent.
 ///
-/// The agent is looked for at the first call, and its card is kept. After an error both are forgotten:
-/// the next call looks for them again.
+/// The first call fetches the agent's card and connects. An error drops the connection, and the
+/// next call connects again.
 ///
 /// ```
 /// use latimer_runtime::tools::{AgentTool, Tool};
@@ -66,9 +67,9 @@ const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 /// ```
 pub struct AgentTool {
     name: String,
-    /// What is said of the agent before its card is known.
+    /// Description until the card is known.
     default_description: String,
-    /// What the tool is called on the way of a message.
+    /// Hop id of the tool in the path of its messages.
     hop_id: String,
     max_wait: Duration,
     connector: AgentConnector,
@@ -76,16 +77,17 @@ pub struct AgentTool {
     detached: DetachedCalls,
 }
 
-/// A conversation, as the agent knows it.
+/// State of a context at the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ContextState {
     context_id: ContextId,
-    /// The task that asked for something, and waits.
+    /// Task that waits for input, if any.
     input_request: Option<TaskId>,
 }
 
 impl AgentTool {
-    /// The agent of this name at an address, or of a card.
+    /// Creates a tool for the agent with this name, from its URL or card. Characters that tool
+    /// names must not contain are replaced by `_`.
     pub fn new(name: &str, source: impl Into<CardSource>) -> Self {
         let is_allowed = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
         let sanitized = name.chars().map(|it| if is_allowed(it) { it } else { '_' });
@@ -102,8 +104,8 @@ impl AgentTool {
         }
     }
 
-    /// Sets up the client that calls it: credentials, limits, versions. Done anew whenever the agent is
-    /// looked for.
+    /// Sets the function that configures the client: credentials, limits, versions. It is called
+    /// for every connection attempt.
     #[must_use]
     pub fn configure_client(
         mut self,
@@ -113,23 +115,24 @@ impl AgentTool {
         self
     }
 
-    /// How long a call waits for its agent.
+    /// Sets the maximum wait of a call. One minute by default.
     #[must_use]
     pub fn max_wait(mut self, max_wait: Duration) -> Self {
         self.max_wait = max_wait;
         self
     }
 
-    /// Looks for the agent now, if it is not known: from then on the definition says what its card
-    /// says.
+    /// Connects to the agent unless it is connected. Afterwards the definition contains the
+    /// description from the agent's card.
     ///
     /// # Errors
-    /// When it is not found, or cannot be called.
+    /// [`ToolError`] when the agent is not found or cannot be called.
     pub async fn connect(&self) -> Result<(), ToolError> {
         self.connector.connect().await.map(drop)
     }
 
-    /// What came of a call in a conversation, which is `ours` for whoever calls.
+    /// Converts the outcome of a call and updates the state of its context. `context_key`
+    /// identifies the context per caller, `context_id` is the id in the output.
     fn finish(
         &self,
         outcome: CallOutcome,
@@ -155,8 +158,8 @@ impl AgentTool {
         }
     }
 
-    /// Takes up a conversation, and its question if there is one: whoever comes next does not answer
-    /// it again.
+    /// Returns the state of a context and clears its input request, so that only one call answers
+    /// it.
     fn take_context(&self, context_key: &ContextId) -> ContextState {
         let new_state = || ContextState { context_id: context_key.clone(), input_request: None };
         let context_state = self.contexts.get(context_key).unwrap_or_else(new_state);
@@ -169,7 +172,7 @@ impl AgentTool {
         context_state
     }
 
-    /// Remembers of a conversation what does not follow from its name.
+    /// Caches the state of a context, unless it equals the default state.
     fn store_context(&self, context_key: ContextId, context_state: ContextState) {
         if context_state.context_id != context_key || context_state.input_request.is_some() {
             self.contexts.insert(context_key, context_state);
@@ -240,7 +243,7 @@ impl Tool for AgentTool {
 }
 
 impl ContextState {
-    /// Something that is said in it, on the way of a message.
+    /// Builds the next message of the context, with its hop path.
     fn build_message(&self, text: String, hop_path: &HopPath) -> Message {
         let mut message = user_message(text).with_context(self.context_id.clone());
         message.task_id = self.input_request.clone();
@@ -248,7 +251,7 @@ impl ContextState {
         message
     }
 
-    /// The same conversation after an answer.
+    /// Returns the state after a reply.
     fn after_reply(self, reply: &SendMessageResponse) -> Self {
         let (context_id, input_request) = match reply {
             SendMessageResponse::Message(message) => (message.context_id.clone(), None),
@@ -262,14 +265,14 @@ impl ContextState {
 }
 
 fn discovery_timed_out() -> ToolError {
-    ToolError::new(ToolErrorCode::A2aError, "the agent takes too long to be found").retryable(None)
+    ToolError::new(ToolErrorCode::A2aError, "connecting to the agent timed out").retryable(None)
 }
 
 fn canceled() -> ToolError {
     ToolError::new(ToolErrorCode::A2aError, "the call was canceled")
 }
 
-/// A name for a conversation that nobody has named.
+/// Creates a random context id.
 #[expect(clippy::expect_used, reason = "a UUID is neither empty nor too long")]
 fn new_context_id() -> ContextId {
     ContextId::new(uuid::Uuid::now_v7().to_string()).expect("a UUID is an id")

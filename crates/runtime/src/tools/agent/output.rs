@@ -1,4 +1,4 @@
-//! What an agent said, as what came of a call.
+//! Conversion of an agent's reply to the output of the tool.
 
 use latimer_protocol::{Content, ContextId, Message, Part, SendMessageResponse, TaskId, TaskState};
 use serde_json::Value;
@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::connector::ConnectedAgent;
 use crate::tools::{ToolError, ToolErrorCode, ToolOutput};
 
-/// What came of a call that was answered, but for its conversation. Files stay behind: an output is
-/// text and data.
+/// Converts a reply to an output without a context id. Files are omitted: an output contains text
+/// and data. Fails if the task has failed or was rejected or canceled.
 pub(super) fn from_reply(
     reply: &SendMessageResponse,
     agent: &ConnectedAgent,
@@ -36,15 +36,15 @@ pub(super) fn from_reply(
             status_text
         }
         TaskState::Completed => artifact_text,
-        // What it made so far may be what the question is about.
+        // The question may refer to the artifacts.
         TaskState::InputRequired | TaskState::AuthRequired => {
             format!("{artifact_text}\n{status_text}")
         }
         TaskState::Failed => return task_error("the agent failed"),
-        TaskState::Rejected => return task_error("the agent declined"),
+        TaskState::Rejected => return task_error("the agent rejected the task"),
         TaskState::Canceled => return task_error("the agent's task was canceled"),
         TaskState::Unspecified | TaskState::Submitted | TaskState::Working => {
-            return task_error("the agent has not come to an end");
+            return task_error("the agent has not finished");
         }
     };
     Ok(ToolOutput {
@@ -56,9 +56,9 @@ pub(super) fn from_reply(
     })
 }
 
-/// What came of a call whose agent is at it.
+/// Returns the output of a call whose agent is still running.
 pub(super) fn still_running(task_id: Option<&TaskId>, context_id: ContextId) -> ToolOutput {
-    let text = "The agent is at work. Call again with this contextId to wait for what comes of it.";
+    let text = "The agent is still working. Call again with this contextId to wait for the result.";
     ToolOutput {
         text: text.to_owned(),
         state: Some(TaskState::Working),

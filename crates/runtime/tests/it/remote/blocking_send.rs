@@ -1,4 +1,5 @@
-//! Callers who wait for an answer: the agent behind is asked for one, and followed when it takes its time.
+//! Tests of blocking calls: the gateway makes a blocking call upstream and follows the task if it
+//! takes long.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,7 @@ fn json_rpc_result(body: &str) -> String {
     response
 }
 
-/// A list of tasks in the conversation that is asked for, or in another one.
+/// Creates a page of tasks in the requested context, or in another one.
 fn task_page(request: &RecordedRequest, tasks: &[&str], context: Option<&str>) -> String {
     let body: serde_json::Value = serde_json::from_str(&request.body).unwrap();
     let context = context.or(body["params"]["contextId"].as_str()).unwrap();
@@ -47,7 +48,7 @@ async fn send_for_task(client: &Client, message: impl Into<Message>) -> Task {
     }
 }
 
-/// Waits until a client has a task that a test wants.
+/// Waits until the list of tasks contains one that matches, and returns its id.
 async fn wait_until_listed(client: &Client, want: impl Fn(&Task) -> bool) -> TaskId {
     let since = Instant::now();
     loop {
@@ -60,8 +61,8 @@ async fn wait_until_listed(client: &Client, want: impl Fn(&Task) -> bool) -> Tas
     }
 }
 
-/// Has an agent tried out: with its first task, it is seen whether its tasks are found by their
-/// conversations. Says whether it is asked for answers from then on, as is wanted.
+/// Sends a first message, with which the gateway probes whether tasks can be looked up by context.
+/// Returns whether later messages are blocking calls; `want` is the expected result.
 async fn probe_task_lookup(client: &Client, stub: &Stub, want: bool) -> bool {
     let since = Instant::now();
     send_for_task(client, user_message("hello")).await;
@@ -69,7 +70,7 @@ async fn probe_task_lookup(client: &Client, stub: &Stub, want: bool) -> bool {
         assert!(since.elapsed() < TEST_TIMEOUT);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // What comes of it is known soon after it was answered.
+    // The gateway evaluates the probe shortly after the response.
     let max_wait = if want { TEST_TIMEOUT } else { Duration::from_millis(500) };
     let blocking_sends =
         || stub.requests().iter().filter(|it| is_method(it, "SendMessage")).count();
@@ -79,8 +80,8 @@ async fn probe_task_lookup(client: &Client, stub: &Stub, want: bool) -> bool {
     blocking_sends() > 0
 }
 
-/// An agent that makes one and the same task of everything, and tells of these tasks in a list, in the
-/// conversation that is asked for or in another one.
+/// Starts an agent that returns the same task for every message, and lists `tasks` in the requested
+/// context or in another one.
 async fn start_listing_stub(tasks: &'static [&'static str], context: Option<&'static str>) -> Stub {
     Stub::start(move |request| match request {
         request if is_method(request, "ListTasks") => {
@@ -108,7 +109,7 @@ async fn blocking_send_is_used_if_tasks_are_found_by_context() {
         let client = client_for(gateway.address(), &PAIRS[0]);
         assert_eq!(probe_task_lookup(&client, &stub, want).await, want, "{tasks:?} {context:?}");
         let lookups = stub.requests().iter().filter(|it| is_method(it, "ListTasks")).count();
-        assert_eq!(lookups, 1, "it is tried out once");
+        assert_eq!(lookups, 1, "the agent is probed once");
     }
 }
 
@@ -134,7 +135,7 @@ async fn slow_agent_is_followed_during_blocking_send() {
         warm_up(&client).await;
         let watcher = client.clone();
         let watch_task = tokio::spawn(async move {
-            // Before there is an answer, others see what is there of it.
+            // Other clients see the progress before the blocking call returns.
             let id = wait_until_listed(&watcher, |it| it.status.state == TaskState::Working).await;
             super::wait_until(&watcher, &id, |it| {
                 it.status.state == TaskState::Working && !it.artifacts.is_empty()
@@ -149,7 +150,7 @@ async fn slow_agent_is_followed_during_blocking_send() {
     }
 }
 
-/// Has an agent that does everything right tried out. Whatever follows holds also where that takes longer.
+/// Lets the gateway probe its agent. The tests also hold if the probe takes longer.
 async fn warm_up(client: &Client) {
     send_for_task(client, user_message("hello")).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
@@ -160,9 +161,9 @@ async fn cancel_does_not_wait_for_blocking_send() {
     let demo = start_demo().await;
     let gateway = start_gateway(remote_agent(demo.address(), &PAIRS[0])).await;
     warm_up(&client_for(gateway.address(), &PAIRS[0])).await;
-    // Where callers name tasks, one can be canceled before anybody heard of it.
+    // Where clients assign task ids, a task can be canceled before its first event.
     let client = client_for(gateway.address(), &PAIRS[2]);
-    let id = TaskId::new("mine").unwrap();
+    let id = TaskId::new("client-id").unwrap();
     let (sender, message) = (client.clone(), user_message("wait 60000").with_task(id.clone()));
     let send_task = tokio::spawn(async move { send_for_task(&sender, message).await });
     let upstream = client_for(demo.address(), &PAIRS[0]);
@@ -188,7 +189,7 @@ async fn lost_reply_is_recovered_by_context_lookup() {
         request if is_method(request, "SendStreamingMessage") => {
             StubResponse::Close(StubResponse::event_stream(&[COMPLETED_TASK]))
         }
-        // Nothing at all.
+        // An empty response.
         _ => StubResponse::Close(String::new()),
     })
     .await;
@@ -197,5 +198,9 @@ async fn lost_reply_is_recovered_by_context_lookup() {
     assert!(probe_task_lookup(&client, &stub, true).await);
     let requests = stub.requests();
     let count = |method| requests.iter().filter(|it| is_method(it, method)).count();
-    assert_eq!((count("SendMessage"), count("SubscribeToTask")), (1, 1), "it is not sent again");
+    assert_eq!(
+        (count("SendMessage"), count("SubscribeToTask")),
+        (1, 1),
+        "the message is not resent"
+    );
 }

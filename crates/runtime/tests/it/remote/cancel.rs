@@ -1,4 +1,4 @@
-//! Canceling where the agent behind does not stop, or cannot be told to.
+//! Tests of cancellations that the upstream agent rejects or cannot receive.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use latimer_server::{Policy, RunningServer};
 use super::stub::{RecordedRequest, Stub, StubResponse};
 use super::{PAIRS, TEST_TIMEOUT, client_for, remote_agent, start_gateway_with, wait_until};
 
-/// How long the gateway gives an agent to stop.
+/// Cancel grace of the gateway.
 const GRACE: Duration = Duration::from_millis(200);
 
 fn task_json(state: &str) -> String {
@@ -25,14 +25,15 @@ fn json_rpc_response(member: &str, value: &str) -> StubResponse {
     StubResponse::new(200, "application/json", &body)
 }
 
-/// The state of the task behind; nothing when it is forgotten there.
+/// State of the upstream task; `None` if the upstream agent has no such task.
 type UpstreamState = Arc<Mutex<Option<&'static str>>>;
 
 fn working_state() -> UpstreamState {
     Arc::new(Mutex::new(Some("WORKING")))
 }
 
-/// A task that goes on behind a gateway, whose agent is looked at and answers to a cancel as it likes.
+/// Starts a task that runs at a stub agent, which is polled and responds to cancel requests with
+/// `cancel`.
 async fn start_working_task(
     cancel: impl Fn() -> StubResponse + Send + Sync + 'static,
     state: UpstreamState,
@@ -71,7 +72,7 @@ async fn start_working_task(
 }
 
 #[tokio::test]
-async fn refused_cancel_keeps_task_and_its_final_state() {
+async fn rejected_cancel_preserves_task_and_final_state() {
     for (end, want) in [(Some("COMPLETED"), TaskState::Completed), (None, TaskState::Failed)] {
         let state = working_state();
         let refuse = || json_rpc_response("error", r#"{"code":-32002,"message":"too late"}"#);
@@ -80,9 +81,9 @@ async fn refused_cancel_keeps_task_and_its_final_state() {
             let result = client.cancel_task(id.clone()).await;
             let Err(Error::Agent(error)) = result else { panic!("{result:?}") };
             assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
-            assert!(error.message().contains("does not stop"), "{error}");
+            assert!(error.message().contains("the upstream agent rejected it"), "{error}");
         }
-        // Longer than an agent has that is canceled.
+        // Longer than the cancel grace.
         tokio::time::sleep(GRACE * 2).await;
         assert_eq!(client.get_task(id.clone()).await.unwrap().status.state, TaskState::Working);
         *state.lock().unwrap() = end;
@@ -95,7 +96,7 @@ async fn failed_upstream_cancel_is_retried() {
     let (attempts, was_canceled) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
     let cancel_flag = Arc::clone(&was_canceled);
     let respond = move || match attempts.fetch_add(1, SeqCst) {
-        0..4 => StubResponse::new(503, "text/html", "away"),
+        0..4 => StubResponse::new(503, "text/html", "unavailable"),
         _ => {
             cancel_flag.store(true, SeqCst);
             json_rpc_response("result", &task_json("CANCELED"))

@@ -1,4 +1,4 @@
-//! What an agent says directly, and through a gateway, is the same.
+//! Tests that an agent streams the same events directly and through a gateway.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::{PAIRS, client_for, remote_agent, start_demo, start_gateway, supports_streaming};
 
-/// Every event of a stream as JSON, with names in place of ids, in the order in which they come, and
-/// without times.
+/// Returns the events of a stream as JSON, with ids numbered in order of appearance and without
+/// timestamps.
 async fn normalized_events(client: &Client, message: Message) -> Vec<Value> {
     let events = match client.stream(message).await {
         Ok(events) => events,
@@ -73,7 +73,8 @@ async fn gateway_streams_same_events_as_direct_call() {
     let demo = start_demo().await;
     for upstream in PAIRS.into_iter().filter(|it| supports_streaming(it) && it.1 != Version::V0_1) {
         let gateway = start_gateway(remote_agent(demo.address(), &upstream)).await;
-        // What the version of the agent cannot say, nobody hears: a caller of that version compares.
+        // Both clients use the upstream version, because the gateway cannot add what that version
+        // lacks.
         let pair = (ProtocolBinding::JsonRpc, upstream.1);
         let (direct, via_gateway) =
             (client_for(demo.address(), &pair), client_for(gateway.address(), &pair));

@@ -1,5 +1,5 @@
-//! Agents behind that fail in every way: each comes to a stated end within a bound, or heals, and
-//! nobody else notices.
+//! Tests of failing upstream agents: each failure ends in a clear error within a bounded time or is
+//! recovered, and other agents are not affected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -26,7 +26,7 @@ fn chunk_event(text: &str, append: bool) -> String {
     )
 }
 
-/// The task as it stands, with its pieces, as an answer to `GetTask`.
+/// Creates a task with these chunks, as returned by `GetTask`.
 fn task_json(state: &str, chunks: &[&str]) -> String {
     let parts: Vec<_> = chunks.iter().map(|it| format!(r#"{{"text":"{it}"}}"#)).collect();
     let artifacts = match parts.is_empty() {
@@ -47,17 +47,17 @@ fn is_method(request: &RecordedRequest, method: &str) -> bool {
     request.body.contains(&format!("\"{method}\""))
 }
 
-/// What a message comes to.
+/// Result of a message.
 #[derive(Debug, PartialEq)]
 enum SendResult {
-    /// A task in this state with this text.
+    /// Task in this state with this artifact text.
     Task(TaskState, String),
-    /// An error.
+    /// Error of the agent.
     Error,
 }
 
-/// Sends a message through a gateway to an agent that answers like this. Another agent of the same
-/// gateway is asked meanwhile.
+/// Sends a message through a gateway to an agent with these responses, and concurrently checks that
+/// another agent of the same gateway works.
 async fn send_through_gateway(
     respond: impl Fn(&RecordedRequest) -> StubResponse + Send + Sync + 'static,
 ) -> (SendResult, String) {
@@ -112,7 +112,11 @@ async fn invalid_response_returns_clear_error() {
             (200, "application/json", r#"{"jsonrpc":"2.0","id":1,"result":[]}"#),
             "not valid",
         ),
-        ("refused", (401, "application/json", r#"{"detail":"no token"}"#), "does not let it in"),
+        (
+            "unauthorized",
+            (401, "application/json", r#"{"detail":"no token"}"#),
+            "rejected the credentials",
+        ),
     ] {
         let (status, content_type, body) = response;
         let (result, message) =
@@ -135,7 +139,7 @@ async fn cut_stream_resumes_by_subscribe_or_polling() {
     let first_stream = StubResponse::event_stream(&[SUBMITTED, WORKING, &chunks[0], &chunks[1]]);
     for (name, subscribed) in [
         (
-            "another stream",
+            "subscribe",
             StubResponse::event_stream(&[
                 &format!(r#"{{"task":{}}}"#, task_json("WORKING", &["one ", "two ", "three "])),
                 &chunk_event("four", true),
@@ -143,7 +147,7 @@ async fn cut_stream_resumes_by_subscribe_or_polling() {
             ]),
         ),
         (
-            "a look",
+            "polling",
             r#"HTTP/1.1 200 OK
 content-type: application/json
 connection: close
@@ -194,18 +198,18 @@ async fn gateway_errors_are_retried_during_upstream_restart() {
 }
 
 #[tokio::test]
-async fn task_forgotten_by_upstream_fails() {
+async fn task_fails_if_upstream_lost_it() {
     let first_stream = StubResponse::event_stream(&[SUBMITTED, WORKING]);
     let (result, message) = send_through_gateway(move |request| match request {
         request if is_method(request, "SubscribeToTask") || is_method(request, "GetTask") => {
-            let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"gone"}}"#;
+            let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not found"}}"#;
             StubResponse::new(200, "application/json", error)
         }
         _ => StubResponse::Close(first_stream.clone()),
     })
     .await;
     assert_eq!(result, SendResult::Task(TaskState::Failed, String::new()), "{message}");
-    assert!(message.contains("does not know the task any more"), "{message}");
+    assert!(message.contains("no longer has this task"), "{message}");
 }
 
 #[tokio::test]
@@ -214,7 +218,7 @@ async fn duplicate_and_unordered_events_build_one_task() {
     let duplicated = [SUBMITTED, SUBMITTED, WORKING, WORKING, &one, &two, DONE, DONE];
     let (early, late) = (chunk_event("one ", true), chunk_event("late", true));
     let unordered = [early.as_str(), SUBMITTED, &two, DONE, &late, WORKING];
-    for (name, events) in [("again", &duplicated[..]), ("unordered", &unordered)] {
+    for (name, events) in [("duplicated", &duplicated[..]), ("unordered", &unordered)] {
         let stream = StubResponse::event_stream(events);
         let (result, message) =
             send_through_gateway(move |_| StubResponse::Close(stream.clone())).await;
@@ -255,7 +259,7 @@ async fn append_to_unknown_artifact_creates_it() {
 }
 
 #[tokio::test]
-async fn agent_that_refuses_streams_is_polled() {
+async fn agent_without_streaming_is_polled() {
     for refusal in [-32004, -32601] {
         let (result, message) = send_through_gateway(move |request| match request {
             request if is_method(request, "SendMessage") => {
@@ -292,9 +296,9 @@ async fn forbidden_upstream_address_opens_circuit() {
         };
         messages.push(error.message().to_owned());
     }
-    let want = "the agent behind this one is at an address that may not be called";
+    let want = "the address of the upstream agent is not allowed";
     assert_eq!(messages[0], want);
-    let rejected = messages.iter().filter(|it| it.contains("does not answer; try again later"));
+    let rejected = messages.iter().filter(|it| it.contains("not responding; try again later"));
     assert!(rejected.count() > 5, "{messages:?}");
 }
 
@@ -320,5 +324,5 @@ async fn repeated_failures_open_circuit() {
     let call_count = calls.load(SeqCst);
     assert!((5..12).contains(&call_count), "{call_count} calls: {messages:?}");
     let (last, has_retry_after) = messages.last().unwrap();
-    assert!(last.contains("does not answer") && *has_retry_after, "{messages:?}");
+    assert!(last.contains("not responding") && *has_retry_after, "{messages:?}");
 }

@@ -1,4 +1,4 @@
-//! Gateways that call each other come to an end.
+//! Tests of loops between gateways.
 
 use std::net::TcpListener;
 
@@ -21,7 +21,7 @@ fn expect_task(sent: Result<SendMessageResponse, latimer_client::Error>) -> Task
 #[tokio::test]
 async fn looping_message_is_rejected_with_its_hop_path() {
     for pair in PAIRS.into_iter().filter(supports_streaming) {
-        // The first knows of the second before that is there.
+        // The address of the second gateway must be known before that gateway starts.
         let second_address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let first = start_gateway(remote_agent(second_address, &pair)).await;
         let second = remote_agent(first.address(), &pair).into_agent("other");
@@ -30,11 +30,11 @@ async fn looping_message_is_rejected_with_its_hop_path() {
             let task = expect_task(
                 client_for(address, &PAIRS[0]).send(user_message("round and round")).await,
             );
-            // The oldest agents cannot reject: they fail.
+            // Version 0.1 has no rejected state.
             let is_rejected = [TaskState::Rejected, TaskState::Failed].contains(&task.status.state);
             assert!(is_rejected, "{pair:?}: {task:?}");
             let text = task.status.message.unwrap().text();
-            assert!(text.starts_with("the message goes in a circle: "), "{pair:?}: {text}");
+            assert!(text.starts_with("the message was forwarded in a loop: "), "{pair:?}: {text}");
             let (proxy, other) = (text.matches("proxy@").count(), text.matches("other@").count());
             assert_eq!(proxy + other, 3, "{pair:?}: {text}");
         }
@@ -64,5 +64,5 @@ async fn message_is_rejected_after_max_hops() {
     );
     assert_eq!(rejected.status.state, TaskState::Rejected);
     let text = rejected.status.message.unwrap().text();
-    assert!(text.starts_with("the message passed as many agents as it may: "), "{text}");
+    assert!(text.starts_with("the message exceeded its hop limit: "), "{text}");
 }

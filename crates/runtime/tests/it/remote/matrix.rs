@@ -1,4 +1,4 @@
-//! Callers of every version, agents of every version, over every binding.
+//! Tests of clients of every version and binding with upstream agents of every version and binding.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ async fn start_task(client: &Client, text: &str) -> Task {
     expect_task(client.send(request).await.unwrap())
 }
 
-/// Everything that a caller can do, through a gateway.
+/// Checks every operation through a gateway.
 async fn check_operations(client: &Client, caller: &Pair, upstream: &Pair) {
     let label = format!("{caller:?} through {upstream:?}");
     let echoed = send_text(client, "echo hello").await;
@@ -74,13 +74,13 @@ async fn check_operations(client: &Client, caller: &Pair, upstream: &Pair) {
     assert_eq!(answered.status.state, TaskState::Completed, "{label}");
     assert_eq!(answered.text(), "that one", "{label}");
 
-    // Over the oldest HTTP an agent tells of no task before it is over: there is nothing to cancel.
+    // The legacy REST API reports no task before it has finished, so there is nothing to cancel.
     if caller.1 != Version::V0_1 && supports_streaming(upstream) {
         let waiting = start_task(client, "wait 60000").await;
         let canceled = client.cancel_task(waiting.id.clone()).await.unwrap();
         assert_eq!(canceled.status.state, TaskState::Canceled, "{label}");
     }
-    // What the oldest callers send is always waited for; what asks something is not.
+    // Calls of version 0.1 always block, but return at a question.
     let interrupted = send_text(client, "ask Which one?").await;
     let canceled = client.cancel_task(interrupted.id).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled, "{label}");
@@ -133,7 +133,7 @@ async fn cancel_reaches_upstream_agent() {
     assert_eq!(
         count_in_state(TaskState::Canceled).await,
         2,
-        "nobody was at it, and it is canceled"
+        "an interrupted task is canceled, too"
     );
 
     let stubborn = start_task(&client, "stubborn 300").await;
@@ -141,7 +141,7 @@ async fn cancel_reaches_upstream_agent() {
     let refused = client.cancel_task(stubborn.id.clone()).await;
     let ended = client.get_task(stubborn.id).await.unwrap().status.state;
     let direct = upstream.list_tasks(Default::default()).await.unwrap().tasks[0].status.state;
-    assert_eq!(ended, direct, "what the agent came to is what it came to here: {refused:?}");
+    assert_eq!(ended, direct, "the final state is that of the upstream task: {refused:?}");
 }
 
 #[tokio::test]
@@ -170,12 +170,12 @@ async fn context_maps_to_one_upstream_context() {
     let mut follow_up = user_message("echo two");
     follow_up.context_id = first.context_id.clone();
     client.send(follow_up).await.unwrap();
-    send_text(&client, "echo elsewhere").await;
+    send_text(&client, "echo three").await;
     let tasks = upstream.list_tasks(Default::default()).await.unwrap().tasks;
     let contexts: Vec<_> = tasks.iter().rev().map(|it| it.context_id.clone()).collect();
     assert_eq!(contexts[0], contexts[1]);
     assert_ne!(contexts[0], contexts[2]);
-    assert_ne!(contexts[0], first.context_id, "names are not shared");
+    assert_ne!(contexts[0], first.context_id, "upstream ids differ from local ids");
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn contexts_of_different_callers_are_isolated() {
             .credentials(Credentials::bearer(Secret::new(name)).unwrap())
             .build()
             .unwrap();
-        // The same words under the same id, too.
+        // Message id and content are equal as well.
         let mut message = user_message("echo hello").with_context(context.clone());
         message.message_id = MessageId::new("m").unwrap();
         client.send(message).await.unwrap();
@@ -206,6 +206,6 @@ async fn contexts_of_different_callers_are_isolated() {
     assert_eq!((tasks.len(), contexts.len()), (2, 2), "{tasks:?}");
     for task in tasks {
         let id = upstream.get_task(task.id.clone()).await.unwrap().history[0].message_id.clone();
-        assert!(id.as_str().starts_with("m-"), "{id} is known by what its caller calls it");
+        assert!(id.as_str().starts_with("m-"), "{id} starts with the caller's id");
     }
 }

@@ -1,4 +1,4 @@
-//! The gateway: agents elsewhere, through servers and clients of every version and binding.
+//! Tests of the gateway with upstream agents and clients of every version and binding.
 
 mod blocking_send;
 mod cancel;
@@ -21,13 +21,13 @@ use latimer_protocol::{Task, TaskId, Version};
 use latimer_runtime::{DemoAgent, RemoteAgent};
 use latimer_server::{Agent, RunningServer, Server};
 
-/// Longer than anything here takes, on a busy machine too.
+/// Timeout of every wait. Long enough for a busy machine.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A binding, and a version that is spoken over it.
+/// A binding and a version.
 pub(crate) type Pair = (ProtocolBinding, Version);
 
-/// Every binding in every version that has it.
+/// All pairs that exist. HTTP+JSON of version 0.1 is the legacy REST API.
 pub(crate) const PAIRS: [Pair; 8] = [
     (ProtocolBinding::JsonRpc, Version::V1_0),
     (ProtocolBinding::JsonRpc, Version::V0_3),
@@ -39,7 +39,7 @@ pub(crate) const PAIRS: [Pair; 8] = [
     (ProtocolBinding::Grpc, Version::V0_3),
 ];
 
-/// Whether a pair can stream: the oldest HTTP cannot.
+/// Returns whether a pair supports streaming; the legacy REST API does not.
 pub(crate) fn supports_streaming(pair: &Pair) -> bool {
     *pair != (ProtocolBinding::HttpJson, Version::V0_1)
 }
@@ -52,14 +52,14 @@ pub(crate) async fn start_demo() -> RunningServer {
     start_server(Server::new(DemoAgent::new_agent("demo"))).await
 }
 
-/// The card of an agent at an address, which is called in one way only.
+/// Creates the card of an agent with a single interface.
 pub(crate) fn card_for(address: SocketAddr, (binding, version): &Pair) -> AgentCard {
     let url = match binding {
         ProtocolBinding::Grpc => address.to_string(),
         _ => format!("http://{address}/a2a"),
     };
     AgentCard {
-        name: "behind".into(),
+        name: "upstream".into(),
         version: "1".into(),
         supported_interfaces: vec![
             AgentInterface::new(url, binding.clone()).with_version(*version),
@@ -74,12 +74,12 @@ pub(crate) fn card_for(address: SocketAddr, (binding, version): &Pair) -> AgentC
     }
 }
 
-/// The agent at an address as a gateway publishes it, which calls it in one way only.
+/// Creates a gateway for an agent with a single interface.
 pub(crate) fn remote_agent(address: SocketAddr, pair: &Pair) -> RemoteAgent {
     RemoteAgent::new(card_for(address, pair)).configure_client(short_timeouts)
 }
 
-/// A client that does not wait for long, and may call this machine.
+/// Configures a client with short intervals that may call loopback addresses.
 pub(crate) fn short_timeouts(
     client: ClientBuilder,
 ) -> Result<ClientBuilder, latimer_client::Error> {
@@ -102,18 +102,18 @@ async fn start_gateway_with(agents: impl IntoIterator<Item = Agent>) -> RunningS
     start_server(agents.into_iter().fold(Server::empty(), Server::with_agent)).await
 }
 
-/// A client of the agent at an address, which calls it in one way only and asks for no card.
+/// Creates a client for a single interface, which does not fetch the card.
 pub(crate) fn client_for(address: SocketAddr, (binding, version): &Pair) -> Client {
     let url = format!("http://{address}/a2a");
     let client = Client::builder(url).bindings([binding.clone()]).versions([*version]);
     client.build().unwrap()
 }
 
-/// Waits until a task is as a test wants it.
+/// Polls a task until the condition holds.
 pub(crate) async fn wait_until(client: &Client, id: &TaskId, want: impl Fn(&Task) -> bool) -> Task {
     let since = std::time::Instant::now();
     loop {
-        let task = client.get_task(id.clone()).await.expect("a task");
+        let task = client.get_task(id.clone()).await.expect("the task exists");
         if want(&task) {
             return (*task).clone();
         }

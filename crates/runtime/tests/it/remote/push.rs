@@ -1,4 +1,4 @@
-//! Webhooks are told of agents that tell none.
+//! Tests of webhooks for upstream agents without push notifications.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ async fn gateway_delivers_webhooks_for_upstream_without_push() {
         ..SendMessageRequest::from(user_message("chunks 3"))
     };
     let direct = client_for(demo.address(), &PAIRS[0]).send(request.clone()).await;
-    assert!(direct.is_err(), "the agent itself tells none: {direct:?}");
+    assert!(direct.is_err(), "the upstream agent has no push notifications: {direct:?}");
     let sent = client_for(gateway.address(), &PAIRS[0]).send(request).await.unwrap();
     let SendMessageResponse::Task(task) = sent else { panic!("{sent:?}") };
     assert_eq!(task.status.state, TaskState::Completed);

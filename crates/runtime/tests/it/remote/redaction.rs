@@ -1,4 +1,5 @@
-//! What stays on its side: credentials of callers, and the address of the agent behind.
+//! Tests that caller credentials are not sent upstream, and that upstream hosts are hidden from
+//! callers.
 
 use std::time::{Duration, Instant};
 
@@ -13,21 +14,21 @@ use serde_json::json;
 use super::stub::{Stub, StubResponse};
 use super::{PAIRS, TEST_TIMEOUT, short_timeouts, start_demo, start_server, wait_until};
 
-/// An agent that answers at once, and its card.
+/// Starts an agent with direct replies, and returns its card.
 async fn start_upstream() -> (Stub, AgentCard) {
     let stub = Stub::start(|request| match request.head.starts_with("GET") {
         true => StubResponse::new(404, "text/plain", "none"),
         false => {
             let reply = json!({"message": {
                 "messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}],
-                "metadata": {"theirs": 1, "latimer/path": ["x"], "agent": "y"},
+                "metadata": {"upstream": 1, "latimer/path": ["x"], "agent": "y"},
             }});
             StubResponse::Close(StubResponse::event_stream(&[&reply.to_string()]))
         }
     })
     .await;
     let card = json!({
-        "name": "behind", "description": "d", "version": "1",
+        "name": "upstream", "description": "d", "version": "1",
         "supportedInterfaces": [{
             "url": format!("http://{}/a2a", stub.address()),
             "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
@@ -48,19 +49,19 @@ async fn metadata_and_extensions_are_forwarded_except_local() {
     let client = Client::builder(format!("{url}/a2a"));
     let client = client.extension("https://ext.example/a").build().unwrap();
     let mut message = user_message("hello");
-    let metadata = json!({"ours": [1], "latimer/hops": 3, "agent": "proxy"});
+    let metadata = json!({"caller": [1], "latimer/hops": 3, "agent": "proxy"});
     message.metadata = serde_json::from_value(metadata).unwrap();
     let Ok(SendMessageResponse::Message(reply)) = client.send(message).await else {
         panic!("no message")
     };
-    assert_eq!(json!(reply.metadata), json!({"theirs": 1}));
+    assert_eq!(json!(reply.metadata), json!({"upstream": 1}));
     let requests = stub.requests();
     let call = requests.iter().find(|it| it.head.starts_with("POST")).unwrap();
     let activated = "a2a-extensions: https://ext.example/a";
     assert!(call.head.to_ascii_lowercase().contains(activated), "{}", call.head);
     let body: serde_json::Value = serde_json::from_str(&call.body).unwrap();
     let forwarded = &body["params"]["message"]["metadata"];
-    assert_eq!((&forwarded["ours"], &forwarded["latimer/hops"]), (&json!([1]), &json!(2)));
+    assert_eq!((&forwarded["caller"], &forwarded["latimer/hops"]), (&json!([1]), &json!(2)));
     assert_eq!(forwarded["latimer/path"].as_array().map(Vec::len), Some(1));
     assert!(forwarded.get("agent").is_none(), "{forwarded}");
 }
@@ -68,16 +69,16 @@ async fn metadata_and_extensions_are_forwarded_except_local() {
 #[tokio::test]
 async fn caller_identity_is_forwarded_if_enabled() {
     for (forwards_caller, api_key, want) in [
-        (true, Some("key"), json!("somebody")),
+        (true, Some("key"), json!("alice")),
         (true, None, json!(null)),
-        (false, Some("key"), json!("said by the caller")),
+        (false, Some("key"), json!("sent by the caller")),
     ] {
         let (stub, card) = start_upstream().await;
         let remote =
             RemoteAgent::new(card).configure_client(short_timeouts).forward_caller(forwards_caller);
         let server = Server::new(remote.into_agent("proxy")).authenticate_with(|headers| {
             let authenticated = headers.contains_key("x-key");
-            Some(if authenticated { Caller::new("somebody") } else { Caller::anonymous() })
+            Some(if authenticated { Caller::new("alice") } else { Caller::anonymous() })
         });
         let gateway = start_server(server).await;
         let mut headers = http::HeaderMap::new();
@@ -86,9 +87,9 @@ async fn caller_identity_is_forwarded_if_enabled() {
         );
         let client = Client::builder(format!("http://{}/a2a", gateway.address()));
         let mut message = user_message("hello");
-        message.metadata.insert("userId".to_owned(), "said by the caller".into());
+        message.metadata.insert("userId".to_owned(), "sent by the caller".into());
         let mut request = latimer_protocol::SendMessageRequest::from(message);
-        request.metadata.insert("userId".to_owned(), "said by the caller".into());
+        request.metadata.insert("userId".to_owned(), "sent by the caller".into());
         client.headers(headers).build().unwrap().send(request).await.unwrap();
         let requests = stub.requests();
         let call = requests.iter().find(|it| it.head.starts_with("POST")).unwrap();
@@ -96,7 +97,11 @@ async fn caller_identity_is_forwarded_if_enabled() {
         let user_id = &body["params"]["message"]["metadata"]["userId"];
         assert_eq!(user_id, &want, "{forwards_caller} {api_key:?}");
         let request_user_id = &body["params"]["metadata"]["userId"];
-        assert_eq!(request_user_id.is_null(), forwards_caller, "nobody else says so: {body}");
+        assert_eq!(
+            request_user_id.is_null(),
+            forwards_caller,
+            "the caller's value is removed: {body}"
+        );
     }
 }
 
@@ -106,23 +111,23 @@ async fn directives_are_not_forwarded_upstream() {
     let gateway =
         super::start_gateway(RemoteAgent::new(card).configure_client(short_timeouts)).await;
     let client = super::client_for(gateway.address(), &PAIRS[0]);
-    for kind in [json!("execute_task"), json!("of no kind there is"), json!(7)] {
+    for kind in [json!("execute_task"), json!("unknown_kind"), json!(7)] {
         let mut message = user_message("hello");
         message.metadata.insert("swarmKind".to_owned(), kind.clone());
         let sent = client.send(message).await;
         let Ok(SendMessageResponse::Task(task)) = sent else { panic!("{kind}: {sent:?}") };
         assert_eq!(task.status.state, TaskState::Rejected, "{kind}");
         let text = task.status.message.as_ref().unwrap().text();
-        assert!(text.contains("directives are for the server that gets them"), "{text}");
+        assert!(text.contains("directives are not forwarded"), "{text}");
     }
     assert!(stub.requests().iter().all(|it| it.head.starts_with("GET")), "{:?}", stub.requests());
     client.send(user_message("hello")).await.unwrap();
 }
 
-/// Waits until a gateway has the card of its agent.
+/// Waits until a gateway publishes the card of its upstream agent.
 async fn wait_until_discovered(url: &str) {
     let since = Instant::now();
-    while Client::builder(url).card().await.unwrap().name != "behind" {
+    while Client::builder(url).card().await.unwrap().name != "upstream" {
         assert!(since.elapsed() < TEST_TIMEOUT);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -137,7 +142,7 @@ async fn caller_credentials_are_not_sent_upstream() {
         Ok(short_timeouts(client)?.credentials_for(&upstream_url, token))
     });
     let server = Server::new(remote.into_agent("proxy"))
-        .authenticate_with(|headers| headers.get("authorization").map(|_| Caller::new("somebody")));
+        .authenticate_with(|headers| headers.get("authorization").map(|_| Caller::new("alice")));
     let gateway = start_server(server).await;
     let mut headers = http::HeaderMap::new();
     headers.insert("x-callers", "callers-header".parse().unwrap());
@@ -153,7 +158,7 @@ async fn caller_credentials_are_not_sent_upstream() {
     assert_eq!(calls.len(), 1, "{requests:?}");
     for call in &requests {
         let all = format!("{}\n{}", call.head, call.body);
-        assert!(!all.contains("callers-") && !all.contains("somebody"), "{all}");
+        assert!(!all.contains("callers-") && !all.contains("alice"), "{all}");
     }
     assert!(calls[0].head.contains("Bearer gateways-own"), "{}", calls[0].head);
 }
@@ -171,7 +176,7 @@ async fn upstream_address_is_never_exposed() {
     for path in [".well-known/agent-card.json", ".well-known/agent.json"] {
         let card = Client::builder(format!("{url}/{path}")).card().await.unwrap();
         let text = serde_json::to_string(&*card).unwrap();
-        assert!(text.contains("chunks"), "the card is that of the agent behind: {text}");
+        assert!(text.contains("chunks"), "the card is that of the upstream agent: {text}");
         assert!(!text.contains(&upstream_address), "{text}");
     }
     let mut exposed = String::new();

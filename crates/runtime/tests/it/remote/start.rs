@@ -1,4 +1,4 @@
-//! An agent that is not there when its gateway starts.
+//! Tests of a gateway that starts before its upstream agent.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -44,6 +44,9 @@ async fn gateway_starts_before_upstream_and_discovers_it() {
     };
     assert_eq!(task.text(), "in time");
     let (name, skills) = card().await;
-    assert!(name == "demo" && skills > 5, "the card is that of the agent now: {name} {skills}");
+    assert!(
+        name == "demo" && skills > 5,
+        "the card is that of the upstream agent: {name} {skills}"
+    );
     demo.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! A server that answers with whatever a test wants, and remembers what it was asked.
+//! HTTP server with responses that a test defines. Records its requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -7,29 +7,29 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// A server that is not one. Dropping it ends it.
+/// A running stub server. Dropping it stops the server.
 pub(crate) struct Stub {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<RecordedRequest>>>,
     _server: JoinSet<()>,
 }
 
-/// A request, as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedRequest {
-    /// Its first line and its headers.
+    /// Request line and headers.
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-/// What is answered: the bytes, and whether the connection stays open behind them.
+/// Bytes of a response, and whether the connection is closed or stays open after them.
 pub(crate) enum StubResponse {
     Close(String),
     Hang(String),
 }
 
 impl StubResponse {
-    /// An answer of this status, type and body.
+    /// Creates a response with this status, content type and body.
     pub(crate) fn new(status: u16, content_type: &str, body: &str) -> Self {
         Self::Close(format!(
             "HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\
@@ -38,7 +38,7 @@ impl StubResponse {
         ))
     }
 
-    /// A stream of these events, which ends with its connection.
+    /// Creates an event stream that ends when the connection is closed.
     pub(crate) fn event_stream(events: &[&str]) -> String {
         let events: String = events
             .iter()

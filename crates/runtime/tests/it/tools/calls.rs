@@ -1,4 +1,4 @@
-//! What an agent is asked through a tool, and what comes of it.
+//! Tests of calls of agent tools and their outputs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ async fn input_request_includes_earlier_artifacts() {
 #[tokio::test]
 async fn call_in_same_context_answers_question() {
     let demo = start_demo().await;
-    // In the oldest HTTP, nobody can name a task.
+    // The legacy REST API cannot continue a task.
     for pair in PAIRS.into_iter().filter(supports_streaming) {
         let tools = toolbox(tool("demo", demo.address(), &pair));
         for (instruction, question, state) in [
@@ -70,7 +70,7 @@ async fn call_in_same_context_answers_question() {
             ("auth", "Any message authorizes this task", TaskState::AuthRequired),
         ] {
             let interrupted = call_with_text(&tools, instruction).await.unwrap();
-            // The oldest agents know of no authorization: they ask for input.
+            // Version 0.1 has no auth-required state: agents require input instead.
             assert!(
                 interrupted.state.is_some_and(TaskState::is_interrupted),
                 "{pair:?}: {interrupted:?}"
@@ -84,12 +84,9 @@ async fn call_in_same_context_answers_question() {
             let reply = json!({"message": "Oslo", "contextId": context});
             let answered = call_tool(&tools, reply).await.unwrap();
             assert_eq!(answered.text, "Oslo", "{pair:?}");
-            assert_eq!(
-                answered.task_id, interrupted.task_id,
-                "{pair:?}: it is the task that asked"
-            );
+            assert_eq!(answered.task_id, interrupted.task_id, "{pair:?}: the interrupted task");
             assert_eq!(answered.context_id, interrupted.context_id, "{pair:?}");
-            // The question is answered: what is said next is something else.
+            // The question is answered, so the next message creates a task.
             let next = json!({"message": "echo more", "contextId": context});
             let next = call_tool(&tools, next).await.unwrap();
             assert_eq!(next.text, "more", "{pair:?}");
@@ -116,31 +113,31 @@ async fn next_call_waits_for_detached_call() {
     assert!(first.task_id.is_none() || output.task_id == first.task_id);
     let next =
         call_tool(&tools, json!({"message": "echo on", "contextId": context})).await.unwrap();
-    assert_eq!(next.text, "on", "what is said behind the end is sent");
+    assert_eq!(next.text, "on", "a message after the end is sent");
     let client = client_for(demo.address(), &VERSIONS[0]);
     let all = client.list_tasks(Default::default()).await.unwrap().tasks;
-    assert_eq!(all.len(), 2, "what was said meanwhile was not sent");
+    assert_eq!(all.len(), 2, "messages during the wait are not sent");
 }
 
 #[tokio::test]
 async fn context_id_chosen_by_agent_is_mapped() {
     let stub = Stub::start(|_| {
         let reply = json!({"message": {
-            "messageId": "m", "role": "ROLE_AGENT", "contextId": "theirs", "parts": [{"text": "hi"}],
+            "messageId": "m", "role": "ROLE_AGENT", "contextId": "upstream", "parts": [{"text": "hi"}],
         }});
         StubResponse::Close(StubResponse::event_stream(&[&reply.to_string()]))
     })
     .await;
     let tools = toolbox(tool("stub", stub.address(), &VERSIONS[0]));
-    let first = json!({"message": "hello", "contextId": "ours"});
+    let first = json!({"message": "hello", "contextId": "local"});
     for _ in 0..2 {
         let output = call_tool(&tools, first.clone()).await.unwrap();
-        assert_eq!(output.context_id.unwrap().as_str(), "ours");
+        assert_eq!(output.context_id.unwrap().as_str(), "local");
     }
-    assert_eq!(sent_context_ids(&stub), ["ours", "theirs"]);
+    assert_eq!(sent_context_ids(&stub), ["local", "upstream"]);
 }
 
-/// The conversations that messages came in.
+/// Returns the context ids of the received messages.
 fn sent_context_ids(stub: &Stub) -> Vec<String> {
     let body = |it: &str| serde_json::from_str::<Value>(it).unwrap();
     let context_id = |it: Value| it["params"]["message"]["contextId"].as_str().map(Into::into);
@@ -200,21 +197,21 @@ async fn invalid_call_never_reaches_agent() {
             "a2a_stub",
             &hello,
             ToolErrorCode::MissingCapability,
-            "a2a_stub needs the capability network:fetch, which is not granted",
+            "a2a_stub requires the capability network:fetch, which is not granted",
         ),
         (
             &granted,
             "a2a_other",
             &hello,
             ToolErrorCode::UnknownTool,
-            "there is no such tool; there are: a2a_stub",
+            "unknown tool; available tools: a2a_stub",
         ),
         (
             &granted,
             "a2a_stub",
             &json!({"text": "hello"}),
             ToolErrorCode::InvalidArguments,
-            "\"text\" is not known; message and contextId are",
+            "unknown argument \"text\"; the arguments are message and contextId",
         ),
     ] {
         let result =
@@ -223,5 +220,5 @@ async fn invalid_call_never_reaches_agent() {
         assert_eq!((error.code(), error.message()), (code, message));
         assert!(!error.is_retryable() && error.retry_after().is_none(), "{error}");
     }
-    assert!(stub.requests().is_empty(), "nobody was called");
+    assert!(stub.requests().is_empty(), "the agent is not called");
 }

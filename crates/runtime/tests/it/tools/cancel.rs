@@ -1,5 +1,5 @@
-//! Whoever does not want an answer any more has the agent stop. The oldest HTTP does not say which
-//! task it is before it is over.
+//! Tests of cancellation of tool calls. The legacy REST API is not included: it does not report the
+//! task id before the task has finished.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::{VERSIONS, into_object, tool, toolbox};
 use crate::remote::stub::{Stub, StubResponse};
 use crate::remote::{PAIRS, TEST_TIMEOUT, client_for, start_demo, supports_streaming, wait_until};
 
-/// The only task of an agent, once it is at work.
+/// Waits until an agent has a working task, and returns its id.
 pub(super) async fn wait_until_working(client: &Client) -> TaskId {
     let since = Instant::now();
     loop {
@@ -32,7 +32,7 @@ async fn call_long_task(tools: &Toolbox, context: &ToolContext) -> String {
     let arguments = into_object(json!({"message": "wait 600000"}));
     let name = &tools.definitions()[0].name;
     let result = timeout(2 * TEST_TIMEOUT, tools.call(name, arguments, context)).await;
-    let error = result.expect("it ends").unwrap_err();
+    let error = result.expect("the call returns").unwrap_err();
     assert!(!error.is_retryable(), "{error}");
     error.message().to_owned()
 }
@@ -53,7 +53,11 @@ async fn token_cancels_remote_task_and_call() {
         let (message, task) = tokio::join!(call_long_task(&tools, &context), cancel);
         assert_eq!(message, "the call was canceled", "{pair:?}");
         let task = client.get_task(task).await.unwrap();
-        assert_eq!(task.status.state, TaskState::Canceled, "{pair:?}: told before the call ends");
+        assert_eq!(
+            task.status.state,
+            TaskState::Canceled,
+            "{pair:?}: canceled before the call returns"
+        );
     }
 }
 

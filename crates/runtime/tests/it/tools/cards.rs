@@ -1,4 +1,4 @@
-//! How often the card of an agent is fetched.
+//! Tests of how often the card of an agent is fetched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -11,7 +11,7 @@ use super::{call_with_text, toolbox};
 use crate::remote::short_timeouts;
 use crate::remote::stub::{RecordedRequest, Stub, StubResponse};
 
-/// An agent that answers at once, whose cards are numbered, and which is broken while a test wants it.
+/// Starts an agent that numbers its cards and fails every call while `is_broken` is set.
 async fn start_agent(is_broken: Arc<AtomicBool>) -> Stub {
     let cards = AtomicUsize::new(0);
     Stub::start(move |request| match is_card_request(request) {
@@ -65,7 +65,11 @@ async fn card_is_fetched_once_and_again_after_error() {
     assert!(
         failed.iter().all(|it| it.as_ref().is_err_and(|it| it.code() == ToolErrorCode::A2aError))
     );
-    assert_eq!(tools.definitions()[0].description, "Asks the agent card 0: d", "it was that");
+    assert_eq!(
+        tools.definitions()[0].description,
+        "Asks the agent card 0: d",
+        "the last known card"
+    );
 
     is_broken.store(false, SeqCst);
     let before = card_requests(&stub);
@@ -90,11 +94,11 @@ async fn failed_discovery_is_shared_but_not_cached() {
     let tools = toolbox(AgentTool::new("stub", url).configure_client(short_timeouts));
     for failed in join_all((0..20).map(|_| call_with_text(&tools, "hello"))).await {
         let error = failed.unwrap_err();
-        assert!(error.message().contains("as it is set up"), "{error}");
+        assert!(error.message().contains("as configured"), "{error}");
     }
     let once = card_requests(&stub);
-    assert_eq!(once, 2, "at both well-known places");
-    // What is no card is not kept either.
+    assert_eq!(once, 2, "at both well-known paths");
+    // An invalid card is not cached, either.
     is_available.store(true, SeqCst);
     for round in 1..3 {
         call_with_text(&tools, "hello").await.unwrap_err();

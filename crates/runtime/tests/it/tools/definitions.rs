@@ -1,4 +1,4 @@
-//! What tools say about themselves.
+//! Tests of tool definitions and cards built from them.
 
 use latimer_protocol::card::{Manifest, build_agent_card};
 use latimer_runtime::tools::{AgentTool, NETWORK_FETCH, Tool, Toolbox};
@@ -20,11 +20,11 @@ fn agent_tool_definition_has_expected_json() {
                 "message": {
                     "type": "string",
                     "minLength": 1,
-                    "description": "What to say to the agent",
+                    "description": "Message to the agent",
                 },
                 "contextId": {
                     "type": "string",
-                    "description": "The contextId of an earlier result, to go on with that \
+                    "description": "The contextId of an earlier result, to continue that \
                         conversation or to answer its question",
                 },
             },
@@ -83,6 +83,6 @@ fn duplicate_tool_name_is_rejected() {
     let address = "127.0.0.1:9".parse().unwrap();
     let tools = Toolbox::new().with_tool(tool("a.b", address, &VERSIONS[0])).unwrap();
     let error = tools.with_tool(tool("a/b", address, &VERSIONS[0])).unwrap_err();
-    let want = "there are two tools of the name a2a_a_b: give one of them another";
+    let want = "two tools are named a2a_a_b: rename one of them";
     assert_eq!(error.to_string(), want);
 }

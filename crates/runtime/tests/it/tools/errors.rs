@@ -1,4 +1,4 @@
-//! What is told of an agent that does not do it.
+//! Tests of the errors of agent tools.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ async fn unreachable_agent_is_retryable_and_recovers() {
     let demo = start_demo().await;
     let address = demo.address();
     let url = format!("http://{address}");
-    // One knows the agent from before, one does not find it.
-    let connected = toolbox(AgentTool::new("known", &url).configure_client(short_timeouts));
-    let unconnected = toolbox(AgentTool::new("unknown", &url).configure_client(short_timeouts));
+    // One tool has connected before the agent stops, the other has not.
+    let connected = toolbox(AgentTool::new("connected", &url).configure_client(short_timeouts));
+    let unconnected = toolbox(AgentTool::new("unconnected", &url).configure_client(short_timeouts));
     call_with_text(&connected, "hello").await.unwrap();
     demo.shutdown().await;
     for tools in [&connected, &unconnected] {
@@ -36,15 +36,15 @@ async fn unreachable_agent_is_retryable_and_recovers() {
 #[tokio::test]
 async fn failed_or_rejected_task_is_not_retryable() {
     let demo = start_demo().await;
-    // The oldest HTTP has no words for it.
+    // The legacy REST API reports no status messages.
     for pair in PAIRS.into_iter().filter(supports_streaming) {
         let tools = toolbox(tool("demo", demo.address(), &pair));
         for (instruction, messages) in [
             ("fail out of coffee", ["the agent failed: out of coffee"; 2]),
-            // The oldest agents cannot decline: they fail.
+            // Version 0.1 has no rejected state.
             (
                 "reject not my job",
-                ["the agent declined: not my job", "the agent failed: not my job"],
+                ["the agent rejected the task: not my job", "the agent failed: not my job"],
             ),
         ] {
             let error = call_with_text(&tools, instruction).await.unwrap_err();
@@ -60,13 +60,13 @@ async fn failed_or_rejected_task_is_not_retryable() {
 #[tokio::test]
 async fn retry_after_of_agent_is_reported() {
     let agent = Agent::from_fn("busy", |_: Turn| async {
-        let busy = Error::new(ErrorKind::Unavailable, "come back later");
+        let busy = Error::new(ErrorKind::Unavailable, "try again later");
         Err::<(), _>(AgentFailure::reject_message(busy.with_retry_after(Duration::from_secs(7))))
     });
     let busy = start_server(Server::new(agent)).await;
     let tools = toolbox(tool("busy", busy.address(), &VERSIONS[0]));
     let error = call_with_text(&tools, "hello").await.unwrap_err();
-    assert_eq!(error.message(), "come back later");
+    assert_eq!(error.message(), "try again later");
     assert!(error.is_retryable());
     assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
 }
@@ -77,7 +77,7 @@ async fn rejected_credentials_are_not_retryable() {
         Stub::start(|_| StubResponse::new(401, "application/json", r#"{"detail":"no"}"#)).await;
     let tools = toolbox(tool("stub", stub.address(), &VERSIONS[0]));
     let error = call_with_text(&tools, "hello").await.unwrap_err();
-    assert!(error.message().contains("does not let it in"), "{error}");
+    assert!(error.message().contains("rejected the credentials of this server"), "{error}");
     assert!(!error.is_retryable(), "{error}");
 }
 
@@ -98,8 +98,8 @@ async fn errors_never_contain_agent_address() {
     let refuser = start_server(Server::new(refuser)).await;
     let address = refuser.address();
     let tools = toolbox(tool("refuser", address, &VERSIONS[0]));
-    let error = call_with_text(&tools, &format!("{address} says no")).await.unwrap_err();
-    assert_eq!(error.message(), "… says no");
+    let error = call_with_text(&tools, &format!("{address} is down")).await.unwrap_err();
+    assert_eq!(error.message(), "… is down");
     refuser.shutdown().await;
     let error = call_with_text(&tools, "hello").await.unwrap_err();
     assert!(!error.message().contains(&address.port().to_string()), "{error}");
@@ -114,7 +114,7 @@ async fn question_unknown_to_agent_is_dropped() {
     demo.shutdown().await;
     let restarted = latimer_runtime::DemoAgent::new_agent("demo");
     let reply = serde_json::json!({"message": "echo Oslo", "contextId": interrupted.context_id});
-    // Nobody is there: the question may still be open.
+    // The agent is unreachable, so the question may still be unanswered.
     assert!(call_tool(&tools, reply.clone()).await.unwrap_err().is_retryable());
     let _restarted = Server::new(restarted).bind(address).listen().await.unwrap();
     let error = call_tool(&tools, reply.clone()).await.unwrap_err();

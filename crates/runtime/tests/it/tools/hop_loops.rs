@@ -1,4 +1,4 @@
-//! Agents that use each other as tools come to an end.
+//! Tests that loops between agents that call each other as tools are rejected.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::remote::{
     PAIRS, TEST_TIMEOUT, client_for, remote_agent, start_server, supports_streaming,
 };
 
-/// An agent that asks another one whatever it is asked, and counts how often.
+/// Creates an agent that forwards its messages to a tool and counts its turns.
 fn forwarding_agent(name: &str, tools: Toolbox, turns: &Arc<AtomicUsize>) -> Agent {
     let (tools, turns) = (Arc::new(tools), Arc::clone(turns));
     Agent::from_fn(name, move |turn: Turn| {
@@ -37,7 +37,7 @@ fn forwarding_agent(name: &str, tools: Toolbox, turns: &Arc<AtomicUsize>) -> Age
 async fn tool_call_loop_between_agents_is_rejected() {
     for pair in PAIRS.into_iter().filter(supports_streaming) {
         let turns = Arc::new(AtomicUsize::new(0));
-        // The first knows of the second before that is there.
+        // The address of the second agent must be known before that agent starts.
         let second_address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let first =
             forwarding_agent("first", toolbox(tool("second", second_address, &pair)), &turns);
@@ -46,7 +46,8 @@ async fn tool_call_loop_between_agents_is_rejected() {
             forwarding_agent("second", toolbox(tool("first", first.address(), &pair)), &turns);
         let _second = Server::new(second).bind(second_address).listen().await.unwrap();
         let text = send_and_read_failure(first.address()).await;
-        let want = "the agent failed: the agent failed: the message goes in a circle: a2a_second@";
+        let want =
+            "the agent failed: the agent failed: the message was forwarded in a loop: a2a_second@";
         assert!(text.starts_with(want), "{pair:?}: {text}");
         assert_eq!(text.matches("a2a_").count(), 3, "{pair:?}: {text}");
         assert_eq!(turns.load(SeqCst), 3, "{pair:?}");
@@ -63,11 +64,11 @@ async fn tool_call_loop_through_gateway_is_rejected() {
     let gateway = remote_agent(asker.address(), &VERSIONS[0]).into_agent("gateway");
     let _gateway = Server::new(gateway).bind(gateway_address).listen().await.unwrap();
     let text = send_and_read_failure(asker.address()).await;
-    assert!(text.contains("the message goes in a circle: a2a_gateway@"), "{text}");
+    assert!(text.contains("the message was forwarded in a loop: a2a_gateway@"), "{text}");
     assert_eq!(turns.load(SeqCst), 2);
 }
 
-/// What is said of a task that failed.
+/// Sends a message and returns the status text of the failed task.
 async fn send_and_read_failure(address: std::net::SocketAddr) -> String {
     let response = client_for(address, &VERSIONS[0]).follow(user_message("round")).result();
     let response = timeout(TEST_TIMEOUT, response).await;

@@ -1,4 +1,4 @@
-//! Tools, and agents elsewhere as tools, against real servers.
+//! Tests of tools, and of agent tools against running servers.
 
 mod calls;
 mod cancel;
@@ -19,19 +19,19 @@ use serde_json::{Map, Value, json};
 
 use crate::remote::{Pair, card_for, short_timeouts};
 
-/// One way to call an agent for each version.
+/// One binding for each version.
 const VERSIONS: [Pair; 3] = [
     (ProtocolBinding::JsonRpc, Version::V1_0),
     (ProtocolBinding::Grpc, Version::V0_3),
     (ProtocolBinding::JsonRpc, Version::V0_1),
 ];
 
-/// The agent at an address as a tool, which calls it in one way only.
+/// Creates a tool for the agent at an address that supports only one binding and version.
 fn tool(name: &str, address: SocketAddr, pair: &Pair) -> AgentTool {
     AgentTool::new(name, card_for(address, pair)).configure_client(short_timeouts)
 }
 
-/// A toolbox with this tool, which may be used.
+/// Creates a toolbox with one tool and its capability.
 fn toolbox(tool: AgentTool) -> Toolbox {
     Toolbox::new().grant(NETWORK_FETCH).with_tool(tool).unwrap()
 }
@@ -43,12 +43,12 @@ fn into_object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Says something to the agent of the only tool.
+/// Calls the only tool with a message.
 async fn call_with_text(tools: &Toolbox, text: &str) -> Result<ToolOutput, ToolError> {
     call_tool(tools, json!({ "message": text })).await
 }
 
-/// Calls the only tool.
+/// Calls the only tool with these arguments.
 async fn call_tool(tools: &Toolbox, arguments: Value) -> Result<ToolOutput, ToolError> {
     let name = &tools.definitions()[0].name;
     tools.call(name, into_object(arguments), &ToolContext::default()).await

@@ -1,4 +1,4 @@
-//! An agent elsewhere inside one of ours: as a sub-agent, as a tool, and as a step.
+//! Tests of agents that use remote agents: by delegation, as tools, and as pipeline steps.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use crate::remote::{
     PAIRS, Pair, TEST_TIMEOUT, client_for, remote_agent, start_demo, start_server, wait_until,
 };
 
-/// Does some things by itself, and hands the rest to another agent.
+/// Answers one question itself and delegates all other turns to a remote agent.
 #[derive(Debug)]
 struct DelegatingAgent(RemoteAgent);
 
@@ -37,7 +37,7 @@ impl Executor for DelegatingAgent {
     }
 }
 
-/// Asks an agent by a tool, and hands its questions on.
+/// Calls an agent tool and forwards its questions to the caller.
 #[derive(Debug)]
 struct ToolCallingAgent(Toolbox);
 
@@ -66,7 +66,7 @@ impl Executor for ToolCallingAgent {
     }
 }
 
-/// Asks one agent, and then another one about what that said.
+/// Calls one agent, and then another one with the output of the first.
 #[derive(Debug)]
 struct PipelineAgent(Toolbox);
 
@@ -84,10 +84,10 @@ impl Executor for PipelineAgent {
     }
 }
 
-/// Serves an agent that is given all the time to stop by itself.
+/// Serves an agent with a long cancel grace.
 async fn start_agent(executor: impl Executor) -> (RunningServer, Client) {
     let policy = Policy { cancel_grace: 2 * TEST_TIMEOUT, ..Policy::default() };
-    let agent = Agent::new("ours", executor).with_policy(policy);
+    let agent = Agent::new("local", executor).with_policy(policy);
     let running = start_server(Server::new(agent)).await;
     let client = client_for(running.address(), &VERSIONS[0]);
     (running, client)
@@ -99,7 +99,7 @@ async fn send_for_task(client: &Client, message: Message) -> Task {
     (*task).clone()
 }
 
-/// Has a question asked and answered, and a long task canceled, through an agent of ours.
+/// Checks that a question is answered and a long task canceled through the local agent.
 async fn check_question_and_cancel(client: &Client, upstream_address: SocketAddr, pair: &Pair) {
     let interrupted = send_for_task(client, user_message("ask Which city?")).await;
     assert_eq!(interrupted.status.state, TaskState::InputRequired, "{pair:?}: {interrupted:?}");
@@ -126,7 +126,7 @@ async fn turn_is_delegated_to_remote_agent() {
         let sent = client.send(user_message("who are you")).await.unwrap();
         assert!(matches!(sent, SendMessageResponse::Message(it) if it.text() == "the chief"));
         let streamed = send_for_task(&client, user_message("chunks 3 1")).await;
-        assert_eq!(streamed.artifacts[0].parts.len(), 3, "{pair:?}: piece by piece");
+        assert_eq!(streamed.artifacts[0].parts.len(), 3, "{pair:?}: relayed as chunks");
         check_question_and_cancel(&client, demo.address(), &pair).await;
     }
 }
