@@ -1,7 +1,7 @@
 //! Classification of IP addresses.
 //!
-//! The tables follow the IANA special-purpose address registries. An address counts as public only if
-//! it is known to be: unassigned address space is not.
+//! The tables follow the IANA special-purpose address registries. An address counts as public only
+//! if it is known to be: unassigned address space is not.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -9,8 +9,9 @@ use crate::network::Network;
 
 /// Exception that allows one port of one host, or a network, also over plain HTTP.
 ///
-/// A host rule matches the name or address in the URL, whatever the name resolves to. Cloud metadata
-/// services are never allowed: a rule for one is an error, and a network rule excludes them.
+/// A host rule matches the name or address in the URL, whatever the name resolves to. Cloud
+/// metadata services are never allowed: a rule for one is an error, and a network rule excludes
+/// them.
 ///
 /// ```
 /// # use latimer_outbound::AllowRule;

@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use async_trait::async_trait;
 use tokio::net::TcpStream;
 
-/// Opens TCP connections for an [`HttpClient`](crate::HttpClient), which calls it only with addresses
-/// that its guard allows.
+/// Opens TCP connections for an [`HttpClient`](crate::HttpClient), which calls it only with
+/// addresses that its guard allows.
 #[async_trait]
 pub trait Dial: fmt::Debug + Send + Sync + 'static {
     /// Connects to `address`. Dropping the future aborts the attempt.

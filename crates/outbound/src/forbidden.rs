@@ -1,7 +1,7 @@
 //! Error of the guard.
 
-/// Reason why the guard rejects a URL. Displays as a predicate of the URL, safe for untrusted clients:
-/// it does not reveal what a host name resolves to.
+/// Reason why the guard rejects a URL. Displays as a predicate of the URL, safe for untrusted
+/// clients: it does not reveal what a host name resolves to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Forbidden {

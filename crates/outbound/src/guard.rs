@@ -63,9 +63,9 @@ impl Guard {
         Self { rules: Arc::new(rules), resolver }
     }
 
-    /// Parses a URL and checks it, including the addresses that its host name resolves to. Waits for
-    /// the lookup. A name that does not resolve is accepted over HTTPS or if a host rule allows it,
-    /// because it may resolve later.
+    /// Parses a URL and checks it, including the addresses that its host name resolves to. Waits
+    /// for the lookup. A name that does not resolve is accepted over HTTPS or if a host rule allows
+    /// it, because it may resolve later.
     ///
     /// # Errors
     /// [`Forbidden`] when the URL is malformed or not allowed.
@@ -84,8 +84,8 @@ impl Guard {
         }
     }
 
-    /// Parses a URL and checks it without resolving its host name: its form, metadata names, and the
-    /// host if it is an IP address.
+    /// Parses a URL and checks it without resolving its host name: its form, metadata names, and
+    /// the host if it is an IP address.
     ///
     /// # Errors
     /// [`Forbidden`] when the URL is malformed or not allowed.

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use crate::address_class::{AddressClass, is_metadata_host};
 
-/// Normalized IP address or name of a host. Every notation that browsers accept as an IPv4 address is
-/// parsed as one, IPv4-mapped IPv6 addresses become IPv4, and names are lower case without a trailing
-/// dot.
+/// Normalized IP address or name of a host. Every notation that browsers accept as an IPv4 address
+/// is parsed as one, IPv4-mapped IPv6 addresses become IPv4, and names are lower case without a
+/// trailing dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
     Address(IpAddr),

@@ -44,8 +44,8 @@ pub trait Resolve: fmt::Debug + Send + Sync + 'static {
 /// Timeout of one lookup.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum number of concurrent lookups. Each blocks a thread, and an untrusted name server can delay
-/// its response until the system's own timeout.
+/// Maximum number of concurrent lookups. Each blocks a thread, and an untrusted name server can
+/// delay its response until the system's own timeout.
 const MAX_LOOKUPS: usize = 64;
 
 /// Resolver of the operating system.

@@ -1,17 +1,18 @@
 //! Measures how many short tasks per second each store accepts:
 //! `cargo run --release -p latimer-store --example append_rate`.
 //!
-//! Each task is one append of four events, as for an agent that completes at once: creation, working,
-//! artifact, completed. Like the engine, each caller first looks up the prior outcome of the message.
-//! Arguments select backends (`memory`, `process`, `full`) and numbers of callers (`32`); `--seconds 5`
-//! sets the duration and `--tasks 1000` the maximum number of tasks in a store.
+//! Each task is one append of four events, as for an agent that completes at once: creation,
+//! working, artifact, completed. Like the engine, each caller first looks up the prior outcome of
+//! the message. Arguments select backends (`memory`, `process`, `full`) and numbers of callers
+//! (`32`); `--seconds 5` sets the duration and `--tasks 1000` the maximum number of tasks in a
+//! store.
 //!
-//! CPU time covers all threads, including the creation of the tasks, so the cost of a backend is its
-//! difference to `memory`. On a busy machine it is more reliable than the rate, most of all if all
-//! threads share one core: `taskset -c 0 append_rate 32`.
+//! CPU time covers all threads, including the creation of the tasks, so the cost of a backend is
+//! its difference to `memory`. On a busy machine it is more reliable than the rate, most of all if
+//! all threads share one core: `taskset -c 0 append_rate 32`.
 //!
-//! The rate of `full` depends mostly on the time of `fsync`, which varies by a factor of a hundred with
-//! the load of the disk. Compare two versions in alternating runs.
+//! The rate of `full` depends mostly on the time of `fsync`, which varies by a factor of a hundred
+//! with the load of the disk. Compare two versions in alternating runs.
 
 use std::error::Error;
 use std::sync::Arc;

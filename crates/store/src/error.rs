@@ -27,8 +27,8 @@ pub enum Error {
         /// Its terminal state.
         state: TaskState,
     },
-    /// The store has reached its maximum number of tasks, and none of them has finished. A retry may
-    /// succeed later.
+    /// The store has reached its maximum number of tasks, and none of them has finished. A retry
+    /// may succeed later.
     #[error("the store is full: none of its {tasks} tasks has finished")]
     Full {
         /// Number of stored tasks.

@@ -1,8 +1,8 @@
 //! Task storage.
 //!
 //! A task is an append-only log of events. A [`TaskStore`] stores the logs, a small header of each
-//! task, and periodic snapshots, so that loading a task does not replay a long log. It is independent
-//! of transports and protocol versions.
+//! task, and periodic snapshots, so that loading a task does not replay a long log. It is
+//! independent of transports and protocol versions.
 //!
 //! | backend | use |
 //! | --- | --- |
@@ -54,8 +54,8 @@ pub use webhook::{
 /// Storage backend for tasks. Every implementation passes the suite in `conformance`.
 ///
 /// Methods can be called concurrently. Dropping a future cancels its operation or lets it complete,
-/// but never leaves it partially applied. Methods other than [`append`](Self::append) fail only if the
-/// backend does ([`Error::Unavailable`]) or a record is corrupt ([`Error::Unreadable`]).
+/// but never leaves it partially applied. Methods other than [`append`](Self::append) fail only if
+/// the backend does ([`Error::Unavailable`]) or a record is corrupt ([`Error::Unreadable`]).
 ///
 /// ```
 /// # use latimer_protocol::{ContextId, Dialect, Event, Revision, Task, TaskId, TaskState, Timestamp};
@@ -89,20 +89,21 @@ pub use webhook::{
 /// ```
 #[async_trait]
 pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
-    /// Appends events to the log of one task and replaces its header, atomically. Returns the revision
-    /// of the last event. The events are then as durable as the backend promises.
+    /// Appends events to the log of one task and replaces its header, atomically. Returns the
+    /// revision of the last event. The events are then as durable as the backend promises.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when the task is not at revision `append.expected`, which includes creating
-    /// a task that exists and extending one that does not. [`Error::Finished`] when the task is
-    /// terminal. [`Error::Full`] when the store is full and no finished task can be evicted.
+    /// [`Error::Conflict`] when the task is not at revision `append.expected`, which includes
+    /// creating a task that exists and extending one that does not. [`Error::Finished`] when the
+    /// task is terminal. [`Error::Full`] when the store is full and no finished task can be
+    /// evicted.
     async fn append(&self, append: Append) -> Result<Revision, Error>;
 
     /// Loads a task; `None` if it does not exist.
     async fn load(&self, key: &TaskKey) -> Result<Option<StoredTask>, Error>;
 
-    /// Returns up to `limit` events of a task after a revision, in order. Empty if the task does not
-    /// exist.
+    /// Returns up to `limit` events of a task after a revision, in order. Empty if the task does
+    /// not exist.
     async fn events(
         &self,
         key: &TaskKey,
@@ -110,8 +111,8 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<LoggedEvent>, Error>;
 
-    /// Returns the agents that have a task with this owner and id. There can be several where clients
-    /// choose task ids.
+    /// Returns the agents that have a task with this owner and id. There can be several where
+    /// clients choose task ids.
     async fn find_agents(&self, owner: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error>;
 
     /// Returns a page of the tasks that match a query, sorted by status time, id and agent, all
@@ -126,16 +127,16 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
         now: Timestamp,
     ) -> Result<Option<PriorOutcome>, Error>;
 
-    /// Records that a message was answered with a direct reply. Outcomes that are tasks are recorded by
-    /// [`TaskStore::append`].
+    /// Records that a message was answered with a direct reply. Outcomes that are tasks are
+    /// recorded by [`TaskStore::append`].
     async fn record_direct_reply(
         &self,
         record: IdempotencyRecord,
         reply: &Message,
     ) -> Result<(), Error>;
 
-    /// Claims up to `limit` tasks whose process ended with work queued or running, in creation order.
-    /// Claimed tasks belong to this process. Returns an empty list when none are left.
+    /// Claims up to `limit` tasks whose process ended with work queued or running, in creation
+    /// order. Claimed tasks belong to this process. Returns an empty list when none are left.
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, Error>;
 
     /// Removes finished tasks and idempotency records beyond the retention. Returns the number of

@@ -56,8 +56,8 @@ pub struct Append {
     pub events: Vec<Event>,
     /// Header after the events.
     pub header: TaskHeader,
-    /// Complete task after the events. Required when the task is terminal or interrupted, and supplied
-    /// periodically otherwise, so that loading does not replay a long log.
+    /// Complete task after the events. Required when the task is terminal or interrupted, and
+    /// supplied periodically otherwise, so that loading does not replay a long log.
     pub snapshot: Option<Arc<Task>>,
     /// Record of the message that caused the events, for
     /// [`TaskStore::find_prior_outcome`](crate::TaskStore::find_prior_outcome).
@@ -116,8 +116,8 @@ pub struct LoggedEvent {
     pub event: Event,
 }
 
-/// Digest of caller, agent, task, message id and content. Two messages with the same key are the same
-/// message.
+/// Digest of caller, agent, task, message id and content. Two messages with the same key are the
+/// same message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IdempotencyKey(pub [u8; 16]);
 

@@ -14,11 +14,12 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Maximum number of tasks. A new task evicts the one that finished first; if none has finished,
-    /// the new task is rejected.
+    /// Maximum number of tasks. A new task evicts the one that finished first; if none has
+    /// finished, the new task is rejected.
     pub max_tasks: u64,
-    /// Maximum number of contexts. Above it, the tasks that finished first are evicted until few enough
-    /// contexts have tasks. Unfinished tasks stay, so the limit can be exceeded. Zero disables it.
+    /// Maximum number of contexts. Above it, the tasks that finished first are evicted until few
+    /// enough contexts have tasks. Unfinished tasks stay, so the limit can be exceeded. Zero
+    /// disables it.
     pub max_contexts: u64,
     /// Time after which a finished task is removed.
     pub max_age: Duration,

@@ -86,8 +86,8 @@ pub enum AddWebhookOutcome {
 
 /// Storage of webhooks and dead letters. Removing a task removes its webhooks.
 ///
-/// A backend stores URLs and secrets of webhooks encrypted wherever others could read them, such as in
-/// a file.
+/// A backend stores URLs and secrets of webhooks encrypted wherever others could read them, such as
+/// in a file.
 ///
 /// ```
 /// # use latimer_store::{MemoryStore, TaskStore};
@@ -101,8 +101,8 @@ pub enum AddWebhookOutcome {
 /// ```
 #[async_trait]
 pub trait WebhookStore: fmt::Debug + Send + Sync {
-    /// Registers a webhook, up to `limit` per task. Replaces a webhook with the same id, whose cursor
-    /// it keeps.
+    /// Registers a webhook, up to `limit` per task. Replaces a webhook with the same id, whose
+    /// cursor it keeps.
     async fn add(&self, webhook: Webhook, limit: usize) -> Result<AddWebhookOutcome, Error>;
 
     /// Returns a webhook of a task; `None` if it does not exist.
@@ -114,12 +114,12 @@ pub trait WebhookStore: fmt::Debug + Send + Sync {
     /// Removes a webhook and its dead letters. Returns `false` if it does not exist.
     async fn remove(&self, task: &TaskKey, id: &PushConfigId) -> Result<bool, Error>;
 
-    /// Returns all webhooks that have or may get pending deliveries: those whose task is not terminal
-    /// or has events after the cursor.
+    /// Returns all webhooks that have or may get pending deliveries: those whose task is not
+    /// terminal or has events after the cursor.
     async fn list_active(&self) -> Result<Vec<(TaskKey, PushConfigId)>, Error>;
 
-    /// Updates the progress of a webhook and stores a dead letter, atomically. Returns `false` without
-    /// any effect if the webhook does not exist, was replaced, or has another cursor.
+    /// Updates the progress of a webhook and stores a dead letter, atomically. Returns `false`
+    /// without any effect if the webhook does not exist, was replaced, or has another cursor.
     async fn advance(&self, update: ProgressUpdate) -> Result<bool, Error>;
 
     /// Returns up to `limit` dead letters, the oldest first.

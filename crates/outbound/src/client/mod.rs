@@ -121,9 +121,9 @@ impl HttpClient {
     /// Sends a request and reads the complete response within the limits, following redirects.
     ///
     /// The guard checks every redirect. A redirect is followed within the same origin, and across
-    /// origins only if the method is GET or HEAD and the request contains no credentials. The method
-    /// never changes. Credentials are headers such as `Authorization` and `Cookie`, and every header
-    /// [marked](http::HeaderValue::set_sensitive) as sensitive.
+    /// origins only if the method is GET or HEAD and the request contains no credentials. The
+    /// method never changes. Credentials are headers such as `Authorization` and `Cookie`, and
+    /// every header [marked](http::HeaderValue::set_sensitive) as sensitive.
     ///
     /// # Errors
     /// [`RequestError`] when there is no response or a redirect is not followed. A response with an
@@ -143,9 +143,9 @@ impl HttpClient {
         tokio::time::timeout(limits.timeout, response).await.map_err(|_| RequestError::Timeout)?
     }
 
-    /// Sends a request and returns the response headers, following redirects as [`send`](Self::send)
-    /// does. A background task drains the body, within the limits, so that the connection can be
-    /// reused.
+    /// Sends a request and returns the response headers, following redirects as
+    /// [`send`](Self::send) does. A background task drains the body, within the limits, so that the
+    /// connection can be reused.
     ///
     /// # Errors
     /// [`RequestError`] as for [`send`](Self::send).
@@ -170,8 +170,8 @@ impl HttpClient {
         Ok(Response::from_parts(head, ()))
     }
 
-    /// Sends a request and returns when the response headers arrive, following up to `max_redirects`
-    /// redirects as [`send`](Self::send) does. Only connecting has a timeout.
+    /// Sends a request and returns when the response headers arrive, following up to
+    /// `max_redirects` redirects as [`send`](Self::send) does. Only connecting has a timeout.
     ///
     /// # Errors
     /// [`RequestError`] as for [`send`](Self::send).

@@ -1,7 +1,7 @@
 //! Tests of the guard and the HTTP client against listeners on loopback.
 //!
-//! No test sends data to another machine, even if the guard is broken: a stub resolves host names, and
-//! the dialer records all addresses and connects only to loopback.
+//! No test sends data to another machine, even if the guard is broken: a stub resolves host names,
+//! and the dialer records all addresses and connects only to loopback.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 

@@ -63,8 +63,8 @@ use crate::{Retention, TaskStore};
 /// directory.
 #[async_trait]
 pub trait StoreFixture: Send + Sync {
-    /// Opens the store. The first call opens an empty store. Later calls simulate a restart after the
-    /// previous store was dropped, and reopen its data if the backend is durable.
+    /// Opens the store. The first call opens an empty store. Later calls simulate a restart after
+    /// the previous store was dropped, and reopen its data if the backend is durable.
     async fn open(&self, retention: Retention) -> Arc<dyn TaskStore>;
 
     /// Returns whether data survives a restart.

@@ -117,8 +117,8 @@ impl MemoryStore {
         }
     }
 
-    /// Hashes owner and id of a task. The agent is left out, so that the tasks of all agents with this
-    /// owner and id can be found by one hash.
+    /// Hashes owner and id of a task. The agent is left out, so that the tasks of all agents with
+    /// this owner and id can be found by one hash.
     fn hash(&self, owner: &str, id: &TaskId) -> u64 {
         self.tasks.hash(&(owner, id.as_str()))
     }

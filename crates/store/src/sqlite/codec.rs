@@ -1,9 +1,9 @@
 //! Encoding of values in the database.
 //!
 //! Events, tasks and messages are JSON. A format column contains [`FORMAT_JSON`], or
-//! [`FORMAT_COMPACT`] for tasks stored in a single row. A change of an encoding requires a new format
-//! number, and old formats must remain readable. Lists of the records of one transaction are sequences
-//! of 8-byte little-endian integers.
+//! [`FORMAT_COMPACT`] for tasks stored in a single row. A change of an encoding requires a new
+//! format number, and old formats must remain readable. Lists of the records of one transaction are
+//! sequences of 8-byte little-endian integers.
 
 use latimer_protocol::{
     ContextId, Dialect, Event, Message, Revision, Task, TaskPushNotificationConfig, TaskState,

@@ -1,8 +1,9 @@
 //! Compact encoding of the events of a task that is stored in a single row.
 //!
-//! Task id and context id are stored once in the row and omitted from the events. The remaining fields
-//! of common events are encoded by position, without names; other events are encoded as plain JSON.
-//! This takes a third of the bytes and less CPU time. Decoding restores every event exactly.
+//! Task id and context id are stored once in the row and omitted from the events. The remaining
+//! fields of common events are encoded by position, without names; other events are encoded as
+//! plain JSON. This takes a third of the bytes and less CPU time. Decoding restores every event
+//! exactly.
 
 use std::borrow::Cow;
 use std::sync::Arc;

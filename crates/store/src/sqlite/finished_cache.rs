@@ -66,8 +66,8 @@ impl FinishedTaskCache {
         removals.is_multiple_of(2).then_some(CacheEpoch(removals))
     }
 
-    /// Inserts a task that was read since `epoch` and has an encoded size of `bytes`, unless a removal
-    /// began since then.
+    /// Inserts a task that was read since `epoch` and has an encoded size of `bytes`, unless a
+    /// removal began since then.
     pub(super) fn add(&self, epoch: CacheEpoch, stored: &StoredTask, bytes: usize) {
         let hash = self.shards.hash(&stored.key);
         let mut shard = self.shards.lock(hash);

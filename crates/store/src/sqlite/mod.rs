@@ -54,12 +54,13 @@ use crate::{
 
 const BACKEND: &str = "sqlite";
 
-/// Task store in a SQLite database: one file, and two more while it is open. When the first webhook is
-/// registered, a key file `*.key` is created, with which webhook configurations are encrypted. Without
-/// it only the webhooks are unreadable.
+/// Task store in a SQLite database: one file, and two more while it is open. When the first webhook
+/// is registered, a key file `*.key` is created, with which webhook configurations are encrypted.
+/// Without it only the webhooks are unreadable.
 ///
-/// Dropping the store completes all queued writes and truncates the write-ahead log, which takes about
-/// as long as a commit. Long reads use Tokio's blocking threads, so all methods require a runtime.
+/// Dropping the store completes all queued writes and truncates the write-ahead log, which takes
+/// about as long as a commit. Long reads use Tokio's blocking threads, so all methods require a
+/// runtime.
 ///
 /// ```
 /// use latimer_store::{SqliteConfig, SqliteStore, TaskStore};
@@ -94,8 +95,8 @@ impl SqliteStore {
     /// start of a program.
     ///
     /// # Errors
-    /// When another process has the store open, the file is not a task store or has a newer schema, or
-    /// the file cannot be read or written.
+    /// When another process has the store open, the file is not a task store or has a newer schema,
+    /// or the file cannot be read or written.
     pub fn open(path: impl AsRef<Path>, config: SqliteConfig) -> Result<Self, OpenError> {
         let SqliteConfig { durability, retention, holder } = config;
         let path = open::ensure_database_file(path.as_ref())?;
@@ -170,8 +171,8 @@ impl TaskStore for SqliteStore {
         self.readers.read(|db| reader::find_agents(db, owner, id))
     }
 
-    /// A task that cannot be read is listed with the data of its header only, so that it hides neither
-    /// itself nor other tasks.
+    /// A task that cannot be read is listed with the data of its header only, so that it hides
+    /// neither itself nor other tasks.
     async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error> {
         let query = query.clone();
         self.readers.read_blocking(move |db| reader::list(db, &query)).await

@@ -81,12 +81,12 @@ const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 /// Maximum wait for a lock that another program holds on the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Page size of a new database in bytes. Several short tasks fit into a page, and concurrent appends
-/// modify few pages.
+/// Page size of a new database in bytes. Several short tasks fit into a page, and concurrent
+/// appends modify few pages.
 const PAGE_BYTES: i64 = 8 * 1024;
 
-/// Page cache of the writer in KiB: enough that appends rarely read from the file. The operating system
-/// caches the rest.
+/// Page cache of the writer in KiB: enough that appends rarely read from the file. The operating
+/// system caches the rest.
 const WRITER_CACHE_KIB: i64 = 8 * 1024;
 
 /// Page cache of each reader in KiB.
@@ -98,8 +98,8 @@ const WAL_LIMIT_BYTES: i64 = 64 * 1024 * 1024;
 /// Capacity of the statement cache of a connection: more than there are statements.
 const STATEMENT_CACHE_SIZE: usize = 64;
 
-/// Creates the file if it does not exist, readable only by its owner. Returns its canonical path, so
-/// that two names of one file share one lock.
+/// Creates the file if it does not exist, readable only by its owner. Returns its canonical path,
+/// so that two names of one file share one lock.
 pub(super) fn ensure_database_file(path: &Path) -> Result<PathBuf, OpenError> {
     let io_error = |source| OpenError::Io { path: path.into(), source };
     let mut options = OpenOptions::new();
@@ -130,8 +130,8 @@ pub(super) fn open(path: &Path, durability: Durability) -> Result<OpenDatabase, 
     let failed = |error| open_error(path, error);
     let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     check_schema(path, &writer)?;
-    // Migrations run first: otherwise a crash could leave a non-empty file without the application id,
-    // which would be rejected as a foreign file.
+    // Migrations run first: otherwise a crash could leave a non-empty file without the application
+    // id, which would be rejected as a foreign file.
     migrate(&mut writer).map_err(failed)?;
     configure(&writer, durability).map_err(failed)?;
     let epoch = "UPDATE store SET epoch = epoch + 1 RETURNING epoch";
@@ -182,8 +182,8 @@ fn check_schema(path: &Path, connection: &Connection) -> Result<(), OpenError> {
 }
 
 fn configure(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
-    // With a write-ahead log, FULL syncs at each commit and NORMAL only at checkpoints. In both cases
-    // the operating system has the committed data, so it survives a crash of the process.
+    // With a write-ahead log, FULL syncs at each commit and NORMAL only at checkpoints. In both
+    // cases the operating system has the committed data, so it survives a crash of the process.
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Process => "NORMAL",

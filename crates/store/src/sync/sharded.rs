@@ -13,8 +13,8 @@ use super::lock_unpoisoned;
 
 /// `N` values of type `S`, each behind its own mutex and selected by a hash.
 ///
-/// For shards that are more than a map, or whose entries hold their own key. The caller hashes once,
-/// with [`Sharded::hash`], and uses the hash for both the shard and the table in it.
+/// For shards that are more than a map, or whose entries hold their own key. The caller hashes
+/// once, with [`Sharded::hash`], and uses the hash for both the shard and the table in it.
 #[derive(Debug)]
 pub struct Sharded<S, const N: usize> {
     hasher: DefaultHashBuilder,
@@ -177,8 +177,8 @@ where
         self.shard.len()
     }
 
-    /// Removes the entry with the smallest rank from the shard of this entry, and returns its value.
-    /// Reads the whole shard.
+    /// Removes the entry with the smallest rank from the shard of this entry, and returns its
+    /// value. Reads the whole shard.
     pub fn evict_min_by_key<O: Ord>(&mut self, rank: impl Fn(&V) -> O) -> Option<V>
     where
         K: Clone,

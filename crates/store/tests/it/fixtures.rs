@@ -19,8 +19,8 @@ pub(crate) fn open(directory: &Path, durability: Durability) -> SqliteStore {
 
 /// Opens the store in a directory, which may have been closed a moment ago.
 ///
-/// Other tests of this process start children. Between fork and exec a child has a copy of every file
-/// descriptor, also of the lock file of a store that is closed just then.
+/// Other tests of this process start children. Between fork and exec a child has a copy of every
+/// file descriptor, also of the lock file of a store that is closed just then.
 pub(crate) fn open_with(directory: &Path, config: SqliteConfig) -> SqliteStore {
     let path = directory.join("tasks.db");
     let deadline = Instant::now() + Duration::from_secs(1);

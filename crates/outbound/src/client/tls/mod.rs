@@ -43,8 +43,9 @@ impl HttpClientBuilder {
         self
     }
 
-    /// Sets the client certificate for servers at the origin of `url` that request one: a certificate
-    /// chain and the private key of its first certificate, both as PEM. Other origins never receive it.
+    /// Sets the client certificate for servers at the origin of `url` that request one: a
+    /// certificate chain and the private key of its first certificate, both as PEM. Other origins
+    /// never receive it.
     #[must_use]
     pub fn identity(
         mut self,

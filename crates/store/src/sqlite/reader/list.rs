@@ -45,8 +45,8 @@ impl IndexEntry {
         })
     }
 
-    /// Loads the task. A task that cannot be read is listed with the columns of the index, so that it
-    /// hides neither itself nor other tasks; loading it reports the error.
+    /// Loads the task. A task that cannot be read is listed with the columns of the index, so that
+    /// it hides neither itself nor other tasks; loading it reports the error.
     fn load(self, db: &Connection) -> Result<Arc<Task>, Error> {
         match load_by_number(db, self.task_number) {
             Ok(Some(stored)) => Ok(stored.task),

@@ -1,6 +1,7 @@
 //! Task counts and eviction order.
 //!
-//! Counts are loaded when the store is opened and maintained in memory, so that no append counts rows.
+//! Counts are loaded when the store is opened and maintained in memory, so that no append counts
+//! rows.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -19,7 +20,8 @@ const NUMBER_BLOCK_SIZE: i64 = 1 << 16;
 /// Number of rows of finished tasks to load at once.
 const LOOKAHEAD_ROWS: i64 = 8;
 
-/// Maximum number of tasks to evict for one new task. If the limit was lowered, sweeps evict the rest.
+/// Maximum number of tasks to evict for one new task. If the limit was lowered, sweeps evict the
+/// rest.
 const MAX_EVICTIONS_PER_APPEND: u64 = 32;
 
 /// Maximum number of events to delete together with their task. Sweeps delete longer logs in steps.

@@ -1,8 +1,8 @@
 //! Checkpoints: transfer of committed pages from the write-ahead log into the database.
 //!
-//! A background thread does most of the work concurrently with the writer. Under load the writer has
-//! always added new pages when that thread is done, so the log would never restart. Above a limit the
-//! writer therefore transfers the few remaining pages itself, which restarts the log.
+//! A background thread does most of the work concurrently with the writer. Under load the writer
+//! has always added new pages when that thread is done, so the log would never restart. Above a
+//! limit the writer therefore transfers the few remaining pages itself, which restarts the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};

@@ -1,8 +1,8 @@
 //! Writer thread with group commit.
 //!
-//! Callers queue write operations and wait. The thread takes all queued operations, runs them in one
-//! transaction, commits once and notifies the callers. It never waits for further operations: a single
-//! caller gets its own transaction, and under load more operations share one.
+//! Callers queue write operations and wait. The thread takes all queued operations, runs them in
+//! one transaction, commits once and notifies the callers. It never waits for further operations: a
+//! single caller gets its own transaction, and under load more operations share one.
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -74,8 +74,8 @@ impl Writer {
         Ok(Self { queue: Some(sender), thread: Some(thread), commits })
     }
 
-    /// Queues an operation, and waits until its transaction is committed. Dropping the future cancels
-    /// the operation if it is not queued yet, and has no effect on it afterwards.
+    /// Queues an operation, and waits until its transaction is committed. Dropping the future
+    /// cancels the operation if it is not queued yet, and has no effect on it afterwards.
     ///
     /// # Errors
     /// When the operation or its transaction fails.

@@ -17,8 +17,8 @@ pub(in crate::sqlite) trait WriteOp: Send + 'static {
     /// Result of the operation.
     type Output: Send + 'static;
 
-    /// Runs within a transaction. The outer error rolls back the transaction of the group; the inner
-    /// error is only the result of this operation.
+    /// Runs within a transaction. The outer error rolls back the transaction of the group; the
+    /// inner error is only the result of this operation.
     fn run(&mut self, writer: &mut WriterState) -> rusqlite::Result<Result<Self::Output, Error>>;
 }
 
@@ -38,8 +38,8 @@ pub(super) trait QueuedWrite: Send {
 
 /// Writes of one committed group whose callers have not been notified yet.
 ///
-/// The writer wakes one caller, which wakes the others on its own runtime thread. This avoids a thread
-/// switch per caller. The writer notifies any that remain.
+/// The writer wakes one caller, which wakes the others on its own runtime thread. This avoids a
+/// thread switch per caller. The writer notifies any that remain.
 pub(super) struct CompletedGroup {
     remaining: Mutex<Vec<Box<dyn QueuedWrite>>>,
     failure: Option<Arc<rusqlite::Error>>,
