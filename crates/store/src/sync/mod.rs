@@ -1,9 +1,7 @@
 //! Locks and sharded maps of the store and the server.
 //!
-//! Public only because `latimer-server` uses it too; not part of the stable API of this crate. It
-//! is
-//! here and not in a separate crate because everything that locks on the path of a call depends on
-//! the store already.
+//! Public only because `latimer-server` uses it, too; not part of the stable API of this crate. Not a
+//! separate crate, because everything that takes these locks depends on the store already.
 
 mod sharded;
 
