@@ -97,8 +97,8 @@ async fn unusable_client_certificate_fails_at_start() {
     assert!(incomplete.contains("`client_certificate` needs `client_key`"), "{incomplete}");
     for (file, text, want) in [
         ("gateway.key", None, "gateway.key"),
-        ("gateway.key", Some("no key"), "certificate and key cannot be used"),
-        ("ca.pem", Some("no certificate"), "root certificates cannot be read"),
+        ("gateway.key", Some("no key"), "invalid client certificate or key"),
+        ("ca.pem", Some("no certificate"), "invalid root certificates"),
     ] {
         let fixture = gateway_fixture(&authority, &upstream, MTLS_KEYS);
         let path = fixture.temp_dir.path().join(file);
